@@ -237,12 +237,12 @@ static double ask_ms(Reader *reader, const char *const *words, size_t n_words, c
         Exchange exchange;
 
         exchange_init(&exchange, &body);
-        exchange.reader = reader;
-        check(exchange_set_path(&exchange, "/api/v1/indicators/PiMatmul/query") == 0, "a path");
+        exchange.sources.reader = reader;
+        check(exchange_set_path(&exchange.target, &exchange.response, "/api/v1/indicators/PiMatmul/query") == 0, "a path");
         for (size_t i = 0; i < n_words; i += 2)
-                check(exchange_add_parameter(&exchange, words[i], words[i + 1]) == 0, "a query parameter");
+                check(exchange_add_parameter(&exchange.target, &exchange.response, words[i], words[i + 1]) == 0, "a query parameter");
         routes_answer(&exchange);
-        check(exchange.status == 200 && strstr(body.text, expected), "a question");
+        check(exchange.response.status == 200 && strstr(body.text, expected), "a question");
         return (double)(clock_boottime_ns() - begin_ns) / 1e6;
 }
 

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Exchange: one request and its response
+ * Exchange: one request, the sources of the answer, and the response
  *
  * Independent of the HTTP library: http.c sets the request and the sources of the answer, a route writes the body. Every
  * error has the same JSON form:
@@ -40,8 +40,8 @@ typedef struct Parameter {
         const char *name, *value;
 } Parameter;
 
-typedef struct Exchange {
-        /* request */
+/* Path, query and client of a request. */
+typedef struct Target {
         bool is_read;   /* GET or HEAD */
         char text[REQUEST_BYTES_MAX];
         size_t n_text;
@@ -51,31 +51,41 @@ typedef struct Exchange {
         size_t n_parameters;
         const char *argument; /* path segment that matched the {…} of the route */
         Viewer viewer;        /* the client: may see the private values of some users */
+} Target;
 
-        /* sources of the answer; all borrowed */
+/* Data for the answer; all borrowed. */
+typedef struct Sources {
         const Snapshot *snapshot; /* NULL before the first is published */
         Reader *reader; /* NULL: for routes that do not need the store */
         Shares *shares;
-        uint64_t query_timeout_ns;
         bool is_ready;
         HttpStats http;
+} Sources;
 
-        /* response */
+typedef struct Response {
         unsigned status;
         ContentType type;
         Scrape scrape; /* formats that the client accepts, and the beginning of an answer of /metrics; the body follows */
         Buffer *body;
         char next[EXCHANGE_NEXT_MAX]; /* name of the following page, for a header; "": none */
+        uint64_t query_timeout_ns;    /* time limit of queries of the store */
+} Response;
+
+/* Only http.c and routes.c have the whole: a function takes the parts that it uses. */
+typedef struct Exchange {
+        Target target;
+        Sources sources;
+        Response response;
 } Exchange;
 
 /* The node's part of the snapshot, or NULL. */
-static inline const NodeSnapshot *exchange_node(const Exchange *exchange) {
-        return exchange->snapshot ? &exchange->snapshot->node : NULL;
+static inline const NodeSnapshot *exchange_node(const Sources *sources) {
+        return sources->snapshot ? &sources->snapshot->node : NULL;
 }
 
 /* The uid of the client; -1: unknown. */
-static inline int64_t exchange_uid(const Exchange *exchange) {
-        return exchange->viewer.has_uid ? (int64_t)exchange->viewer.uid : -1;
+static inline int64_t exchange_uid(const Target *target) {
+        return target->viewer.has_uid ? (int64_t)target->viewer.uid : -1;
 }
 
 /* Functions below return 0, or EXCHANGE_ANSWERED after they have written an error into the body. */
@@ -87,20 +97,20 @@ enum {
 void exchange_init(Exchange *exchange, Buffer *body);
 
 /* Path and query parameters as received, percent-encoded. */
-int exchange_set_path(Exchange *exchange, const char *path);
-int exchange_add_parameter(Exchange *exchange, const char *name, const char *value);
+int exchange_set_path(Target *target, Response *response, const char *path);
+int exchange_add_parameter(Target *target, Response *response, const char *name, const char *value);
 
 /* Replaces the answer by an error. Always EXCHANGE_ANSWERED. */
-int exchange_error(Exchange *exchange, unsigned status, const char *format, ...)
+int exchange_error(Response *response, unsigned status, const char *format, ...)
                 __attribute__((format(printf, 3, 4)));
 /* Replaces an answer that is not complete, because it is too large or memory is short, by an error. 0 or EXCHANGE_ANSWERED. */
-int exchange_check_body(Exchange *exchange);
+int exchange_check_body(Response *response);
 /* The error for an outcome of the reader other than 0 and READER_END. */
-int exchange_store_error(Exchange *exchange, int outcome);
+int exchange_store_error(Response *response, int outcome);
 
 /* Returns the value, or NULL if not given. */
-const char *exchange_parameter(const Exchange *exchange, const char *name);
+const char *exchange_parameter(const Target *target, const char *name);
 /* Sets *ret to `fallback` if the parameter is not given. */
-int exchange_parameter_u64(Exchange *exchange, const char *name, uint64_t min, uint64_t max,
+int exchange_parameter_u64(const Target *target, Response *response, const char *name, uint64_t min, uint64_t max,
                            uint64_t fallback, uint64_t *ret);
-int exchange_parameter_bool(Exchange *exchange, const char *name, bool *ret);
+int exchange_parameter_bool(const Target *target, Response *response, const char *name, bool *ret);

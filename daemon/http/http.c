@@ -91,8 +91,10 @@ static bool is_read(const char *method) {
 }
 
 static enum MHD_Result on_parameter(void *userdata, enum MHD_ValueKind kind, const char *key, const char *value) {
+        Exchange *exchange = userdata;
+
         (void)kind;
-        return exchange_add_parameter(userdata, key, value) == 0 ? MHD_YES : MHD_NO;
+        return exchange_add_parameter(&exchange->target, &exchange->response, key, value) == 0 ? MHD_YES : MHD_NO;
 }
 
 static LimitedConnection *find_connection(struct MHD_Connection *connection) {
@@ -108,12 +110,12 @@ static const char *find_header(const HttpRequest *request, const char *name) {
 }
 
 /* Refuses a request whose Host is not a name of this node. 0 or EXCHANGE_ANSWERED. */
-static int check_host(const Http *http, Exchange *exchange, const HttpRequest *request, const Caller *caller) {
+static int check_host(const Http *http, Response *response, const HttpRequest *request, const Caller *caller) {
         const char *host = find_header(request, "Host") ?: "";
 
         if (caller->is_local || hosts_allow(&http->hosts, host))
                 return 0;
-        return exchange_error(exchange, 421, "'%.200s' is not a name of this node: use localhost, an address or the host name, or add the "
+        return exchange_error(response, 421, "'%.200s' is not a name of this node: use localhost, an address or the host name, or add the "
                                              "name to hosts= in [http] of perfd.conf", host);
 }
 
@@ -121,48 +123,48 @@ static int check_host(const Http *http, Exchange *exchange, const HttpRequest *r
 static int read_request(Exchange *exchange, const HttpRequest *request) {
         int r;
 
-        exchange->is_read = is_read(request->method);
-        exchange->scrape.is_openmetrics = negotiate_openmetrics(find_header(request, "Accept"));
+        exchange->target.is_read = is_read(request->method);
+        exchange->response.scrape.is_openmetrics = negotiate_openmetrics(find_header(request, "Accept"));
 
-        r = exchange_set_path(exchange, request->path);
+        r = exchange_set_path(&exchange->target, &exchange->response, request->path);
         if (r > 0)
                 return r;
 
         (void)MHD_get_connection_values(request->connection, MHD_GET_ARGUMENT_KIND, on_parameter, exchange);
-        return exchange->status == 200 ? 0 : EXCHANGE_ANSWERED;
+        return exchange->response.status == 200 ? 0 : EXCHANGE_ANSWERED;
 }
 
 static void prepare(Http *http, const HttpRequest *request, const Snapshot *snapshot, Worker *worker, Exchange *ret) {
         exchange_init(ret, &worker->body);
-        ret->scrape.cache = http->scrapes;
-        ret->scrape.gzip = negotiate_gzip(find_header(request, "Accept-Encoding")) ? &worker->gzip : NULL;
-        ret->snapshot = snapshot;
-        ret->reader = worker->reader;
-        ret->shares = http->shares;
-        ret->query_timeout_ns = http->query_timeout_ns;
-        ret->is_ready = atomic_load(&http->is_ready);
-        http_stats(http, &ret->http);
+        ret->response.scrape.cache = http->scrapes;
+        ret->response.scrape.gzip = negotiate_gzip(find_header(request, "Accept-Encoding")) ? &worker->gzip : NULL;
+        ret->sources.snapshot = snapshot;
+        ret->sources.reader = worker->reader;
+        ret->sources.shares = http->shares;
+        ret->response.query_timeout_ns = http->query_timeout_ns;
+        ret->sources.is_ready = atomic_load(&http->is_ready);
+        http_stats(http, &ret->sources.http);
 }
 
 /* Packs the answer and charges it to its user, or says that the share is used up. Returns the size. */
-static size_t pack_answer(const HttpRequest *request, Worker *worker, Exchange *exchange) {
+static size_t pack_answer(const HttpRequest *request, Worker *worker, Response *response) {
         LimitedConnection *connection = find_connection(request->connection);
-        size_t n = worker_pack(worker, exchange);
+        size_t n = worker_pack(worker, response);
         char reason[SHARES_REASON_MAX];
 
         if (connection_limits_charge_answer(connection, n) == 0)
                 return n;
         shares_explain(connection_limits_account(connection), RESOURCE_ANSWERS, reason);
-        (void)exchange_error(exchange, 429, "%s", reason);
-        return worker_pack(worker, exchange);
+        (void)exchange_error(response, 429, "%s", reason);
+        return worker_pack(worker, response);
 }
 
-static void make_response(Http *http, const HttpRequest *request, Worker *worker, Exchange *exchange, HttpResponse *ret) {
-        (void)exchange_check_body(exchange);
-        atomic_fetch_add(&http->n_bytes_sent, pack_answer(request, worker, exchange));
-        ret->response = worker_make_response(worker, exchange);
-        ret->status = exchange->status;
-        scrape_clear(&exchange->scrape);
+static void make_response(Http *http, const HttpRequest *request, Worker *worker, Response *response, HttpResponse *ret) {
+        (void)exchange_check_body(response);
+        atomic_fetch_add(&http->n_bytes_sent, pack_answer(request, worker, response));
+        ret->response = worker_make_response(worker, response);
+        ret->status = response->status;
+        scrape_clear(&response->scrape);
         worker_trim(worker);
 }
 
@@ -178,14 +180,14 @@ static int answer(Http *http, const HttpRequest *request, Worker *worker, HttpRe
         int r = 0;
 
         prepare(http, request, snapshot, worker, &exchange);
-        exchange.viewer = privacy_viewer(atomic_load(&http->privacy), &caller);
-        if (check_host(http, &exchange, request, &caller) == 0 && read_request(&exchange, request) == 0)
+        exchange.target.viewer = privacy_viewer(atomic_load(&http->privacy), &caller);
+        if (check_host(http, &exchange.response, request, &caller) == 0 && read_request(&exchange, request) == 0)
                 r = routes_answer(&exchange);
         publisher_release(http->publisher, snapshot);
         if (r == ROUTES_NEEDS_STORE)
                 return ANSWER_NEEDS_STORE;
 
-        make_response(http, request, worker, &exchange, ret);
+        make_response(http, request, worker, &exchange.response, ret);
         atomic_fetch_add(&http->cpu_ns, clock_thread_cpu_ns() - begin_ns);
         return 0;
 }
@@ -195,8 +197,8 @@ static void answer_error(Http *http, const HttpRequest *request, Worker *worker,
         Exchange exchange;
 
         prepare(http, request, NULL, worker, &exchange);
-        (void)exchange_error(&exchange, status, "%s", reason);
-        make_response(http, request, worker, &exchange, ret);
+        (void)exchange_error(&exchange.response, status, "%s", reason);
+        make_response(http, request, worker, &exchange.response, ret);
 }
 
 /* --- queries --------------------------------------------------------------------------------------- */

@@ -74,15 +74,15 @@ static void put_names(Buffer *out) {
 }
 
 /* The only parameter of the route is collect[]. 0 or EXCHANGE_ANSWERED. */
-static int check_names(Exchange *exchange) {
-        for (size_t i = 0; i < exchange->n_parameters; i++) {
+static int check_names(const Target *target, Response *response) {
+        for (size_t i = 0; i < target->n_parameters; i++) {
                 scoped(buffer_deinit) Buffer names = {};
-                const char *name = exchange->parameters[i].value;
+                const char *name = target->parameters[i].value;
 
                 if (is_collector(name))
                         continue;
                 put_names(&names);
-                return exchange_error(exchange, 400, "query parameter 'collect[]' must be one of: %s; not '%s'",
+                return exchange_error(response, 400, "query parameter 'collect[]' must be one of: %s; not '%s'",
                                       names.text ?: "", name);
         }
         return 0;
@@ -99,23 +99,23 @@ static bool is_about(const MetricsTopic *topic, const Collector *collector) {
 }
 
 /* Writes what the collectors have to say about the snapshot. */
-static int put_text(Exchange *exchange, const MetricsTopic *topic) {
+static int put_text(const Sources *sources, Response *response, const MetricsTopic *topic) {
         const Collector *collector;
         Exposition exposition;
         int r = 0;
 
-        exposition_init(&exposition, exchange->body, exchange->scrape.is_openmetrics);
+        exposition_init(&exposition, response->body, response->scrape.is_openmetrics);
         for (size_t i = 0; r == 0 && (collector = metrics_collector_at(i)); i++)
                 if (collector->collect && is_about(topic, collector))
-                        r = collector->collect(&exposition, exchange->snapshot);
-        return r < 0 ? r : buffer_error(exchange->body);
+                        r = collector->collect(&exposition, sources->snapshot);
+        return r < 0 ? r : buffer_error(response->body);
 }
 
 /* Moves the body, which is put_text()'s, into a text to share. */
-static int take_text(Exchange *exchange, ScrapeText *ret) {
+static int take_text(Response *response, ScrapeText *ret) {
         scoped(buffer_deinit) Buffer packed = {};
-        Gzip *gzip = exchange->scrape.gzip;
-        Buffer *body = exchange->body;
+        Gzip *gzip = response->scrape.gzip;
+        Buffer *body = response->body;
         GzipSum sum = { .n = body->n };
         int r = 0;
 
@@ -133,19 +133,19 @@ static int take_text(Exchange *exchange, ScrapeText *ret) {
 }
 
 /* Adds the text to the answer: that of an earlier scrape, or a new one. */
-static int add_text(Exchange *exchange, const MetricsTopic *topic) {
-        Scrape *scrape = &exchange->scrape;
+static int add_text(const Sources *sources, Response *response, const MetricsTopic *topic) {
+        Scrape *scrape = &response->scrape;
         const ScrapeKey key = { topic->place, scrape->is_openmetrics, scrape->gzip };
-        const uint64_t serial = exchange->snapshot->serial;
+        const uint64_t serial = sources->snapshot->serial;
         ScrapeText text;
         int r;
 
         if (!scrape->cache)
-                return put_text(exchange, topic);
+                return put_text(sources, response, topic);
         if (!scrape_cache_find(scrape->cache, serial, &key, &text)) {
-                r = put_text(exchange, topic);
+                r = put_text(sources, response, topic);
                 if (r == 0)
-                        r = take_text(exchange, &text);
+                        r = take_text(response, &text);
                 if (r < 0)
                         return r;
                 scrape_cache_keep(scrape->cache, serial, &key, &text);
@@ -154,51 +154,51 @@ static int add_text(Exchange *exchange, const MetricsTopic *topic) {
         return 0;
 }
 
-static bool is_named(const Exchange *exchange, const char *name) {
-        for (size_t i = 0; i < exchange->n_parameters; i++)
-                if (strcmp(exchange->parameters[i].value, name) == 0)
+static bool is_named(const Target *target, const char *name) {
+        for (size_t i = 0; i < target->n_parameters; i++)
+                if (strcmp(target->parameters[i].value, name) == 0)
                         return true;
         return false;
 }
 
 /* Adds the texts that scrapes share. */
-static int put_shared(Exchange *exchange) {
+static int put_shared(const Target *target, const Sources *sources, Response *response) {
         const Collector *collector;
         int r = 0;
 
-        if (exchange->n_parameters == 0)
-                return add_text(exchange, &(MetricsTopic){});
+        if (target->n_parameters == 0)
+                return add_text(sources, response, &(MetricsTopic){});
         for (size_t i = 0; r == 0 && (collector = metrics_collector_at(i)); i++)
-                if (is_named(exchange, collector->name) && is_first_of_name(i))
-                        r = add_text(exchange, &(MetricsTopic){ collector->name, i + 1 });
+                if (is_named(target, collector->name) && is_first_of_name(i))
+                        r = add_text(sources, response, &(MetricsTopic){ collector->name, i + 1 });
         return r;
 }
 
 /* Writes what does not come from the snapshot. */
-static int put_now(Exchange *exchange) {
+static int put_now(const Target *target, const Sources *sources, Response *response) {
         const Collector *collector;
         Exposition exposition;
         int r = 0;
 
-        exposition_init(&exposition, exchange->body, exchange->scrape.is_openmetrics);
+        exposition_init(&exposition, response->body, response->scrape.is_openmetrics);
         for (size_t i = 0; r == 0 && (collector = metrics_collector_at(i)); i++)
                 if (collector->collect_now &&
-                    (exchange->n_parameters > 0 ? is_named(exchange, collector->name) : !collector->is_on_request))
-                        r = collector->collect_now(&exposition, exchange);
+                    (target->n_parameters > 0 ? is_named(target, collector->name) : !collector->is_on_request))
+                        r = collector->collect_now(&exposition, sources);
         exposition_end(&exposition);
         return r;
 }
 
-void metrics_answer(Exchange *exchange) {
+void metrics_answer(const Target *target, const Sources *sources, Response *response) {
         int r;
 
-        if (check_names(exchange) > 0)
+        if (check_names(target, response) > 0)
                 return;
 
-        exchange->type = exchange->scrape.is_openmetrics ? CONTENT_OPENMETRICS : CONTENT_METRICS_TEXT;
-        r = put_shared(exchange);
+        response->type = response->scrape.is_openmetrics ? CONTENT_OPENMETRICS : CONTENT_METRICS_TEXT;
+        r = put_shared(target, sources, response);
         if (r == 0)
-                r = put_now(exchange);
-        if (r < 0 && !exchange->body->is_full)
-                (void)exchange_error(exchange, 503, "out of memory");
+                r = put_now(target, sources, response);
+        if (r < 0 && !response->body->is_full)
+                (void)exchange_error(response, 503, "out of memory");
 }

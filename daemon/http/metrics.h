@@ -16,7 +16,7 @@
 /* Devices or file systems of one class beyond this number are counted, not shown. */
 #define DEVICES_MAX 64U
 
-void metrics_answer(Exchange *exchange);
+void metrics_answer(const Target *target, const Sources *sources, Response *response);
 /* The i-th collector of all subjects, or NULL. Borrowed, constant. */
 const Collector *metrics_collector_at(size_t i);
 

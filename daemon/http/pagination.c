@@ -22,31 +22,31 @@ static int token_parse(const char *text, PageKey *ret) {
         return 0;
 }
 
-int pagination_parse_times(Exchange *exchange, uint64_t *ret_since_ms, uint64_t *ret_until_ms) {
+int pagination_parse_times(const Target *target, Response *response, uint64_t *ret_since_ms, uint64_t *ret_until_ms) {
         int r;
 
-        r = exchange_parameter_u64(exchange, "since_ms", 0, INT64_MAX, 0, ret_since_ms);
+        r = exchange_parameter_u64(target, response, "since_ms", 0, INT64_MAX, 0, ret_since_ms);
         if (r > 0)
                 return r;
 
-        return exchange_parameter_u64(exchange, "until_ms", 0, INT64_MAX, 0, ret_until_ms);
+        return exchange_parameter_u64(target, response, "until_ms", 0, INT64_MAX, 0, ret_until_ms);
 }
 
-int pagination_parse(Exchange *exchange, Pagination *ret) {
-        const char *token = exchange_parameter(exchange, "page");
+int pagination_parse(const Target *target, Response *response, Pagination *ret) {
+        const char *token = exchange_parameter(target, "page");
         Pagination page = {};
         int r;
 
-        r = pagination_parse_times(exchange, &page.since_ms, &page.until_ms);
+        r = pagination_parse_times(target, response, &page.since_ms, &page.until_ms);
         if (r > 0)
                 return r;
 
-        r = exchange_parameter_u64(exchange, "limit", 1, PAGINATION_ROWS_MAX, PAGINATION_ROWS_DEFAULT, &page.limit);
+        r = exchange_parameter_u64(target, response, "limit", 1, PAGINATION_ROWS_MAX, PAGINATION_ROWS_DEFAULT, &page.limit);
         if (r > 0)
                 return r;
 
         if (token && token_parse(token, &page.before) < 0)
-                return exchange_error(exchange, 400,
+                return exchange_error(response, 400,
                                       "query parameter 'page' must be the value of 'next' in the previous page, not '%s'", token);
 
         *ret = page;

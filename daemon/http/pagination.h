@@ -28,8 +28,8 @@ typedef struct Pagination {
 } Pagination;
 
 /* Parse since_ms, until_ms, limit and page. 0 or EXCHANGE_ANSWERED. */
-int pagination_parse(Exchange *exchange, Pagination *ret);
-int pagination_parse_times(Exchange *exchange, uint64_t *ret_since_ms, uint64_t *ret_until_ms);
+int pagination_parse(const Target *target, Response *response, Pagination *ret);
+int pagination_parse_times(const Target *target, Response *response, uint64_t *ret_since_ms, uint64_t *ret_until_ms);
 
 /* Call before each row is written: false if the page is full; `next` is set then. */
 bool pagination_admit(Pagination *page, const Buffer *body, PageKey key);

@@ -22,33 +22,33 @@ static bool segment_matches(const char *pattern, size_t n, const char *segment) 
 }
 
 /* True if the path matches the route; stores the segment that matches {…}. */
-static bool route_matches(const Route *route, const Exchange *exchange, const char **ret_argument) {
+static bool route_matches(const Route *route, const Target *target, const char **ret_argument) {
         const char *pattern = route->path, *argument = NULL;
         size_t i;
 
-        for (i = 0; *pattern && i < exchange->n_segments; i++) {
+        for (i = 0; *pattern && i < target->n_segments; i++) {
                 const char *begin = pattern + 1;
 
                 assert(*pattern == '/');
                 pattern = strchrnul(begin, '/');
-                if (!segment_matches(begin, (size_t)(pattern - begin), exchange->segments[i]))
+                if (!segment_matches(begin, (size_t)(pattern - begin), target->segments[i]))
                         return false;
                 if (*begin == '{')
-                        argument = exchange->segments[i];
+                        argument = target->segments[i];
         }
 
-        if (*pattern || i < exchange->n_segments)
+        if (*pattern || i < target->n_segments)
                 return false;
 
         *ret_argument = argument;
         return true;
 }
 
-static const Route *find_route(Exchange *exchange) {
+static const Route *find_route(Target *target) {
         const Route *route;
 
         for (size_t i = 0; (route = routes_at(i)); i++)
-                if (route_matches(route, exchange, &exchange->argument))
+                if (route_matches(route, target, &target->argument))
                         return route;
         return NULL;
 }
@@ -79,34 +79,34 @@ static bool is_repeatable(const char *name) {
         return n > 2 && strcmp(name + n - 2, "[]") == 0;
 }
 
-static int check_parameters(Exchange *exchange, const Route *route) {
-        for (size_t i = 0; i < exchange->n_parameters; i++) {
-                const char *name = exchange->parameters[i].name;
+static int check_parameters(const Target *target, Response *response, const Route *route) {
+        for (size_t i = 0; i < target->n_parameters; i++) {
+                const char *name = target->parameters[i].name;
 
                 if (!has_word(route->parameters, name))
-                        return exchange_error(exchange, 400, "%s has no query parameter '%s'; available: %s", route->path, name,
+                        return exchange_error(response, 400, "%s has no query parameter '%s'; available: %s", route->path, name,
                                               *route->parameters ? route->parameters : "none");
-                if (!is_repeatable(name) && exchange_parameter(exchange, name) != exchange->parameters[i].value)
-                        return exchange_error(exchange, 400, "query parameter '%s' is given more than once", name);
+                if (!is_repeatable(name) && exchange_parameter(target, name) != target->parameters[i].value)
+                        return exchange_error(response, 400, "query parameter '%s' is given more than once", name);
         }
 
         return 0;
 }
 
 int routes_answer(Exchange *exchange) {
-        const Route *route = find_route(exchange);
+        const Route *route = find_route(&exchange->target);
 
         if (!route)
-                (void)exchange_error(exchange, 404, "no such path; see /api/v1/openapi.json");
-        else if (!exchange->is_read)
-                (void)exchange_error(exchange, 405, "%s allows only GET and HEAD", route->path);
-        else if (check_parameters(exchange, route) > 0)
+                (void)exchange_error(&exchange->response, 404, "no such path; see /api/v1/openapi.json");
+        else if (!exchange->target.is_read)
+                (void)exchange_error(&exchange->response, 405, "%s allows only GET and HEAD", route->path);
+        else if (check_parameters(&exchange->target, &exchange->response, route) > 0)
                 return 0;
-        else if (route->needs_snapshot && !exchange->snapshot)
-                (void)exchange_error(exchange, 503, "perfd has just started and has not taken a sample yet");
-        else if (route->needs_store && !exchange->reader)
+        else if (route->needs_snapshot && !exchange->sources.snapshot)
+                (void)exchange_error(&exchange->response, 503, "perfd has just started and has not taken a sample yet");
+        else if (route->needs_store && !exchange->sources.reader)
                 return ROUTES_NEEDS_STORE;
         else
-                route->answer(exchange);
+                route->answer(&exchange->target, &exchange->sources, &exchange->response);
         return 0;
 }

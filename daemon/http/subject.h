@@ -19,7 +19,7 @@ typedef struct Route {
         const char *parameters; /* names, separated by spaces; `where` and names that end in [] may be repeated */
         bool needs_snapshot;    /* 503 before the first snapshot */
         bool needs_store;       /* the answer reads the store, which may take long; other answers are made at once */
-        void (*answer)(Exchange *exchange);
+        void (*answer)(const Target *target, const Sources *sources, Response *response);
 } Route;
 
 /* Writes metrics for a value of collect[]; several collectors may share a name. Has one of the functions, which return 0 or -ENOMEM. */
@@ -27,7 +27,7 @@ typedef struct Collector {
         const char *name;
         bool is_on_request; /* only if named in collect[] */
         int (*collect)(Exposition *exposition, const Snapshot *snapshot); /* scrapes share the text (http/scrape.h) */
-        int (*collect_now)(Exposition *exposition, const Exchange *exchange); /* for what is not in the snapshot; called for each scrape */
+        int (*collect_now)(Exposition *exposition, const Sources *sources); /* for what is not in the snapshot; called for each scrape */
 } Collector;
 
 /* The last row of each table is empty. */

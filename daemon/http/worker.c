@@ -37,28 +37,28 @@ static const char *const content_types[] = {
         [CONTENT_OPENMETRICS] = "application/openmetrics-text; version=1.0.0; charset=utf-8",
 };
 
-static void add_headers(struct MHD_Response *response, const Exchange *exchange, bool is_packed) {
-        (void)MHD_add_response_header(response, "Content-Type", content_types[exchange->type]);
+static void add_headers(struct MHD_Response *response, const Response *answer, bool is_packed) {
+        (void)MHD_add_response_header(response, "Content-Type", content_types[answer->type]);
         (void)MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
         (void)MHD_add_response_header(response, "Cache-Control", "no-store");
         (void)MHD_add_response_header(response, "Vary", "Accept-Encoding, Accept");
-        if (exchange->next[0])
-                (void)MHD_add_response_header(response, "Perfd-Next-Page", exchange->next);
+        if (answer->next[0])
+                (void)MHD_add_response_header(response, "Perfd-Next-Page", answer->next);
         if (is_packed)
                 (void)MHD_add_response_header(response, "Content-Encoding", "gzip");
-        if (exchange->type == CONTENT_HTML)
+        if (answer->type == CONTENT_HTML)
                 (void)MHD_add_response_header(response, "Content-Security-Policy",
                                               "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
                                               "form-action 'none'; frame-ancestors 'none'");
-        if (exchange->status == 405)
+        if (answer->status == 405)
                 (void)MHD_add_response_header(response, "Allow", "GET, HEAD");
-        if (exchange->status == 503 || exchange->status == 429)
+        if (answer->status == 503 || answer->status == 429)
                 (void)MHD_add_response_header(response, "Retry-After", "1");
 }
 
 /* Compresses the body, and ends the answer that begins with the texts of the scrape. 0 or -ENOMEM. */
-static int pack_end(Worker *worker, const Exchange *exchange) {
-        GzipSum sum = exchange->scrape.sum, rest;
+static int pack_end(Worker *worker, const Response *answer) {
+        GzipSum sum = answer->scrape.sum, rest;
         int r;
 
         r = gzip_pack_part(&worker->gzip, worker->body.text, worker->body.n, &worker->packed, &rest);
@@ -71,22 +71,22 @@ static int pack_end(Worker *worker, const Exchange *exchange) {
 }
 
 /* 0 or -ENOMEM. */
-static int pack_body(Worker *worker, const Exchange *exchange) {
-        if (exchange->scrape.n > 0)
-                return pack_end(worker, exchange);
+static int pack_body(Worker *worker, const Response *answer) {
+        if (answer->scrape.n > 0)
+                return pack_end(worker, answer);
         return gzip_pack(&worker->gzip, worker->body.text, worker->body.n, &worker->packed);
 }
 
-size_t worker_pack(Worker *worker, Exchange *exchange) {
-        const Scrape *scrape = &exchange->scrape;
+size_t worker_pack(Worker *worker, Response *answer) {
+        const Scrape *scrape = &answer->scrape;
         int r = 0;
 
         buffer_clear(&worker->packed);
         worker->is_packed = scrape->gzip && (scrape->n > 0 || worker->body.n > GZIP_BYTES_MIN);
         if (worker->is_packed)
-                r = pack_body(worker, exchange);
+                r = pack_body(worker, answer);
         if (r < 0 && scrape->n > 0)
-                (void)exchange_error(exchange, 503, "out of memory"); /* the texts are compressed: the body has to be */
+                (void)exchange_error(answer, 503, "out of memory"); /* the texts are compressed: the body has to be */
         if (r < 0)
                 worker->is_packed = false;
         return scrape_size(scrape) + (worker->is_packed ? worker->packed.n : worker->body.n);
@@ -139,19 +139,19 @@ static struct MHD_Response *compose(Scrape *scrape, bool is_packed, Buffer *rest
         return response;
 }
 
-struct MHD_Response *worker_make_response(Worker *worker, Exchange *exchange) {
+struct MHD_Response *worker_make_response(Worker *worker, Response *answer) {
         Buffer *body = worker->is_packed ? &worker->packed : &worker->body;
         struct MHD_Response *response;
 
         buffer_shrink(body);
-        if (exchange->scrape.n > 0)
-                response = compose(&exchange->scrape, worker->is_packed, body);
+        if (answer->scrape.n > 0)
+                response = compose(&answer->scrape, worker->is_packed, body);
         else
                 response = MHD_create_response_from_buffer(body->n, body->text, MHD_RESPMEM_MUST_FREE);
         if (!response)
                 return NULL;
 
         *body = (Buffer){}; /* the response has the text */
-        add_headers(response, exchange, worker->is_packed);
+        add_headers(response, answer, worker->is_packed);
         return response;
 }

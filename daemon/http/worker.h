@@ -21,7 +21,7 @@ void worker_deinit(Worker *worker);
 /* Releases the memory of a long answer. */
 void worker_trim(Worker *worker);
 
-/* Compresses the body of the exchange, worker->body, if the client accepts that. Returns the size of the answer. */
-size_t worker_pack(Worker *worker, Exchange *exchange);
-/* Makes the response of an exchange, which takes the texts of the answer. NULL: out of memory. */
-struct MHD_Response *worker_make_response(Worker *worker, Exchange *exchange);
+/* Compresses the body of the answer, worker->body, if the client accepts that. Returns the size of the answer. */
+size_t worker_pack(Worker *worker, Response *answer);
+/* Makes the response, which takes the texts of the answer. NULL: out of memory. */
+struct MHD_Response *worker_make_response(Worker *worker, Response *answer);

@@ -16,14 +16,14 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_answer(const Exchange *exchange) {
-        const Buffer *body = exchange->body;
+        const Buffer *body = exchange->response.body;
 
         assert(buffer_error(body) == 0);
         assert(body->text && body->n == strlen(body->text));
-        assert(exchange->status >= 200 && exchange->status < 600);
-        if (exchange->status >= 400 && exchange->type == CONTENT_JSON)
+        assert(exchange->response.status >= 200 && exchange->response.status < 600);
+        if (exchange->response.status >= 400 && exchange->response.type == CONTENT_JSON)
                 assert(strncmp(body->text, "{\"error\":{\"status\":", 19) == 0 && strcmp(body->text + body->n - 3, "\"}}") == 0);
-        if (exchange->type == CONTENT_OPENMETRICS)
+        if (exchange->response.type == CONTENT_OPENMETRICS)
                 assert(strcmp(body->text + body->n - 6, "# EOF\n") == 0);
 }
 
@@ -33,7 +33,7 @@ static int add_parameters(Exchange *exchange, char *query) {
         for (char *parameter; r == 0 && (parameter = strsep(&query, "&"));) {
                 char *value = parameter, *name = strsep(&value, "=");
 
-                r = exchange_add_parameter(exchange, name, value);
+                r = exchange_add_parameter(&exchange->target, &exchange->response, name, value);
         }
         return r;
 }
@@ -44,11 +44,11 @@ static void ask(char *question, const char *accept, const Snapshot *snapshot, Re
         Exchange exchange;
 
         exchange_init(&exchange, &body);
-        exchange.snapshot = snapshot;
-        exchange.reader = reader;
-        exchange.shares = shares;
-        exchange.scrape.is_openmetrics = negotiate_openmetrics(accept);
-        if (exchange_set_path(&exchange, path) == 0 && (!question || add_parameters(&exchange, question) == 0))
+        exchange.sources.snapshot = snapshot;
+        exchange.sources.reader = reader;
+        exchange.sources.shares = shares;
+        exchange.response.scrape.is_openmetrics = negotiate_openmetrics(accept);
+        if (exchange_set_path(&exchange.target, &exchange.response, path) == 0 && (!question || add_parameters(&exchange, question) == 0))
                 routes_answer(&exchange);
         check_answer(&exchange);
 }

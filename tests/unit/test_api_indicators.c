@@ -32,18 +32,18 @@ static unsigned ask(Fixture *fixture, const char *request) {
         int r;
 
         exchange_init(&fixture->exchange, &fixture->body);
-        fixture->exchange.snapshot = &fixture->snapshot;
-        fixture->exchange.reader = fixture->place->reader;
-        r = exchange_set_path(&fixture->exchange, path);
+        fixture->exchange.sources.snapshot = &fixture->snapshot;
+        fixture->exchange.sources.reader = fixture->place->reader;
+        r = exchange_set_path(&fixture->exchange.target, &fixture->exchange.response, path);
         for (char *parameter; r == 0 && (parameter = strsep(&query, "&"));) {
                 char *value = parameter, *name = strsep(&value, "=");
 
-                r = exchange_add_parameter(&fixture->exchange, name, value);
+                r = exchange_add_parameter(&fixture->exchange.target, &fixture->exchange.response, name, value);
         }
         if (r == 0)
                 routes_answer(&fixture->exchange);
         reader_reset(fixture->place->reader);
-        return fixture->exchange.status;
+        return fixture->exchange.response.status;
 }
 
 static void check(Fixture *fixture, const char *request, unsigned status, const char *text) {
@@ -135,7 +135,7 @@ static void statistics_are_of_groups(void **state) {
         assert_true(strstr(fixture->body.text, "pytorch") < strstr(fixture->body.text, "tensorflow"));
         check(fixture, PATH "/query?stat=mean:rate&version=2.1&component=pytorch&since_ms=1&until_ms=100", 200, "\"scanned\":");
         check(fixture, PATH "/query?stat=mean:rate,sd:rate&group_by=dtype&format=csv", 200, "float32");
-        assert_int_equal(fixture->exchange.type, CONTENT_CSV);
+        assert_int_equal(fixture->exchange.response.type, CONTENT_CSV);
         check(fixture, PATH "/query?stat=median:rate&limit=1&group_by=matrix_size", 200, "matrix_size");
         check(fixture, PATH "/query?stat=bogus:rate", 400, "'stat' must be a list");
         check(fixture, PATH "/query?stat=n:rate&stat=n:rate", 400, "more than once");
@@ -317,9 +317,10 @@ static void a_missing_store_is_reported(void **state) {
         check(fixture, PATH "/results", 503, "store");
 
         exchange_init(&fixture->exchange, &fixture->body);
-        fixture->exchange.reader = fixture->place->reader;
-        assert_int_equal(result_groups_read(&fixture->exchange, &selection, &fields, &grouping, &n_scanned), EXCHANGE_ANSWERED);
-        assert_int_equal(fixture->exchange.status, 503);
+        fixture->exchange.sources.reader = fixture->place->reader;
+        assert_int_equal(result_groups_read(&fixture->exchange.sources, &fixture->exchange.response, &selection, &fields, &grouping,
+                                            &n_scanned), EXCHANGE_ANSWERED);
+        assert_int_equal(fixture->exchange.response.status, 503);
         assert_null(grouping);
         reader_free(fixture->place->reader);
         fixture->place->reader = kept;

@@ -67,18 +67,19 @@ static void check(Fixture *fixture, const char *request, unsigned status, const 
         char *query = copy, *path = strsep(&query, "?");
 
         exchange_init(&fixture->exchange, &fixture->body);
-        fixture->exchange.snapshot = &fixture->snapshot;
-        fixture->exchange.reader = fixture->place->reader;
-        assert_int_equal(exchange_set_path(&fixture->exchange, path), 0);
+        fixture->exchange.sources.snapshot = &fixture->snapshot;
+        fixture->exchange.sources.reader = fixture->place->reader;
+        assert_int_equal(exchange_set_path(&fixture->exchange.target, &fixture->exchange.response, path), 0);
         for (char *parameter; (parameter = strsep(&query, "&"));) {
                 char *value = parameter, *name = strsep(&value, "=");
 
-                assert_int_equal(exchange_add_parameter(&fixture->exchange, name, value), 0);
+                assert_int_equal(exchange_add_parameter(&fixture->exchange.target, &fixture->exchange.response, name, value), 0);
         }
         routes_answer(&fixture->exchange);
         reader_reset(fixture->place->reader);
-        if (fixture->exchange.status != status || !strstr(fixture->body.text, text))
-                fail_msg("%s: %u, and not %u with '%s': %.900s", request, fixture->exchange.status, status, text, fixture->body.text);
+        if (fixture->exchange.response.status != status || !strstr(fixture->body.text, text))
+                fail_msg("%s: %u, and not %u with '%s': %.900s", request, fixture->exchange.response.status, status, text,
+                         fixture->body.text);
 }
 
 static void a_regression_is_told_with_its_version(void **state) {

@@ -57,15 +57,15 @@ static void check_with(Fixture *f, const char *path, const char *name, const cha
 
         buffer_printf(&whole, "/api/v1/%s", path);
         exchange_init(&f->exchange, &f->body);
-        f->exchange.snapshot = &f->snapshot;
-        f->exchange.reader = f->place->reader;
-        assert_int_equal(exchange_set_path(&f->exchange, whole.text), 0);
+        f->exchange.sources.snapshot = &f->snapshot;
+        f->exchange.sources.reader = f->place->reader;
+        assert_int_equal(exchange_set_path(&f->exchange.target, &f->exchange.response, whole.text), 0);
         if (name)
-                assert_int_equal(exchange_add_parameter(&f->exchange, name, parameter), 0);
+                assert_int_equal(exchange_add_parameter(&f->exchange.target, &f->exchange.response, name, parameter), 0);
         routes_answer(&f->exchange);
         reader_reset(f->place->reader);
-        if (f->exchange.status != status || !strstr(f->body.text, words))
-                fail_msg("%s: %u, and not %u with '%s': %.600s", whole.text, f->exchange.status, status, words, f->body.text);
+        if (f->exchange.response.status != status || !strstr(f->body.text, words))
+                fail_msg("%s: %u, and not %u with '%s': %.600s", whole.text, f->exchange.response.status, status, words, f->body.text);
 }
 
 static void check(Fixture *f, const char *path, unsigned status, const char *words) {

@@ -37,12 +37,12 @@ static int teardown(void **state) {
 /* Requests a path with a new exchange. */
 static int ask(Fixture *fixture, const char *path) {
         exchange_init(&fixture->exchange, &fixture->body);
-        return exchange_set_path(&fixture->exchange, path);
+        return exchange_set_path(&fixture->exchange.target, &fixture->exchange.response, path);
 }
 
 static void check_refused(Fixture *fixture, int r, unsigned status, const char *words) {
         assert_int_equal(r, EXCHANGE_ANSWERED);
-        assert_int_equal(fixture->exchange.status, status);
+        assert_int_equal(fixture->exchange.response.status, status);
         assert_non_null(strstr(fixture->body.text, words));
 }
 
@@ -50,26 +50,26 @@ static void a_path_is_cut_into_decoded_segments(void **state) {
         Fixture *fixture = *state;
 
         assert_int_equal(ask(fixture, "/api/v1/jobs/a%2Fb%20c%25"), 0);
-        assert_int_equal(fixture->exchange.n_segments, 4);
-        assert_string_equal(fixture->exchange.segments[0], "api");
-        assert_string_equal(fixture->exchange.segments[3], "a/b c%");
+        assert_int_equal(fixture->exchange.target.n_segments, 4);
+        assert_string_equal(fixture->exchange.target.segments[0], "api");
+        assert_string_equal(fixture->exchange.target.segments[3], "a/b c%");
 
         assert_int_equal(ask(fixture, "/"), 0);
-        assert_int_equal(fixture->exchange.n_segments, 1);
-        assert_string_equal(fixture->exchange.segments[0], "");
+        assert_int_equal(fixture->exchange.target.n_segments, 1);
+        assert_string_equal(fixture->exchange.target.segments[0], "");
 
         assert_int_equal(ask(fixture, "//metrics/"), 0);
-        assert_int_equal(fixture->exchange.n_segments, 3);
+        assert_int_equal(fixture->exchange.target.n_segments, 3);
 }
 
 static void the_absolute_form_of_a_proxy_is_understood(void **state) {
         Fixture *fixture = *state;
 
         assert_int_equal(ask(fixture, "http://node7:9699/metrics"), 0);
-        assert_int_equal(fixture->exchange.n_segments, 1);
-        assert_string_equal(fixture->exchange.segments[0], "metrics");
+        assert_int_equal(fixture->exchange.target.n_segments, 1);
+        assert_string_equal(fixture->exchange.target.segments[0], "metrics");
         assert_int_equal(ask(fixture, "http://node7"), 0);
-        assert_string_equal(fixture->exchange.segments[0], "");
+        assert_string_equal(fixture->exchange.target.segments[0], "");
 }
 
 static void broken_escapes_and_nul_are_refused(void **state) {
@@ -93,7 +93,8 @@ static void too_long_or_too_deep_values_are_refused(void **state) {
 
         path[REQUEST_BYTES_MAX] = '\0';
         assert_int_equal(ask(fixture, path), 0);
-        check_refused(fixture, exchange_add_parameter(&fixture->exchange, "limit", "1"), 414, "longer than");
+        check_refused(fixture, exchange_add_parameter(&fixture->exchange.target, &fixture->exchange.response, "limit", "1"), 414,
+                      "longer than");
 
         check_refused(fixture, ask(fixture, "/a/b/c/d/e/f/g/h/i"), 404, "no such path");
 }
@@ -101,19 +102,21 @@ static void too_long_or_too_deep_values_are_refused(void **state) {
 static void parameters_are_decoded_and_found(void **state) {
         Fixture *fixture = *state;
 
-        assert_int_equal(exchange_add_parameter(&fixture->exchange, "collect%5B%5D", "no%64e"), 0);
-        assert_string_equal(exchange_parameter(&fixture->exchange, "collect[]"), "node");
-        assert_null(exchange_parameter(&fixture->exchange, "collect"));
-        check_refused(fixture, exchange_add_parameter(&fixture->exchange, "page", NULL), 400, "'page' needs a value");
-        check_refused(fixture, exchange_add_parameter(&fixture->exchange, "a", "%00"), 400, "hexadecimal");
+        assert_int_equal(exchange_add_parameter(&fixture->exchange.target, &fixture->exchange.response, "collect%5B%5D", "no%64e"), 0);
+        assert_string_equal(exchange_parameter(&fixture->exchange.target, "collect[]"), "node");
+        assert_null(exchange_parameter(&fixture->exchange.target, "collect"));
+        check_refused(fixture, exchange_add_parameter(&fixture->exchange.target, &fixture->exchange.response, "page", NULL), 400,
+                      "'page' needs a value");
+        check_refused(fixture, exchange_add_parameter(&fixture->exchange.target, &fixture->exchange.response, "a", "%00"), 400,
+                      "hexadecimal");
 }
 
 static void there_is_a_limit_on_parameters(void **state) {
         Fixture *fixture = *state;
 
         for (unsigned i = 0; i < PARAMETERS_MAX; i++)
-                assert_int_equal(exchange_add_parameter(&fixture->exchange, "a", "1"), 0);
-        check_refused(fixture, exchange_add_parameter(&fixture->exchange, "a", "1"), 414, "more than");
+                assert_int_equal(exchange_add_parameter(&fixture->exchange.target, &fixture->exchange.response, "a", "1"), 0);
+        check_refused(fixture, exchange_add_parameter(&fixture->exchange.target, &fixture->exchange.response, "a", "1"), 414, "more than");
 }
 
 static void a_number_out_of_range_is_named_with_its_range(void **state) {
@@ -123,34 +126,36 @@ static void a_number_out_of_range_is_named_with_its_range(void **state) {
 
         for (size_t i = 0; i < N_ELEMENTS(values); i++) {
                 assert_int_equal(ask(fixture, "/"), 0);
-                assert_int_equal(exchange_add_parameter(&fixture->exchange, "limit", values[i]), 0);
-                check_refused(fixture, exchange_parameter_u64(&fixture->exchange, "limit", 1, 1000, 100, &v), 400,
+                assert_int_equal(exchange_add_parameter(&fixture->exchange.target, &fixture->exchange.response, "limit", values[i]), 0);
+                check_refused(fixture,
+                              exchange_parameter_u64(&fixture->exchange.target, &fixture->exchange.response, "limit", 1, 1000, 100,
+                                                     &v), 400,
                               "'limit' must be a whole number from 1 to 1000");
                 assert_int_equal(v, 7);
         }
 
         assert_int_equal(ask(fixture, "/"), 0);
-        assert_int_equal(exchange_parameter_u64(&fixture->exchange, "limit", 1, 1000, 100, &v), 0);
+        assert_int_equal(exchange_parameter_u64(&fixture->exchange.target, &fixture->exchange.response, "limit", 1, 1000, 100, &v), 0);
         assert_int_equal(v, 100);
 }
 
 static void an_error_replaces_what_was_written(void **state) {
         Fixture *fixture = *state;
 
-        fixture->exchange.type = CONTENT_HTML;
+        fixture->exchange.response.type = CONTENT_HTML;
         buffer_puts(&fixture->body, "half an answer");
-        check_refused(fixture, exchange_error(&fixture->exchange, 404, "No \"%s\"", "job\x01"), 404, "");
+        check_refused(fixture, exchange_error(&fixture->exchange.response, 404, "No \"%s\"", "job\x01"), 404, "");
         assert_string_equal(fixture->body.text, "{\"error\":{\"status\":404,\"message\":\"No \\\"job\\u0001\\\"\"}}");
-        assert_int_equal(fixture->exchange.type, CONTENT_JSON);
+        assert_int_equal(fixture->exchange.response.type, CONTENT_JSON);
 }
 
 static void each_store_error_has_a_message(void **state) {
         Fixture *fixture = *state;
 
-        fixture->exchange.query_timeout_ns = 5000000000;
-        check_refused(fixture, exchange_store_error(&fixture->exchange, READER_TIMEOUT), 503, "5000 ms");
-        check_refused(fixture, exchange_store_error(&fixture->exchange, READER_BROKEN), 503, "cannot be read");
-        check_refused(fixture, exchange_store_error(&fixture->exchange, -12), 503, "memory");
+        fixture->exchange.response.query_timeout_ns = 5000000000;
+        check_refused(fixture, exchange_store_error(&fixture->exchange.response, READER_TIMEOUT), 503, "5000 ms");
+        check_refused(fixture, exchange_store_error(&fixture->exchange.response, READER_BROKEN), 503, "cannot be read");
+        check_refused(fixture, exchange_store_error(&fixture->exchange.response, -12), 503, "memory");
 }
 
 /* Writes the token of a page with one row, which has that key. */
@@ -178,8 +183,8 @@ static void a_page_continues_after_the_previous_one(void **state) {
         for (size_t i = 0; i < N_ELEMENTS(keys); i++) {
                 token_after(fixture, keys[i], token);
                 assert_int_equal(ask(fixture, "/"), 0);
-                assert_int_equal(exchange_add_parameter(&fixture->exchange, "page", token), 0);
-                assert_int_equal(pagination_parse(&fixture->exchange, &page), 0);
+                assert_int_equal(exchange_add_parameter(&fixture->exchange.target, &fixture->exchange.response, "page", token), 0);
+                assert_int_equal(pagination_parse(&fixture->exchange.target, &fixture->exchange.response, &page), 0);
                 assert_int_equal(page.before.time_ms, keys[i].time_ms);
                 assert_int_equal(page.before.row, keys[i].row);
         }
@@ -193,8 +198,8 @@ static void an_invalid_token_is_refused(void **state) {
 
         for (size_t i = 0; i < N_ELEMENTS(tokens); i++) {
                 assert_int_equal(ask(fixture, "/"), 0);
-                assert_int_equal(exchange_add_parameter(&fixture->exchange, "page", tokens[i]), 0);
-                check_refused(fixture, pagination_parse(&fixture->exchange, &page), 400, "'page'");
+                assert_int_equal(exchange_add_parameter(&fixture->exchange.target, &fixture->exchange.response, "page", tokens[i]), 0);
+                check_refused(fixture, pagination_parse(&fixture->exchange.target, &fixture->exchange.response, &page), 400, "'page'");
         }
 }
 
@@ -215,9 +220,9 @@ static void an_error_has_no_following_page(void **state) {
         Fixture *fixture = *state;
 
         assert_int_equal(ask(fixture, "/"), 0);
-        strcpy(fixture->exchange.next, "2.3");
-        (void)exchange_error(&fixture->exchange, 429, "later");
-        assert_string_equal(fixture->exchange.next, "");
+        strcpy(fixture->exchange.response.next, "2.3");
+        (void)exchange_error(&fixture->exchange.response, 429, "later");
+        assert_string_equal(fixture->exchange.response.next, "");
 }
 
 static void a_body_is_limited(void **state) {
@@ -225,12 +230,12 @@ static void a_body_is_limited(void **state) {
 
         assert_int_equal(ask(fixture, "/"), 0);
         assert_non_null(buffer_extend(&fixture->body, ANSWER_BYTES_MAX));
-        assert_int_equal(exchange_check_body(&fixture->exchange), 0);
+        assert_int_equal(exchange_check_body(&fixture->exchange.response), 0);
         buffer_putc(&fixture->body, 'x');
         buffer_puts(&fixture->body, "");
         assert_int_equal(fixture->body.n, ANSWER_BYTES_MAX);
-        check_refused(fixture, exchange_check_body(&fixture->exchange), 413, "more than 8388608 bytes");
-        assert_int_equal(exchange_check_body(&fixture->exchange), 0);
+        check_refused(fixture, exchange_check_body(&fixture->exchange.response), 413, "more than 8388608 bytes");
+        assert_int_equal(exchange_check_body(&fixture->exchange.response), 0);
 }
 
 int main(void) {

@@ -30,8 +30,8 @@ static int setup(void **state) {
         assert_non_null(fixture);
         fixture_fill(&fixture->snapshot, &size);
         exchange_init(&fixture->exchange, &fixture->out);
-        assert_int_equal(shares_new(&fixture->exchange.shares, &(SharesConfig){}), 0);
-        fixture->exchange.snapshot = &fixture->snapshot;
+        assert_int_equal(shares_new(&fixture->exchange.sources.shares, &(SharesConfig){}), 0);
+        fixture->exchange.sources.snapshot = &fixture->snapshot;
         exposition_init(&fixture->exposition, &fixture->out, false);
         *state = fixture;
         return 0;
@@ -40,7 +40,7 @@ static int setup(void **state) {
 static int teardown(void **state) {
         Fixture *fixture = *state;
 
-        shares_free(fixture->exchange.shares);
+        shares_free(fixture->exchange.sources.shares);
         snapshot_deinit(&fixture->snapshot);
         buffer_deinit(&fixture->out);
         free(fixture);
@@ -86,7 +86,7 @@ static void check_contiguous(Fixture *fixture) {
 
 static void run(Fixture *fixture, const Collector *collector) {
         int r = collector->collect ? collector->collect(&fixture->exposition, &fixture->snapshot) :
-                                     collector->collect_now(&fixture->exposition, &fixture->exchange);
+                                     collector->collect_now(&fixture->exposition, &fixture->exchange.sources);
 
         assert_int_equal(r, 0);
 }
@@ -354,7 +354,7 @@ static void perfd_exposes_its_own_metrics(void **state) {
         fixture->snapshot.jobs.finder.n_unrecognized = 22;
         fixture->snapshot.jobs.finder.n_not_watched = 23;
         fixture->snapshot.jobs.stats.n_with_cgroup = 24;
-        fixture->exchange.http.n_requests_by_class[4] = 5;
+        fixture->exchange.sources.http.n_requests_by_class[4] = 5;
         assert_int_equal(indicators_snapshot_reserve(&fixture->snapshot.indicators, 1), 0);
         fixture->snapshot.indicators.counts[0] = (IndicatorCount){ .name = "PiMatmul", .component = "jax", .uid = 7, .n = { 3, 2, 1 } };
         fixture->snapshot.indicators.n = 1;
@@ -400,20 +400,20 @@ static void samples_of_a_kpi_share_their_family(void **state) {
 /* Answers a scrape; collect: value of collect[], or NULL. */
 static void scrape(Fixture *fixture, ScrapeCache *cache, const char *collect) {
         Exchange *exchange = &fixture->exchange;
-        Shares *shares = exchange->shares;
+        Shares *shares = exchange->sources.shares;
 
-        scrape_clear(&exchange->scrape);
+        scrape_clear(&exchange->response.scrape);
         exchange_init(exchange, &fixture->out);
-        exchange->snapshot = &fixture->snapshot;
-        exchange->shares = shares;
-        exchange->scrape.cache = cache;
+        exchange->sources.snapshot = &fixture->snapshot;
+        exchange->sources.shares = shares;
+        exchange->response.scrape.cache = cache;
         if (collect)
-                assert_int_equal(exchange_add_parameter(exchange, "collect[]", collect), 0);
-        metrics_answer(exchange);
+                assert_int_equal(exchange_add_parameter(&exchange->target, &exchange->response, "collect[]", collect), 0);
+        metrics_answer(&exchange->target, &exchange->sources, &exchange->response);
 }
 
 static const SharedText *shared_part(const Fixture *fixture) {
-        return fixture->exchange.scrape.n == 1 ? fixture->exchange.scrape.texts[0].text : NULL;
+        return fixture->exchange.response.scrape.n == 1 ? fixture->exchange.response.scrape.texts[0].text : NULL;
 }
 
 static void scrapes_of_a_snapshot_share_what_it_says(void **state) {
@@ -434,7 +434,7 @@ static void scrapes_of_a_snapshot_share_what_it_says(void **state) {
         assert_exposed(fixture, "perfd_http_sent_bytes_total", 0);
         scrape(fixture, cache, NULL);
         assert_ptr_equal(shared_part(fixture), text);
-        fixture->exchange.http.n_bytes_sent = 5;
+        fixture->exchange.sources.http.n_bytes_sent = 5;
         buffer_clear(&fixture->out);
         collect(fixture, "self");
         assert_exposed(fixture, "perfd_http_sent_bytes_total", 5);
@@ -448,7 +448,7 @@ static void scrapes_of_a_snapshot_share_what_it_says(void **state) {
         fixture->snapshot.self.n_ticks = 4711;
         scrape(fixture, cache, NULL);
         assert_non_null(strstr(shared_text_get(shared_part(fixture), &n), "\nperfd_samples_total 4711\n"));
-        scrape_clear(&fixture->exchange.scrape);
+        scrape_clear(&fixture->exchange.response.scrape);
 }
 
 static void an_answer_that_is_too_large_has_no_texts(void **state) {
@@ -458,10 +458,10 @@ static void an_answer_that_is_too_large_has_no_texts(void **state) {
         assert_int_equal(scrape_cache_new(&cache), 0);
         fixture->snapshot.serial = 1;
         scrape(fixture, cache, "node");
-        fixture->exchange.scrape.sum.n = ANSWER_BYTES_MAX + 1;
-        assert_int_equal(exchange_check_body(&fixture->exchange), EXCHANGE_ANSWERED);
-        assert_int_equal(fixture->exchange.status, 413);
-        assert_int_equal(fixture->exchange.scrape.n, 0);
+        fixture->exchange.response.scrape.sum.n = ANSWER_BYTES_MAX + 1;
+        assert_int_equal(exchange_check_body(&fixture->exchange.response), EXCHANGE_ANSWERED);
+        assert_int_equal(fixture->exchange.response.status, 413);
+        assert_int_equal(fixture->exchange.response.scrape.n, 0);
         assert_true(says(fixture, "the answer would have more than"));
 }
 

@@ -65,11 +65,11 @@ static const char *ask(Fixture *fixture, const char *job, const char *compat) {
 
         (void)snprintf(path, sizeof(path), "/api/v1/jobs/%s/perf-report", job);
         exchange_init(&fixture->exchange, &fixture->body);
-        fixture->exchange.snapshot = &fixture->snapshot;
-        fixture->exchange.reader = fixture->place.reader;
-        assert_int_equal(exchange_set_path(&fixture->exchange, path), 0);
+        fixture->exchange.sources.snapshot = &fixture->snapshot;
+        fixture->exchange.sources.reader = fixture->place.reader;
+        assert_int_equal(exchange_set_path(&fixture->exchange.target, &fixture->exchange.response, path), 0);
         if (compat)
-                assert_int_equal(exchange_add_parameter(&fixture->exchange, "compat", compat), 0);
+                assert_int_equal(exchange_add_parameter(&fixture->exchange.target, &fixture->exchange.response, "compat", compat), 0);
         routes_answer(&fixture->exchange);
         return fixture->body.text;
 }
@@ -90,7 +90,7 @@ static void stored_samples_are_listed_by_field(void **state) {
 
         put_job(fixture, &list);
         answer = ask(fixture, "over", NULL);
-        assert_int_equal(fixture->exchange.status, 200);
+        assert_int_equal(fixture->exchange.response.status, 200);
         assert_non_null(strstr(answer, "{\"job\":\"over\",\"rank\":3,\"begin_ms\":1000,"
                                        "\"samples_begin_ms\":1500,\"n_merged\":4,\"samples\":{"));
         assert_non_null(strstr(answer, "[25.0,100.0]"));
@@ -102,7 +102,7 @@ static void a_job_without_samples_has_empty_lists(void **state) {
 
         put_job(fixture, NULL);
         answer = ask(fixture, "over", "1");
-        assert_int_equal(fixture->exchange.status, 200);
+        assert_int_equal(fixture->exchange.response.status, 200);
         assert_non_null(strstr(answer, "\"samples_begin_ms\":null,\"n_merged\":1,\"samples\":{"));
         assert_null(strstr(answer, "[1"));
 }
@@ -111,7 +111,7 @@ static void a_running_job_is_answered_from_the_snapshot(void **state) {
         Fixture *fixture = *state;
         const char *answer = ask(fixture, "job-0", NULL);
 
-        assert_int_equal(fixture->exchange.status, 200);
+        assert_int_equal(fixture->exchange.response.status, 200);
         assert_non_null(strstr(answer, "\"job\":\"job-0\""));
 }
 
@@ -119,10 +119,10 @@ static void errors_are_reported(void **state) {
         Fixture *fixture = *state;
 
         (void)ask(fixture, "nobody", NULL);
-        assert_int_equal(fixture->exchange.status, 404);
+        assert_int_equal(fixture->exchange.response.status, 404);
         put_job_with(fixture, &BYTES("no columns"));
         (void)ask(fixture, "over", "maybe");
-        assert_int_equal(fixture->exchange.status, 400);
+        assert_int_equal(fixture->exchange.response.status, 400);
         assert_non_null(strstr(ask(fixture, "over", NULL), "\"samples_begin_ms\":null"));
 }
 

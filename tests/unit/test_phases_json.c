@@ -88,11 +88,11 @@ static void set_lasting(Fixture *fixture, uint32_t index, const char *name) {
 
 static const char *ask(Fixture *fixture, const char *path, const char *name, const char *value) {
         exchange_init(&fixture->exchange, &fixture->body);
-        fixture->exchange.snapshot = &fixture->snapshot;
-        fixture->exchange.reader = fixture->place.reader;
-        assert_int_equal(exchange_set_path(&fixture->exchange, path), 0);
+        fixture->exchange.sources.snapshot = &fixture->snapshot;
+        fixture->exchange.sources.reader = fixture->place.reader;
+        assert_int_equal(exchange_set_path(&fixture->exchange.target, &fixture->exchange.response, path), 0);
         if (name)
-                assert_int_equal(exchange_add_parameter(&fixture->exchange, name, value), 0);
+                assert_int_equal(exchange_add_parameter(&fixture->exchange.target, &fixture->exchange.response, name, value), 0);
         routes_answer(&fixture->exchange);
         return fixture->body.text;
 }
@@ -100,7 +100,7 @@ static const char *ask(Fixture *fixture, const char *path, const char *name, con
 static const char *ask_job(Fixture *fixture) {
         const char *text = ask(fixture, "/api/v1/jobs/job-0", NULL, NULL);
 
-        assert_int_equal(fixture->exchange.status, 200);
+        assert_int_equal(fixture->exchange.response.status, 200);
         return text;
 }
 
@@ -240,7 +240,7 @@ static void an_unreadable_store_is_reported(void **state) {
         assert_non_null(strstr(text, "\"name\":\"train\""));
         assert_non_null(strstr(text, "\"phases_truncated\":true"));
         (void)ask_times(fixture);
-        assert_int_equal(fixture->exchange.status, 503);
+        assert_int_equal(fixture->exchange.response.status, 503);
 }
 
 static void time_blocks_are_summed_by_name(void **state) {
@@ -303,16 +303,16 @@ static void jobs_are_listed_with_their_live_metrics(void **state) {
         assert_non_null(strstr(fixture->body.text, "\"cpu_avg_utilization_pct\":"));
         assert_non_null(strstr(ask(fixture, "/api/v1/jobs", "state", "finished"), "\"jobs\":[]"));
         (void)ask(fixture, "/api/v1/jobs", "state", "gone");
-        assert_int_equal(fixture->exchange.status, 400);
+        assert_int_equal(fixture->exchange.response.status, 400);
         assert_non_null(strstr(ask(fixture, "/api/v1/jobs/job-0/samples", NULL, NULL), "\"interval_ms\""));
         assert_non_null(strstr(ask(fixture, "/api/v1/jobs/job-0/metrics", "compat", "1"), "50.5"));
         assert_non_null(strstr(ask(fixture, "/api/v1/jobs/job-0/metrics", "names", "raw"), "\"key\":\"max_t_(cpu_pct_per_cpu_avg)\""));
         (void)ask(fixture, "/api/v1/jobs/job-0/metrics", "names", "short");
-        assert_int_equal(fixture->exchange.status, 400);
+        assert_int_equal(fixture->exchange.response.status, 400);
         (void)ask(fixture, "/api/v1/jobs/job-0/metrics", "scope", "cluster");
-        assert_int_equal(fixture->exchange.status, 400);
+        assert_int_equal(fixture->exchange.response.status, 400);
         (void)ask(fixture, "/api/v1/jobs/absent", NULL, NULL);
-        assert_int_equal(fixture->exchange.status, 404);
+        assert_int_equal(fixture->exchange.response.status, 404);
 }
 
 static void put_end(Fixture *fixture, const MetricSet *metrics, const UsageSet *usage) {
@@ -372,10 +372,10 @@ static void a_job_that_is_not_stored_yet_is_answered_from_the_snapshot(void **st
         assert_non_null(strstr(ask(fixture, "/api/v1/jobs/job-new", NULL, NULL), "\"id\":\"job-new\""));
         assert_non_null(strstr(fixture->body.text, "\"state\":\"running\""));
         (void)ask(fixture, "/api/v1/jobs/job-newer", NULL, NULL);
-        assert_int_equal(fixture->exchange.status, 404);
+        assert_int_equal(fixture->exchange.response.status, 404);
         assert_non_null(strstr(fixture->body.text, "no job 'job-newer' on this node"));
         (void)ask(fixture, "/api/v1/jobs/job%20new", NULL, NULL);
-        assert_int_equal(fixture->exchange.status, 400);
+        assert_int_equal(fixture->exchange.response.status, 400);
 }
 
 int main(void) {

@@ -466,12 +466,12 @@ static const char *ask(Place *place, Buffer *body, const char *path, const char 
         Exchange exchange;
 
         exchange_init(&exchange, body);
-        exchange.reader = place->reader;
-        assert_int_equal(exchange_set_path(&exchange, path), 0);
+        exchange.sources.reader = place->reader;
+        assert_int_equal(exchange_set_path(&exchange.target, &exchange.response, path), 0);
         if (name)
-                assert_int_equal(exchange_add_parameter(&exchange, name, value), 0);
+                assert_int_equal(exchange_add_parameter(&exchange.target, &exchange.response, name, value), 0);
         routes_answer(&exchange);
-        assert_int_equal(exchange.status, status);
+        assert_int_equal(exchange.response.status, status);
         return body->text;
 }
 

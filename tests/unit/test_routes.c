@@ -57,19 +57,19 @@ static unsigned ask(Fixture *fixture, const char *question, bool has_snapshot) {
         int r;
 
         exchange_init(&fixture->exchange, &fixture->body);
-        fixture->exchange.snapshot = has_snapshot ? &fixture->snapshot : NULL;
-        fixture->exchange.reader = fixture->reader;
-        fixture->exchange.shares = fixture->shares;
-        fixture->exchange.viewer.sees_all = !fixture->is_stranger;
-        r = exchange_set_path(&fixture->exchange, path);
+        fixture->exchange.sources.snapshot = has_snapshot ? &fixture->snapshot : NULL;
+        fixture->exchange.sources.reader = fixture->reader;
+        fixture->exchange.sources.shares = fixture->shares;
+        fixture->exchange.target.viewer.sees_all = !fixture->is_stranger;
+        r = exchange_set_path(&fixture->exchange.target, &fixture->exchange.response, path);
         for (char *parameter; r == 0 && (parameter = strsep(&query, "&"));) {
                 char *value = parameter, *name = strsep(&value, "=");
 
-                r = exchange_add_parameter(&fixture->exchange, name, value);
+                r = exchange_add_parameter(&fixture->exchange.target, &fixture->exchange.response, name, value);
         }
         if (r == 0)
                 routes_answer(&fixture->exchange);
-        return fixture->exchange.status;
+        return fixture->exchange.response.status;
 }
 
 static bool says(const Fixture *fixture, const char *words) {
@@ -222,7 +222,7 @@ static void invalid_paths_are_not_found(void **state) {
 
         for (size_t i = 0; i < N_ELEMENTS(paths); i++)
                 if (ask(fixture, paths[i], true) != 404)
-                        fail_msg("%s is answered with %u", paths[i], fixture->exchange.status);
+                        fail_msg("%s is answered with %u", paths[i], fixture->exchange.response.status);
 }
 
 static void names_with_odd_characters_are_refused(void **state) {
@@ -234,7 +234,7 @@ static void names_with_odd_characters_are_refused(void **state) {
 
         for (size_t i = 0; i < N_ELEMENTS(paths); i++)
                 if (ask(fixture, paths[i], true) != 400)
-                        fail_msg("%s is answered with %u", paths[i], fixture->exchange.status);
+                        fail_msg("%s is answered with %u", paths[i], fixture->exchange.response.status);
 }
 
 static void unknown_and_repeated_parameters_are_named(void **state) {
@@ -396,7 +396,7 @@ static void the_landing_page_escapes_text_of_the_node(void **state) {
         Fixture *fixture = *state;
 
         assert_int_equal(ask(fixture, "/", true), 200);
-        assert_int_equal(fixture->exchange.type, CONTENT_HTML);
+        assert_int_equal(fixture->exchange.response.type, CONTENT_HTML);
         assert_true(says(fixture, "<title>perfd on node&lt;7&gt;</title>"));
         assert_true(says(fixture, "25.0"));
         assert_false(says(fixture, "{{"));
@@ -423,7 +423,7 @@ static void a_job_has_a_web_page(void **state) {
         fixture_set_phase(&fixture->snapshot.jobs, 1, &phase);
         fixture->snapshot.jobs.records[1].info.command = "sh -c 'a < b > \"c\"' \xff";
         assert_int_equal(ask(fixture, "/jobs/job-1", true), 200);
-        assert_int_equal(fixture->exchange.type, CONTENT_HTML);
+        assert_int_equal(fixture->exchange.response.type, CONTENT_HTML);
         assert_true(says(fixture, "<title>training &quot;1&quot; on node&lt;7&gt;</title>"));
         assert_true(says(fixture, "<code>sh -c &#39;a &lt; b &gt; &quot;c&quot;&#39; \xef\xbf\xbd</code>"));
         assert_true(says(fixture, "&lt;load&gt; <small>running</small>"));

@@ -198,11 +198,11 @@ static void write_units(Json *json, const BatchTable *batch, const Vocabulary *v
         json_object_end(json);
 }
 
-static void write_batch(Exchange *exchange, BatchTable *batch, const Vocabulary *vocabulary) {
-        Json json = { .out = exchange->body };
+static void write_batch(const Target *target, Response *response, BatchTable *batch, const Vocabulary *vocabulary) {
+        Json json = { .out = response->body };
 
         json_object_begin(&json);
-        json_put_string(&json, "id", exchange->argument);
+        json_put_string(&json, "id", target->argument);
         json_put_string(&json, "name", batch->name);
         json_put_string(&json, "component", batch->component);
         json_put_string(&json, "version", batch->version);
@@ -224,43 +224,45 @@ static void write_batch(Exchange *exchange, BatchTable *batch, const Vocabulary 
 }
 
 /* The first run names the indicator of all. */
-static int read_names(Exchange *exchange, const uint8_t id[static BATCH_ID_BYTES], BatchTable *batch) {
+static int read_names(const Target *target, const Sources *sources, Response *response, const uint8_t id[static BATCH_ID_BYTES],
+                      BatchTable *batch) {
         BatchRow row;
         int r;
 
-        r = result_reader_list_batch(exchange->reader, id);
+        r = result_reader_list_batch(sources->reader, id);
         if (r == 0)
-                r = result_reader_next_of_batch(exchange->reader, &row);
+                r = result_reader_next_of_batch(sources->reader, &row);
         if (r == READER_END)
-                return exchange_error(exchange, 404, "no batch '%s'", exchange->argument);
+                return exchange_error(response, 404, "no batch '%s'", target->argument);
         if (r == 0)
                 r = keep_text(&batch->name, row.name);
         if (r == 0)
                 r = keep_text(&batch->component, row.component);
-        return r == 0 ? 0 : exchange_store_error(exchange, r);
+        return r == 0 ? 0 : exchange_store_error(response, r);
 }
 
-void indicators_subject_batch(Exchange *exchange) {
+void indicators_subject_batch(const Target *target, const Sources *sources, Response *response) {
         scoped(vocabulary_freep) Vocabulary *vocabulary = NULL;
         scoped(batch_deinit) BatchTable batch = {};
         uint8_t id[BATCH_ID_BYTES];
         BatchRow row;
         int r;
 
-        if (parse_hex(exchange->argument, id, sizeof(id)) != 0) {
-                (void)exchange_error(exchange, 400, "batch id must be %u hexadecimal digits (0-9 a-f)", 2 * BATCH_ID_BYTES);
+        if (parse_hex(target->argument, id, sizeof(id)) != 0) {
+                (void)exchange_error(response, 400, "batch id must be %u hexadecimal digits (0-9 a-f)", 2 * BATCH_ID_BYTES);
                 return;
         }
 
-        if (read_names(exchange, id, &batch) > 0 ||
-            vocabulary_new_known(&vocabulary, exchange, &(PointFilter){ .name = batch.name, .component = batch.component }) > 0)
+        if (read_names(target, sources, response, id, &batch) > 0 ||
+            vocabulary_new_known(&vocabulary, target, sources, response,
+                                 &(PointFilter){ .name = batch.name, .component = batch.component }) > 0)
                 return;
 
-        r = result_reader_list_batch(exchange->reader, id);
-        while (r == 0 && (r = result_reader_next_of_batch(exchange->reader, &row)) == 0)
+        r = result_reader_list_batch(sources->reader, id);
+        while (r == 0 && (r = result_reader_next_of_batch(sources->reader, &row)) == 0)
                 r = add_run(&batch, &row, vocabulary_derived(vocabulary));
         if (r != READER_END)
-                (void)exchange_store_error(exchange, r);
+                (void)exchange_store_error(response, r);
         else
-                write_batch(exchange, &batch, vocabulary);
+                write_batch(target, response, &batch, vocabulary);
 }

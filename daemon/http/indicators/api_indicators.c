@@ -15,18 +15,19 @@
 #include "store/indicators/result_reader.h"
 #include "util/parse.h"
 
-void indicators_subject_list(Exchange *exchange) {
+void indicators_subject_list(const Target *target, const Sources *sources, Response *response) {
         bool is_cut = false;
         IndicatorRow row;
-        Json json = { .out = exchange->body };
+        Json json = { .out = response->body };
         int r;
 
+        (void)target;
         json_object_begin(&json);
         json_put_array_begin(&json, "indicators");
 
-        r = indicator_reader_list(exchange->reader);
-        while (r == 0 && (r = indicator_reader_next(exchange->reader, &row)) == 0) {
-                is_cut = exchange->body->n >= PAGINATION_BYTES_MAX;
+        r = indicator_reader_list(sources->reader);
+        while (r == 0 && (r = indicator_reader_next(sources->reader, &row)) == 0) {
+                is_cut = response->body->n >= PAGINATION_BYTES_MAX;
                 if (is_cut)
                         break;
 
@@ -38,7 +39,7 @@ void indicators_subject_list(Exchange *exchange) {
                 json_object_end(&json);
         }
         if (r != 0 && r != READER_END) {
-                (void)exchange_store_error(exchange, r);
+                (void)exchange_store_error(response, r);
                 return;
         }
 
@@ -47,13 +48,14 @@ void indicators_subject_list(Exchange *exchange) {
         json_object_end(&json);
 }
 
-void indicators_subject_models(Exchange *exchange) {
-        if (!exchange->snapshot->indicators.models) {
-                (void)exchange_error(exchange, 503, "out of memory");
+void indicators_subject_models(const Target *target, const Sources *sources, Response *response) {
+        if (!sources->snapshot->indicators.models) {
+                (void)exchange_error(response, 503, "out of memory");
                 return;
         }
 
-        shared_texts_write(exchange->snapshot->indicators.models, exchange->body);
+        (void)target;
+        shared_texts_write(sources->snapshot->indicators.models, response->body);
 }
 
 static void format_id(const uint8_t id[static 16], char ret[static 2 * 16 + 1]) {
@@ -128,42 +130,43 @@ static int write_result(Json *json, const ResultRow *row, const Viewer *viewer, 
 /* --- results ------------------------------------------------------------------------------------- */
 
 /* Finds the rows that meet the conditions, by an index if there is one, and reads the documents of the page's rows only. */
-static int find_newest(Exchange *exchange, const PointFilter *filter, LatestRows *latest) {
+static int find_newest(const Sources *sources, Response *response, const PointFilter *filter, LatestRows *latest) {
         scoped(points_freep) Points *points = NULL;
         PointRow row;
         int r;
 
-        r = points_new(&points, exchange->reader, filter);
+        r = points_new(&points, sources->reader, filter);
         while (r == 0 && (r = points_next(points, &row)) == 0)
                 if (!latest_rows_add(latest, (PageKey){ row.time_ms, row.row }))
                         points_skip(points);
-        return r == READER_END ? 0 : exchange_store_error(exchange, r);
+        return r == READER_END ? 0 : exchange_store_error(response, r);
 }
 
-static int write_met(Exchange *exchange, const PointFilter *filter, Pagination *page, Json *json) {
+static int write_met(const Target *target, const Sources *sources, Response *response, const PointFilter *filter, Pagination *page,
+                     Json *json) {
         scoped(freep) LatestRows *latest = malloc(sizeof(*latest));
         ResultRow row;
         int r;
 
         if (!latest)
-                return exchange_store_error(exchange, -ENOMEM);
+                return exchange_store_error(response, -ENOMEM);
         latest_rows_init(latest, page->limit + 1);
-        r = find_newest(exchange, filter, latest);
+        r = find_newest(sources, response, filter, latest);
 
         for (size_t i = 0; r == 0 && i < latest->n; i++) {
-                r = result_reader_find(exchange->reader, latest->keys[i].row, &row);
+                r = result_reader_find(sources->reader, latest->keys[i].row, &row);
                 if (r == READER_END) { /* removed meanwhile */
                         r = 0;
                         continue;
                 }
                 if (r != 0)
-                        return exchange_store_error(exchange, r);
-                if (!pagination_admit(page, exchange->body, latest->keys[i]))
+                        return exchange_store_error(response, r);
+                if (!pagination_admit(page, response->body, latest->keys[i]))
                         break;
-                r = write_result(json, &row, &exchange->viewer, filter->derived);
+                r = write_result(json, &row, &target->viewer, filter->derived);
         }
-        reader_reset(exchange->reader);
-        return r < 0 ? exchange_store_error(exchange, r) : r;
+        reader_reset(sources->reader);
+        return r < 0 ? exchange_store_error(response, r) : r;
 }
 
 static bool is_met(const ResultRow *row, const Selection *selection, StackFacts *stacks) {
@@ -189,15 +192,16 @@ static bool is_met(const ResultRow *row, const Selection *selection, StackFacts 
 }
 
 /* Writes the newest rows first, from an index of the store. Checks the conditions for each result: a job has few results. */
-static int write_filtered(Exchange *exchange, const ResultFilter *filter, const Selection *selection, Pagination *page, Json *json) {
+static int write_filtered(const Target *target, const Sources *sources, Response *response, const ResultFilter *filter,
+                          const Selection *selection, Pagination *page, Json *json) {
         scoped(stack_facts_freep) StackFacts *stacks = NULL;
         ResultRow row;
         int r;
 
-        r = stack_facts_new(&stacks, exchange->reader);
+        r = stack_facts_new(&stacks, sources->reader);
         if (r == 0)
-                r = result_reader_list(exchange->reader, filter);
-        while (r == 0 && (r = result_reader_next(exchange->reader, &row)) == 0) {
+                r = result_reader_list(sources->reader, filter);
+        while (r == 0 && (r = result_reader_next(sources->reader, &row)) == 0) {
                 bool is_selected = is_met(&row, selection, stacks);
 
                 r = stack_facts_error(stacks);
@@ -205,39 +209,40 @@ static int write_filtered(Exchange *exchange, const ResultFilter *filter, const 
                         break;
                 if (!is_selected)
                         continue;
-                if (!pagination_admit(page, exchange->body, (PageKey){ row.time_ms, row.row }))
+                if (!pagination_admit(page, response->body, (PageKey){ row.time_ms, row.row }))
                         break;
-                r = write_result(json, &row, &exchange->viewer, selection->filter.derived);
+                r = write_result(json, &row, &target->viewer, selection->filter.derived);
         }
-        return r == 0 || r == READER_END ? 0 : exchange_store_error(exchange, r);
+        return r == 0 || r == READER_END ? 0 : exchange_store_error(response, r);
 }
 
 /* Reads the declarations of models for the name, and checks the conditions against them. *ret_vocabulary: NULL for results of any name. */
-static int check(Exchange *exchange, Selection *selection, Vocabulary **ret_vocabulary) {
+static int check(const Target *target, const Sources *sources, Response *response, Selection *selection, Vocabulary **ret_vocabulary) {
         bool has_conditions = selection->filter.n_conditions > 0;
         int r;
 
         if (!has_conditions && !selection->filter.name)
                 return 0;
-        r = (has_conditions ? vocabulary_new : vocabulary_new_known)(ret_vocabulary, exchange, &selection->filter);
+        r = has_conditions ? vocabulary_new(ret_vocabulary, target, sources, response, &selection->filter) :
+                             vocabulary_new_known(ret_vocabulary, target, sources, response, &selection->filter);
         if (r != 0)
                 return r;
         selection->filter.derived = vocabulary_derived(*ret_vocabulary);
-        return has_conditions ? vocabulary_check(*ret_vocabulary, exchange, selection) : 0;
+        return has_conditions ? vocabulary_check(*ret_vocabulary, sources, response, selection) : 0;
 }
 
 /* name NULL: any name. */
-static void answer_results_of(Exchange *exchange, const char *name) {
-        ResultFilter filter = { .name = name, .job = exchange_parameter(exchange, "job") };
+static void answer_results_of(const Target *target, const Sources *sources, Response *response, const char *name) {
+        ResultFilter filter = { .name = name, .job = exchange_parameter(target, "job") };
         scoped(vocabulary_freep) Vocabulary *vocabulary = NULL;
         Selection selection;
         Pagination page;
         Json json;
         int r;
 
-        if (selection_parse(exchange, name, &selection) > 0 || pagination_parse(exchange, &page) > 0)
+        if (selection_parse(target, response, name, &selection) > 0 || pagination_parse(target, response, &page) > 0)
                 return;
-        if (check(exchange, &selection, &vocabulary) > 0)
+        if (check(target, sources, response, &selection, &vocabulary) > 0)
                 return;
 
         selection.filter.before = page.before;
@@ -246,43 +251,43 @@ static void answer_results_of(Exchange *exchange, const char *name) {
         filter.until_ms = page.until_ms;
         filter.before = page.before;
 
-        pagination_begin(&json, exchange->body, "results");
+        pagination_begin(&json, response->body, "results");
         if (selection.filter.n_conditions == 0 || filter.job)
-                r = write_filtered(exchange, &filter, &selection, &page, &json);
+                r = write_filtered(target, sources, response, &filter, &selection, &page, &json);
         else
-                r = write_met(exchange, &selection.filter, &page, &json);
+                r = write_met(target, sources, response, &selection.filter, &page, &json);
         if (r == 0)
                 pagination_end(&page, &json);
 }
 
-void indicators_subject_all_results(Exchange *exchange) {
-        answer_results_of(exchange, exchange_parameter(exchange, "name"));
+void indicators_subject_all_results(const Target *target, const Sources *sources, Response *response) {
+        answer_results_of(target, sources, response, exchange_parameter(target, "name"));
 }
 
-void indicators_subject_results(Exchange *exchange) {
-        answer_results_of(exchange, exchange->argument);
+void indicators_subject_results(const Target *target, const Sources *sources, Response *response) {
+        answer_results_of(target, sources, response, target->argument);
 }
 
 /* --- specifications ------------------------------------------------------------------------------ */
 
-void indicators_subject_specification(Exchange *exchange) {
-        Json json = { .out = exchange->body };
+void indicators_subject_specification(const Target *target, const Sources *sources, Response *response) {
+        Json json = { .out = response->body };
         uint8_t digest[SHA256_BYTES];
         SpecificationRow row;
         int r;
 
-        if (parse_hex(exchange->argument, digest, sizeof(digest)) != 0) {
-                (void)exchange_error(exchange, 400, "a specification is named by the %zu hexadecimal digits (0-9 a-f) of its digest",
+        if (parse_hex(target->argument, digest, sizeof(digest)) != 0) {
+                (void)exchange_error(response, 400, "a specification is named by the %zu hexadecimal digits (0-9 a-f) of its digest",
                                      2 * sizeof(digest));
                 return;
         }
-        r = result_reader_find_specification(exchange->reader, digest, &row);
+        r = result_reader_find_specification(sources->reader, digest, &row);
         if (r == READER_END) {
-                (void)exchange_error(exchange, 404, "no result has the specification '%s'", exchange->argument);
+                (void)exchange_error(response, 404, "no result has the specification '%s'", target->argument);
                 return;
         }
         if (r != 0) {
-                (void)exchange_store_error(exchange, r);
+                (void)exchange_store_error(response, r);
                 return;
         }
 

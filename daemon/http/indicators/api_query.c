@@ -29,30 +29,31 @@ static void query_deinit(PointQuery *query) {
         buffer_deinit(&query->note);
 }
 
-static int parse_format(Exchange *exchange, bool *ret_is_csv) {
-        const char *format = exchange_parameter(exchange, "format") ?: "json";
+static int parse_format(const Target *target, Response *response, bool *ret_is_csv) {
+        const char *format = exchange_parameter(target, "format") ?: "json";
 
         if (strcmp(format, "json") != 0 && strcmp(format, "csv") != 0)
-                return exchange_error(exchange, 400, "query parameter 'format' must be json or csv, not '%s'", format);
+                return exchange_error(response, 400, "query parameter 'format' must be json or csv, not '%s'", format);
 
         *ret_is_csv = strcmp(format, "csv") == 0;
         return 0;
 }
 
-static int parse(Exchange *exchange, PointQuery *query) {
+static int parse(const Target *target, Response *response, PointQuery *query) {
         Selection *selection = &query->selection;
         int r;
 
-        r = selection_parse(exchange, exchange->argument, selection);
+        r = selection_parse(target, response, target->argument, selection);
         if (r == 0)
-                r = selection_parse_stats(exchange, exchange_parameter(exchange, "stat"), selection);
+                r = selection_parse_stats(response, exchange_parameter(target, "stat"), selection);
         if (r == 0)
-                r = selection_parse_fields(exchange, "group_by", exchange_parameter(exchange, "group_by"), &selection->fields);
+                r = selection_parse_fields(response, "group_by", exchange_parameter(target, "group_by"), &selection->fields);
         if (r == 0)
-                r = parse_format(exchange, &query->is_csv);
+                r = parse_format(target, response, &query->is_csv);
         /* CSV has no place for a note that the list is truncated. */
         if (r == 0)
-                r = exchange_parameter_u64(exchange, "limit", 1, GROUPS_MAX, query->is_csv ? GROUPS_MAX : LIMIT_DEFAULT, &query->limit);
+                r = exchange_parameter_u64(target, response, "limit", 1, GROUPS_MAX, query->is_csv ? GROUPS_MAX : LIMIT_DEFAULT,
+                                           &query->limit);
         if (r != 0)
                 return r;
 
@@ -63,14 +64,14 @@ static int parse(Exchange *exchange, PointQuery *query) {
 }
 
 /* Checks that all numbers of a stat have the same unit. 0 or EXCHANGE_ANSWERED. */
-static int find_units(Exchange *exchange, PointQuery *query) {
+static int find_units(Response *response, PointQuery *query) {
         for (size_t i = 0; i < query->selection.n_stats; i++) {
                 const Choice *choice = &query->selection.stats[i];
 
                 if (choice_has_unit(choice) &&
                     vocabulary_say(query->vocabulary, choice->key, "unit", &query->units[i]) == VOCABULARY_AT_ODDS &&
                     !selection_has_field(&query->selection, "component"))
-                        return exchange_error(exchange, 400,
+                        return exchange_error(response, 400,
                                               "the models of %s declare different units of '%s' for different components: "
                                               "group by component, or select one with where=component=NAME",
                                               query->selection.filter.name, choice->key);
@@ -142,8 +143,8 @@ static void write_units(Json *json, const PointQuery *query) {
         json_object_end(json);
 }
 
-static void write_json(Exchange *exchange, const PointQuery *query, Group *groups, size_t n) {
-        Json json = { .out = exchange->body };
+static void write_json(Response *response, const PointQuery *query, Group *groups, size_t n) {
+        Json json = { .out = response->body };
 
         json_object_begin(&json);
         json_put_string(&json, "name", query->selection.filter.name);
@@ -182,10 +183,10 @@ static void write_csv_head(Csv *csv, const PointQuery *query) {
         csv_end_line(csv);
 }
 
-static void write_csv(Exchange *exchange, const PointQuery *query, Group *groups, size_t n) {
-        Csv csv = { .out = exchange->body };
+static void write_csv(Response *response, const PointQuery *query, Group *groups, size_t n) {
+        Csv csv = { .out = response->body };
 
-        exchange->type = CONTENT_CSV;
+        response->type = CONTENT_CSV;
         write_csv_head(&csv, query);
         for (size_t i = 0; i < n && i < query->limit; i++) {
                 double values[STATS_MAX];
@@ -201,25 +202,26 @@ static void write_csv(Exchange *exchange, const PointQuery *query, Group *groups
         }
 }
 
-void indicators_subject_query(Exchange *exchange) {
+void indicators_subject_query(const Target *target, const Sources *sources, Response *response) {
         scoped(grouping_freep) Grouping *grouping = NULL;
         scoped(query_deinit) PointQuery query = {};
         Group *groups;
         size_t n;
 
-        if (parse(exchange, &query) > 0 || vocabulary_new(&query.vocabulary, exchange, &query.selection.filter) > 0)
+        if (parse(target, response, &query) > 0 ||
+            vocabulary_new(&query.vocabulary, target, sources, response, &query.selection.filter) > 0)
                 return;
         query.selection.filter.derived = vocabulary_derived(query.vocabulary);
-        if (vocabulary_check(query.vocabulary, exchange, &query.selection) > 0 || find_units(exchange, &query) > 0 ||
-            result_groups_read(exchange, &query.selection, &query.fields, &grouping, &query.n_scanned) > 0)
+        if (vocabulary_check(query.vocabulary, sources, response, &query.selection) > 0 || find_units(response, &query) > 0 ||
+            result_groups_read(sources, response, &query.selection, &query.fields, &grouping, &query.n_scanned) > 0)
                 return;
         if (query.n_scanned == 0 && !query.is_csv &&
-            vocabulary_explain_empty(query.vocabulary, exchange, &query.selection, &query.note) > 0)
+            vocabulary_explain_empty(query.vocabulary, target, sources, response, &query.selection, &query.note) > 0)
                 return;
 
         groups = grouping_sorted(grouping, &n);
         if (query.is_csv)
-                write_csv(exchange, &query, groups, n);
+                write_csv(response, &query, groups, n);
         else
-                write_json(exchange, &query, groups, n);
+                write_json(response, &query, groups, n);
 }

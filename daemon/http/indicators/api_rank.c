@@ -44,12 +44,12 @@ static bool take_across(RankQuery *rank, const char *name) {
 }
 
 /* Leaves only names of single parameters in the list. */
-static int parse_across(Exchange *exchange, RankQuery *rank) {
+static int parse_across(const Target *target, Response *response, RankQuery *rank) {
         FieldList *across = &rank->selection.across;
         size_t n_kept = 0;
         int r;
 
-        r = selection_parse_fields(exchange, "across", exchange_parameter(exchange, "across"), across);
+        r = selection_parse_fields(response, "across", exchange_parameter(target, "across"), across);
         for (size_t i = 0; r == 0 && i < across->n; i++)
                 if (!take_across(rank, across->names[i]))
                         memmove(across->names[n_kept++], across->names[i], sizeof(across->names[i]));
@@ -57,33 +57,33 @@ static int parse_across(Exchange *exchange, RankQuery *rank) {
         return r;
 }
 
-static int parse_confidence(Exchange *exchange, RankQuery *rank) {
-        const char *text = exchange_parameter(exchange, "confidence");
+static int parse_confidence(const Target *target, Response *response, RankQuery *rank) {
+        const char *text = exchange_parameter(target, "confidence");
 
         rank->confidence = CONFIDENCE_DEFAULT;
         if (text && (parse_double(text, &rank->confidence) != 0 || rank->confidence < 0.5 || rank->confidence > 0.999))
-                return exchange_error(exchange, 400, "query parameter 'confidence' must be a number from 0.5 to 0.999, not '%s'", text);
+                return exchange_error(response, 400, "query parameter 'confidence' must be a number from 0.5 to 0.999, not '%s'", text);
         return 0;
 }
 
 /* Takes the direction of the request, else of the model. A higher overall_score is better unless a model declares otherwise. */
-static int find_direction(Exchange *exchange, const char *objective, RankQuery *rank) {
-        const char *text = exchange_parameter(exchange, "direction");
+static int find_direction(const Target *target, Response *response, const char *objective, RankQuery *rank) {
+        const char *text = exchange_parameter(target, "direction");
         Direction direction = property_direction_find(text ?: "");
         scoped(buffer_deinit) Buffer declared = {};
 
         if (text && direction != DIRECTION_HIGHER && direction != DIRECTION_LOWER)
-                return exchange_error(exchange, 400, "query parameter 'direction' must be higher or lower, not '%s'", text);
+                return exchange_error(response, 400, "query parameter 'direction' must be higher or lower, not '%s'", text);
         if (!text && vocabulary_say(rank->vocabulary, objective, "direction", &declared) == 0)
                 direction = property_direction_find(declared.text ?: "");
         if (direction == DIRECTION_UNKNOWN && strcmp(objective, "overall_score") == 0)
                 direction = DIRECTION_HIGHER;
         if (direction == DIRECTION_NONE)
-                return exchange_error(exchange, 400,
+                return exchange_error(response, 400,
                                       "the model of %s declares that neither a higher nor a lower '%s' is better; specify direction=higher "
                                       "or direction=lower (perfctl: --direction)", rank->selection.filter.name, objective);
         if (direction == DIRECTION_UNKNOWN)
-                return exchange_error(exchange, 400,
+                return exchange_error(response, 400,
                                       "no model of %s declares whether a higher or a lower '%s' is better; specify direction=higher or "
                                       "direction=lower (perfctl: --direction)", rank->selection.filter.name, objective);
 
@@ -91,9 +91,9 @@ static int find_direction(Exchange *exchange, const char *objective, RankQuery *
         return 0;
 }
 
-static int find_unit(Exchange *exchange, const char *objective, RankQuery *rank) {
+static int find_unit(Response *response, const char *objective, RankQuery *rank) {
         if (vocabulary_say(rank->vocabulary, objective, "unit", &rank->unit) == VOCABULARY_AT_ODDS)
-                return exchange_error(exchange, 400,
+                return exchange_error(response, 400,
                                       "the models of %s declare different units of '%s' for different components: select one with "
                                       "where=component=NAME", rank->selection.filter.name, objective);
         return 0;
@@ -126,32 +126,32 @@ static void choose_fields(RankQuery *rank) {
                 rank->fields.dropped[rank->fields.n_dropped++] = selection->across.names[i];
 }
 
-static int parse(Exchange *exchange, RankQuery *rank) {
-        const char *by = exchange_parameter(exchange, "by") ?: "component,version";
-        const char *objective = exchange_parameter(exchange, "objective") ?: "overall_score";
+static int parse(const Target *target, const Sources *sources, Response *response, RankQuery *rank) {
+        const char *by = exchange_parameter(target, "by") ?: "component,version";
+        const char *objective = exchange_parameter(target, "objective") ?: "overall_score";
         int r;
 
-        r = selection_parse(exchange, exchange->argument, &rank->selection);
+        r = selection_parse(target, response, target->argument, &rank->selection);
         if (r == 0)
-                r = selection_add_number(exchange, objective, &rank->selection, &rank->objective);
+                r = selection_add_number(response, objective, &rank->selection, &rank->objective);
         if (r == 0)
-                r = selection_parse_fields(exchange, "by", by, &rank->selection.fields);
+                r = selection_parse_fields(response, "by", by, &rank->selection.fields);
         if (r == 0)
-                r = selection_parse_fields(exchange, "hold", exchange_parameter(exchange, "hold"), &rank->selection.hold);
+                r = selection_parse_fields(response, "hold", exchange_parameter(target, "hold"), &rank->selection.hold);
         if (r == 0)
-                r = parse_across(exchange, rank);
+                r = parse_across(target, response, rank);
         if (r == 0)
-                r = parse_confidence(exchange, rank);
+                r = parse_confidence(target, response, rank);
         if (r == 0)
-                r = vocabulary_new(&rank->vocabulary, exchange, &rank->selection.filter);
+                r = vocabulary_new(&rank->vocabulary, target, sources, response, &rank->selection.filter);
         if (r == 0)
                 rank->selection.filter.derived = vocabulary_derived(rank->vocabulary);
         if (r == 0)
-                r = vocabulary_check(rank->vocabulary, exchange, &rank->selection);
+                r = vocabulary_check(rank->vocabulary, sources, response, &rank->selection);
         if (r == 0)
-                r = find_direction(exchange, objective, rank);
+                r = find_direction(target, response, objective, rank);
         if (r == 0)
-                r = find_unit(exchange, objective, rank);
+                r = find_unit(response, objective, rank);
         if (r == 0)
                 choose_fields(rank);
         return r;
@@ -160,7 +160,7 @@ static int parse(Exchange *exchange, RankQuery *rank) {
 /* --- the comparison ------------------------------------------------------------------------------- */
 
 /* Counts every result of a set once. */
-static int count_set(Exchange *exchange, RankQuery *rank, const Group *groups, size_t n) {
+static int count_set(Response *response, RankQuery *rank, const Group *groups, size_t n) {
         uint64_t n_values = 0, n_alternatives = 0;
 
         for (size_t i = 0; i < n; i++) {
@@ -175,7 +175,7 @@ static int count_set(Exchange *exchange, RankQuery *rank, const Group *groups, s
         }
 
         if (n_alternatives > RANKING_ALTERNATIVES_MAX)
-                return exchange_error(exchange, 413, "more than %u alternatives to compare; select fewer with where= or component=",
+                return exchange_error(response, 413, "more than %u alternatives to compare; select fewer with where= or component=",
                                       RANKING_ALTERNATIVES_MAX);
         if (n_alternatives > 1)
                 rank->n_compared += n_values;
@@ -185,12 +185,12 @@ static int count_set(Exchange *exchange, RankQuery *rank, const Group *groups, s
         return 0;
 }
 
-static int count_sets(Exchange *exchange, RankQuery *rank, const Group *groups, size_t n) {
+static int count_sets(const Sources *sources, Response *response, RankQuery *rank, const Group *groups, size_t n) {
         uint64_t n_values = 0;
 
         for (size_t begin = 0, end = 0; begin < n; begin = end) {
                 end = ranking_json_set_end(rank, groups, begin, n);
-                if (count_set(exchange, rank, groups + begin, end - begin) > 0)
+                if (count_set(response, rank, groups + begin, end - begin) > 0)
                         return EXCHANGE_ANSWERED;
         }
 
@@ -199,31 +199,32 @@ static int count_sets(Exchange *exchange, RankQuery *rank, const Group *groups, 
         if (n > 0 && n_values == 0) {
                 scoped(buffer_deinit) Buffer list = {};
 
-                if (vocabulary_list_results(rank->vocabulary, exchange, rank_query_objective(rank), &list) > 0)
+                if (vocabulary_list_results(rank->vocabulary, sources, response, rank_query_objective(rank), &list) > 0)
                         return EXCHANGE_ANSWERED;
-                return exchange_error(exchange, 400, "no selected result of %s has a number '%s'; choose another with "
+                return exchange_error(response, 400, "no selected result of %s has a number '%s'; choose another with "
                                                      "objective= (perfctl: --objective). Available: %s",
                                       rank->selection.filter.name, rank_query_objective(rank), list.text ?: "");
         }
         if (n_values > RANK_VALUES_MAX)
-                return exchange_error(exchange, 413, "more than %u results to compare; select fewer with where= or since_ms=",
+                return exchange_error(response, 413, "more than %u results to compare; select fewer with where= or since_ms=",
                                       RANK_VALUES_MAX);
         return 0;
 }
 
-void indicators_subject_rank(Exchange *exchange) {
+void indicators_subject_rank(const Target *target, const Sources *sources, Response *response) {
         scoped(grouping_freep) Grouping *grouping = NULL;
         scoped(rank_deinit) RankQuery rank = {};
         Group *groups;
         size_t n;
 
-        if (parse(exchange, &rank) > 0 || result_groups_read(exchange, &rank.selection, &rank.fields, &grouping, &rank.n_scanned) > 0)
+        if (parse(target, sources, response, &rank) > 0 ||
+            result_groups_read(sources, response, &rank.selection, &rank.fields, &grouping, &rank.n_scanned) > 0)
                 return;
 
         groups = grouping_sorted(grouping, &n);
-        if (count_sets(exchange, &rank, groups, n) > 0)
+        if (count_sets(sources, response, &rank, groups, n) > 0)
                 return;
-        if (n == 0 && vocabulary_explain_empty(rank.vocabulary, exchange, &rank.selection, &rank.note) > 0)
+        if (n == 0 && vocabulary_explain_empty(rank.vocabulary, target, sources, response, &rank.selection, &rank.note) > 0)
                 return;
-        ranking_json_write(exchange, &rank, groups, n);
+        ranking_json_write(sources, response, &rank, groups, n);
 }

@@ -21,17 +21,18 @@ static void put_stack(Json *json, const StackRow *row) {
         json_text_write(row->facts, json);
 }
 
-void indicators_subject_stacks(Exchange *exchange) {
-        Json json = { .out = exchange->body };
+void indicators_subject_stacks(const Target *target, const Sources *sources, Response *response) {
+        Json json = { .out = response->body };
         bool is_cut = false;
         StackRow row;
         int r;
 
+        (void)target;
         json_object_begin(&json);
         json_put_array_begin(&json, "stacks");
-        r = stack_reader_list(exchange->reader, "");
-        while (r == 0 && (r = stack_reader_next(exchange->reader, &row)) == 0) {
-                is_cut = exchange->body->n >= PAGINATION_BYTES_MAX;
+        r = stack_reader_list(sources->reader, "");
+        while (r == 0 && (r = stack_reader_next(sources->reader, &row)) == 0) {
+                is_cut = response->body->n >= PAGINATION_BYTES_MAX;
                 if (is_cut)
                         break;
                 json_object_begin(&json);
@@ -39,7 +40,7 @@ void indicators_subject_stacks(Exchange *exchange) {
                 json_object_end(&json);
         }
         if (r != 0 && r != READER_END) {
-                (void)exchange_store_error(exchange, r);
+                (void)exchange_store_error(response, r);
                 return;
         }
         json_array_end(&json);
@@ -48,28 +49,28 @@ void indicators_subject_stacks(Exchange *exchange) {
 }
 
 /* Finds the stack whose digest begins with these digits, and writes it to `json`, unless that is NULL. 0 or EXCHANGE_ANSWERED. */
-static int find_stack(Exchange *exchange, const char *digits, Json *json, int64_t *ret) {
+static int find_stack(const Sources *sources, Response *response, const char *digits, Json *json, int64_t *ret) {
         char prefix[STACK_DIGEST_DIGITS + 1];
         size_t n = strlen(digits), n_found = 0;
         StackRow row;
         int r;
 
         if (n < PREFIX_MIN || n > STACK_DIGEST_DIGITS || strspn(digits, "0123456789abcdefABCDEF") != n)
-                return exchange_error(exchange, 400, "a stack is named by the first digits of its digest, at least %u hexadecimal "
+                return exchange_error(response, 400, "a stack is named by the first digits of its digest, at least %u hexadecimal "
                                                      "digits, not '%s'", PREFIX_MIN, digits);
         for (size_t i = 0; i <= n; i++)
                 prefix[i] = (char)tolower((unsigned char)digits[i]);
-        r = stack_reader_list(exchange->reader, prefix);
-        while (r == 0 && (r = stack_reader_next(exchange->reader, &row)) == 0) {
+        r = stack_reader_list(sources->reader, prefix);
+        while (r == 0 && (r = stack_reader_next(sources->reader, &row)) == 0) {
                 if (++n_found > 1)
-                        return exchange_error(exchange, 400, "several stacks have a digest that begins with '%s': give more", digits);
+                        return exchange_error(response, 400, "several stacks have a digest that begins with '%s': give more", digits);
                 *ret = row.id;
                 if (json)
                         put_stack(json, &row);
         }
         if (r != READER_END)
-                return exchange_store_error(exchange, r);
-        return n_found == 1 ? 0 : exchange_error(exchange, 404, "no result has a stack whose digest begins with '%s'; "
+                return exchange_store_error(response, r);
+        return n_found == 1 ? 0 : exchange_error(response, 404, "no result has a stack whose digest begins with '%s'; "
                                                                 "perfctl stack list has all", digits);
 }
 
@@ -88,55 +89,56 @@ static void put_package(Json *json, const PackageRow *row) {
         json_object_end(json);
 }
 
-void indicators_subject_stack(Exchange *exchange) {
-        Json json = { .out = exchange->body };
+void indicators_subject_stack(const Target *target, const Sources *sources, Response *response) {
+        Json json = { .out = response->body };
         PackageRow row;
         int64_t id;
         int r;
 
         json_object_begin(&json);
-        if (find_stack(exchange, exchange->argument, &json, &id) > 0)
+        if (find_stack(sources, response, target->argument, &json, &id) > 0)
                 return;
         json_put_array_begin(&json, "packages");
-        r = stack_reader_list_packages(exchange->reader, id);
-        while (r == 0 && (r = stack_reader_next_package(exchange->reader, &row)) == 0)
+        r = stack_reader_list_packages(sources->reader, id);
+        while (r == 0 && (r = stack_reader_next_package(sources->reader, &row)) == 0)
                 put_package(&json, &row);
         if (r != READER_END) {
-                (void)exchange_store_error(exchange, r);
+                (void)exchange_store_error(response, r);
                 return;
         }
         json_array_end(&json);
         json_object_end(&json);
 }
 
-void indicators_subject_stack_diff(Exchange *exchange) {
-        const char *to = exchange_parameter(exchange, "to") ?: "";
-        Json json = { .out = exchange->body };
+void indicators_subject_stack_diff(const Target *target, const Sources *sources, Response *response) {
+        const char *to = exchange_parameter(target, "to") ?: "";
+        Json json = { .out = response->body };
         StackCount stacks[2] = { { .n = 1 }, { .n_failed = 1 } };
 
-        if (find_stack(exchange, exchange->argument, NULL, &stacks[0].stack) > 0 ||
-            find_stack(exchange, to, NULL, &stacks[1].stack) > 0)
+        if (find_stack(sources, response, target->argument, NULL, &stacks[0].stack) > 0 ||
+            find_stack(sources, response, to, NULL, &stacks[1].stack) > 0)
                 return;
         json_object_begin(&json);
-        if (stack_diff_write(exchange, &json, "differ", stacks, stacks[0].stack == stacks[1].stack ? 1 : 2, NULL, 0, NULL) > 0)
+        if (stack_diff_write(sources, response, &json, "differ", stacks, stacks[0].stack == stacks[1].stack ? 1 : 2, NULL, 0, NULL) > 0)
                 return;
         json_object_end(&json);
 }
 
 /* Compares the stacks of all selected results of an indicator: the values have the number of good and of failed runs. */
-void indicators_subject_stacks_of_results(Exchange *exchange) {
+void indicators_subject_stacks_of_results(const Target *target, const Sources *sources, Response *response) {
         scoped(vocabulary_freep) Vocabulary *vocabulary = NULL;
         scoped(grouping_freep) Grouping *grouping = NULL;
         const GroupFields fields = {};
-        Json json = { .out = exchange->body };
+        Json json = { .out = response->body };
         uint64_t n_scanned, n_left_out;
         Selection selection;
         Group *groups;
         size_t n;
 
-        if (selection_parse(exchange, exchange->argument, &selection) > 0 ||
-            vocabulary_new(&vocabulary, exchange, &selection.filter) > 0 || vocabulary_check(vocabulary, exchange, &selection) > 0 ||
-            result_groups_read(exchange, &selection, &fields, &grouping, &n_scanned) > 0)
+        if (selection_parse(target, response, target->argument, &selection) > 0 ||
+            vocabulary_new(&vocabulary, target, sources, response, &selection.filter) > 0 || vocabulary_check(vocabulary, sources,
+                                                                                                              response, &selection) > 0 ||
+            result_groups_read(sources, response, &selection, &fields, &grouping, &n_scanned) > 0)
                 return;
 
         groups = grouping_sorted(grouping, &n);
@@ -144,7 +146,7 @@ void indicators_subject_stacks_of_results(Exchange *exchange) {
         json_put_uint(&json, "scanned", n_scanned);
         json_put_uint(&json, "stacks", n > 0 ? groups[0].n_stacks : 0);
         n_left_out = n > 0 ? groups[0].n_of_further_stacks : 0;
-        if (stack_diff_write(exchange, &json, "differ", n > 0 ? groups[0].stacks : NULL, n > 0 ? groups[0].n_stacks : 0, NULL, 0,
+        if (stack_diff_write(sources, response, &json, "differ", n > 0 ? groups[0].stacks : NULL, n > 0 ? groups[0].n_stacks : 0, NULL, 0,
                              &n_left_out) > 0)
                 return;
         json_put_uint(&json, "differ_left_out", n_left_out);

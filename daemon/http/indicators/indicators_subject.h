@@ -5,18 +5,18 @@
 
 #include "http/subject.h"
 
-void indicators_subject_list(Exchange *exchange);
-void indicators_subject_results(Exchange *exchange);
-void indicators_subject_models(Exchange *exchange);
-void indicators_subject_stacks(Exchange *exchange);
-void indicators_subject_stack(Exchange *exchange);
-void indicators_subject_stack_diff(Exchange *exchange);
-void indicators_subject_specification(Exchange *exchange);
-void indicators_subject_stacks_of_results(Exchange *exchange);
-void indicators_subject_all_results(Exchange *exchange);
-void indicators_subject_query(Exchange *exchange);
-void indicators_subject_rank(Exchange *exchange);
-void indicators_subject_batch(Exchange *exchange);
+void indicators_subject_list(const Target *target, const Sources *sources, Response *response);
+void indicators_subject_results(const Target *target, const Sources *sources, Response *response);
+void indicators_subject_models(const Target *target, const Sources *sources, Response *response);
+void indicators_subject_stacks(const Target *target, const Sources *sources, Response *response);
+void indicators_subject_stack(const Target *target, const Sources *sources, Response *response);
+void indicators_subject_stack_diff(const Target *target, const Sources *sources, Response *response);
+void indicators_subject_specification(const Target *target, const Sources *sources, Response *response);
+void indicators_subject_stacks_of_results(const Target *target, const Sources *sources, Response *response);
+void indicators_subject_all_results(const Target *target, const Sources *sources, Response *response);
+void indicators_subject_query(const Target *target, const Sources *sources, Response *response);
+void indicators_subject_rank(const Target *target, const Sources *sources, Response *response);
+void indicators_subject_batch(const Target *target, const Sources *sources, Response *response);
 
 int indicators_subject_metrics(Exposition *exposition, const Snapshot *snapshot);
 

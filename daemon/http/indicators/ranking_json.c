@@ -124,7 +124,7 @@ static uint64_t merge_stack(StackCount *stacks, size_t *n, const StackCount *mor
 }
 
 /* Writes the differences of the software stacks of the set, besides the keys that distinguish its alternatives. */
-static int write_also_differ(Exchange *exchange, Json *json, const RankQuery *rank, const Group *groups, size_t n) {
+static int write_also_differ(const Sources *sources, Response *response, Json *json, const RankQuery *rank, const Group *groups, size_t n) {
         scoped(freep) StackCount *stacks = calloc(GROUP_STACKS_MAX, sizeof(*stacks));
         uint64_t n_left_out = 0;
         size_t n_stacks = 0;
@@ -137,13 +137,13 @@ static int write_also_differ(Exchange *exchange, Json *json, const RankQuery *ra
                 for (size_t k = 0; k < groups[i].n_stacks; k++)
                         n_left_out += merge_stack(stacks, &n_stacks, &groups[i].stacks[k]);
         }
-        r = stack_diff_write(exchange, json, "also_differ", stacks, n_stacks, rank->fields.names, rank->fields.n, &n_left_out);
+        r = stack_diff_write(sources, response, json, "also_differ", stacks, n_stacks, rank->fields.names, rank->fields.n, &n_left_out);
         if (r == 0)
                 json_put_uint(json, "also_differ_left_out", n_left_out);
         return r;
 }
 
-static int write_set(Exchange *exchange, Json *json, const RankQuery *rank, const Group *groups, size_t n) {
+static int write_set(const Sources *sources, Response *response, Json *json, const RankQuery *rank, const Group *groups, size_t n) {
         scoped(freep) Alternative *alternatives = calloc(n, sizeof(*alternatives));
         size_t n_alternatives;
         int r;
@@ -163,18 +163,18 @@ static int write_set(Exchange *exchange, Json *json, const RankQuery *rank, cons
         if (n_alternatives > 1)
                 json_put_uint(json, "runs_needed", ranking_values_needed(n_alternatives, rank->confidence));
         write_left_out(json, rank, groups, n);
-        r = write_also_differ(exchange, json, rank, groups, n);
+        r = write_also_differ(sources, response, json, rank, groups, n);
         json_object_end(json);
         return r;
 }
 
-static int write_sets(Exchange *exchange, Json *json, const RankQuery *rank, const Group *groups, size_t n) {
+static int write_sets(const Sources *sources, Response *response, Json *json, const RankQuery *rank, const Group *groups, size_t n) {
         int r = 0;
 
         json_put_array_begin(json, "rankings");
         for (size_t begin = 0, end = 0; r == 0 && begin < n; begin = end) {
                 end = ranking_json_set_end(rank, groups, begin, n);
-                r = write_set(exchange, json, rank, groups + begin, end - begin);
+                r = write_set(sources, response, json, rank, groups + begin, end - begin);
         }
         json_array_end(json);
         return r;
@@ -271,8 +271,8 @@ static void write_counts(Json *json, const RankQuery *rank) {
         json_object_end(json);
 }
 
-void ranking_json_write(Exchange *exchange, const RankQuery *rank, const Group *groups, size_t n) {
-        Json json = { .out = exchange->body };
+void ranking_json_write(const Sources *sources, Response *response, const RankQuery *rank, const Group *groups, size_t n) {
+        Json json = { .out = response->body };
         int r;
 
         json_object_begin(&json);
@@ -282,9 +282,9 @@ void ranking_json_write(Exchange *exchange, const RankQuery *rank, const Group *
         json_put_string(&json, "unit", rank->unit.text);
         json_put_double(&json, "confidence", rank->confidence);
         json_put_uint(&json, "resamples", RANKING_RESAMPLES);
-        r = write_sets(exchange, &json, rank, groups, n);
+        r = write_sets(sources, response, &json, rank, groups, n);
         if (r < 0)
-                (void)exchange_store_error(exchange, r);
+                (void)exchange_store_error(response, r);
         if (r != 0)
                 return;
         write_apart(&json, rank, groups, n);

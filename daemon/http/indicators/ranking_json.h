@@ -46,4 +46,4 @@ static inline const char *rank_query_objective(const RankQuery *rank) {
 
 /* Returns the end of the set that begins at `begin`: the groups up to there may be compared. Groups must be sorted. */
 size_t ranking_json_set_end(const RankQuery *rank, const Group *groups, size_t begin, size_t n);
-void ranking_json_write(Exchange *exchange, const RankQuery *rank, const Group *groups, size_t n);
+void ranking_json_write(const Sources *sources, Response *response, const RankQuery *rank, const Group *groups, size_t n);

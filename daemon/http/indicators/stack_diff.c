@@ -65,24 +65,24 @@ static int add_package(FactSet *set, size_t stack, const PackageRow *row) {
         return add_fact(set, stack, key.text, row->version, build.text);
 }
 
-static int read_packages(Exchange *exchange, const StackCount *stack, size_t i, FactSet *set) {
+static int read_packages(const Sources *sources, const StackCount *stack, size_t i, FactSet *set) {
         PackageRow row;
         int r;
 
-        r = stack_reader_list_packages(exchange->reader, stack->stack);
-        while (r == 0 && (r = stack_reader_next_package(exchange->reader, &row)) == 0)
+        r = stack_reader_list_packages(sources->reader, stack->stack);
+        while (r == 0 && (r = stack_reader_next_package(sources->reader, &row)) == 0)
                 r = add_package(set, i, &row);
         return r == READER_END ? 0 : r;
 }
 
-static int read_facts(Exchange *exchange, const StackCount *stack, size_t i, FactSet *set) {
+static int read_facts(const Sources *sources, const StackCount *stack, size_t i, FactSet *set) {
         static const char *const keys[] = { "base_image", "os", "python", "package_manager" };
         scoped(stack_facts_freep) StackFacts *facts = NULL;
         int r;
 
-        r = stack_facts_new(&facts, exchange->reader);
+        r = stack_facts_new(&facts, sources->reader);
         if (r == 0)
-                r = stack_reader_list_packages(exchange->reader, stack->stack); /* the query in which the facts are looked up */
+                r = stack_reader_list_packages(sources->reader, stack->stack); /* the query in which the facts are looked up */
         for (size_t k = 0; r == 0 && k < N_ELEMENTS(keys); k++) {
                 const char *value = stack_facts_get(facts, stack->stack, keys[k]);
 
@@ -214,14 +214,14 @@ static void write_key(Json *json, Fact *facts, size_t n, const StackCount *stack
 }
 
 /* Reads the facts of as many stacks as STACK_DIFF_FACTS_MAX allows, at most *n, and sets *n to their number. */
-static int read_stacks(Exchange *exchange, const StackCount *stacks, size_t *n, FactSet *set) {
+static int read_stacks(const Sources *sources, const StackCount *stacks, size_t *n, FactSet *set) {
         for (size_t i = 0; i < *n; i++) {
                 size_t begin = set->n;
                 int r;
 
-                r = read_facts(exchange, &stacks[i], i, set);
+                r = read_facts(sources, &stacks[i], i, set);
                 if (r == 0)
-                        r = read_packages(exchange, &stacks[i], i, set);
+                        r = read_packages(sources, &stacks[i], i, set);
                 if (r == -E2BIG) {
                         drop_facts_from(set, begin);
                         *n = i;
@@ -244,17 +244,18 @@ static void write_keys(Json *json, FactSet *set, const StackCount *stacks, size_
         }
 }
 
-int stack_diff_write(Exchange *exchange, Json *json, const char *key, const StackCount *stacks, size_t n, const char *const *without,
+int stack_diff_write(const Sources *sources, Response *response, Json *json, const char *key, const StackCount *stacks, size_t n,
+                     const char *const *without,
                      size_t n_without, uint64_t *ret_n_left_out) {
         scoped(fact_set_deinit) FactSet set = {};
         size_t n_read = n > 1 ? n : 0;
         int r;
 
-        r = read_stacks(exchange, stacks, &n_read, &set);
+        r = read_stacks(sources, stacks, &n_read, &set);
         if (r != 0)
-                return exchange_store_error(exchange, r);
+                return exchange_store_error(response, r);
         if (n_read < n && n > 1 && !ret_n_left_out)
-                return exchange_error(exchange, 413, "the software stacks have more than %u packages; select fewer results",
+                return exchange_error(response, 413, "the software stacks have more than %u packages; select fewer results",
                                       STACK_DIFF_FACTS_MAX);
 
         for (size_t i = n_read; n > 1 && i < n; i++)

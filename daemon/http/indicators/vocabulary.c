@@ -164,25 +164,25 @@ const DerivedModels *vocabulary_derived(const Vocabulary *vocabulary) {
         return &vocabulary->derived;
 }
 
-static int read_models(Vocabulary *vocabulary, Exchange *exchange) {
+static int read_models(Vocabulary *vocabulary, const Target *target, const Sources *sources, Response *response) {
         ModelRow row;
         int r;
 
-        r = indicator_reader_list_models(exchange->reader, vocabulary->filter.name, exchange_uid(exchange));
-        while (r == 0 && (r = indicator_reader_next_model(exchange->reader, &row)) == 0)
+        r = indicator_reader_list_models(sources->reader, vocabulary->filter.name, exchange_uid(target));
+        while (r == 0 && (r = indicator_reader_next_model(sources->reader, &row)) == 0)
                 if (holds(vocabulary, &row))
                         r = add_model(vocabulary, &row);
-        return r == READER_END ? 0 : exchange_store_error(exchange, r);
+        return r == READER_END ? 0 : exchange_store_error(response, r);
 }
 
 /* At a start, a model may be known to the event loop shortly before it is in the store. */
-static bool is_declared(const Exchange *exchange, const char *name) {
+static bool is_declared(const Sources *sources, const char *name) {
         scoped(buffer_deinit) Buffer models = {};
         JsonText unused, model;
         JsonWalk walk;
 
-        if (exchange->snapshot && exchange->snapshot->indicators.models)
-                shared_texts_write(exchange->snapshot->indicators.models, &models);
+        if (sources->snapshot && sources->snapshot->indicators.models)
+                shared_texts_write(sources->snapshot->indicators.models, &models);
         walk = json_text_walk(json_text_find(json_text(models.text ? models.text : "", models.n), "models"));
         while (!walk.is_object && json_text_walk_next(&walk, &unused, &model))
                 if (json_text_is_string(json_text_find(model, "name"), name, strlen(name)))
@@ -191,35 +191,35 @@ static bool is_declared(const Exchange *exchange, const char *name) {
 }
 
 /* Suggests the existing name that is most similar. */
-static int check_name(Vocabulary *vocabulary, Exchange *exchange) {
+static int check_name(Vocabulary *vocabulary, const Sources *sources, Response *response) {
         const char *name = vocabulary->filter.name, *nearest;
         scoped(names_deinit) Names names = {};
         IndicatorRow row;
-        bool is_there = is_declared(exchange, name);
+        bool is_there = is_declared(sources, name);
         int r;
 
-        r = indicator_reader_list(exchange->reader);
-        while (r == 0 && (r = indicator_reader_next(exchange->reader, &row)) == 0) {
+        r = indicator_reader_list(sources->reader);
+        while (r == 0 && (r = indicator_reader_next(sources->reader, &row)) == 0) {
                 is_there |= strcmp(row.name, name) == 0;
                 names_add(&names, row.name);
         }
 
         nearest = nearest_word(name, (const char *const *)names.items, names.n);
         if (r != READER_END)
-                return exchange_store_error(exchange, r);
+                return exchange_store_error(response, r);
         if (!is_there)
-                return exchange_error(exchange, 404, "no results and no model of indicator '%s'%s%s%s", name,
+                return exchange_error(response, 404, "no results and no model of indicator '%s'%s%s%s", name,
                                       nearest ? ": did you mean " : "; perfctl indicator list has the names", nearest ?: "",
                                       nearest ? "?" : "");
         return 0;
 }
 
-int vocabulary_new_known(Vocabulary **ret, Exchange *exchange, const PointFilter *filter) {
+int vocabulary_new_known(Vocabulary **ret, const Target *target, const Sources *sources, Response *response, const PointFilter *filter) {
         scoped(vocabulary_freep) Vocabulary *vocabulary = calloc(1, sizeof(*vocabulary));
         int r = 0;
 
         if (!vocabulary)
-                return exchange_store_error(exchange, -ENOMEM);
+                return exchange_store_error(response, -ENOMEM);
 
         vocabulary->filter = *filter;
         names_add(&vocabulary->names[KIND_PARAMETER], "component");
@@ -227,7 +227,7 @@ int vocabulary_new_known(Vocabulary **ret, Exchange *exchange, const PointFilter
         names_add(&vocabulary->names[KIND_PARAMETER], "hardware");
         names_add(&vocabulary->names[KIND_RESULT], SCORE_KEY);
         if (filter->name)
-                r = read_models(vocabulary, exchange);
+                r = read_models(vocabulary, target, sources, response);
         if (r != 0)
                 return r;
 
@@ -236,13 +236,13 @@ int vocabulary_new_known(Vocabulary **ret, Exchange *exchange, const PointFilter
         return 0;
 }
 
-int vocabulary_new(Vocabulary **ret, Exchange *exchange, const PointFilter *filter) {
+int vocabulary_new(Vocabulary **ret, const Target *target, const Sources *sources, Response *response, const PointFilter *filter) {
         scoped(vocabulary_freep) Vocabulary *vocabulary = NULL;
         int r;
 
-        r = vocabulary_new_known(&vocabulary, exchange, filter);
+        r = vocabulary_new_known(&vocabulary, target, sources, response, filter);
         if (r == 0 && filter->name && vocabulary->n_models == 0)
-                r = check_name(vocabulary, exchange);
+                r = check_name(vocabulary, sources, response);
         if (r == 0)
                 *ret = TAKE(vocabulary);
         return r;
@@ -307,39 +307,39 @@ bool vocabulary_declares_result(const Vocabulary *vocabulary, const char *name) 
 }
 
 /* Sets *ret to whether a series has the parameter, and notes the names of all parameters up to it. */
-static int find_parameter(Vocabulary *vocabulary, Exchange *exchange, const char *key, bool *ret) {
+static int find_parameter(Vocabulary *vocabulary, const Sources *sources, Response *response, const char *key, bool *ret) {
         JsonText parameters;
         int r;
 
         *ret = false;
-        r = indicator_reader_list_parameters(exchange->reader, vocabulary->filter.name);
-        while (r == 0 && !*ret && (r = indicator_reader_next_parameters(exchange->reader, &parameters)) == 0) {
+        r = indicator_reader_list_parameters(sources->reader, vocabulary->filter.name);
+        while (r == 0 && !*ret && (r = indicator_reader_next_parameters(sources->reader, &parameters)) == 0) {
                 *ret = json_text_find_path(parameters, key).text;
                 names_add_members(&vocabulary->names[KIND_PARAMETER], parameters);
         }
-        reader_reset(exchange->reader);
-        return r == 0 || r == READER_END ? 0 : exchange_store_error(exchange, r);
+        reader_reset(sources->reader);
+        return r == 0 || r == READER_END ? 0 : exchange_store_error(response, r);
 }
 
 /* Results without a model are in no series: the newest of them has their names. */
-static int add_names_of_newest(Vocabulary *vocabulary, Exchange *exchange) {
+static int add_names_of_newest(Vocabulary *vocabulary, const Sources *sources, Response *response) {
         ResultRow row;
         int r;
 
-        r = result_reader_list(exchange->reader, &(ResultFilter){ .name = vocabulary->filter.name });
+        r = result_reader_list(sources->reader, &(ResultFilter){ .name = vocabulary->filter.name });
         if (r == 0)
-                r = result_reader_next(exchange->reader, &row);
+                r = result_reader_next(sources->reader, &row);
         for (PropertyKind kind = 0; r == 0 && kind < N_KINDS; kind++)
                 names_add_members(&vocabulary->names[kind], json_text_find(text_of(row.document), places[kind]));
-        reader_reset(exchange->reader);
-        return r == 0 || r == READER_END ? 0 : exchange_store_error(exchange, r);
+        reader_reset(sources->reader);
+        return r == 0 || r == READER_END ? 0 : exchange_store_error(response, r);
 }
 
-int vocabulary_list_results(Vocabulary *vocabulary, Exchange *exchange, const char *but, Buffer *out) {
+int vocabulary_list_results(Vocabulary *vocabulary, const Sources *sources, Response *response, const char *but, Buffer *out) {
         int r = 0;
 
         if (vocabulary->n_declared == 0)
-                r = add_names_of_newest(vocabulary, exchange);
+                r = add_names_of_newest(vocabulary, sources, response);
         if (r == 0)
                 names_list(&vocabulary->names[KIND_RESULT], but, out);
         return r;
@@ -356,7 +356,8 @@ static bool has_key(const PointRow *row, PropertyKind kind, const char *key) {
 }
 
 /* Sets *ret to whether any result has the parameter or label, or the number. */
-static int find_in_results(const Vocabulary *vocabulary, Exchange *exchange, PropertyKind kind, const char *key, bool *ret) {
+static int find_in_results(const Vocabulary *vocabulary, const Sources *sources, Response *response, PropertyKind kind,
+                           const char *key, bool *ret) {
         const PointFilter filter = { .name = vocabulary->filter.name, .derived = &vocabulary->derived, .numbers = &key,
                                      .n_numbers = kind == KIND_RESULT, .with_labels = kind == KIND_PARAMETER };
         scoped(points_freep) Points *points = NULL;
@@ -364,29 +365,29 @@ static int find_in_results(const Vocabulary *vocabulary, Exchange *exchange, Pro
         int r;
 
         *ret = false;
-        r = points_new(&points, exchange->reader, &filter);
+        r = points_new(&points, sources->reader, &filter);
         while (r == 0 && !*ret && (r = points_next(points, &row)) == 0)
                 *ret = has_key(&row, kind, key);
-        return r == 0 || r == READER_END ? 0 : exchange_store_error(exchange, r);
+        return r == 0 || r == READER_END ? 0 : exchange_store_error(response, r);
 }
 
-static int say_unknown(Vocabulary *vocabulary, Exchange *exchange, PropertyKind kind, const char *key) {
+static int say_unknown(Vocabulary *vocabulary, const Sources *sources, Response *response, PropertyKind kind, const char *key) {
         static const char *const words[N_KINDS] = { [KIND_PARAMETER] = "parameter", [KIND_RESULT] = "result" };
         PropertyKind other = kind == KIND_RESULT ? KIND_PARAMETER : KIND_RESULT;
         const Names *names = &vocabulary->names[kind];
         const char *name = vocabulary->filter.name, *nearest;
         scoped(buffer_deinit) Buffer list = {};
 
-        if (add_names_of_newest(vocabulary, exchange) > 0)
+        if (add_names_of_newest(vocabulary, sources, response) > 0)
                 return EXCHANGE_ANSWERED;
         nearest = nearest_word(key, (const char *const *)names->items, names->n);
         names_list(names, "", &list);
         if (buffer_error(&list) < 0)
-                return exchange_store_error(exchange, -ENOMEM);
+                return exchange_store_error(response, -ENOMEM);
         if (names_has(&vocabulary->names[other], key))
-                return exchange_error(exchange, 400, "no result%s%s has a %s '%s', which is a %s; existing keys: %s", name ? " of " : "",
+                return exchange_error(response, 400, "no result%s%s has a %s '%s', which is a %s; existing keys: %s", name ? " of " : "",
                                       name ?: "", words[kind], key, words[other], list.text);
-        return exchange_error(exchange, 400, "no result%s%s has a %s '%s'%s%s%s existing keys: %s", name ? " of " : "", name ?: "",
+        return exchange_error(response, 400, "no result%s%s has a %s '%s'%s%s%s existing keys: %s", name ? " of " : "", name ?: "",
                               words[kind], key, nearest ? ": did you mean " : ";", nearest ?: "", nearest ? "?" : "", list.text);
 }
 
@@ -415,28 +416,28 @@ static void add_name(Known *known, const char *asked, const char *name) {
                 known->n_unlisted++;
 }
 
-static int say_unknown_package(Exchange *exchange, const char *name) {
+static int say_unknown_package(const Sources *sources, Response *response, const char *name) {
         scoped(known_deinit) Known known = {};
         const char *other;
         int r;
 
-        r = stack_reader_list_names(exchange->reader, NULL);
-        while (r == 0 && (r = stack_reader_next_name(exchange->reader, &other)) == 0)
+        r = stack_reader_list_names(sources->reader, NULL);
+        while (r == 0 && (r = stack_reader_next_name(sources->reader, &other)) == 0)
                 add_name(&known, name, other);
         if (r != READER_END)
-                return exchange_store_error(exchange, r);
+                return exchange_store_error(response, r);
         if (known.list.n == 0)
-                return exchange_error(exchange, 400, "no result has a software stack with packages: see perfctl run --stack");
+                return exchange_error(response, 400, "no result has a software stack with packages: see perfctl run --stack");
         if (known.n_unlisted > 0)
                 buffer_printf(&known.list, " and %zu more", known.n_unlisted);
         if (buffer_error(&known.list) < 0)
-                return exchange_store_error(exchange, -ENOMEM);
-        return exchange_error(exchange, 400, "no software stack has the package '%.100s'%s%s%s Packages: %s", name,
+                return exchange_store_error(response, -ENOMEM);
+        return exchange_error(response, 400, "no software stack has the package '%.100s'%s%s%s Packages: %s", name,
                               known.nearest[0] ? ": did you mean " : ".", known.nearest, known.nearest[0] ? "?" : "", known.list.text);
 }
 
 /* Checks the package of the keys package.NAME and package.NAME.build. */
-static int check_package(Exchange *exchange, const char *key) {
+static int check_package(const Sources *sources, Response *response, const char *key) {
         scoped(buffer_deinit) Buffer name = {};
         const char *found;
         int r;
@@ -444,47 +445,49 @@ static int check_package(Exchange *exchange, const char *key) {
         if (!stack_facts_read_package(key, &name))
                 return 0;
         if (buffer_error(&name) < 0)
-                return exchange_store_error(exchange, -ENOMEM);
+                return exchange_store_error(response, -ENOMEM);
 
-        r = stack_reader_list_names(exchange->reader, name.text);
+        r = stack_reader_list_names(sources->reader, name.text);
         if (r == 0)
-                r = stack_reader_next_name(exchange->reader, &found);
-        reader_reset(exchange->reader);
+                r = stack_reader_next_name(sources->reader, &found);
+        reader_reset(sources->reader);
         if (r == READER_END)
-                return say_unknown_package(exchange, name.text);
-        return r == 0 ? 0 : exchange_store_error(exchange, r);
+                return say_unknown_package(sources, response, name.text);
+        return r == 0 ? 0 : exchange_store_error(response, r);
 }
 
 /* --- selections ------------------------------------------------------------------------------------ */
 
 /* A key that is not in the catalog may be a label, or in results that are not indexed. */
-static int check_key(Vocabulary *vocabulary, Exchange *exchange, PropertyKind kind, const char *key, Selection *selection) {
+static int check_key(Vocabulary *vocabulary, const Sources *sources, Response *response, PropertyKind kind, const char *key,
+                     Selection *selection) {
         const char *name = kind == KIND_PARAMETER ? point_parameter_key(key) : key;
         bool is_known = declares(vocabulary, kind, name) || (kind == KIND_RESULT && strcmp(key, SCORE_KEY) == 0);
         int r = 0;
 
         if (!is_known && kind == KIND_PARAMETER)
-                r = find_parameter(vocabulary, exchange, name, &is_known);
+                r = find_parameter(vocabulary, sources, response, name, &is_known);
         if (r != 0 || is_known)
                 return r;
-        r = find_in_results(vocabulary, exchange, kind, key, &is_known);
+        r = find_in_results(vocabulary, sources, response, kind, key, &is_known);
         if (r == 0 && !is_known)
-                return say_unknown(vocabulary, exchange, kind, name);
+                return say_unknown(vocabulary, sources, response, kind, name);
         selection->filter.with_labels |= kind == KIND_PARAMETER && name == key;
         return r;
 }
 
-static int check_parameter(Vocabulary *vocabulary, Exchange *exchange, const char *key, Selection *selection) {
+static int check_parameter(Vocabulary *vocabulary, const Sources *sources, Response *response, const char *key, Selection *selection) {
         if (!point_parameter_key(key))
-                return check_package(exchange, key);
-        return strcmp(key, "batch") == 0 ? 0 : check_key(vocabulary, exchange, KIND_PARAMETER, key, selection);
+                return check_package(sources, response, key);
+        return strcmp(key, "batch") == 0 ? 0 : check_key(vocabulary, sources, response, KIND_PARAMETER, key, selection);
 }
 
-static int check_parameters(Vocabulary *vocabulary, Exchange *exchange, const FieldList *fields, Selection *selection) {
+static int check_parameters(Vocabulary *vocabulary, const Sources *sources, Response *response, const FieldList *fields,
+                            Selection *selection) {
         int r = 0;
 
         for (size_t i = 0; r == 0 && i < fields->n; i++)
-                r = check_parameter(vocabulary, exchange, fields->names[i], selection);
+                r = check_parameter(vocabulary, sources, response, fields->names[i], selection);
         return r;
 }
 
@@ -507,24 +510,24 @@ static JsonText find_refusal(const Vocabulary *vocabulary, const Condition *cond
         return first;
 }
 
-static int say_refused(Exchange *exchange, const Condition *condition, JsonText declaration) {
+static int say_refused(Response *response, const Condition *condition, JsonText declaration) {
         const char *key = point_parameter_key(condition->key);
         scoped(buffer_deinit) Buffer expected = {};
 
         declaration_put_expected(declaration, &expected);
         if (buffer_error(&expected) < 0)
-                return exchange_store_error(exchange, -ENOMEM);
+                return exchange_store_error(response, -ENOMEM);
         if (condition_is_range(condition))
-                return exchange_error(exchange, 400,
+                return exchange_error(response, 400,
                                       "'%s' is declared as %s by its model, and < and > compare numbers, versions and times: use = or "
                                       "!=", key, expected.text);
-        return exchange_error(exchange, 400, "'%s' cannot be '%s': its model declares it as %s", key, condition->value, expected.text);
+        return exchange_error(response, 400, "'%s' cannot be '%s': its model declares it as %s", key, condition->value, expected.text);
 }
 
 /*
  * A stored result may have a value that the model does not allow: it is older than the model, or was accepted as a deviation.
  */
-static int is_stored(const Vocabulary *vocabulary, Exchange *exchange, const Condition *condition, bool *ret) {
+static int is_stored(const Vocabulary *vocabulary, const Sources *sources, Response *response, const Condition *condition, bool *ret) {
         PointFilter filter = vocabulary->filter;
         Condition equal = *condition;
 
@@ -533,10 +536,10 @@ static int is_stored(const Vocabulary *vocabulary, Exchange *exchange, const Con
         filter.conditions = &equal;
         filter.n_conditions = 1;
         filter.n_numbers = 0;
-        return result_groups_any(exchange, &filter, ret);
+        return result_groups_any(sources, response, &filter, ret);
 }
 
-static int check_value(const Vocabulary *vocabulary, Exchange *exchange, const Condition *condition) {
+static int check_value(const Vocabulary *vocabulary, const Sources *sources, Response *response, const Condition *condition) {
         bool is_there = false;
         JsonText refusal;
         int r;
@@ -545,31 +548,31 @@ static int check_value(const Vocabulary *vocabulary, Exchange *exchange, const C
                 return !condition_is_range(condition) || strncmp(condition->key, POINT_RUN, strlen(POINT_RUN)) == 0 ||
                                        strncmp(condition->key, POINT_LABEL, strlen(POINT_LABEL)) == 0 ? 0
                        : condition->is_semver && (strcmp(condition->key, "version") == 0 || stack_facts_has_key(condition->key)) ? 0
-                       : exchange_error(exchange, 400, "'%s' is text: compare it with = or !=", condition->key);
+                       : exchange_error(response, 400, "'%s' is text: compare it with = or !=", condition->key);
 
         refusal = find_refusal(vocabulary, condition);
         if (!refusal.text)
                 return 0;
-        r = is_stored(vocabulary, exchange, condition, &is_there);
-        return r != 0 || is_there ? r : say_refused(exchange, condition, refusal);
+        r = is_stored(vocabulary, sources, response, condition, &is_there);
+        return r != 0 || is_there ? r : say_refused(response, condition, refusal);
 }
 
-int vocabulary_check(Vocabulary *vocabulary, Exchange *exchange, Selection *selection) {
+int vocabulary_check(Vocabulary *vocabulary, const Sources *sources, Response *response, Selection *selection) {
         const PointFilter *filter = &selection->filter;
         int r = 0;
 
         for (size_t i = 0; r == 0 && i < filter->n_conditions; i++)
-                r = check_parameter(vocabulary, exchange, filter->conditions[i].key, selection);
+                r = check_parameter(vocabulary, sources, response, filter->conditions[i].key, selection);
         if (r == 0)
-                r = check_parameters(vocabulary, exchange, &selection->fields, selection);
+                r = check_parameters(vocabulary, sources, response, &selection->fields, selection);
         if (r == 0)
-                r = check_parameters(vocabulary, exchange, &selection->hold, selection);
+                r = check_parameters(vocabulary, sources, response, &selection->hold, selection);
         if (r == 0)
-                r = check_parameters(vocabulary, exchange, &selection->across, selection);
+                r = check_parameters(vocabulary, sources, response, &selection->across, selection);
         for (size_t i = 0; r == 0 && i < filter->n_numbers; i++)
-                r = check_key(vocabulary, exchange, KIND_RESULT, filter->numbers[i], selection);
+                r = check_key(vocabulary, sources, response, KIND_RESULT, filter->numbers[i], selection);
         for (size_t i = 0; r == 0 && i < filter->n_conditions; i++)
-                r = check_value(vocabulary, exchange, &filter->conditions[i]);
+                r = check_value(vocabulary, sources, response, &filter->conditions[i]);
         return r;
 }
 
@@ -585,13 +588,14 @@ static void add_condition(Buffer *out, const char *key, ConditionRelation relati
                 buffer_printf(out, "%s%s%s%s", out->n > 0 ? " and " : "", key, relations[relation], value);
 }
 
-int vocabulary_explain_empty(Vocabulary *vocabulary, Exchange *exchange, const Selection *selection, Buffer *out) {
+int vocabulary_explain_empty(Vocabulary *vocabulary, const Target *target, const Sources *sources, Response *response,
+                             const Selection *selection, Buffer *out) {
         const PointFilter *filter = &selection->filter;
         scoped(buffer_deinit) Buffer conditions = {};
         bool is_there = false;
         int r;
 
-        r = result_groups_any(exchange, &(PointFilter){ .name = filter->name }, &is_there);
+        r = result_groups_any(sources, response, &(PointFilter){ .name = filter->name }, &is_there);
         if (r != 0)
                 return r;
         if (!is_there) {
@@ -601,13 +605,13 @@ int vocabulary_explain_empty(Vocabulary *vocabulary, Exchange *exchange, const S
 
         for (size_t i = 0; i < filter->n_conditions; i++)
                 add_condition(&conditions, filter->conditions[i].key, filter->conditions[i].relation, filter->conditions[i].value);
-        add_condition(&conditions, "component", CONDITION_EQUAL, exchange_parameter(exchange, "component"));
+        add_condition(&conditions, "component", CONDITION_EQUAL, exchange_parameter(target, "component"));
         add_condition(&conditions, "version", CONDITION_EQUAL, filter->version);
         if (filter->since_ms > 0 || filter->until_ms > 0)
                 buffer_printf(&conditions, "%sthe time range", conditions.n > 0 ? " and " : "");
-        r = find_parameter(vocabulary, exchange, "", &is_there);
+        r = find_parameter(vocabulary, sources, response, "", &is_there);
         if (r == 0)
-                r = add_names_of_newest(vocabulary, exchange);
+                r = add_names_of_newest(vocabulary, sources, response);
         if (r != 0)
                 return r;
         buffer_printf(out, "no result of %s matches %s; existing keys: ", filter->name, conditions.text ?: "the request");

@@ -14,9 +14,9 @@
 typedef struct Vocabulary Vocabulary;
 
 /* Reads the models of a name; NULL: an empty vocabulary. 0, or EXCHANGE_ANSWERED: the name has neither models nor results. */
-int vocabulary_new(Vocabulary **ret, Exchange *exchange, const PointFilter *filter);
+int vocabulary_new(Vocabulary **ret, const Target *target, const Sources *sources, Response *response, const PointFilter *filter);
 /* As vocabulary_new() for a name that has results, which is not checked again. */
-int vocabulary_new_known(Vocabulary **ret, Exchange *exchange, const PointFilter *filter);
+int vocabulary_new_known(Vocabulary **ret, const Target *target, const Sources *sources, Response *response, const PointFilter *filter);
 Vocabulary *vocabulary_free(Vocabulary *vocabulary);
 DEFINE_SCOPED(Vocabulary, vocabulary_free);
 
@@ -24,7 +24,7 @@ DEFINE_SCOPED(Vocabulary, vocabulary_free);
  * Checks that each key of the selection exists, and that each value is possible for its key. Sets with_labels of the filter for a key that
  * is not in the catalog. 0 or EXCHANGE_ANSWERED.
  */
-int vocabulary_check(Vocabulary *vocabulary, Exchange *exchange, Selection *selection);
+int vocabulary_check(Vocabulary *vocabulary, const Sources *sources, Response *response, Selection *selection);
 
 enum {
         VOCABULARY_UNKNOWN = 1, /* no model declares the member */
@@ -46,6 +46,7 @@ const char *vocabulary_declared_result(const Vocabulary *vocabulary, size_t i);
 const DerivedModels *vocabulary_derived(const Vocabulary *vocabulary);
 /* Appends "elapsed, rate": results that models declare, else results of the newest result, without `but`. 0 or
  * EXCHANGE_ANSWERED. */
-int vocabulary_list_results(Vocabulary *vocabulary, Exchange *exchange, const char *but, Buffer *out);
+int vocabulary_list_results(Vocabulary *vocabulary, const Sources *sources, Response *response, const char *but, Buffer *out);
 /* Explains why no result of the filter's name is selected. 0 or EXCHANGE_ANSWERED. */
-int vocabulary_explain_empty(Vocabulary *vocabulary, Exchange *exchange, const Selection *selection, Buffer *out);
+int vocabulary_explain_empty(Vocabulary *vocabulary, const Target *target, const Sources *sources, Response *response,
+                             const Selection *selection, Buffer *out);

@@ -11,16 +11,16 @@ const JobRecord *job_lookup_live(const Snapshot *snapshot, const char *id) {
         return snapshot ? jobs_snapshot_find(&snapshot->jobs, id) : NULL;
 }
 
-int job_lookup(Exchange *exchange, FoundJob *ret) {
+int job_lookup(const Target *target, const Sources *sources, Response *response, FoundJob *ret) {
         const JobRecord *live;
         int r;
 
-        if (!indicator_name_is_valid(exchange->argument, JOB_ID_MAX - 1))
-                return exchange_error(exchange, 400, "job id must be 1 to %d characters of A-Z a-z 0-9 _ . : -", JOB_ID_MAX - 1);
+        if (!indicator_name_is_valid(target->argument, JOB_ID_MAX - 1))
+                return exchange_error(response, 400, "job id must be 1 to %d characters of A-Z a-z 0-9 _ . : -", JOB_ID_MAX - 1);
 
-        assert(exchange->argument); /* argument of the route */
-        live = job_lookup_live(exchange->snapshot, exchange->argument);
-        r = job_reader_find(exchange->reader, exchange->argument, &ret->row);
+        assert(target->argument); /* argument of the route */
+        live = job_lookup_live(sources->snapshot, target->argument);
+        r = job_reader_find(sources->reader, target->argument, &ret->row);
         if (r == 0 && (!live || ret->row.view.state != JOB_RUNNING)) {
                 ret->view = &ret->row.view;
                 ret->record = NULL;
@@ -31,7 +31,7 @@ int job_lookup(Exchange *exchange, FoundJob *ret) {
         if (r != 0)
                 ret->row = (JobRow){};
         if (live) {
-                jobs_snapshot_record_view(live, &exchange->snapshot->node, &ret->live);
+                jobs_snapshot_record_view(live, &sources->snapshot->node, &ret->live);
                 ret->view = &ret->live;
                 ret->record = live;
                 ret->has_metrics = true;
@@ -39,12 +39,12 @@ int job_lookup(Exchange *exchange, FoundJob *ret) {
         }
 
         if (r == READER_END)
-                return exchange_error(exchange, 404, "no job '%s' on this node; it may have expired", exchange->argument);
-        return exchange_store_error(exchange, r);
+                return exchange_error(response, 404, "no job '%s' on this node; it may have expired", target->argument);
+        return exchange_store_error(response, r);
 }
 
-uint64_t job_lookup_time_ms(const Exchange *exchange, const JobView *job) {
-        uint64_t now_ms = exchange->snapshot ? exchange->snapshot->node.realtime_ns / NS_PER_MS : 0;
+uint64_t job_lookup_time_ms(const Sources *sources, const JobView *job) {
+        uint64_t now_ms = sources->snapshot ? sources->snapshot->node.realtime_ns / NS_PER_MS : 0;
 
         return job->end_realtime_ms ?: now_ms ?: job->begin_realtime_ms;
 }

@@ -15,9 +15,9 @@
 
 #define HISTORY_POINTS 1000U
 
-static MetricStamp stamp_of(const Exchange *exchange, const JobView *job) {
+static MetricStamp stamp_of(const Sources *sources, const JobView *job) {
         return (MetricStamp){
-                .time_ms = job_lookup_time_ms(exchange, job),
+                .time_ms = job_lookup_time_ms(sources, job),
                 .step = job->info.rank > 0 ? job->info.rank : 0,
         };
 }
@@ -43,16 +43,16 @@ typedef struct ListFilter {
         size_t n_labels;
 } ListFilter;
 
-static int labels_parse(Exchange *exchange, ListFilter *filter) {
-        for (size_t i = 0; i < exchange->n_parameters; i++) {
-                const char *label = exchange->parameters[i].value;
+static int labels_parse(const Target *target, Response *response, ListFilter *filter) {
+        for (size_t i = 0; i < target->n_parameters; i++) {
+                const char *label = target->parameters[i].value;
 
-                if (strcmp(exchange->parameters[i].name, "label") != 0)
+                if (strcmp(target->parameters[i].name, "label") != 0)
                         continue;
                 if (filter->n_labels == LABEL_FILTERS_MAX)
-                        return exchange_error(exchange, 400, "query parameter 'label' is given more than %u times", LABEL_FILTERS_MAX);
+                        return exchange_error(response, 400, "query parameter 'label' is given more than %u times", LABEL_FILTERS_MAX);
                 if (!strchr(label, '='))
-                        return exchange_error(exchange, 400, "query parameter 'label' must be KEY=VALUE, not '%s'", label);
+                        return exchange_error(response, 400, "query parameter 'label' must be KEY=VALUE, not '%s'", label);
                 filter->labels[filter->n_labels++] = label;
         }
         return 0;
@@ -81,39 +81,40 @@ static bool is_listed(const JobView *job, const JobRecord *live, const ListFilte
 }
 
 /* 0 or EXCHANGE_ANSWERED. */
-static int write_jobs(Exchange *exchange, const ListFilter *filter, Pagination *page, Json *json) {
+static int write_jobs(const Target *target, const Sources *sources, Response *response, const ListFilter *filter, Pagination *page,
+                      Json *json) {
         JobRow row;
         int r;
 
-        r = job_reader_list(exchange->reader, &filter->stored);
-        while (r == 0 && (r = job_reader_next(exchange->reader, &row)) == 0) {
-                const JobRecord *live = row.view.state == JOB_RUNNING ? job_lookup_live(exchange->snapshot, row.view.info.id) : NULL;
+        r = job_reader_list(sources->reader, &filter->stored);
+        while (r == 0 && (r = job_reader_next(sources->reader, &row)) == 0) {
+                const JobRecord *live = row.view.state == JOB_RUNNING ? job_lookup_live(sources->snapshot, row.view.info.id) : NULL;
                 JobView view;
 
                 if (!is_listed(&row.view, live, filter))
                         continue;
-                if (!pagination_admit(page, exchange->body, (PageKey){ row.view.begin_realtime_ms, row.row }))
+                if (!pagination_admit(page, response->body, (PageKey){ row.view.begin_realtime_ms, row.row }))
                         break;
                 if (live)
-                        jobs_snapshot_record_view(live, &exchange->snapshot->node, &view);
-                write_listed_job(json, live ? &view : &row.view, &exchange->viewer, live || row.has_metrics);
+                        jobs_snapshot_record_view(live, &sources->snapshot->node, &view);
+                write_listed_job(json, live ? &view : &row.view, &target->viewer, live || row.has_metrics);
         }
 
-        return r == 0 || r == READER_END ? 0 : exchange_store_error(exchange, r);
+        return r == 0 || r == READER_END ? 0 : exchange_store_error(response, r);
 }
 
-static int list_filter_parse(Exchange *exchange, ListFilter *filter, Pagination *page) {
+static int list_filter_parse(const Target *target, Response *response, ListFilter *filter, Pagination *page) {
         JobFilter *stored = &filter->stored;
 
         *filter = (ListFilter){};
-        stored->name = exchange_parameter(exchange, "name");
-        stored->user = exchange_parameter(exchange, "user");
-        stored->state = exchange_parameter(exchange, "state");
+        stored->name = exchange_parameter(target, "name");
+        stored->user = exchange_parameter(target, "user");
+        stored->state = exchange_parameter(target, "state");
         if (stored->state && job_state_find(stored->state) < 0)
-                return exchange_error(exchange, 400, "query parameter 'state' must be running, finished or interrupted, not '%s'",
+                return exchange_error(response, 400, "query parameter 'state' must be running, finished or interrupted, not '%s'",
                                       stored->state);
-        if (exchange_parameter_bool(exchange, "failed", &filter->has_failed) > 0 || labels_parse(exchange, filter) > 0 ||
-            pagination_parse(exchange, page) > 0)
+        if (exchange_parameter_bool(target, response, "failed", &filter->has_failed) > 0 || labels_parse(target, response, filter) > 0 ||
+            pagination_parse(target, response, page) > 0)
                 return EXCHANGE_ANSWERED;
 
         stored->since_ms = page->since_ms;
@@ -122,144 +123,144 @@ static int list_filter_parse(Exchange *exchange, ListFilter *filter, Pagination 
         return 0;
 }
 
-static void answer_list(Exchange *exchange) {
+static void answer_list(const Target *target, const Sources *sources, Response *response) {
         ListFilter filter;
         Pagination page;
         Json json;
 
-        if (list_filter_parse(exchange, &filter, &page) > 0)
+        if (list_filter_parse(target, response, &filter, &page) > 0)
                 return;
 
-        pagination_begin(&json, exchange->body, "jobs");
-        if (write_jobs(exchange, &filter, &page, &json) == 0)
+        pagination_begin(&json, response->body, "jobs");
+        if (write_jobs(target, sources, response, &filter, &page, &json) == 0)
                 pagination_end(&page, &json);
 }
 
-static void write_numbers(Exchange *exchange, Json *json, const FoundJob *job) {
+static void write_numbers(const Sources *sources, Json *json, const FoundJob *job) {
         if (!job->has_metrics) {
                 job_json_write_no_numbers(json);
                 return;
         }
 
-        metric_json_write_all(json, &job->view->metrics, &job->view->usage, stamp_of(exchange, job->view));
+        metric_json_write_all(json, &job->view->metrics, &job->view->usage, stamp_of(sources, job->view));
         job_json_write_limits(json, &job->view->usage);
-        job_json_write_advice(json, job->view, exchange_node(exchange));
+        job_json_write_advice(json, job->view, exchange_node(sources));
 }
 
 /* Phases come last: reading them releases the row that the job refers to. */
-static void answer_job(Exchange *exchange) {
+static void answer_job(const Target *target, const Sources *sources, Response *response) {
         MetricStamp stamp;
         PhaseView phase;
         FoundJob job;
         bool has_phase;
-        Json json = { .out = exchange->body };
+        Json json = { .out = response->body };
 
-        if (job_lookup(exchange, &job) > 0)
+        if (job_lookup(target, sources, response, &job) > 0)
                 return;
 
-        stamp = stamp_of(exchange, job.view);
+        stamp = stamp_of(sources, job.view);
         json_object_begin(&json);
-        job_json_write_identity(&json, job.view, &exchange->viewer);
-        write_numbers(exchange, &json, &job);
-        job_json_write_node(&json, exchange_node(exchange));
-        has_phase = job.record && jobs_snapshot_record_phase(job.record, &exchange->snapshot->node, &phase);
-        phases_json_write(exchange, &json, has_phase ? &phase : NULL, stamp.time_ms);
+        job_json_write_identity(&json, job.view, &target->viewer);
+        write_numbers(sources, &json, &job);
+        job_json_write_node(&json, exchange_node(sources));
+        has_phase = job.record && jobs_snapshot_record_phase(job.record, &sources->snapshot->node, &phase);
+        phases_json_write(target, sources, response, &json, has_phase ? &phase : NULL, stamp.time_ms);
         json_object_end(&json);
 }
 
-static int scopes_parse(Exchange *exchange, MetricChoice *ret) {
-        const char *text = exchange_parameter(exchange, "scope");
+static int scopes_parse(const Target *target, Response *response, MetricChoice *ret) {
+        const char *text = exchange_parameter(target, "scope");
         int scope = text ? metric_scope_find(text) : -1;
 
         if (text && scope < 0)
-                return exchange_error(exchange, 400, "query parameter 'scope' must be node or job, not '%s'", text);
+                return exchange_error(response, 400, "query parameter 'scope' must be node or job, not '%s'", text);
 
         for (int i = 0; i < N_SCOPES; i++)
                 ret->has_scope[i] = !text || scope == i;
         return 0;
 }
 
-static int choice_parse(Exchange *exchange, MetricChoice *ret) {
-        const char *names = exchange_parameter(exchange, "names");
+static int choice_parse(const Target *target, Response *response, MetricChoice *ret) {
+        const char *names = exchange_parameter(target, "names");
         int r;
 
-        *ret = (MetricChoice){ .key = exchange_parameter(exchange, "key") };
-        r = exchange_parameter_bool(exchange, "compat", &ret->is_compat);
+        *ret = (MetricChoice){ .key = exchange_parameter(target, "key") };
+        r = exchange_parameter_bool(target, response, "compat", &ret->is_compat);
         if (r > 0)
                 return r;
 
         ret->has_raw_keys = names && strcmp(names, "raw") == 0;
         if (names && !ret->has_raw_keys && strcmp(names, "sanitised") != 0)
-                return exchange_error(exchange, 400, "query parameter 'names' must be raw or sanitised, not '%s'", names);
+                return exchange_error(response, 400, "query parameter 'names' must be raw or sanitised, not '%s'", names);
 
-        return scopes_parse(exchange, ret);
+        return scopes_parse(target, response, ret);
 }
 
-static void answer_job_metrics(Exchange *exchange) {
+static void answer_job_metrics(const Target *target, const Sources *sources, Response *response) {
         MetricStamp stamp;
         MetricChoice choice;
         FoundJob job;
         bool has_phases;
-        Json json = { .out = exchange->body };
+        Json json = { .out = response->body };
 
-        if (choice_parse(exchange, &choice) > 0 || exchange_parameter_bool(exchange, "phases", &has_phases) > 0 ||
-            job_lookup(exchange, &job) > 0)
+        if (choice_parse(target, response, &choice) > 0 || exchange_parameter_bool(target, response, "phases", &has_phases) > 0 ||
+            job_lookup(target, sources, response, &job) > 0)
                 return;
 
-        stamp = stamp_of(exchange, job.view);
+        stamp = stamp_of(sources, job.view);
         json_object_begin(&json);
         json_put_array_begin(&json, "metrics");
         if (job.has_metrics)
                 metric_json_write_list(&json, &job.view->metrics, &job.view->usage, &choice, stamp);
-        if (has_phases && phases_json_write_times(exchange, &json, choice.key, stamp) > 0)
+        if (has_phases && phases_json_write_times(target, sources, response, &json, choice.key, stamp) > 0)
                 return;
         json_array_end(&json);
         json_object_end(&json);
 }
 
 /* Answers with the node's history since the start of a running job. */
-static void answer_from_node(Exchange *exchange, uint64_t begin_ms) {
+static void answer_from_node(const Sources *sources, Response *response, uint64_t begin_ms) {
         scoped(node_history_deinit) NodeHistory history = { .n_points_max = HISTORY_POINTS, .is_merging = true };
         NodeSampleRow row;
         int r, added = 0;
 
-        r = store_node_list(exchange->reader, begin_ms, 0);
-        while (added >= 0 && r == 0 && (r = store_node_next(exchange->reader, &row)) == 0)
+        r = store_node_list(sources->reader, begin_ms, 0);
+        while (added >= 0 && r == 0 && (r = store_node_next(sources->reader, &row)) == 0)
                 added = node_history_add(&history, &row);
         if (added < 0 || (r != 0 && r != READER_END)) {
-                (void)exchange_store_error(exchange, added < 0 ? added : r);
+                (void)exchange_store_error(response, added < 0 ? added : r);
                 return;
         }
 
         if (history.timeline.interval_ns == 0)
                 history.timeline.begin_realtime_ns = begin_ms * NS_PER_MS;
-        timeline_json(&history.timeline, exchange->body);
+        timeline_json(&history.timeline, response->body);
 }
 
-static void answer_job_samples(Exchange *exchange) {
+static void answer_job_samples(const Target *target, const Sources *sources, Response *response) {
         scoped(timeline_deinit) Timeline timeline = {};
         ColumnReader bytes;
         FoundJob job;
         uint64_t begin_ms;
 
-        if (job_lookup(exchange, &job) > 0)
+        if (job_lookup(target, sources, response, &job) > 0)
                 return;
 
         assert(job.view == &job.live || job.view == &job.row.view);
         begin_ms = job.view->begin_realtime_ms;
         column_reader_init(&bytes, job.row.timeline.bytes, job.row.timeline.n);
         if (timeline_read(&bytes, &timeline) == 0) {
-                timeline_json(&timeline, exchange->body);
+                timeline_json(&timeline, response->body);
                 return;
         }
 
         if (job.view->state == JOB_RUNNING) {
-                answer_from_node(exchange, begin_ms);
+                answer_from_node(sources, response, begin_ms);
                 return;
         }
 
         timeline.begin_realtime_ns = begin_ms * NS_PER_MS;
-        timeline_json(&timeline, exchange->body);
+        timeline_json(&timeline, response->body);
 }
 
 static const Route routes[] = {

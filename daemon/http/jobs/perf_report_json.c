@@ -6,8 +6,8 @@
 #include "measure/timeline.h"
 
 /* Lists the samples of a job that runs or has ended. The list is empty if none was kept. 0 or -ENOMEM. */
-static int list_samples(const Exchange *exchange, const FoundJob *job, ExportSamples *ret) {
-        const Snapshot *snapshot = exchange->snapshot;
+static int list_samples(const Sources *sources, const FoundJob *job, ExportSamples *ret) {
+        const Snapshot *snapshot = sources->snapshot;
         scoped(timeline_deinit) Timeline timeline = {};
         ColumnReader bytes;
         int r;
@@ -39,19 +39,19 @@ static void write_samples(Json *json, const ExportSamples *list, bool is_compat)
         json_object_end(json);
 }
 
-void perf_report_json_answer(Exchange *exchange) {
+void perf_report_json_answer(const Target *target, const Sources *sources, Response *response) {
         scoped(export_samples_deinit) ExportSamples list = {};
-        Json json = { .out = exchange->body };
+        Json json = { .out = response->body };
         const JobView *view;
         bool is_compat;
         FoundJob job;
         int r;
 
-        if (exchange_parameter_bool(exchange, "compat", &is_compat) > 0 || job_lookup(exchange, &job) > 0)
+        if (exchange_parameter_bool(target, response, "compat", &is_compat) > 0 || job_lookup(target, sources, response, &job) > 0)
                 return;
-        r = list_samples(exchange, &job, &list);
+        r = list_samples(sources, &job, &list);
         if (r < 0) {
-                (void)exchange_store_error(exchange, r);
+                (void)exchange_store_error(response, r);
                 return;
         }
 

@@ -11,4 +11,4 @@
  * Answers with {"job": …, "rank": …, "begin_ms": …, "samples_begin_ms": …, "n_merged": …, "samples": {"cpu_pct_per_cpu_avg": […], …}}:
  * a list for each of perf.py's twelve fields. samples_begin_ms is null if no sample was kept.
  */
-void perf_report_json_answer(Exchange *exchange);
+void perf_report_json_answer(const Target *target, const Sources *sources, Response *response);

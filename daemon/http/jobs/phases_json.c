@@ -19,16 +19,17 @@ static void write_phase(Json *json, const PhaseView *phase, uint64_t now_ms) {
         json_object_end(json);
 }
 
-void phases_json_write(Exchange *exchange, Json *json, const PhaseView *lasting, uint64_t now_ms) {
-        size_t n_before = exchange->body->n;
+void phases_json_write(const Target *target, const Sources *sources, Response *response, Json *json, const PhaseView *lasting,
+                       uint64_t now_ms) {
+        size_t n_before = response->body->n;
         PhaseWalk walk;
         PhaseView phase;
 
         json_put_array_begin(json, "phases");
-        phase_walk_begin(&walk, exchange->reader, exchange->argument, lasting, PHASES_MAX);
+        phase_walk_begin(&walk, sources->reader, target->argument, lasting, PHASES_MAX);
         while (phase_walk_next(&walk, &phase)) {
                 write_phase(json, &phase, now_ms);
-                if (exchange->body->n - n_before > PHASES_BYTES_MAX)
+                if (response->body->n - n_before > PHASES_BYTES_MAX)
                         walk.n_left = 0;
         }
         json_array_end(json);
@@ -88,7 +89,8 @@ static void write_blocks(Json *json, const TimeBlocks *blocks, const char *key, 
         }
 }
 
-int phases_json_write_times(Exchange *exchange, Json *json, const char *key, MetricStamp stamp) {
+int phases_json_write_times(const Target *target, const Sources *sources, Response *response, Json *json, const char *key,
+                            MetricStamp stamp) {
         TimeBlocks blocks = {};
         scoped(freep) TimeBlock *memory = NULL;
         PhaseView phase;
@@ -96,15 +98,15 @@ int phases_json_write_times(Exchange *exchange, Json *json, const char *key, Met
 
         memory = calloc(PHASES_MAX, sizeof(*memory));
         if (!memory)
-                return exchange_store_error(exchange, -ENOMEM);
+                return exchange_store_error(response, -ENOMEM);
 
         blocks.blocks = memory;
-        r = job_reader_list_phases(exchange->reader, exchange->argument);
-        while (r == 0 && (r = job_reader_next_phase(exchange->reader, &phase)) == 0)
+        r = job_reader_list_phases(sources->reader, target->argument);
+        while (r == 0 && (r = job_reader_next_phase(sources->reader, &phase)) == 0)
                 if (*phase.name)
                         blocks_add(&blocks, &phase);
         if (r != READER_END)
-                return exchange_store_error(exchange, r);
+                return exchange_store_error(response, r);
 
         write_blocks(json, &blocks, key, stamp);
         return 0;

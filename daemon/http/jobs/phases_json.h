@@ -16,7 +16,8 @@
 
 /* Writes "phases" and "phases_truncated": whether phases are missing, because of the limits above or because the store could
  * not be read. lasting: the current phase, or NULL. now_ms: end of the current phase. */
-void phases_json_write(Exchange *exchange, Json *json, const PhaseView *lasting, uint64_t now_ms);
+void phases_json_write(const Target *target, const Sources *sources, Response *response, Json *json, const PhaseView *lasting,
+                       uint64_t now_ms);
 
 /*
  * Appends the time blocks to the open array, as metrics: for each name, the seconds of all ended phases of that name. A name
@@ -24,4 +25,5 @@ void phases_json_write(Exchange *exchange, Json *json, const PhaseView *lasting,
  * EXCHANGE_ANSWERED.
  */
 #define PHASES_PREFIX "phase/"
-int phases_json_write_times(Exchange *exchange, Json *json, const char *key, MetricStamp stamp);
+int phases_json_write_times(const Target *target, const Sources *sources, Response *response, Json *json, const char *key,
+                            MetricStamp stamp);

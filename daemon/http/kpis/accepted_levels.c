@@ -78,14 +78,14 @@ static int add_level(AcceptedLevels *levels, const AcceptedRow *row) {
         return level->kpi && level->key ? take_where(json_text_find(declared, "where"), level) : -ENOMEM;
 }
 
-int accepted_levels_read(Exchange *exchange, AcceptedLevels *ret) {
+int accepted_levels_read(const Target *target, const Sources *sources, Response *response, AcceptedLevels *ret) {
         AcceptedRow row;
         int r;
 
-        r = indicator_reader_list_accepted(exchange->reader, exchange_uid(exchange));
-        while (r == 0 && (r = indicator_reader_next_accepted(exchange->reader, &row)) == 0)
+        r = indicator_reader_list_accepted(sources->reader, exchange_uid(target));
+        while (r == 0 && (r = indicator_reader_next_accepted(sources->reader, &row)) == 0)
                 r = add_level(ret, &row);
-        return r == READER_END ? 0 : exchange_store_error(exchange, r);
+        return r == READER_END ? 0 : exchange_store_error(response, r);
 }
 
 /* --- finding -------------------------------------------------------------------------------------- */

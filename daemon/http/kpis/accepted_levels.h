@@ -29,7 +29,7 @@ typedef struct AcceptedLevels {
 } AcceptedLevels;
 
 /* Reads the levels that apply to the caller. Call accepted_levels_deinit() in any case. 0 or EXCHANGE_ANSWERED. */
-int accepted_levels_read(Exchange *exchange, AcceptedLevels *ret);
+int accepted_levels_read(const Target *target, const Sources *sources, Response *response, AcceptedLevels *ret);
 void accepted_levels_deinit(AcceptedLevels *levels);
 
 /* True if the pattern is INDICATOR or INDICATOR.RESULT, or matches one of them as fnmatch(3) does. */

@@ -46,12 +46,13 @@ static void note_undeclared(KpiRules *rules, const char *key) {
 }
 
 /* The names of the request take precedence over the names of the model. */
-static int take_names(Exchange *exchange, const Vocabulary *vocabulary, const char *name, FieldList *fields, KpiNames *ret) {
-        const char *text = exchange_parameter(exchange, name);
+static int take_names(const Target *target, Response *response, const Vocabulary *vocabulary, const char *name, FieldList *fields,
+                      KpiNames *ret) {
+        const char *text = exchange_parameter(target, name);
         int r;
 
         *ret = (KpiNames){};
-        r = selection_parse_fields(exchange, name, text, fields);
+        r = selection_parse_fields(response, name, text, fields);
         if (r != 0)
                 return r;
         if (text)
@@ -83,22 +84,22 @@ bool kpi_rules_divides(const KpiRules *rules, JsonText parameter) {
 /* --- ignored entries ------------------------------------------------------------------------------ */
 
 /* Adds the condition KEY=VALUE. */
-static int add_entry(Exchange *exchange, KpiRules *rules, const char *key, size_t n_key, const char *value, size_t n_value) {
+static int add_entry(Response *response, KpiRules *rules, const char *key, size_t n_key, const char *value, size_t n_value) {
         bool is_plain = memchr(key, '"', n_key) || condition_key_length(key, "=<>!,") >= n_key;
         const char *quote = is_plain ? "" : "\"";
         char *text;
 
         if (rules->n_entries == KPI_ENTRIES_MAX)
-                return exchange_error(exchange, 400, "more than %u values of entries to ignore", KPI_ENTRIES_MAX);
+                return exchange_error(response, 400, "more than %u values of entries to ignore", KPI_ENTRIES_MAX);
         if (asprintf(&text, "%s%.*s%s=%.*s", quote, (int)n_key, key, quote, (int)n_value, value) < 0)
-                return exchange_store_error(exchange, -ENOMEM);
+                return exchange_store_error(response, -ENOMEM);
         rules->texts[rules->n_entries] = text;
         if (condition_parse(text, &rules->entries[rules->n_entries++]) == 0)
                 return 0;
-        return exchange_error(exchange, 400, "an ignored entry must be KEY=VALUE or KEY=VALUE,VALUE, not '%s'", text);
+        return exchange_error(response, 400, "an ignored entry must be KEY=VALUE or KEY=VALUE,VALUE, not '%s'", text);
 }
 
-static int add_given(Exchange *exchange, KpiRules *rules, const char *text, FieldList *keys) {
+static int add_given(Response *response, KpiRules *rules, const char *text, FieldList *keys) {
         size_t n_key = condition_key_length(text, "=!<>");
         const char *value = text[n_key] == '=' ? text + n_key + 1 : NULL;
         int r = 0;
@@ -107,17 +108,17 @@ static int add_given(Exchange *exchange, KpiRules *rules, const char *text, Fiel
                 keys->n++;
 
         if (!value)
-                return exchange_error(exchange, 400, "query parameter 'ignore_entry' must be KEY=VALUE or KEY=VALUE,VALUE, not '%s'", text);
+                return exchange_error(response, 400, "query parameter 'ignore_entry' must be KEY=VALUE or KEY=VALUE,VALUE, not '%s'", text);
         while (r == 0 && value) {
                 size_t n = strcspn(value, ",");
 
-                r = add_entry(exchange, rules, text, n_key, value, n);
+                r = add_entry(response, rules, text, n_key, value, n);
                 value = value[n] ? value + n + 1 : NULL;
         }
         return r;
 }
 
-static int add_declared(Exchange *exchange, KpiRules *rules, JsonText key, JsonText value) {
+static int add_declared(Response *response, KpiRules *rules, JsonText key, JsonText value) {
         scoped(buffer_deinit) Buffer name = {}, text = {};
 
         json_text_decode(key, &name);
@@ -126,23 +127,23 @@ static int add_declared(Exchange *exchange, KpiRules *rules, JsonText key, JsonT
         else
                 buffer_put(&text, value.text, value.n);
         if (buffer_error(&name) < 0 || buffer_error(&text) < 0)
-                return exchange_store_error(exchange, -ENOMEM);
-        return add_entry(exchange, rules, name.text ?: "", name.n, text.text ?: "", text.n);
+                return exchange_store_error(response, -ENOMEM);
+        return add_entry(response, rules, name.text ?: "", name.n, text.text ?: "", text.n);
 }
 
-static int add_all_declared(Exchange *exchange, KpiRules *rules) {
+static int add_all_declared(Response *response, KpiRules *rules) {
         JsonWalk walk = json_text_walk(vocabulary_model_member(rules->vocabulary, "ignore_entries")), items;
         JsonText key, value, unused, item;
         int r = 0;
 
         while (r == 0 && walk.is_object && json_text_walk_next(&walk, &key, &value)) {
                 if (json_text_kind(value) != JSON_KIND_LIST) {
-                        r = add_declared(exchange, rules, key, value);
+                        r = add_declared(response, rules, key, value);
                         continue;
                 }
                 items = json_text_walk(value);
                 while (r == 0 && json_text_walk_next(&items, &unused, &item))
-                        r = add_declared(exchange, rules, key, item);
+                        r = add_declared(response, rules, key, item);
         }
         return r;
 }
@@ -160,23 +161,23 @@ void kpi_rules_find(const KpiRules *rules, size_t i, const PointRow *row, JsonTe
 
 /* --- all ------------------------------------------------------------------------------------------ */
 
-static int read_across(Exchange *exchange, KpiRules *rules) {
-        const char *text = exchange_parameter(exchange, "across");
+static int read_across(const Target *target, Response *response, KpiRules *rules) {
+        const char *text = exchange_parameter(target, "across");
 
         if (text && strcmp(text, "hardware") != 0)
-                return exchange_error(exchange, 400, "query parameter 'across' must be hardware, not '%s'", text);
+                return exchange_error(response, 400, "query parameter 'across' must be hardware, not '%s'", text);
         rules->is_across_hardware = text;
         for (size_t i = 0; i < rules->compared.n; i++)
                 rules->is_across_hardware |= strcmp(rules->compared.items[i], "hardware") == 0;
         return 0;
 }
 
-int kpi_rules_read(Exchange *exchange, const Vocabulary *vocabulary, Selection *selection, KpiRules *ret) {
+int kpi_rules_read(const Target *target, Response *response, const Vocabulary *vocabulary, Selection *selection, KpiRules *ret) {
         int r;
 
         ret->vocabulary = vocabulary;
         ret->n_entries = ret->sorted_by.n = 0;
-        r = take_names(exchange, vocabulary, "compare_by", &selection->fields, &ret->compared);
+        r = take_names(target, response, vocabulary, "compare_by", &selection->fields, &ret->compared);
         if (r == 0 && ret->compared.n == 0) {
                 bool is_parameter = vocabulary_declares_parameter(vocabulary, VERSION_KEY);
 
@@ -184,19 +185,19 @@ int kpi_rules_read(Exchange *exchange, const Vocabulary *vocabulary, Selection *
                 ret->compared.n = 1;
         }
         ret->has_undeclared = false;
-        for (size_t i = 0; i < ret->compared.n && !exchange_parameter(exchange, "compare_by"); i++)
+        for (size_t i = 0; i < ret->compared.n && !exchange_parameter(target, "compare_by"); i++)
                 note_undeclared(ret, ret->compared.items[i]);
         if (r == 0)
-                r = take_names(exchange, vocabulary, "ignore", &selection->across, &ret->ignored);
+                r = take_names(target, response, vocabulary, "ignore", &selection->across, &ret->ignored);
         take_list(vocabulary_model_member(vocabulary, "sort_by"), &ret->sorted_by);
         if (r == 0)
-                r = read_across(exchange, ret);
+                r = read_across(target, response, ret);
         if (r == 0)
-                r = add_all_declared(exchange, ret);
+                r = add_all_declared(response, ret);
         for (size_t i = 0; i < ret->n_entries; i++)
                 note_undeclared(ret, ret->entries[i].key);
-        for (size_t i = 0; r == 0 && i < exchange->n_parameters; i++)
-                if (strcmp(exchange->parameters[i].name, "ignore_entry") == 0)
-                        r = add_given(exchange, ret, exchange->parameters[i].value, &selection->hold);
+        for (size_t i = 0; r == 0 && i < target->n_parameters; i++)
+                if (strcmp(target->parameters[i].name, "ignore_entry") == 0)
+                        r = add_given(response, ret, target->parameters[i].value, &selection->hold);
         return r;
 }

@@ -37,7 +37,7 @@ typedef struct KpiRules {
 
 /* Reads the query parameters compare_by, ignore, ignore_entry and across. Names in the request are added to the lists of
  * `selection`, which vocabulary_check() checks. Call kpi_rules_deinit() in any case. 0 or EXCHANGE_ANSWERED. */
-int kpi_rules_read(Exchange *exchange, const Vocabulary *vocabulary, Selection *selection, KpiRules *ret);
+int kpi_rules_read(const Target *target, Response *response, const Vocabulary *vocabulary, Selection *selection, KpiRules *ret);
 void kpi_rules_deinit(KpiRules *rules);
 
 /* True if results that differ in the parameter have different histories. */

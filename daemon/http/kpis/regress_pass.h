@@ -22,7 +22,8 @@ typedef struct RegressRequest {
 } RegressRequest;
 
 /* Answers 503 if the time of the request is over. 0 or EXCHANGE_ANSWERED. */
-int regress_pass_check_time(Exchange *exchange, const RegressRequest *request);
+int regress_pass_check_time(Response *response, const RegressRequest *request);
 
 /* Adds the verdicts for an indicator; component NULL: of any component. 0 or EXCHANGE_ANSWERED. */
-int regress_pass(Exchange *exchange, RegressRequest *request, const char *name, const char *component);
+int regress_pass(const Target *target, const Sources *sources, Response *response, RegressRequest *request, const char *name,
+                 const char *component);

@@ -189,13 +189,14 @@ static void write_identity(Json *json, const Snapshot *snapshot) {
         json_put_uint(json, "jobs_running", snapshot->jobs.n_running);
 }
 
-static void answer_state(Exchange *exchange) {
-        const Snapshot *snapshot = exchange->snapshot;
+static void answer_state(const Target *target, const Sources *sources, Response *response) {
+        const Snapshot *snapshot = sources->snapshot;
         const NodeSnapshot *node = &snapshot->node;
         MetricSet metrics;
         MetricStamp stamp = { .time_ms = node->realtime_ns / NS_PER_MS };
-        Json json = { .out = exchange->body };
+        Json json = { .out = response->body };
 
+        (void)target;
         node_snapshot_window(node, &node->window.begin, &node->window.peaks, &metrics);
         json_object_begin(&json);
         write_identity(&json, snapshot);
@@ -210,20 +211,20 @@ static void answer_state(Exchange *exchange) {
         json_object_end(&json);
 }
 
-static void answer_samples(Exchange *exchange) {
+static void answer_samples(const Target *target, const Sources *sources, Response *response) {
         scoped(node_history_deinit) NodeHistory history = {};
         uint64_t since_ms, until_ms, limit, next_ms = 0;
         NodeSampleRow row;
-        Json json = { .out = exchange->body };
+        Json json = { .out = response->body };
         int r, added = 0;
 
-        if (pagination_parse_times(exchange, &since_ms, &until_ms) > 0 ||
-            exchange_parameter_u64(exchange, "limit", 1, PAGINATION_ROWS_MAX, PAGINATION_ROWS_DEFAULT, &limit) > 0)
+        if (pagination_parse_times(target, response, &since_ms, &until_ms) > 0 ||
+            exchange_parameter_u64(target, response, "limit", 1, PAGINATION_ROWS_MAX, PAGINATION_ROWS_DEFAULT, &limit) > 0)
                 return;
 
         history.n_points_max = limit;
-        r = store_node_list(exchange->reader, since_ms, until_ms);
-        while (r == 0 && (r = store_node_next(exchange->reader, &row)) == 0) {
+        r = store_node_list(sources->reader, since_ms, until_ms);
+        while (r == 0 && (r = store_node_next(sources->reader, &row)) == 0) {
                 added = node_history_add(&history, &row);
                 if (added == NODE_HISTORY_FULL)
                         next_ms = row.begin_ms;
@@ -231,14 +232,14 @@ static void answer_samples(Exchange *exchange) {
                         break;
         }
         if (added < 0 || (r != 0 && r != READER_END)) {
-                (void)exchange_store_error(exchange, added < 0 ? added : r);
+                (void)exchange_store_error(response, added < 0 ? added : r);
                 return;
         }
 
         json_object_begin(&json);
         json_key(&json, "timeline");
         json_raw(&json, ""); /* followed by its value */
-        timeline_json(&history.timeline, exchange->body);
+        timeline_json(&history.timeline, response->body);
         json_put_int_or_null(&json, "next", next_ms > 0, (int64_t)next_ms);
         json_object_end(&json);
 }

@@ -94,7 +94,7 @@ static const char runs_head[] =
 /*
  * Reads the latest runs; without a model, the latest run that did not fail tells which results exist. 0 or EXCHANGE_ANSWERED.
  */
-static int read_runs(Exchange *exchange, IndicatorPage *page) {
+static int read_runs(const Target *target, const Sources *sources, Response *response, IndicatorPage *page) {
         const PointFilter *filter = &page->selection.filter;
         const ResultFilter results = {
                 .name = filter->name, .component = filter->component, .since_ms = filter->since_ms, .until_ms = filter->until_ms,
@@ -102,19 +102,19 @@ static int read_runs(Exchange *exchange, IndicatorPage *page) {
         ResultRow row;
         int r;
 
-        r = result_reader_list(exchange->reader, &results);
-        while (page->n_runs < RUNS_MAX && r == 0 && (r = result_reader_next(exchange->reader, &row)) == 0) {
+        r = result_reader_list(sources->reader, &results);
+        while (page->n_runs < RUNS_MAX && r == 0 && (r = result_reader_next(sources->reader, &row)) == 0) {
                 bool has_failed = row.has_exit_status && row.exit_status != 0;
 
                 buffer_puts(template_word(&page->words, "runs"), page->n_runs == 0 ? runs_head : "");
-                run_html(template_word(&page->words, "runs"), &row, page->vocabulary, &exchange->viewer);
+                run_html(template_word(&page->words, "runs"), &row, page->vocabulary, &target->viewer);
                 if (page->n_keys == 0 && !has_failed)
                         r = add_keys(page, json_text_find(json_text(row.document, strlen(row.document)), "@result"));
                 page->n_runs++;
         }
-        reader_reset(exchange->reader);
+        reader_reset(sources->reader);
         buffer_puts(template_word(&page->words, "runs"), page->n_runs > 0 ? "</tbody>\n</table></div>\n" : "<p>No runs yet.</p>\n");
-        return r == 0 || r == READER_END ? 0 : exchange_store_error(exchange, r);
+        return r == 0 || r == READER_END ? 0 : exchange_store_error(response, r);
 }
 
 static Direction direction_of(const IndicatorPage *page, const char *key) {
@@ -128,22 +128,22 @@ static Direction direction_of(const IndicatorPage *page, const char *key) {
 }
 
 /* Checks the requested objective together with the keys of the conditions. */
-static int parse(Exchange *exchange, IndicatorPage *page) {
+static int parse(const Target *target, Response *response, IndicatorPage *page) {
         size_t first;
         int r;
 
-        r = selection_parse(exchange, exchange->argument, &page->selection);
-        page->objective = exchange_parameter(exchange, "objective");
-        return r == 0 && page->objective ? selection_add_number(exchange, page->objective, &page->selection, &first) : r;
+        r = selection_parse(target, response, target->argument, &page->selection);
+        page->objective = exchange_parameter(target, "objective");
+        return r == 0 && page->objective ? selection_add_number(response, page->objective, &page->selection, &first) : r;
 }
 
 /* Chooses the requested objective, else the first result with a direction, else the first result. */
-static int choose_objective(Exchange *exchange, IndicatorPage *page) {
-        const char *text = exchange_parameter(exchange, "direction");
+static int choose_objective(const Target *target, Response *response, IndicatorPage *page) {
+        const char *text = exchange_parameter(target, "direction");
         Direction direction = property_direction_find(text ?: "");
 
         if (text && direction != DIRECTION_HIGHER && direction != DIRECTION_LOWER)
-                return exchange_error(exchange, 400, "Query parameter 'direction' must be higher or lower, not '%s'", text);
+                return exchange_error(response, 400, "Query parameter 'direction' must be higher or lower, not '%s'", text);
 
         for (size_t i = 0; i < page->n_keys && !page->objective; i++)
                 if (direction_of(page, page->keys[i]) != DIRECTION_UNKNOWN)
@@ -158,13 +158,13 @@ static int choose_objective(Exchange *exchange, IndicatorPage *page) {
 /* --- the page ------------------------------------------------------------------------------------ */
 
 /* Begins a link to the same page with another objective, or another direction; the characters of a query need no escapes in HTML. */
-static void put_link_begin(Buffer *out, const Exchange *exchange, const char *objective, Direction direction) {
+static void put_link_begin(Buffer *out, const Target *target, const char *objective, Direction direction) {
         buffer_puts(out, "<a href=\"?objective=");
         buffer_put_encoded(out, objective);
         if (direction != DIRECTION_UNKNOWN)
                 buffer_printf(out, "&amp;direction=%s", property_direction_text(direction));
-        for (size_t i = 0; i < exchange->n_parameters; i++) {
-                const Parameter *parameter = &exchange->parameters[i];
+        for (size_t i = 0; i < target->n_parameters; i++) {
+                const Parameter *parameter = &target->parameters[i];
 
                 if (strcmp(parameter->name, "objective") == 0 || strcmp(parameter->name, "direction") == 0)
                         continue;
@@ -174,7 +174,7 @@ static void put_link_begin(Buffer *out, const Exchange *exchange, const char *ob
         buffer_puts(out, "\">");
 }
 
-static void put_objective(Exchange *exchange, IndicatorPage *page) {
+static void put_objective(const Target *target, IndicatorPage *page) {
         Buffer *out = template_word(&page->words, "objective");
         scoped(buffer_deinit) Buffer unit = {};
 
@@ -191,13 +191,13 @@ static void put_objective(Exchange *exchange, IndicatorPage *page) {
 
         out = template_word(&page->words, "choice");
         buffer_puts(out, "<p>No model declares which direction is better: is it ");
-        put_link_begin(out, exchange, page->objective, DIRECTION_HIGHER);
+        put_link_begin(out, target, page->objective, DIRECTION_HIGHER);
         buffer_puts(out, "higher</a> or ");
-        put_link_begin(out, exchange, page->objective, DIRECTION_LOWER);
+        put_link_begin(out, target, page->objective, DIRECTION_LOWER);
         buffer_puts(out, "lower</a>?</p>\n");
 }
 
-static void put_choice(Exchange *exchange, IndicatorPage *page) {
+static void put_choice(const Target *target, IndicatorPage *page) {
         Buffer *out = template_word(&page->words, "choice");
         bool has_any = false;
 
@@ -205,7 +205,7 @@ static void put_choice(Exchange *exchange, IndicatorPage *page) {
                 if (strcmp(page->keys[i], page->objective) == 0)
                         continue;
                 buffer_puts(out, has_any ? ", " : "<nav aria-label=\"Objective\"><p>Or by ");
-                put_link_begin(out, exchange, page->keys[i], DIRECTION_UNKNOWN);
+                put_link_begin(out, target, page->keys[i], DIRECTION_UNKNOWN);
                 html_text(out, page->keys[i]);
                 buffer_puts(out, "</a>");
                 has_any = true;
@@ -233,15 +233,15 @@ static void choose_columns(IndicatorPage *page, RankingTable *table) {
 }
 
 /* Replaces the rankings by a hint; the latest runs are shown in any case. */
-static int say_many(Exchange *exchange, IndicatorPage *page) {
-        exchange->status = 200;
-        buffer_clear(exchange->body);
+static int say_many(Response *response, IndicatorPage *page) {
+        response->status = 200;
+        buffer_clear(response->body);
         buffer_puts(template_word(&page->words, "rankings"), "<p>Too many results to compare at once; <code>?where=KEY=VALUE</code>, "
                                                "<code>?component=NAME</code> or <code>?since_ms=TIME</code> selects fewer.</p>\n");
         return 0;
 }
 
-static int put_rankings(Exchange *exchange, IndicatorPage *page) {
+static int put_rankings(const Sources *sources, Response *response, IndicatorPage *page) {
         scoped(grouping_freep) Grouping *grouping = NULL;
         RankingTable table = {};
         uint64_t n_scanned;
@@ -250,70 +250,72 @@ static int put_rankings(Exchange *exchange, IndicatorPage *page) {
         int r;
 
         choose_columns(page, &table);
-        if (result_groups_read(exchange, &page->selection, &ranking_fields, &grouping, &n_scanned) > 0)
-                return exchange->status == 413 ? say_many(exchange, page) : EXCHANGE_ANSWERED;
+        if (result_groups_read(sources, response, &page->selection, &ranking_fields, &grouping, &n_scanned) > 0)
+                return response->status == 413 ? say_many(response, page) : EXCHANGE_ANSWERED;
 
         groups = grouping_sorted(grouping, &n);
         r = ranking_html(template_word(&page->words, "rankings"), &table, groups, n);
         if (r < 0)
-                return exchange_store_error(exchange, r);
+                return exchange_store_error(response, r);
         if (n == 0)
                 buffer_puts(template_word(&page->words, "rankings"), "<p>No matching results.</p>\n");
         return 0;
 }
 
-static bool is_api_ranking(const Exchange *exchange) {
-        return exchange_parameter(exchange, "by") || exchange_parameter(exchange, "hold") || exchange_parameter(exchange, "across");
+static bool is_api_ranking(const Target *target) {
+        return exchange_parameter(target, "by") || exchange_parameter(target, "hold") || exchange_parameter(target, "across");
 }
 
 /* Ranks by the keys of the request, as the API does. */
-static int put_rankings_by(Exchange *exchange, IndicatorPage *page) {
-        if (!exchange_parameter(exchange, "objective") && exchange->n_parameters < PARAMETERS_MAX)
-                exchange->parameters[exchange->n_parameters++] = (Parameter){ "objective", page->objective };
-        buffer_clear(exchange->body);
-        indicators_subject_rank(exchange);
-        if (exchange->status != 200)
+static int put_rankings_by(const Target *target, const Sources *sources, Response *response, IndicatorPage *page) {
+        Target asked = *target;
+
+        if (!exchange_parameter(target, "objective") && asked.n_parameters < PARAMETERS_MAX)
+                asked.parameters[asked.n_parameters++] = (Parameter){ "objective", page->objective };
+        buffer_clear(response->body);
+        indicators_subject_rank(&asked, sources, response);
+        if (response->status != 200)
                 return EXCHANGE_ANSWERED;
-        rank_answer_html(template_word(&page->words, "rankings"), json_text(exchange->body->text, exchange->body->n));
-        buffer_clear(exchange->body);
+        rank_answer_html(template_word(&page->words, "rankings"), json_text(response->body->text, response->body->n));
+        buffer_clear(response->body);
         return 0;
 }
 
-static int fill(Exchange *exchange, IndicatorPage *page) {
+static int fill(const Target *target, const Sources *sources, Response *response, IndicatorPage *page) {
         int r;
 
-        r = parse(exchange, page);
+        r = parse(target, response, page);
         if (r == 0)
-                r = vocabulary_new(&page->vocabulary, exchange, &page->selection.filter);
+                r = vocabulary_new(&page->vocabulary, target, sources, response, &page->selection.filter);
         if (r == 0)
                 page->selection.filter.derived = vocabulary_derived(page->vocabulary);
         if (r == 0)
-                r = vocabulary_check(page->vocabulary, exchange, &page->selection);
+                r = vocabulary_check(page->vocabulary, sources, response, &page->selection);
         if (r == 0 && add_declared(page) < 0)
-                r = exchange_store_error(exchange, -ENOMEM);
+                r = exchange_store_error(response, -ENOMEM);
         if (r == 0)
-                r = read_runs(exchange, page);
+                r = read_runs(target, sources, response, page);
         if (r == 0)
-                r = choose_objective(exchange, page);
+                r = choose_objective(target, response, page);
         if (r == 0)
-                r = is_api_ranking(exchange) ? put_rankings_by(exchange, page) : put_rankings(exchange, page);
+                r = is_api_ranking(target) ? put_rankings_by(target, sources, response, page) : put_rankings(sources, response, page);
         if (r != 0)
                 return r;
 
-        html_text(template_word(&page->words, "name"), exchange->argument);
-        html_text(template_word(&page->words, "hostname"), exchange->snapshot ? exchange->snapshot->node.identity.hostname : "this node");
+        html_text(template_word(&page->words, "name"), target->argument);
+        html_text(template_word(&page->words, "hostname"), sources->snapshot ? sources->snapshot->node.identity.hostname : "this node");
         buffer_puts(template_word(&page->words, "style"), page_assets_style_css);
-        put_objective(exchange, page);
-        put_choice(exchange, page);
+        put_objective(target, page);
+        put_choice(target, page);
         return 0;
 }
 
-void pages_subject_indicator(Exchange *exchange) {
+void pages_subject_indicator(const Target *target, const Sources *sources, Response *response) {
         scoped(indicator_page_deinit) IndicatorPage page = {};
 
-        if (fill(exchange, &page) > 0)
+        if (fill(target, sources, response, &page) > 0)
                 return;
 
-        exchange->type = CONTENT_HTML;
-        template_write(exchange->body, page_assets_indicator_html, &page.words, "");
+        response->type = CONTENT_HTML;
+        template_write(response->body, page_assets_indicator_html, &page.words, "");
 }

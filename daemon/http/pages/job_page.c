@@ -12,25 +12,25 @@
 /* The JSON API has all of them. */
 #define PAGE_PHASES_MAX 200U
 
-static void fill_job(Template *words, const Exchange *exchange, const FoundJob *job) {
+static void fill_job(Template *words, const Target *target, const Sources *sources, const FoundJob *job) {
         const JobView *view = job->view;
 
         job_html_title(template_word(words, "title"), view);
         html_text(template_word(words, "id"), view->info.id);
         if (*view->info.name)
                 html_text(template_word(words, "label"), view->info.id);
-        if (!*view->info.command || privacy_may_see(&exchange->viewer, view->info.uid))
+        if (!*view->info.command || privacy_may_see(&target->viewer, view->info.uid))
                 html_text(template_word(words, "command"), view->info.command);
         else
                 html_text(template_word(words, "hidden"), "The command line is " PRIVACY_REASON ".");
         html_text(template_word(words, "note"), view->info.note);
-        job_html_facts(template_word(words, "facts"), view, job_lookup_time_ms(exchange, view));
+        job_html_facts(template_word(words, "facts"), view, job_lookup_time_ms(sources, view));
         if (!job->has_metrics)
                 return;
 
-        job_html_advice(template_word(words, "advice"), view, exchange_node(exchange));
-        job_html_own_meters(template_word(words, "own"), view, exchange_node(exchange));
-        job_html_node_meters(template_word(words, "node"), view, exchange_node(exchange));
+        job_html_advice(template_word(words, "advice"), view, exchange_node(sources));
+        job_html_own_meters(template_word(words, "own"), view, exchange_node(sources));
+        job_html_node_meters(template_word(words, "node"), view, exchange_node(sources));
         job_html_numbers(template_word(words, "numbers"), view);
 }
 
@@ -40,16 +40,16 @@ static const char phases_head[] =
         "<th scope=\"col\">Written</th><th scope=\"col\">Waited for I/O</th></tr></thead>\n<tbody>\n";
 
 /* Phases come last: reading them releases the row that the job refers to. */
-static void fill_phases(Template *words, const Exchange *exchange, const FoundJob *job) {
-        uint64_t now_ms = job_lookup_time_ms(exchange, job->view);
+static void fill_phases(Template *words, const Target *target, const Sources *sources, const FoundJob *job) {
+        uint64_t now_ms = job_lookup_time_ms(sources, job->view);
         double total_s = now_ms > job->view->begin_realtime_ms ? (double)(now_ms - job->view->begin_realtime_ms) / 1e3 : 0;
         PhaseView present;
-        bool has_present = job->record && jobs_snapshot_record_phase(job->record, exchange_node(exchange), &present);
+        bool has_present = job->record && jobs_snapshot_record_phase(job->record, exchange_node(sources), &present);
         Buffer *out = template_word(words, "phases");
         PhaseWalk walk;
         PhaseView phase;
 
-        phase_walk_begin(&walk, exchange->reader, exchange->argument, has_present ? &present : NULL, PAGE_PHASES_MAX);
+        phase_walk_begin(&walk, sources->reader, target->argument, has_present ? &present : NULL, PAGE_PHASES_MAX);
         while (phase_walk_next(&walk, &phase)) {
                 if (out->n == 0)
                         buffer_puts(out, phases_head);
@@ -61,18 +61,18 @@ static void fill_phases(Template *words, const Exchange *exchange, const FoundJo
                 buffer_puts(out, "<p>Some phases are not shown.</p>\n");
 }
 
-void pages_subject_job(Exchange *exchange) {
+void pages_subject_job(const Target *target, const Sources *sources, Response *response) {
         scoped(template_deinit) Template words = {};
         FoundJob job;
 
-        if (job_lookup(exchange, &job) > 0)
+        if (job_lookup(target, sources, response, &job) > 0)
                 return;
 
         buffer_puts(template_word(&words, "style"), page_assets_style_css);
-        html_text(template_word(&words, "hostname"), exchange->snapshot ? exchange->snapshot->node.identity.hostname : "this node");
-        fill_job(&words, exchange, &job);
-        fill_phases(&words, exchange, &job);
+        html_text(template_word(&words, "hostname"), sources->snapshot ? sources->snapshot->node.identity.hostname : "this node");
+        fill_job(&words, target, sources, &job);
+        fill_phases(&words, target, sources, &job);
 
-        exchange->type = CONTENT_HTML;
-        template_write(exchange->body, page_assets_job_html, &words, "");
+        response->type = CONTENT_HTML;
+        template_write(response->body, page_assets_job_html, &words, "");
 }

@@ -123,17 +123,18 @@ static void put_indicators(Buffer *out, Reader *reader) {
                 buffer_puts(out, "<p>The store cannot be read at the moment.</p>\n");
 }
 
-void pages_subject_landing(Exchange *exchange) {
+void pages_subject_landing(const Target *target, const Sources *sources, Response *response) {
         scoped(template_deinit) Template words = {};
-        const char *hostname = exchange->snapshot ? exchange->snapshot->node.identity.hostname : "";
+        const char *hostname = sources->snapshot ? sources->snapshot->node.identity.hostname : "";
 
+        (void)target;
         buffer_puts(template_word(&words, "style"), page_assets_style_css);
         buffer_puts(template_word(&words, "version"), PERFD_VERSION);
         html_text(template_word(&words, "hostname"), *hostname ? hostname : "this node");
-        if (exchange->snapshot)
-                words_from_snapshot(&words, exchange->snapshot);
-        put_indicators(template_word(&words, "indicator_list"), exchange->reader);
+        if (sources->snapshot)
+                words_from_snapshot(&words, sources->snapshot);
+        put_indicators(template_word(&words, "indicator_list"), sources->reader);
 
-        exchange->type = CONTENT_HTML;
-        template_write(exchange->body, page_assets_index_html, &words, "–");
+        response->type = CONTENT_HTML;
+        template_write(response->body, page_assets_index_html, &words, "–");
 }

@@ -5,8 +5,8 @@
 
 #include "http/subject.h"
 
-void pages_subject_landing(Exchange *exchange);
-void pages_subject_job(Exchange *exchange);
-void pages_subject_indicator(Exchange *exchange);
+void pages_subject_landing(const Target *target, const Sources *sources, Response *response);
+void pages_subject_job(const Target *target, const Sources *sources, Response *response);
+void pages_subject_indicator(const Target *target, const Sources *sources, Response *response);
 
 extern const Subject pages_subject;

@@ -123,37 +123,37 @@ static void put_entry(Json *json, const StageEntry *entry) {
         json_object_end(json);
 }
 
-static int read_stages(Exchange *exchange, StageList *ret) {
+static int read_stages(const Target *target, const Sources *sources, Response *response, StageList *ret) {
         PipelineSeriesRow row;
         int r, added = 0;
 
-        r = pipeline_reader_list(exchange->reader, exchange->argument);
-        while (r == 0 && added == 0 && (r = pipeline_reader_next(exchange->reader, &row)) == 0)
+        r = pipeline_reader_list(sources->reader, target->argument);
+        while (r == 0 && added == 0 && (r = pipeline_reader_next(sources->reader, &row)) == 0)
                 added = add_stage(ret, &row);
         if (added < 0 || r != READER_END)
-                return exchange_store_error(exchange, added < 0 ? added : r);
+                return exchange_store_error(response, added < 0 ? added : r);
         if (ret->n > 0)
                 qsort(ret->items, ret->n, sizeof(*ret->items), compare_entries);
         return 0;
 }
 
-void pipelines_subject_stages(Exchange *exchange) {
+void pipelines_subject_stages(const Target *target, const Sources *sources, Response *response) {
         scoped(stage_list_deinit) StageList list = {};
-        Json json = { .out = exchange->body };
+        Json json = { .out = response->body };
         PipelineHeadRow head;
         FoundJob job;
         int r;
 
-        if (job_lookup(exchange, &job) > 0 || read_stages(exchange, &list) > 0)
+        if (job_lookup(target, sources, response, &job) > 0 || read_stages(target, sources, response, &list) > 0)
                 return;
-        r = pipeline_reader_find_head(exchange->reader, exchange->argument, &head);
+        r = pipeline_reader_find_head(sources->reader, target->argument, &head);
         if (r != 0) {
-                (void)exchange_store_error(exchange, r);
+                (void)exchange_store_error(response, r);
                 return;
         }
 
         json_object_begin(&json);
-        json_put_string(&json, "job", exchange->argument);
+        json_put_string(&json, "job", target->argument);
         json_put_array_begin(&json, "stages");
         for (size_t i = 0; i < list.n; i++)
                 put_entry(&json, &list.items[i]);
@@ -191,17 +191,17 @@ typedef struct Rows {
         uint64_t n_left;
 } Rows;
 
-static int rows_begin(Exchange *exchange, const char *list, Rows *ret) {
-        const char *format = exchange_parameter(exchange, "format") ?: "json";
+static int rows_begin(const Target *target, Response *response, const char *list, Rows *ret) {
+        const char *format = exchange_parameter(target, "format") ?: "json";
 
-        *ret = (Rows){ .json = { .out = exchange->body }, .csv = { .out = exchange->body }, .is_csv = strcmp(format, "csv") == 0 };
+        *ret = (Rows){ .json = { .out = response->body }, .csv = { .out = response->body }, .is_csv = strcmp(format, "csv") == 0 };
         if (!ret->is_csv && strcmp(format, "json") != 0)
-                return exchange_error(exchange, 400, "query parameter 'format' must be json or csv, not '%s'", format);
-        if (exchange_parameter_u64(exchange, "limit", 1, PAGE_ROWS_MAX, PAGE_ROWS_MAX, &ret->n_left) > 0)
+                return exchange_error(response, 400, "query parameter 'format' must be json or csv, not '%s'", format);
+        if (exchange_parameter_u64(target, response, "limit", 1, PAGE_ROWS_MAX, PAGE_ROWS_MAX, &ret->n_left) > 0)
                 return EXCHANGE_ANSWERED;
 
         if (ret->is_csv) {
-                exchange->type = CONTENT_CSV;
+                response->type = CONTENT_CSV;
                 ret->is_head = true;
                 return 0;
         }
@@ -310,10 +310,10 @@ static void put_interval(Rows *rows, const PipelineIntervalRow *row) {
         rows_end_row(rows);
 }
 
-static int filter_parse(Exchange *exchange, PipelineFilter *ret) {
-        *ret = (PipelineFilter){ .stage = exchange_parameter(exchange, "stage") };
-        if (exchange_parameter_u64(exchange, "since_ms", 0, INT64_MAX, 0, &ret->since_ms) > 0 ||
-            exchange_parameter_u64(exchange, "until_ms", 0, INT64_MAX, 0, &ret->until_ms) > 0)
+static int filter_parse(const Target *target, Response *response, PipelineFilter *ret) {
+        *ret = (PipelineFilter){ .stage = exchange_parameter(target, "stage") };
+        if (exchange_parameter_u64(target, response, "since_ms", 0, INT64_MAX, 0, &ret->since_ms) > 0 ||
+            exchange_parameter_u64(target, response, "until_ms", 0, INT64_MAX, 0, &ret->until_ms) > 0)
                 return EXCHANGE_ANSWERED;
         return 0;
 }
@@ -335,8 +335,8 @@ static void format_page(const PipelinePlace *place, char ret[static EXCHANGE_NEX
 }
 
 /* 0 or EXCHANGE_ANSWERED. */
-static int page_parse(Exchange *exchange, PipelinePlace *ret) {
-        const char *text = exchange_parameter(exchange, "page");
+static int page_parse(const Target *target, Response *response, PipelinePlace *ret) {
+        const char *text = exchange_parameter(target, "page");
         size_t n = text ? strlen(text) : 0;
 
         *ret = (PipelinePlace){};
@@ -345,39 +345,40 @@ static int page_parse(Exchange *exchange, PipelinePlace *ret) {
         if (n <= PAGE_PREFIX || n > PAGE_PREFIX + 2 * PIPELINE_LABEL_MAX || (n - PAGE_PREFIX) % 2 != 0 ||
             strspn(text, "0123456789abcdef") != n || sscanf(text, "%1x%16" SCNx64, &ret->part, &ret->end_ms) != 2 ||
             ret->part >= N_PIPELINE_PARTS)
-                return exchange_error(exchange, 400, "query parameter 'page' must be the value of 'next' in the previous page, not '%s'",
+                return exchange_error(response, 400, "query parameter 'page' must be the value of 'next' in the previous page, not '%s'",
                                       text);
         for (size_t i = 0; PAGE_PREFIX + 2 * i < n; i++)
                 ret->stage[i] = (char)strtoul((char[]){ text[PAGE_PREFIX + 2 * i], text[PAGE_PREFIX + 2 * i + 1], '\0' }, NULL, 16);
         return 0;
 }
 
-void pipelines_subject_intervals(Exchange *exchange) {
+void pipelines_subject_intervals(const Target *target, const Sources *sources, Response *response) {
         PipelineIntervalRow row;
         PipelineFilter filter;
         FoundJob job;
         Rows rows;
         int r;
 
-        if (filter_parse(exchange, &filter) > 0 || page_parse(exchange, &filter.after) > 0 || job_lookup(exchange, &job) > 0 ||
-            rows_begin(exchange, "intervals", &rows) > 0)
+        if (filter_parse(target, response, &filter) > 0 || page_parse(target, response, &filter.after) > 0 ||
+            job_lookup(target, sources, response, &job) > 0 ||
+            rows_begin(target, response, "intervals", &rows) > 0)
                 return;
         if (rows.is_head)
                 put_interval(&rows, &(PipelineIntervalRow){});
 
         filter.n_max = rows.n_left + 1;
-        r = pipeline_reader_list_intervals(exchange->reader, exchange->argument, &filter);
-        while (r == 0 && (r = pipeline_reader_next_interval(exchange->reader, &row)) == 0 && rows_begin_row(&rows)) {
+        r = pipeline_reader_list_intervals(sources->reader, target->argument, &filter);
+        while (r == 0 && (r = pipeline_reader_next_interval(sources->reader, &row)) == 0 && rows_begin_row(&rows)) {
                 put_interval(&rows, &row);
                 note_place(&row, &filter.after);
         }
         if (r != 0 && r != READER_END) {
-                (void)exchange_store_error(exchange, r);
+                (void)exchange_store_error(response, r);
                 return;
         }
         if (rows.is_cut)
-                format_page(&filter.after, exchange->next);
-        rows_end(&rows, exchange->next);
+                format_page(&filter.after, response->next);
+        rows_end(&rows, response->next);
 }
 
 static void put_event(Rows *rows, const PipelineEventRow *row) {
@@ -387,24 +388,24 @@ static void put_event(Rows *rows, const PipelineEventRow *row) {
         rows_end_row(rows);
 }
 
-void pipelines_subject_events(Exchange *exchange) {
+void pipelines_subject_events(const Target *target, const Sources *sources, Response *response) {
         PipelineEventRow row;
         PipelineFilter filter;
         FoundJob job;
         Rows rows;
         int r;
 
-        if (filter_parse(exchange, &filter) > 0 || job_lookup(exchange, &job) > 0 ||
-            rows_begin(exchange, "events", &rows) > 0)
+        if (filter_parse(target, response, &filter) > 0 || job_lookup(target, sources, response, &job) > 0 ||
+            rows_begin(target, response, "events", &rows) > 0)
                 return;
         if (rows.is_head)
                 put_event(&rows, &(PipelineEventRow){});
 
-        r = pipeline_reader_list_events(exchange->reader, exchange->argument, &filter);
-        while (r == 0 && (r = pipeline_reader_next_event(exchange->reader, &row)) == 0 && rows_begin_row(&rows))
+        r = pipeline_reader_list_events(sources->reader, target->argument, &filter);
+        while (r == 0 && (r = pipeline_reader_next_event(sources->reader, &row)) == 0 && rows_begin_row(&rows))
                 put_event(&rows, &row);
         if (r != 0 && r != READER_END)
-                (void)exchange_store_error(exchange, r);
+                (void)exchange_store_error(response, r);
         else
                 rows_end(&rows, NULL);
 }

@@ -8,6 +8,7 @@
 #include "http/selection/selection.h"
 
 /* 0 or EXCHANGE_ANSWERED; then *ret is NULL. */
-int result_groups_read(Exchange *exchange, const Selection *selection, const GroupFields *fields, Grouping **ret, uint64_t *ret_n_scanned);
+int result_groups_read(const Sources *sources, Response *response, const Selection *selection, const GroupFields *fields,
+                       Grouping **ret, uint64_t *ret_n_scanned);
 /* Sets *ret to whether any result meets the filter. 0 or EXCHANGE_ANSWERED. */
-int result_groups_any(Exchange *exchange, const PointFilter *filter, bool *ret);
+int result_groups_any(const Sources *sources, Response *response, const PointFilter *filter, bool *ret);

@@ -7,25 +7,25 @@
 #include "document/indicator.h"
 #include "http/pagination.h"
 
-static int conditions_parse(Exchange *exchange, Condition *ret, size_t *ret_n) {
+static int conditions_parse(const Target *target, Response *response, Condition *ret, size_t *ret_n) {
         size_t n = 0;
 
-        for (size_t i = 0; i < exchange->n_parameters; i++) {
-                const char *value = exchange->parameters[i].value;
+        for (size_t i = 0; i < target->n_parameters; i++) {
+                const char *value = target->parameters[i].value;
                 int r;
 
-                if (strcmp(exchange->parameters[i].name, "where") != 0)
+                if (strcmp(target->parameters[i].name, "where") != 0)
                         continue;
                 if (n == CONDITIONS_MAX)
-                        return exchange_error(exchange, 400, "query parameter 'where' is given more than %u times", CONDITIONS_MAX);
+                        return exchange_error(response, 400, "query parameter 'where' is given more than %u times", CONDITIONS_MAX);
 
                 r = condition_parse(value, &ret[n++]);
                 if (r == CONDITION_WITHOUT_ORDER)
-                        return exchange_error(exchange, 400,
+                        return exchange_error(response, 400,
                                               "query parameter 'where' requires a number after < or >, or a semantic version, "
                                               "or a time, not '%s'", value);
                 if (r != 0)
-                        return exchange_error(exchange, 400,
+                        return exchange_error(response, 400,
                                               "query parameter 'where' must be KEY=VALUE, or with != < <= > >=, not '%s'", value);
         }
 
@@ -41,29 +41,29 @@ static const char *find_component(const Selection *selection) {
         return NULL;
 }
 
-int selection_parse(Exchange *exchange, const char *name, Selection *ret) {
+int selection_parse(const Target *target, Response *response, const char *name, Selection *ret) {
         int r;
 
         *ret = (Selection){};
         if (name && !indicator_name_is_valid(name, NAME_MAX_BYTES))
-                return exchange_error(exchange, 400, "indicator name must be 1 to %u characters of A-Z a-z 0-9 _ . : -", NAME_MAX_BYTES);
+                return exchange_error(response, 400, "indicator name must be 1 to %u characters of A-Z a-z 0-9 _ . : -", NAME_MAX_BYTES);
 
         ret->filter = (PointFilter){
                 .name = name,
-                .component = exchange_parameter(exchange, "component"),
-                .version = exchange_parameter(exchange, "version"),
+                .component = exchange_parameter(target, "component"),
+                .version = exchange_parameter(target, "version"),
                 .conditions = ret->conditions,
                 .numbers = ret->numbers,
         };
-        r = pagination_parse_times(exchange, &ret->filter.since_ms, &ret->filter.until_ms);
+        r = pagination_parse_times(target, response, &ret->filter.since_ms, &ret->filter.until_ms);
         if (r == 0)
-                r = conditions_parse(exchange, ret->conditions, &ret->filter.n_conditions);
+                r = conditions_parse(target, response, ret->conditions, &ret->filter.n_conditions);
         if (r == 0 && !ret->filter.component)
                 ret->filter.component = find_component(ret);
         return r;
 }
 
-int selection_add_number(Exchange *exchange, const char *key, Selection *selection, size_t *ret) {
+int selection_add_number(Response *response, const char *key, Selection *selection, size_t *ret) {
         size_t i;
 
         assert(selection->filter.numbers == selection->numbers); /* the selection was not moved */
@@ -71,7 +71,7 @@ int selection_add_number(Exchange *exchange, const char *key, Selection *selecti
                 if (strcmp(selection->numbers[i], key) == 0)
                         break;
         if (i == POINT_NUMBERS_MAX)
-                return exchange_error(exchange, 400, "a request may name at most %u results", POINT_NUMBERS_MAX);
+                return exchange_error(response, 400, "a request may name at most %u results", POINT_NUMBERS_MAX);
         if (i == selection->filter.n_numbers) {
                 selection->numbers[i] = key;
                 selection->filter.n_numbers++;
@@ -81,29 +81,29 @@ int selection_add_number(Exchange *exchange, const char *key, Selection *selecti
         return 0;
 }
 
-static int add_stat(Exchange *exchange, const char *text, size_t n, Selection *selection) {
+static int add_stat(Response *response, const char *text, size_t n, Selection *selection) {
         Choice *choice = &selection->stats[selection->n_stats];
         int r;
 
         if (selection->n_stats == STATS_MAX)
-                return exchange_error(exchange, 400, "query parameter 'stat' has more than %u items", STATS_MAX);
+                return exchange_error(response, 400, "query parameter 'stat' has more than %u items", STATS_MAX);
         if (choice_parse(text, n, choice) != 0)
-                return exchange_error(exchange, 400,
+                return exchange_error(response, 400,
                                       "query parameter 'stat' must be a list such as median:rate,p95:elapsed, of n mean median sd "
                                       "standard_error min max q1 q3 iqr cov covm skew or p0 to p100, with the name of a result, not '%.*s'",
                                       (int)n, text);
 
         for (size_t i = 0; i < selection->n_stats; i++)
                 if (strcmp(selection->stats[i].text, choice->text) == 0)
-                        return exchange_error(exchange, 400, "query parameter 'stat' names '%s' twice", choice->text);
+                        return exchange_error(response, 400, "query parameter 'stat' names '%s' twice", choice->text);
 
-        r = selection_add_number(exchange, choice->key, selection, &selection->number_of_stat[selection->n_stats]);
+        r = selection_add_number(response, choice->key, selection, &selection->number_of_stat[selection->n_stats]);
         if (r == 0)
                 selection->n_stats++;
         return r;
 }
 
-int selection_parse_stats(Exchange *exchange, const char *text, Selection *selection) {
+int selection_parse_stats(Response *response, const char *text, Selection *selection) {
         int r = 0;
 
         while (r == 0 && text) {
@@ -111,24 +111,24 @@ int selection_parse_stats(Exchange *exchange, const char *text, Selection *selec
 
                 /* Each group contains its number of results in any case. */
                 if (!(n == 1 && text[0] == 'n'))
-                        r = add_stat(exchange, text, n, selection);
+                        r = add_stat(response, text, n, selection);
                 text = text[n] ? text + n + 1 : NULL;
         }
         return r;
 }
 
-int selection_parse_fields(Exchange *exchange, const char *parameter, const char *text, FieldList *ret) {
+int selection_parse_fields(Response *response, const char *parameter, const char *text, FieldList *ret) {
         while (text) {
                 size_t n = condition_key_length(text, ",");
 
                 if (ret->n == FIELDS_MAX)
-                        return exchange_error(exchange, 400, "query parameter '%s' has more than %u items", parameter, FIELDS_MAX);
+                        return exchange_error(response, 400, "query parameter '%s' has more than %u items", parameter, FIELDS_MAX);
                 if (condition_read_key(text, n, ret->names[ret->n]) != 0)
-                        return exchange_error(exchange, 400, "query parameter '%s' must be a list of component, version, hardware and "
+                        return exchange_error(response, 400, "query parameter '%s' must be a list of component, version, hardware and "
                                                              "names of parameters, not '%.*s'", parameter, (int)n, text);
                 for (size_t i = 0; i < ret->n; i++)
                         if (strcmp(ret->names[i], ret->names[ret->n]) == 0)
-                                return exchange_error(exchange, 400, "query parameter '%s' names '%.*s' twice", parameter,
+                                return exchange_error(response, 400, "query parameter '%s' names '%.*s' twice", parameter,
                                                       (int)n, text);
                 ret->n++;
                 text = text[n] ? text + n + 1 : NULL;

@@ -37,12 +37,12 @@ typedef struct Selection {
 
 /* Each returns 0 or EXCHANGE_ANSWERED. The first empties the selection, which must not be moved afterwards. name NULL: any
  * name. */
-int selection_parse(Exchange *exchange, const char *name, Selection *ret);
-int selection_parse_stats(Exchange *exchange, const char *text, Selection *selection);
+int selection_parse(const Target *target, Response *response, const char *name, Selection *ret);
+int selection_parse_stats(Response *response, const char *text, Selection *selection);
 /* text NULL: no list. */
-int selection_parse_fields(Exchange *exchange, const char *parameter, const char *text, FieldList *ret);
+int selection_parse_fields(Response *response, const char *parameter, const char *text, FieldList *ret);
 /* True if results are grouped by the field. */
 bool selection_has_field(const Selection *selection, const char *name);
 /* Adds a number to be read; *ret is its index. */
-int selection_add_number(Exchange *exchange, const char *key, Selection *selection, size_t *ret);
+int selection_add_number(Response *response, const char *key, Selection *selection, size_t *ret);
 

@@ -68,28 +68,28 @@ static void put_users(Json *json, const AccountReport *reports, size_t n) {
         json_array_end(json);
 }
 
-void self_subject_quota(Exchange *exchange) {
+void self_subject_quota(const Target *target, const Sources *sources, Response *response) {
         scoped(freep) AccountReport *reports = NULL; /* of all users, too large for a stack that stays resident */
         uint64_t uid;
         size_t n = 1;
-        Json json = { .out = exchange->body };
+        Json json = { .out = response->body };
 
-        assert(exchange->shares);
-        if (exchange_parameter_u64(exchange, "uid", 0, UINT32_MAX - 1, UINT32_MAX, &uid) != 0)
+        assert(sources->shares);
+        if (exchange_parameter_u64(target, response, "uid", 0, UINT32_MAX - 1, UINT32_MAX, &uid) != 0)
                 return;
 
         reports = calloc(uid < UINT32_MAX ? 1 : USERS_MAX, sizeof(*reports));
         if (!reports) {
-                (void)exchange_error(exchange, 503, "out of memory");
+                (void)exchange_error(response, 503, "out of memory");
                 return;
         }
         if (uid < UINT32_MAX)
-                shares_report_user(exchange->shares, (uint32_t)uid, reports);
+                shares_report_user(sources->shares, (uint32_t)uid, reports);
         else
-                n = shares_report(exchange->shares, reports, USERS_MAX);
+                n = shares_report(sources->shares, reports, USERS_MAX);
 
         json_object_begin(&json);
-        put_totals(&json, exchange->shares);
+        put_totals(&json, sources->shares);
         put_users(&json, reports, n);
         json_object_end(&json);
 }

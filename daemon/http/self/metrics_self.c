@@ -104,13 +104,13 @@ static void put_shares(Exposition *exposition, const char *name, FamilyType type
         }
 }
 
-int self_subject_metrics_now(Exposition *exposition, const Exchange *exchange) {
+int self_subject_metrics_now(Exposition *exposition, const Sources *sources) {
         ResourceStats stats[N_RESOURCES];
 
-        metrics_scalars(exposition, &exchange->http, http_scalars, N_ELEMENTS(http_scalars));
-        put_http_requests(exposition, &exchange->http);
+        metrics_scalars(exposition, &sources->http, http_scalars, N_ELEMENTS(http_scalars));
+        put_http_requests(exposition, &sources->http);
 
-        shares_stats(exchange->shares, stats);
+        shares_stats(sources->shares, stats);
         put_shares(exposition, "perfd_quota_held", FAMILY_GAUGE, "Amount of a resource that users hold", stats,
                    offsetof(ResourceStats, n_held));
         put_shares(exposition, "perfd_quota_limit", FAMILY_GAUGE, "Limit of a resource for all users together", stats,

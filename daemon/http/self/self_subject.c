@@ -4,39 +4,43 @@
 #include "http/self/self_subject.h"
 
 /* perfd runs; the answer names the parts that do not work. */
-static void answer_healthy(Exchange *exchange) {
-        const Snapshot *snapshot = exchange->snapshot;
+static void answer_healthy(const Target *target, const Sources *sources, Response *response) {
+        const Snapshot *snapshot = sources->snapshot;
 
-        exchange->type = CONTENT_TEXT;
-        buffer_puts(exchange->body, "ok\n");
+        (void)target;
+        response->type = CONTENT_TEXT;
+        buffer_puts(response->body, "ok\n");
         if (snapshot && snapshot->http_port.error[0])
-                buffer_printf(exchange->body, "http: %s\n", snapshot->http_port.error);
+                buffer_printf(response->body, "http: %s\n", snapshot->http_port.error);
         if (snapshot && snapshot->self.config_error[0])
-                buffer_printf(exchange->body, "configuration: not in force: %s\n", snapshot->self.config_error);
+                buffer_printf(response->body, "configuration: not in force: %s\n", snapshot->self.config_error);
         else if (snapshot && snapshot->self.config_edited[0])
-                buffer_printf(exchange->body, "configuration: not in force: %s was edited and not reloaded\n",
+                buffer_printf(response->body, "configuration: not in force: %s was edited and not reloaded\n",
                               snapshot->self.config_edited);
         else if (snapshot && snapshot->self.config_restart[0])
-                buffer_printf(exchange->body, "configuration: wait for a restart: %s\n", snapshot->self.config_restart);
+                buffer_printf(response->body, "configuration: wait for a restart: %s\n", snapshot->self.config_restart);
         else if (snapshot && snapshot->self.config_ignored[0])
-                buffer_printf(exchange->body, "configuration: without effect, since perfd.socket opens the sockets: %s\n",
+                buffer_printf(response->body, "configuration: without effect, since perfd.socket opens the sockets: %s\n",
                               snapshot->self.config_ignored);
 }
 
 /* perfd is not ready while it cannot store anything because of damage. The answer describes the damage. */
-static void answer_ready(Exchange *exchange) {
-        const DamageStats *damage = exchange->snapshot ? &exchange->snapshot->store.damage : &(DamageStats){};
-        bool is_ready = exchange->is_ready && !damage->is_condemned;
+static void answer_ready(const Target *target, const Sources *sources, Response *response) {
+        const DamageStats *damage = sources->snapshot ? &sources->snapshot->store.damage : &(DamageStats){};
+        bool is_ready = sources->is_ready && !damage->is_condemned;
 
-        exchange->type = CONTENT_TEXT;
-        exchange->status = is_ready ? 200 : 503;
-        buffer_puts(exchange->body, is_ready ? "ready\n" : "not ready\n");
+        (void)target;
+        response->type = CONTENT_TEXT;
+        response->status = is_ready ? 200 : 503;
+        buffer_puts(response->body, is_ready ? "ready\n" : "not ready\n");
         if (damage->is_condemned || damage->is_salvaging)
-                buffer_printf(exchange->body, "damaged: %s\n", damage->found);
+                buffer_printf(response->body, "damaged: %s\n", damage->found);
 }
 
-static void answer_openapi(Exchange *exchange) {
-        buffer_puts(exchange->body, openapi_json);
+static void answer_openapi(const Target *target, const Sources *sources, Response *response) {
+        (void)target;
+        (void)sources;
+        buffer_puts(response->body, openapi_json);
 }
 
 static const Route routes[] = {

@@ -5,9 +5,9 @@
 
 #include "http/subject.h"
 
-void self_subject_quota(Exchange *exchange);
+void self_subject_quota(const Target *target, const Sources *sources, Response *response);
 
 int self_subject_metrics(Exposition *exposition, const Snapshot *snapshot);
-int self_subject_metrics_now(Exposition *exposition, const Exchange *exchange);
+int self_subject_metrics_now(Exposition *exposition, const Sources *sources);
 
 extern const Subject self_subject;

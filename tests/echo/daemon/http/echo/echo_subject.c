@@ -4,31 +4,32 @@
 #include "json/json.h"
 #include "store/echo/store_echo.h"
 
-static void answer_echoes(Exchange *exchange) {
+static void answer_echoes(const Target *target, const Sources *sources, Response *response) {
         const char *text;
-        Json json = { .out = exchange->body };
+        Json json = { .out = response->body };
         int r;
 
-        r = echo_reader_list(exchange->reader);
+        (void)target;
+        r = echo_reader_list(sources->reader);
         if (r != 0) {
-                (void)exchange_store_error(exchange, r);
+                (void)exchange_store_error(response, r);
                 return;
         }
 
         json_object_begin(&json);
         json_key(&json, "echoes");
         json_array_begin(&json);
-        while ((r = echo_reader_next(exchange->reader, &text)) == 0)
+        while ((r = echo_reader_next(sources->reader, &text)) == 0)
                 json_string(&json, text);
         json_array_end(&json);
         json_object_end(&json);
         if (r != READER_END)
-                (void)exchange_store_error(exchange, r);
+                (void)exchange_store_error(response, r);
 }
 
 /* Collectors must not read the store, which may take long. */
-static int collect_echoes(Exposition *exposition, const Exchange *exchange) {
-        (void)exchange;
+static int collect_echoes(Exposition *exposition, const Sources *sources) {
+        (void)sources;
         exposition_single(exposition, "perfd_echo_tables", FAMILY_GAUGE, "Tables of texts", 1);
         return 0;
 }
