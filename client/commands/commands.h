@@ -44,10 +44,7 @@
         COMMAND(cmd_import_inspection)   \
         COMMAND(cmd_import_kpis)         \
         COMMAND(cmd_import_mlperf_storage) \
-        COMMAND(cmd_import_spdl)         \
         COMMAND(cmd_export_perf_report)  \
-        COMMAND(cmd_export_spdl_log)     \
-        COMMAND(cmd_export_spdl_sqlite)  \
         HEADING("Begin and end jobs by hand") \
         COMMAND(cmd_job_begin)           \
         COMMAND(cmd_job_end)             \

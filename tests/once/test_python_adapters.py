@@ -183,7 +183,9 @@ class Adapters(harness.TestCase):
         """Imports a file into a job of its own. Returns its stages."""
         with self.server.client() as client:
             self.assert_status(client.begin(job), "OK")
-        done = self.server.perfctl("import", "spdl", "--job", job, path)
+        lines = harness.spdl_lines(path)
+        self.assertEqual((lines.returncode, lines.stderr), (0, ""))
+        done = self.server.perfctl("pipeline", "submit", "--job", job, "-", stdin=lines.stdout)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         return {stage["name"]: stage for stage in self.server.get(f"/api/v1/jobs/{job}/pipeline").json["stages"]}
 

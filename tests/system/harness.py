@@ -108,6 +108,13 @@ def _load_wire():
 wire = _load_wire()
 
 
+def spdl_lines(*words, stdin="", **environment):
+    """Runs `python3 -m perfd_spdl import`, whose output is the input of `perfctl pipeline submit`."""
+    return subprocess.run([sys.executable, "-m", "perfd_spdl", "import", *map(str, words)], input=stdin, text=True, timeout=TIMEOUT_S,
+                          capture_output=True,
+                          env={**os.environ, "PYTHONPATH": str(ROOT / "clients" / "python"), **environment})
+
+
 # --- protocol ------------------------------------------------------------------------------------
 
 def varint(n):

@@ -1,11 +1,12 @@
-"""Checks perfctl import spdl with exports as JSON and with logs of SPDL; test_pipelines checks databases."""
+"""Checks python3 -m perfd_spdl import with exports as JSON and with logs of SPDL; test_pipelines checks databases."""
 
 import json
 import os
 import pathlib
+import types
 
 import harness
-from harness import ROOT
+from harness import ROOT, spdl_lines
 
 CONFIG = "[sampling]\ninterval = 100ms\n"
 DATA = ROOT / "tests" / "data" / "pipelines"
@@ -60,10 +61,13 @@ class ImportSpdl(harness.TestCase):
         pathlib.Path(path).write_text(text if isinstance(text, str) else json.dumps(text), encoding="utf-8")
         return path
 
-    def imported(self, daemon, path, *words, job="train", status=0, stdin="", **environment):
-        done = daemon.perfctl("import", "spdl", "--job", job, *words, path, stdin=stdin, environment=environment)
-        self.assertEqual(done.returncode, status, done.stderr + done.stdout)
-        return done
+    def imported(self, daemon, path, *words, job="train", producer="", status=0, stdin="", **environment):
+        """Pipes the lines of a file to perfctl. status: of the import. Returns the output of perfctl and the messages of both."""
+        lines = spdl_lines(*words, path, stdin=stdin, **environment)
+        self.assertEqual(lines.returncode, status, lines.stderr)
+        done = daemon.perfctl("pipeline", "submit", "--job", job, *(["--producer", producer] if producer else []), "-", stdin=lines.stdout)
+        self.assertEqual(done.returncode, 0, done.stderr + done.stdout)
+        return types.SimpleNamespace(stdout=done.stdout, stderr=lines.stderr + done.stderr)
 
     def stages(self, daemon, job="train"):
         return {stage["stage"]: stage for stage in daemon.get(f"/api/v1/jobs/{job}/pipeline").json["stages"]}
@@ -72,8 +76,9 @@ class ImportSpdl(harness.TestCase):
         intervals = daemon.get(f"/api/v1/jobs/train/pipeline/intervals").json["intervals"]
         return [interval for interval in intervals if (interval["stage"], interval["part"]) == (stage, part)]
 
-    def verdicts(self, daemon, *words):
-        done = daemon.perfctl("pipeline", "show", "--json", *words)
+    def verdicts(self, daemon, job, path):
+        """Returns the verdicts about a job and about the lines of a file."""
+        done = daemon.perfctl("pipeline", "show", "--json", "--producer", "spdl=0.8", job, "-", stdin=spdl_lines(path, TZ="UTC").stdout)
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)["pipelines"]
 
@@ -88,16 +93,16 @@ class ImportSpdl(harness.TestCase):
         for name, lists in dialects.items():
             with self.subTest(name):
                 path = self.file(lists)
-                done = self.imported(daemon, path, "--producer", "spdl=0.8", job=name)
+                done = self.imported(daemon, path, producer="spdl=0.8", job=name)
                 self.assertEqual((done.stdout, done.stderr), ("15 sent\n", ""))
-                again = self.imported(daemon, path, "--producer", "spdl=0.8", job=name)
+                again = self.imported(daemon, path, producer="spdl=0.8", job=name)
                 self.assertIn("15 of 15 intervals were stored before", again.stderr)
                 stage = self.stages(daemon, name)["0:1:decode[4]"]
                 self.assertEqual([stage["tasks"][key] for key in ("num_tasks", "num_failures", "intervals")], [12000, 24, 5])
                 self.assertEqual((stage["queue"]["num_items"], stage["queue"]["elapsed_s"]), (12000, 300))
                 self.assertAlmostEqual(stage["queue"]["ready_s"], 60 * (5 * 0.4 + 10e-4))
                 numbers.append([stage["tasks"], stage["queue"]])
-                of_job, of_file = self.verdicts(daemon, "--producer", "spdl=0.8", name, path)
+                of_job, of_file = self.verdicts(daemon, name, path)
                 self.assertEqual([of_job[key] for key in VERDICT], ["stage", "decode", "more concurrency", "high"])
                 self.assertEqual([of_job[key] for key in VERDICT], [of_file[key] for key in VERDICT])
                 self.assertAlmostEqual(of_job["wait_share"], of_file["wait_share"])
@@ -118,17 +123,19 @@ class ImportSpdl(harness.TestCase):
         path = self.file(lists)
         done = self.imported(daemon, path, status=1)
         for words in ("left out 1 interval ", "stage '0:1:decode[4]', tasks, interval 2: \"ave_time\" is -1",
-                      "stage '0:1:decode[4]', tasks, interval 3: \"ave_time\" is a string",
+                      "stage '0:1:decode[4]', tasks, interval 3: \"ave_time\" is 'slow', expected a number",
                       "stage '0:1:decode[4]', queue, interval 5: \"occupancy_rate\" is 1.5"):
             self.assertIn(words, done.stderr)
         self.assertEqual(done.stdout, "11 sent\n")
         self.assertEqual(self.stages(daemon)["0:1:decode[4]"]["tasks"]["num_tasks"], 4800)
-        for text, words in (("{]", f"{path}: line 1, column 2: "), ("{}", "no member is a stage"), ({"1:a_qps": 1}, "expected a list")):
+        for text, words in (("{]", f"{path}:1:2: "), ("{}", "no member is a stage"), ({"1:a_qps": 1}, "expected a list"),
+                            ({"1:work_qps": [1], "1:work_queue_qps": [1]}, "a second list of these values"), ("", "nor a log"),
+                            ('{"1:a_num_tasks": [1, 2], "1:a_ave_time": [1]}', "stage '1:a', tasks: the lists have 2 and 1 values"),
+                            ("{}{}", f"{path}:1:3: Extra data; expected one JSON object"),
+                            ("Processed 5 items in 1.0 [sec]\n] Completed 5 tasks (0 failed)\n", "neither a database or a JSON object")):
             pathlib.Path(path).write_text(text if isinstance(text, str) else json.dumps(text), encoding="utf-8")
             self.assertIn(words, self.imported(daemon, path, status=1).stderr)
-        with open(path, "w", encoding="utf-8") as file:
-            file.truncate(65 << 20)
-        self.assertIn(f"{path}: has more than 64 MiB: pass only SPDL's lines", self.imported(daemon, path, status=1).stderr)
+        self.assertIn("a database must be a file, not a pipe", self.imported(daemon, "-", status=1, stdin="SQLite format 3\0").stderr)
         self.assertIn("No such file", self.imported(daemon, path + "x", status=1).stderr)
 
     def test_an_export_without_times_needs_the_begin(self):
@@ -136,9 +143,10 @@ class ImportSpdl(harness.TestCase):
         lists = {name: values for name, values in columns(3).items() if "_timestamp" not in name}
         text = json.dumps(lists)
         done = self.imported(daemon, "-", stdin=text, status=1)
-        self.assertIn("standard input: stage '0:0:src', queue, interval 1: no time: add the list \"event_time\"", done.stderr)
+        self.assertIn("standard input: stage '0:0:src', queue, interval 1: no date and time: ", done.stderr)
+        self.assertIn('a list "event_time"', done.stderr)
         self.assertIn("--begin", done.stderr)
-        self.assertIn("--begin expects a date and time", self.imported(daemon, "-", "--begin", "noon", status=2).stderr)
+        self.assertIn("--begin: expects a date and time", self.imported(daemon, "-", "--begin", "noon", status=2).stderr)
         for _ in range(2):
             done = self.imported(daemon, "-", "--begin", "2025-11-24T16:00:00Z", stdin=text)
             for part in ("tasks", "queue"):
@@ -153,11 +161,11 @@ class ImportSpdl(harness.TestCase):
         daemon = self.begun()
         lines = (DATA / "spdl_0.8_exact_queues.log").read_text().splitlines(True)
         running = self.file("".join(lines[:20]), "running.log")  # the log as it was when the run went on
-        self.imported(daemon, running, "--producer", "spdl=0.8", TZ="UTC")
+        self.imported(daemon, running, producer="spdl=0.8", TZ="UTC")
         before = self.intervals(daemon, "0:1:decode[4]", "queue")
-        done = self.imported(daemon, str(DATA / "spdl_0.8_exact_queues.log"), "--producer", "spdl=0.8", TZ="UTC")
+        done = self.imported(daemon, str(DATA / "spdl_0.8_exact_queues.log"), producer="spdl=0.8", TZ="UTC")
         self.assertIn("20 of ", done.stderr)
-        again = self.imported(daemon, str(DATA / "spdl_0.8_exact_queues.log"), "--producer", "spdl=0.8", TZ="UTC")
+        again = self.imported(daemon, str(DATA / "spdl_0.8_exact_queues.log"), producer="spdl=0.8", TZ="UTC")
         self.assertRegex(again.stderr, r"(\d+) of \1 intervals were stored before")
 
         stage = self.stages(daemon)["0:1:decode[4]"]
@@ -175,7 +183,7 @@ class ImportSpdl(harness.TestCase):
         self.assertEqual([interval["num_items"] for interval in queue][-1], 693 - sum(i["num_items"] for i in queue[:-1]))
         self.assertEqual(queue[0]["end_ms"], 1795410757736)  # 2026-11-23 05:12:37,736
         self.assertEqual([round(1e6 * queue[0][key], 1) for key in ("p90_put_time", "p90_get_time")], [14.7, 18500])
-        of_job, of_file = self.verdicts(daemon, "--producer", "spdl=0.8", "train", DATA / "spdl_0.8_exact_queues.log")
+        of_job, of_file = self.verdicts(daemon, "train", DATA / "spdl_0.8_exact_queues.log")
         self.assertEqual([of_job[key] for key in VERDICT], ["stage", "decode", "more concurrency", "medium"])
         self.assertEqual([of_job[key] for key in (*VERDICT, "next_stage")], [of_file[key] for key in (*VERDICT, "next_stage")])
 
@@ -218,7 +226,7 @@ class ImportSpdl(harness.TestCase):
                  log_line("queue", "", "0:1:work", 99, 60, 1, 2, 50)] * 2
         path = self.file("epoch 0\n" + "".join(lines))
         done = self.imported(daemon, path, status=1)
-        self.assertIn(f"{path}: line 2: no date and time before the stage", done.stderr)
+        self.assertIn(f"{path}:2: no date and time: before the stage", done.stderr)
         self.assertIn("--begin", done.stderr)
         for _ in range(2):
             done = self.imported(daemon, path, "--begin", "2025-11-24 18:00:00,000", TZ="Etc/GMT-2")
@@ -227,7 +235,7 @@ class ImportSpdl(harness.TestCase):
                                  [(1000 * (BEGIN_S + end), 100 if part == "tasks" else 99) for end in (60, 120)])
         self.assertIn("6 of 6 intervals were stored before", done.stderr)
         lonely = self.file(log_line("tasks", "", "0:1:work", 100, 1, 10))
-        self.assertIn("line 1: the tasks have no time, and no interval of their queue",
+        self.assertIn(":1: the tasks have no time, and no interval of their queue",
                       self.imported(daemon, lonely, "--begin", "2025-11-24 16:00:00", status=1).stderr)
 
     def test_bad_lines_of_a_log_are_named(self):
@@ -238,45 +246,29 @@ class ImportSpdl(harness.TestCase):
                 log_line("tasks", time, "0:2:next", 5, 1, 10))
         path = self.file(text)
         done = self.imported(daemon, path, status=1)
-        for words in (f'{path}: line 1: "occupancy_rate" is 1.5', f'{path}: line 2: "num_failures" is 6 of 5 tasks',
+        for words in (f'{path}:1: "occupancy_rate" is 1.5', f'{path}:2: "num_failures" is 6 of 5 tasks',
                       "left out 1 interval "):
             self.assertIn(words, done.stderr)
         self.assertEqual(done.stdout, "1 sent\n")
 
-    def test_each_export_of_a_job_has_its_numbers(self):
-        """The same job as a log, as a database and as JSON, each imported into a job of its own."""
-        jobs = ("train", "log", "sqlite", "json")
-        daemon = self.begun(*jobs)
-        self.imported(daemon, str(DATA / "spdl_0.8_slow_stage.json"), "--producer", "spdl=0.8")
-        log = daemon.perfctl("export", "spdl-log", "train").stdout
-        path = os.path.join(self.temporary_directory(), "train.db")
-        self.assertEqual(daemon.perfctl("export", "spdl-sqlite", "train", path).returncode, 0)
+    def test_the_intervals_of_a_job_are_an_export(self):
+        """The intervals that perfd returns as JSON, as lists for each stage, have the numbers of the job."""
+        daemon = self.begun("train", "copy")
+        self.imported(daemon, str(DATA / "spdl_0.8_slow_stage.json"), producer="spdl=0.8")
         export = {}
         for interval in daemon.get("/api/v1/jobs/train/pipeline/intervals").json["intervals"]:
-            label = interval["stage"] + ("_queue" if interval["part"] == "queue" else "")
-            for key, name in (("num_tasks", "num_tasks"), ("num_failures", "num_failures"), ("ave_time", "ave_time"), ("qps", "qps"),
-                              ("num_items", "num_items"), ("occupancy_rate", "occupancy_rate"), ("ave_put_time", "ave_put_time"),
-                              ("ave_get_time", "ave_get_time")):
-                if key in interval and (interval["part"] == "queue") == (key not in ("num_tasks", "num_failures", "ave_time")):
-                    export.setdefault(f"{label}_{name}", []).append(interval[key])
+            is_queue = interval["part"] == "queue"
+            label = interval["stage"] + ("_queue" if is_queue else "")
+            for key in (("qps", "num_items", "occupancy_rate", "ave_put_time", "ave_get_time") if is_queue else
+                        ("num_tasks", "num_failures", "ave_time")):
+                export.setdefault(f"{label}_{key}", []).append(interval[key])
             export.setdefault(f"{label}_timestamp", []).append(interval["end_ms"] / 1000)
-        for job, file in (("log", self.file(log)), ("sqlite", path), ("json", self.file(export))):
-            done = self.imported(daemon, file, "--producer", "spdl=0.8", job=job)
-            self.assertEqual(done.stderr, "")
-        original = self.stages(daemon)
-        for job, digits in (("log", 0.03), ("sqlite", 1e-9), ("json", 1e-9)):
-            copy = self.stages(daemon, job)
-            self.assertEqual(list(copy), list(original))
-            for label, stage in original.items():
-                for part in ("tasks", "queue"):
-                    for key, value in (stage[part] or {}).items():
-                        if not isinstance(value, (int, float)):
-                            continue
-                        with self.subTest(job=job, stage=label, part=part, key=key):
-                            exact = key.startswith("num_") or key in ("intervals", "end_ms", "newest_interval_n")
-                            delta = 0 if exact else 1e-9 + digits * abs(value)
-                            if (job, key) == ("log", "ready_s"):
-                                delta = 0.01 * stage[part]["elapsed_s"]  # a log has whole percents
-                            self.assertAlmostEqual(copy[label][part][key], value, delta=delta)
-            of_copy, of_job = self.verdicts(daemon, job, "train")
-            self.assertEqual([of_copy[key] for key in VERDICT], [of_job[key] for key in VERDICT])
+        self.assertEqual(self.imported(daemon, self.file(export), producer="spdl=0.8", job="copy").stderr, "")
+        original, copy = self.stages(daemon), self.stages(daemon, "copy")
+        self.assertEqual(list(copy), list(original))
+        for label, stage in original.items():
+            for part in ("tasks", "queue"):
+                for key, value in (stage[part] or {}).items():
+                    if isinstance(value, (int, float)):
+                        with self.subTest(stage=label, part=part, key=key):
+                            self.assertAlmostEqual(copy[label][part][key], value, delta=1e-9 + 1e-9 * abs(value))

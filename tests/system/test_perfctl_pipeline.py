@@ -1,4 +1,4 @@
-"""Checks perfctl pipeline show: exports of real SPDL pipelines, dialects, errors of the input and wrong usage. No perfd is running."""
+"""Checks perfctl pipeline show with lines of real SPDL pipelines, errors of the input and wrong usage. No perfd is running."""
 
 import json
 import os
@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import unittest
 
-from harness import PERFCTL, ROOT
+from harness import PERFCTL, ROOT, spdl_lines
 
 DATA = ROOT / "tests" / "data" / "pipelines"
 
@@ -17,7 +17,11 @@ def show(*words, stdin=""):
                           env={**os.environ, "NO_COLOR": "1", "PERFD_SOCKET": "/nonexistent/perfd.sock"})
 
 
-def minutes(n=4, text=False, **changed):
+def lines_of(path):
+    return spdl_lines(path, TZ="UTC").stdout
+
+
+def export(n=4, text=False, **changed):
     """A stage that is always busy, in the dialect with a shared clock and without numbers of items."""
     value = {"event_time": 0, "0:src_qps": 10, "0:src_queue_put": 0.09, "0:src_queue_get": 0.0001, "1:work_num_tasks": 600,
              "1:work_ave_time": 0.0995, "1:work_qps": 10, "1:work_queue_put": 0.0001, "1:work_queue_get": 0.09,
@@ -25,7 +29,12 @@ def minutes(n=4, text=False, **changed):
     lists = {key: [v] * n for key, v in value.items()}
     lists["event_time"] = [1700000000 + 60 * i for i in range(n)]
     lists.update({key.replace("__", ":"): v for key, v in changed.items()})
-    return json.dumps({key: [str(v) for v in values] if text else values for key, values in lists.items() if values is not None})
+    return json.dumps({key: [str(v) for v in values] if text else values for key, values in lists.items()})
+
+
+def minutes(**changed):
+    """Returns the lines of the export."""
+    return spdl_lines("-", stdin=export(**changed)).stdout
 
 
 class Pipeline(unittest.TestCase):
@@ -34,13 +43,18 @@ class Pipeline(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)["pipelines"]
 
+    def logged(self, text):
+        done = spdl_lines("--begin", "2026-11-23T05:12:36Z", "-", stdin=text, TZ="UTC")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return done.stdout
+
     def refused(self, status, text, *words, stdin=""):
         done = show(*words, stdin=stdin)
         self.assertEqual((done.returncode, done.stdout), (status, ""), done.stderr)
         self.assertIn(text, done.stderr)
 
     def test_a_slow_stage_of_a_real_pipeline(self):
-        pipeline, = self.answer("--producer", "spdl=0.8.0", DATA / "spdl_0.8_slow_stage.json")
+        pipeline, = self.answer("--producer", "spdl=0.8.0", "-", stdin=lines_of(DATA / "spdl_0.8_slow_stage.json"))
         self.assertEqual([pipeline[key] for key in ("limit", "stage", "direction", "confidence", "next_stage")],
                          ["stage", "first", "more concurrency", "high", "second"])
         self.assertAlmostEqual(pipeline["wait_share"], 0.83, delta=0.01)
@@ -48,38 +62,38 @@ class Pipeline(unittest.TestCase):
         self.assertAlmostEqual(first["busy"] + first["starved"] + first["blocked"], 1, delta=0.05)
 
     def test_a_small_pool_of_a_real_pipeline(self):
-        file = DATA / "spdl_0.8_small_pool.json"
-        pipeline, = self.answer("--threads", 4, file)
+        lines = lines_of(DATA / "spdl_0.8_small_pool.json")
+        pipeline, = self.answer("--threads", 4, "-", stdin=lines)
         self.assertEqual((pipeline["limit"], pipeline["direction"]), ("pool", "more threads"))
-        pipeline, = self.answer(file)
+        pipeline, = self.answer("-", stdin=lines)
         self.assertEqual(pipeline["limit"], "stage")
 
     def test_the_log_of_a_real_pipeline(self):
         """SPDL takes items from its own queue classes without blocking: the loop waits, and no get time is measured."""
         log = DATA / "spdl_0.8_exact_queues.log"
-        pipeline, = self.answer("--producer", "spdl=0.8", log)
+        pipeline, = self.answer("--producer", "spdl=0.8", "-", stdin=lines_of(log))
         self.assertEqual([pipeline[key] for key in ("limit", "stage", "direction", "confidence", "is_wait_bound")],
                          ["stage", "decode", "more concurrency", "medium", True])
         stages = {stage["name"]: stage for stage in pipeline["stages"]}
         self.assertEqual(stages["decode"]["declared_concurrency"], 4)
         self.assertAlmostEqual(stages["decode"]["busy"], (800 * 0.0216 - 175 * 0.0218) / (4.5 - 1) / 4, places=3)  # without the first
-        self.assertIn("waited for data at most 96.1 % of the time", show("--producer", "spdl=0.8", log).stdout)
+        self.assertIn("waited for data at most 96.1 % of the time", show("--producer", "spdl=0.8", "-", stdin=lines_of(log)).stdout)
 
         lines = log.read_text().splitlines(True)
         intervals = [line for line in lines if "(QPS" not in line or "4.4 [sec]" not in line and "4.5 [sec]" not in line]
         intervals = [line for line in intervals if "800 tasks" not in line and "801 tasks" not in line and "  200 tasks" not in line]
         self.assertEqual(len(lines) - len(intervals), 8)
-        before, = self.answer("--producer", "spdl=0.8", "-", stdin="".join(intervals))  # of a run that has not ended
+        before, = self.answer("--producer", "spdl=0.8", "-", stdin=self.logged("".join(intervals)))  # of a run that has not ended
         self.assertEqual(before["stage"], "decode")
         self.assertAlmostEqual(before["stages"][1]["busy"], stages["decode"]["busy"], delta=0.02)
 
         # A second interval that lasts longer than the first is no total.
         line = ("[0:1:sink_queue]\tProcessed   {} items in   {} [sec] (QPS:    1.7) Ave wait time: put:    1.0 [ ms], "
                 "get (by next stage):    3.7 [ us]. Occupancy rate: {}%\n")
-        two, = self.answer("--producer", "spdl=0.8", "-", stdin=line.format(100, 60.0, 90) + line.format(50, 60.3, 10))
+        two, = self.answer("--producer", "spdl=0.8", "-", stdin=self.logged(line.format(100, 60.0, 90) + line.format(50, 60.3, 10)))
         self.assertAlmostEqual(two["stages"][0]["readiness"], 0.5, delta=0.01)
 
-        done = show("-", stdin="".join(lines)[:-200])
+        done = spdl_lines("-", stdin="".join(lines)[:-200])
         self.assertEqual(done.returncode, 0)
         self.assertIn("left out 1 interval ", done.stderr)
 
@@ -140,10 +154,13 @@ class Pipeline(unittest.TestCase):
                       "Confidence: high.", done.stdout)
 
     def test_each_pipeline_and_file_has_a_verdict(self):
-        two = {f"{p}:{key}" if key != "event_time" else key: v for p in (3, 7) for key, v in json.loads(minutes()).items()}
-        self.assertEqual([p["pipeline"] for p in self.answer("-", stdin=json.dumps(two))], [3, 7])
-        files = [DATA / "spdl_0.8_slow_stage.json", DATA / "spdl_0.8_small_pool.json"]
-        self.assertEqual([p["file"] for p in self.answer(*files)], [str(file) for file in files])
+        two = minutes().replace('"stage": "', '"stage": "3:') + minutes().replace('"stage": "', '"stage": "7:')
+        self.assertEqual([p["pipeline"] for p in self.answer("-", stdin=two)], [3, 7])
+        with tempfile.TemporaryDirectory() as directory:
+            files = [pathlib.Path(directory) / name for name in ("a.jsonl", "b.jsonl")]
+            for file, lines in zip(files, (minutes(), two)):
+                file.write_text(lines)
+            self.assertEqual([p["file"] for p in self.answer(*files)], [str(files[i]) for i in (0, 1, 1)])
 
     def test_readiness_without_items(self):
         def ready(rate, *words, occupancy=1.0):
@@ -157,29 +174,32 @@ class Pipeline(unittest.TestCase):
         self.assertEqual(ready([10, 0, 10, 10]), (1, "known"))
 
     def test_repeated_and_missing_intervals_are_left_out(self):
-        clock = [1700000000, 1700000060, 1700000060, 1700000120]
-        done = show("-", stdin=minutes(event_time=clock))
-        self.assertIn("left out 4 intervals", done.stderr)
-        done = show("-", stdin=minutes(**{"1:work_num_tasks": [600, None, 600, 600]}))
-        self.assertIn("left out 1 interval ", done.stderr)
+        for text, changed in (("left out 4 intervals", {"event_time": [1700000000, 1700000060, 1700000060, 1700000120]}),
+                              ("left out 1 interval ", {"1:work_num_tasks": [600, None, 600, 600]})):
+            done = spdl_lines("-", stdin=export(**changed))
+            self.assertEqual(done.returncode, 0)
+            self.assertIn(text, done.stderr)
 
-    def test_errors_name_the_place(self):
+    def test_the_producer_of_the_lines_counts(self):
+        """Lines may name the library themselves. SPDL 0.8 counts an open period without items as empty."""
+        lines = minutes(**{"1:work_qps": [0] * 4, "1:work_queue_occupancy_rate": [0] * 4})
+        for producer, readiness in (("spdl 0.6", None), ("spdl 0.8.0", 0)):
+            pipeline, = self.answer("-", stdin=json.dumps({"producer": producer}) + "\n" + lines)
+            self.assertEqual(pipeline["stages"][1]["readiness"], readiness)
+
+    def test_errors_name_the_line(self):
+        first = minutes().splitlines(True)[0]
         for text, stdin in (
-                ("standard input: line 1, column 2: ", "{]"), ("neither a database or a JSON object", "[]"),
-                ("neither a database or a JSON object", ""), ("a database must be a regular file, not a pipe", "SQLite format 3\0"),
-                ("neither a database or a JSON object", "Processed 5 items in 1.0 [sec]\n] Completed 5 tasks (0 failed)\n"),
-                ("no member is a stage", "{}"), ("expected one JSON object", minutes() + minutes()),
-                ("stage '1:work', tasks, interval 3: \"ave_time\" is -1, expected 0 to", minutes(**{"1:work_ave_time": [1, 1, -1, 1]})),
-                ("stage '1:work', tasks, interval 2: \"ave_time\" is a string", minutes(**{"1:work_ave_time": [1, "x", 1, 1]})),
-                ("the lists have 4 and 3 values", minutes(**{"1:work_ave_time": [1, 1, 1]})),
-                ("tasks, interval 1: \"num_failures\" is 601 of 600 tasks", minutes(**{"1:work_num_failures": [601] * 4})),
-                ("queue, interval 1: \"occupancy_rate\" is 1.5, expected 0 to 1", minutes(**{"1:work_queue_occupancy_rate": [1.5] * 4})),
-                ("is an integer; expected a list", '{"1:work_qps": 1}'),
-                ("a second list of these values", '{"1:work_qps": [1], "1:work_queue_qps": [1]}'),
-                ("more than 10000 stages", json.dumps({f"{i}:s_qps": [1] for i in range(10001)}))):
+                ("standard input:1: column 2: ", "{]"), ("standard input:2: expected \"stage\", \"event\"", first + '{"a": 1}\n'),
+                ("standard input:1: expected a JSON object on the line; 'python3 -m perfd_spdl import'", "[]"),
+                ("no line has statistics of a stage", ""), ("no line has statistics of a stage", "\n\n"),
+                ("standard input:2: \"ave_time\" is -1, expected 0 to", first + '{"stage": "1:a", "num_tasks": 1, "ave_time": -1}'),
+                ("standard input:2: \"num_failures\" is 6 of 5", first + '{"stage": "1:a", "num_tasks": 5, "num_failures": 6}'),
+                ("standard input:2: \"occupancy_rate\" is 1.5", first + '{"stage": "1:a", "num_items": 1, "occupancy_rate": 1.5}'),
+                ("standard input:2: the line has more than 64 KiB", first + " " * 70000)):
             with self.subTest(text=text):
                 self.refused(1, text, "-", stdin=stdin)
-        self.refused(1, "No such file", "/nonexistent/stats.json")
+        self.refused(1, "No such file", "/nonexistent/stats.jsonl")
 
     def test_wrong_usage(self):
         self.refused(2, "spdl=VERSION", "--producer", "torch=2", "-")

@@ -9,7 +9,7 @@ import pathlib
 import unittest
 
 import harness
-from harness import FIXTURES, ROOT
+from harness import FIXTURES, ROOT, spdl_lines
 
 OWN = ROOT / "tests" / "data" / "pipelines"
 PUBLISHED = FIXTURES / "spdl" / "data"
@@ -59,14 +59,18 @@ class PipelineCases(harness.TestCase):
                 self.assert_status(client.begin(job), "OK")
         return daemon
 
-    def said(self, daemon, *words):
-        done = daemon.perfctl("pipeline", "show", "--json", *words)
+    def said(self, daemon, *words, stdin=None):
+        done = daemon.perfctl("pipeline", "show", "--json", *words, stdin=stdin)
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)
 
     def imported(self, daemon, job, path, *words):
-        done = daemon.perfctl("import", "spdl", "--job", job, *words, path)
+        """Pipes the lines of a file to perfctl. Returns the lines."""
+        lines = spdl_lines(path)
+        self.assertEqual((lines.returncode, lines.stderr), (0, ""))
+        done = daemon.perfctl("pipeline", "submit", "--job", job, *words, "-", stdin=lines.stdout)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return lines.stdout
 
     def check(self, case, expected, sentence, pipelines):
         """Compares what is said of a file and of a job with what has to be said."""
@@ -85,16 +89,16 @@ class PipelineCases(harness.TestCase):
         for file, words, expected, sentence in CASES:
             with self.subTest(file):
                 path = PUBLISHED / f"{file}.json"
-                self.imported(daemon, file, path)
-                again = daemon.perfctl("import", "spdl", "--job", file, path)
+                lines = self.imported(daemon, file, path)
+                again = daemon.perfctl("pipeline", "submit", "--job", file, "-", stdin=lines)
                 self.assertRegex(again.stderr, r"(\d+) of \1 intervals were stored before")
-                self.check(file, expected, sentence, self.said(daemon, *words, path, file)["pipelines"])
+                self.check(file, expected, sentence, self.said(daemon, *words, "-", file, stdin=lines)["pipelines"])
 
     def test_recorded_pipelines(self):
         daemon = self.begun("recorded")
         path = OWN / "spdl_0.8_simulations.json"
-        self.imported(daemon, "recorded", path, "--producer", "spdl=0.8")
-        pipelines = self.said(daemon, "--producer", "spdl=0.8", path, "recorded")["pipelines"]
+        lines = self.imported(daemon, "recorded", path, "--producer", "spdl=0.8")
+        pipelines = self.said(daemon, "--producer", "spdl=0.8", "-", "recorded", stdin=lines)["pipelines"]
         self.assertEqual(len(pipelines), 2 * len(RECORDED))
         for case, number, expected, sentence in RECORDED:
             with self.subTest(case):

@@ -13,7 +13,7 @@ import unittest
 import urllib.parse
 
 import harness
-from harness import PERFCTL, wait_for
+from harness import PERFCTL, spdl_lines, wait_for
 
 CONFIG = "[sampling]\ninterval = 100ms\n"
 STAGE = "0:1:decode[4]"
@@ -75,29 +75,12 @@ class Pipelines(harness.TestCase):
         self.assertRegex(text, r"(?m)^From 2025-11-24 17:40:00 for 6 min 00 s, a task of read took 4[01]\.?\d* ms instead of 20 ms\.$")
         self.assertRegex(text, r"(?m)^From 2025-11-24 18:00:00, a task of decode took (60|59\.\d+) ms instead of 40 ms\.$")
 
-    def test_an_exported_log_has_the_verdict_of_the_job(self):
-        daemon = self.begun()
-        self.perfctl(daemon, "submit", "--job", "train", stdin=text_of(lines(10)))
-        self.perfctl(daemon, "submit", "--job", "train", "--producer", "torch 2",
-                     stdin=text_of([{"stage": "1:0:sink", "time": BEGIN_S, "elapsed": 60, "num_items": 7, "ave_get_time": 0.00005}]))
-        done = daemon.perfctl("export", "spdl-log", "train", environment={"TZ": "UTC"})
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
-        text = done.stdout
-        self.assertEqual(len(text.splitlines()), 31)
-        self.assertEqual(text.splitlines()[2], "2025-11-24 16:01:00,000 [0:1:decode[4]]\tCompleted  2400 tasks (  0 failed). Ave task "
-                                               "time:   99.5 [ ms]. P90:  120.0 [ ms]. P99:    0.0 [ us].")
-        self.assertIn("[1:0:sink_queue]\tProcessed     7 items in   60.0 [sec] (QPS:    0.1) Ave wait time: put:    0.0 [ us], get (by "
-                      "next stage):   50.0 [ us]. P90: put:    0.0 [ us], get:    0.0 [ us]. P99: put:    0.0 [ us], get:    0.0 [ us]. "
-                      "Occupancy rate: nan%\n", text)
-        of_log = json.loads(self.perfctl(daemon, "show", "--json", "--producer", "spdl=0.8", "-", stdin=text).stdout)["pipelines"]
-        of_job = json.loads(self.perfctl(daemon, "show", "--json", "train").stdout)["pipelines"]
-        self.assertEqual([[pipeline[key] for key in ("limit", "stage", "direction")] for pipeline in of_log],
-                         [[pipeline[key] for key in ("limit", "stage", "direction")] for pipeline in of_job])
-        self.assertAlmostEqual(of_log[0]["wait_share"], of_job[0]["wait_share"], places=2)
-        self.assertIsNone(of_log[1]["stages"][0]["readiness"])
-        with daemon.client() as client:
-            self.assert_status(client.begin("other"), "OK")
-        self.assertIn("no statistics", daemon.perfctl("export", "spdl-log", "other").stderr)
+    def import_file(self, daemon, path, status=0, producer="spdl=0.8"):
+        """Pipes the lines of a file to perfctl. status: of the import. Returns the output of perfctl and the messages of both."""
+        lines = spdl_lines(path)
+        self.assertEqual(lines.returncode, status, lines.stderr)
+        done = self.perfctl(daemon, "submit", "--job", "train", "--producer", producer, "-", stdin=lines.stdout)
+        return done.stdout, lines.stderr + done.stderr
 
     def import_rows(self, daemon, tasks=(), queues=(), events=(), status=0, path=None):
         path = path or os.path.join(self.temporary_directory(), "stats.db")
@@ -110,9 +93,7 @@ class Pipelines(harness.TestCase):
             db.executemany("INSERT INTO task_stats VALUES (NULL, ?, ?, ?, ?, ?, 0.2, 0.3)", tasks)
             db.executemany("INSERT INTO queue_stats VALUES (NULL, ?, ?, ?, ?, ?, ?, 0, 0, 0, 0, ?)", queues)
             db.executemany("INSERT INTO event_stats VALUES (NULL, ?, ?)", events)
-        done = daemon.perfctl("import", "spdl", "--job", "train", "--producer", "spdl=0.8", path)
-        self.assertEqual(done.returncode, status, done.stderr)
-        return done, path
+        return self.import_file(daemon, path, status), path
 
     def test_a_database_of_spdl_is_imported_once(self):
         daemon = self.begun()
@@ -120,44 +101,14 @@ class Pipelines(harness.TestCase):
         done, path = self.import_rows(daemon, [(BEGIN_S + 60 * m, STAGE, 2400, 2, 0.0995) for m in minutes],
                                       [(BEGIN_S + 60 * m, STAGE + "_queue", 60, 2398, 0.001, 0.0125, 0.5) for m in minutes],
                                       [(BEGIN_S, "gc_start"), (BEGIN_S + 0.5, "gc_stop"), (BEGIN_S + 9, "gc_stop")])
-        self.assertEqual((done.stdout, done.stderr), ("3001 sent\n", ""))
+        self.assertEqual(done, ("3001 sent\n", ""))
         for _ in range(2):
             stage = self.stage(daemon)
             self.assertEqual([stage["tasks"][key] for key in ("num_tasks", "num_failures", "intervals")], [3600000, 3000, 1500])
             self.assertAlmostEqual(stage["queue"]["ready_s"], 45000)
             self.assertEqual(daemon.get("/api/v1/jobs/train/pipeline").json["events"], {"count": 1, "seconds": 0.5})
-            done, _ = self.import_rows(daemon, path=path)
-            self.assertEqual(done.stderr.count("intervals were stored before"), 1)
-
-    def test_an_exported_database_has_the_numbers_of_the_job(self):
-        daemon = self.begun()
-        self.perfctl(daemon, "submit", "--job", "train", stdin=text_of(
-            [*lines(10), {"event": "gc", "time": BEGIN_S + 5, "seconds": 0.25}]))
-        path = os.path.join(self.temporary_directory(), "out.db")
-        done = daemon.perfctl("export", "spdl-sqlite", "train", path)
-        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "32 rows written\n", ""))
-        with contextlib.closing(sqlite3.connect(path)) as db:
-            self.assertEqual(db.execute("SELECT timestamp, num_tasks, num_failures, ave_time, p90_time, p99_time FROM task_stats"
-                                        " WHERE name = ? ORDER BY timestamp LIMIT 1", (STAGE,)).fetchall(),
-                             [(BEGIN_S + 60, 2400, 0, 0.0995, 0.12, None)])
-            self.assertEqual(db.execute("SELECT count(*), sum(num_items), sum(occupancy_rate * elapsed) FROM queue_stats WHERE name = ?",
-                                        (STAGE + "_queue",)).fetchall(), [(10, 24000, 300)])
-            self.assertEqual(db.execute("SELECT timestamp, event_name FROM event_stats ORDER BY timestamp").fetchall(),
-                             [(BEGIN_S + 5, "gc_start"), (BEGIN_S + 5.25, "gc_stop")])
-        again = daemon.perfctl("export", "spdl-sqlite", "train", path)
-        self.assertEqual((again.returncode, again.stderr), (1, f"perfctl: {path}: exists: remove the file, or choose another\n"))
-
-        with daemon.client() as client:
-            self.assert_status(client.begin("copy"), "OK")
-        self.assertEqual(daemon.perfctl("import", "spdl", "--job", "copy", "--producer", "spdl=0.8", path).returncode, 0)
-        copied, original = (daemon.get(f"/api/v1/jobs/{job}/pipeline").json["stages"] for job in ("copy", "train"))
-        for stage in (*copied, *original):
-            stage.pop("producer")
-            stage["queue"].pop("buffer_size")  # SPDL's tables do not have it
-        self.assertEqual(copied, original)
-        self.assertEqual(daemon.get("/api/v1/jobs/copy/pipeline").json["events"], {"count": 1, "seconds": 0.25})
-        empty = daemon.perfctl("export", "spdl-sqlite", "copy", os.path.join(self.temporary_directory(), "no", "dir.db"))
-        self.assertIn("No such file or directory", empty.stderr)
+            (_, messages), _ = self.import_rows(daemon, path=path)
+            self.assertEqual(messages.count("intervals were stored before"), 1)
 
     def test_a_database_of_an_older_spdl_has_no_percentiles_and_no_occupancy(self):
         daemon = self.begun()
@@ -171,20 +122,19 @@ class Pipelines(harness.TestCase):
             db.execute("INSERT INTO queue_stats VALUES (NULL, ?, ?, 60, 240, 0.001, 0.01)", (BEGIN_S + 60, STAGE + "_queue"))
             db.executemany("INSERT INTO event_stats VALUES (NULL, ?, ?)",
                            [(BEGIN_S, "gc_start"), (BEGIN_S + 0.1, "epoch"), (BEGIN_S + 0.5, "gc_stop")])
-        done = daemon.perfctl("import", "spdl", "--job", "train", "--producer", "spdl=0.1", path)
-        self.assertEqual((done.stdout, done.stderr), ("3 sent\n", ""))
+        self.assertEqual(self.import_file(daemon, path, producer="spdl=0.1"), ("3 sent\n", ""))
         stage = self.stage(daemon)
         self.assertEqual((stage["tasks"]["num_tasks"], stage["queue"]["num_items"], stage["queue"]["readiness_measured_s"]), (240, 240, 0))
         self.assertEqual(daemon.get("/api/v1/jobs/train/pipeline").json["events"], {"count": 1, "seconds": 0.5})
 
     def test_rows_with_errors_are_named(self):
         daemon = self.begun()
-        done, _ = self.import_rows(daemon, [(BEGIN_S + 60, STAGE, "2400", "0", "0.1"), (BEGIN_S + 120, STAGE, 10, 0, -1),
+        (_, messages), _ = self.import_rows(daemon, [(BEGIN_S + 60, STAGE, "2400", "0", "0.1"), (BEGIN_S + 120, STAGE, 10, 0, -1),
                                             (BEGIN_S + 180, STAGE, 10, 11, 1), (BEGIN_S + 240, "decode", 10, 0, 1)],
                                    [(BEGIN_S + 60, STAGE, 60, 0, 0, 0, 1.5)], status=1)
         for words in ('task_stats, row 2: "ave_time" is -1', 'task_stats, row 3: "num_failures" is 11', 'task_stats, row 4: "stage"',
                       'queue_stats, row 1: "occupancy_rate" is 1.5'):
-            self.assertIn(words, done.stderr)
+            self.assertIn(words, messages)
         self.assertEqual(self.stage(daemon)["tasks"]["num_tasks"], 2400)
 
     def test_files_that_are_no_database_of_spdl_are_refused(self):
@@ -198,9 +148,7 @@ class Pipelines(harness.TestCase):
             path = os.path.join(directory, str(n))
             with open(path, "wb") as file:
                 file.write(text)
-            done = daemon.perfctl("import", "spdl", "--job", "train", path)
-            self.assertEqual(done.returncode, 1)
-            self.assertIn(words, done.stderr)
+            self.assertIn(words, self.import_file(daemon, path, status=1)[1])
 
     def test_lines_are_stored_and_diagnosed(self):
         daemon = self.begun()
@@ -409,8 +357,6 @@ class Pipelines(harness.TestCase):
         self.assertEqual(len(seen), n_stages * n_reports)
         self.assertEqual(len(set(seen)), len(seen))
         self.assertEqual(seen, sorted(seen))
-        done = daemon.perfctl("export", "spdl-log", "train")
-        self.assertEqual((done.returncode, done.stderr, len(done.stdout.splitlines())), (0, "", n_stages * n_reports))
 
     def test_a_report_over_the_socket(self):
         daemon = self.begun()

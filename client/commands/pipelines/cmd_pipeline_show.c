@@ -10,12 +10,12 @@
 #include "client/cli/message.h"
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
+#include "client/pipeline/line_stages.h"
 #include "client/pipeline/rank_series.h"
 #include "client/pipeline/stage_changes.h"
 #include "client/pipeline/stored_stages.h"
 #include "client/pipeline/straggler.h"
 #include "client/pipeline/verdict.h"
-#include "client/spdl/spdl_stages.h"
 #include "document/indicator.h"
 #include "json/json.h"
 #include "util/clock.h"
@@ -183,21 +183,21 @@ static int write_pipelines(const CommandLine *line, const PipelineSource *source
 }
 
 static int read_file(const char *file, bool counts_open_periods, StageSet *ret) {
-        char error[SPDL_FILE_ERROR_MAX];
-        size_t n_left_out;
+        scoped(buffer_deinit) Buffer text = {};
+        char error[PIPELINE_LINE_ERROR_MAX];
+        size_t n_line;
         int r;
 
-        r = spdl_stages_read(ret, file, counts_open_periods, &n_left_out, error);
+        r = input_read(file, &text);
+        if (r != EXIT_DONE)
+                return r;
+        r = line_stages_read(ret, &text, counts_open_periods, &n_line, error);
         if (r < 0)
                 return command_fail(r);
-        if (r == SPDL_FILE_INVALID) {
-                message_print("%s: %s", input_name(file), error);
-                return EXIT_FAILED;
-        }
-        if (n_left_out > 0)
-                message_print("%s: left out %zu interval%s with missing values, repeated times or a truncated line", input_name(file),
-                              n_left_out, n_left_out == 1 ? "" : "s");
-        return EXIT_DONE;
+        if (r == PIPELINE_LINE_INVALID)
+                message_print("%s:%zu: %s; 'python3 -m perfd_spdl import' writes such lines from files of SPDL", input_name(file), n_line,
+                              error);
+        return r == 0 ? EXIT_DONE : EXIT_FAILED;
 }
 
 /* --- jobs ----------------------------------------------------------------------------------------- */
@@ -449,14 +449,14 @@ const Command cmd_pipeline_show = {
         .name = "pipeline show",
         .arguments = "[JOB|FILE|-]…",
         .summary = "Show what limits a data pipeline, and its stages",
-        .help = "Reads the statistics of the data pipelines of jobs, or of SPDL pipelines from files, exported as JSON or from a log. "
+        .help = "Reads the statistics of the data pipelines of jobs, or of files with lines of 'perfctl pipeline submit'. "
                 "Prints how long the training loop waited for data, which stage is the limit, and how the workers of each stage spend "
                 "their time. If three or more jobs or files are the ranks of a run, a rank that is clearly slower than the others is "
                 "named. A name that is not a file is the id or name of a job; default: $PERFD_JOB, else the newest job of this user. "
                 "Files do not need perfd.",
         .examples = { "perfctl pipeline show train-17", "perfctl pipeline show --watch",
-                      "perfctl pipeline show --producer spdl=0.8 --threads 12 stats.json",
-                      "perfctl pipeline show --producer spdl=0.8 training.log" },
+                      "perfctl pipeline show --producer spdl=0.8 --threads 12 stats.jsonl",
+                      "python3 -m perfd_spdl import training.log | perfctl pipeline show --producer spdl=0.8 -" },
         COMMAND_OPTIONS(PipelineShowOptions, options_table),
         .n_arguments_max = COMMAND_MANY,
         .value = OPTION_VALUE_JOB,

@@ -51,6 +51,7 @@ typedef struct Feed {
         bool is_skipping;    /* the rest of a line that is too long */
         bool is_away;        /* a message has reported that perfd cannot be reached */
         bool is_refused;     /* perfd refuses the job */
+        bool is_remarked;    /* perfd's remark, which follows each report of a file, was printed */
         bool counts_open_periods; /* intervals of the input do, by their producer */
 } Feed;
 
@@ -173,8 +174,11 @@ static int send_one(Feed *feed) {
         if (r < 0)
                 return r;
         if (r == 0) {
-                if (delivery.remark[0] && !feed->is_away) /* a report that is sent again may have been stored before */
+                /* A report that is sent again may have been stored before. */
+                if (delivery.remark[0] && !feed->is_away && !feed->is_remarked) {
                         message_print("%s", delivery.remark);
+                        feed->is_remarked = true;
+                }
                 feed->is_away = false;
                 return 0;
         }
@@ -217,6 +221,12 @@ static int time_to_wait(const Feed *feed) {
         return now_ns >= feed->sending_ns ? 0 : (int)((feed->sending_ns - now_ns) / NS_PER_MS + 1);
 }
 
+/* Returns true if the input is ahead of perfd, as a file is: all its intervals are sent before some would be merged. */
+static bool is_ahead(const Feed *feed) {
+        return !feed->is_away && (feed->pending.n_intervals >= PIPELINE_REPORT_INTERVALS_MAX / N_PIPELINE_PARTS ||
+                                  feed->pending.n_events >= PIPELINE_REPORT_EVENTS_MAX);
+}
+
 /* Reads to the end of the input, and sends about once a second. */
 static int run_feed(Feed *feed) {
         int r = 0;
@@ -233,7 +243,8 @@ static int run_feed(Feed *feed) {
 
                         r = taken < 0 ? taken : r;
                 }
-                if (r == 0 && !pipeline_pending_is_empty(&feed->pending) && clock_boottime_ns() >= feed->sending_ns)
+                if (r == 0 && !pipeline_pending_is_empty(&feed->pending) &&
+                    (clock_boottime_ns() >= feed->sending_ns || is_ahead(feed)))
                         r = send_pending(feed, SEND_TIMEOUT_NS);
         }
         if (r < 0)
@@ -311,7 +322,8 @@ const Command cmd_pipeline_submit = {
                 "and QueuePerfStats; an event; or a description of the pipeline. The job is --job, else $PERFD_JOB, else the job whose "
                 "control group this process is in. An invalid line is reported, and the other lines are sent.",
         .examples = { "perfctl pipeline submit --job train-17 stats.jsonl",
-                      "./train.py | perfctl pipeline submit --producer spdl=0.8" },
+                      "./train.py | perfctl pipeline submit --producer spdl=0.8",
+                      "python3 -m perfd_spdl import stats.db | perfctl pipeline submit --job train-17 --producer spdl=0.6 -" },
         COMMAND_OPTIONS(PipelineSubmitOptions, options_table),
         .n_arguments_max = 1,
         .value = OPTION_VALUE_FILE,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/spdl/spdl_stages.h"
+#include "client/pipeline/line_stages.h"
 
 #include <errno.h>
 #include <math.h>
@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/pipeline/pipeline_line.h"
 #include "util/array.h"
 #include "value/value_parse.h"
 
@@ -30,10 +29,6 @@ typedef struct StageSumsList {
         size_t n, n_allocated;
         size_t last;      /* found last: files have the stages in the same order again and again */
 } StageSumsList;
-
-static void list_deinit(StageSumsList *list) {
-        free(list->items);
-}
 
 static int find(StageSumsList *list, const char *label, StageSums **ret) {
         PipelineStage stage;
@@ -91,28 +86,53 @@ static int finish(const StageSumsList *list, StageSet *ret) {
         return 0;
 }
 
-int spdl_stages_read(StageSet *ret, const char *path, bool counts_open_periods, size_t *ret_n_left_out,
-                     char ret_error[static SPDL_FILE_ERROR_MAX]) {
-        scoped(spdl_file_deinit) SpdlFile file = {};
-        scoped(list_deinit) StageSumsList list = {};
-        scoped(arena_deinit) Arena arena = {};
-        scoped(buffer_deinit) Buffer row = {};
-        char error[PIPELINE_LINE_ERROR_MAX];
+typedef struct StagesReader {
+        Arena arena;
+        StageSumsList list;
+        bool counts_open_periods; /* the producer does, which a description may name */
+        char *error;              /* PIPELINE_LINE_ERROR_MAX bytes */
+} StagesReader;
+
+static void reader_deinit(StagesReader *reader) {
+        arena_deinit(&reader->arena);
+        free(reader->list.items);
+}
+
+static int take_line(StagesReader *reader, const char *text, size_t n) {
         PipelineLine line;
         int r;
 
-        *ret = (StageSet){};
-        r = arena_init(&arena, value_parse_arena_size(LINE_BYTES_MAX));
-        if (r == 0)
-                r = spdl_file_open(&file, path, &(SpdlFileOptions){ .begin_s = NAN }, ret_error);
-        while (r == 0 && (r = spdl_file_next(&file, &row, ret_error)) == 0) {
-                arena_reset(&arena);
-                r = pipeline_line_read(row.text, row.n, counts_open_periods, &arena, &line, error);
-                if (r == PIPELINE_LINE_INVALID)
-                        (void)snprintf(ret_error, SPDL_FILE_ERROR_MAX, "%s: %s", spdl_file_place(&file), error);
-                if (r == 0 && line.kind == PIPELINE_LINE_INTERVAL)
-                        r = add(&list, &line.interval);
+        if (n > LINE_BYTES_MAX) {
+                (void)snprintf(reader->error, PIPELINE_LINE_ERROR_MAX, "the line has more than %u KiB", LINE_BYTES_MAX >> 10);
+                return PIPELINE_LINE_INVALID;
         }
-        *ret_n_left_out = file.table.n_left_out;
-        return r == SPDL_FILE_END ? finish(&list, ret) : r == PIPELINE_LINE_INVALID ? SPDL_FILE_INVALID : r;
+        if (strspn(text, " \t\r\n") >= n)
+                return 0;
+        arena_reset(&reader->arena);
+        r = pipeline_line_read(text, n, reader->counts_open_periods, &reader->arena, &line, reader->error);
+        if (r == 0 && line.kind == PIPELINE_LINE_DESCRIPTION && line.producer)
+                reader->counts_open_periods = pipeline_report_counts_open_periods(line.producer);
+        return r == 0 && line.kind == PIPELINE_LINE_INTERVAL ? add(&reader->list, &line.interval) : r;
+}
+
+int line_stages_read(StageSet *ret, const Buffer *text, bool counts_open_periods, size_t *ret_line,
+                     char ret_error[static PIPELINE_LINE_ERROR_MAX]) {
+        scoped(reader_deinit) StagesReader reader = { .counts_open_periods = counts_open_periods, .error = ret_error };
+        int r;
+
+        *ret = (StageSet){};
+        *ret_line = 0;
+        r = arena_init(&reader.arena, value_parse_arena_size(LINE_BYTES_MAX));
+        for (size_t begin = 0, end; r == 0 && begin < text->n; begin = end + 1) {
+                const char *newline = memchr(text->text + begin, '\n', text->n - begin);
+
+                end = newline ? (size_t)(newline - text->text) : text->n;
+                ++*ret_line;
+                r = take_line(&reader, text->text + begin, end - begin);
+        }
+        if (r == 0 && reader.list.n == 0) {
+                (void)snprintf(ret_error, PIPELINE_LINE_ERROR_MAX, "no line has statistics of a stage");
+                return PIPELINE_LINE_INVALID;
+        }
+        return r == 0 ? finish(&reader.list, ret) : r;
 }
