@@ -43,7 +43,6 @@
         HEADING("Import and export")     \
         COMMAND(cmd_import_inspection)   \
         COMMAND(cmd_import_kpis)         \
-        COMMAND(cmd_import_mlperf_storage) \
         COMMAND(cmd_export_perf_report)  \
         HEADING("Begin and end jobs by hand") \
         COMMAND(cmd_job_begin)           \

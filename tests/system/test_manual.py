@@ -49,6 +49,7 @@ class Examples(harness.TestCase):
             (directory / name).write_text(text)
         environment = {**os.environ, "PATH": f"{BUILD}:{os.environ['PATH']}", "PERFD_SOCKET": str(self.running.socket),
                        "PYTHONPATH": str(ROOT / "clients" / "python"),
+                       "PERFD_EXAMPLES": str(ROOT / "examples"),
                        "PERFD_PROTO": str(ROOT / "proto"), "PERFD_INCLUDE": str(ROOT / "client" / "wire"), "PERFD_LIB": str(BUILD)}
         return subprocess.run(["sh", "-euc", script], cwd=directory, env=environment, text=True, capture_output=True,
                               stdin=subprocess.DEVNULL, timeout=harness.TIMEOUT_S * 2)
