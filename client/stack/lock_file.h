@@ -4,8 +4,8 @@
 /*
  * Lock file: the software stack that a file names
  *
- * Forms: Pipfile.lock; requirements.txt with hashes and markers; environment.yml, `conda list --json`, `conda list --explicit` and
- * conda-lock.yml; poetry.lock and uv.lock; a stack document. The form is found by the content, not by the name of the file.
+ * Forms: Pipfile.lock; requirements.txt with hashes and markers; environment.yml, `conda list --json` and `conda list --explicit`; a
+ * stack document. The form is found by the content, not by the name of the file.
  */
 
 #include "util/arena.h"

@@ -22,12 +22,6 @@ FORMS = {
     "requirements.txt": (f"# comment\n-i https://a/simple\nabsl_py==0.9.0 ; python_version >= '3.6' \\\n    --hash={HASHES[0]} \\\n"
                          f"    --hash={HASHES[1]}\nNumPy[extra]==1.18.5  # why\n-e .\nlocal @ https://b/x.whl\n",
                          [("absl-py", "python", "0.9.0"), ("local", "python", None), ("numpy", "python", "1.18.5")]),
-    "poetry.lock": ('[[package]]\nname = "numpy"\nversion = "1.26.4"\ndescription = "[one] of \\"many\\""\nfiles = [\n'
-                    f'    {{file = "n.whl", hash = "{HASHES[0]}"}},\n]\n\n[package.dependencies]\nname = "other"\n\n'
-                    '[[package]]\nname = "Tensor_Flow"\nversion = "2.1.0"\n\n[package.source]\nurl = "https://b/simple"\n\n'
-                    '[metadata]\ncontent-hash = "x"\n', [("numpy", "python", "1.26.4"), ("tensor-flow", "python", "2.1.0")]),
-    "uv.lock": ('version = 1\n\n[[package]]\nname = "absl-py"\nversion = "2.1.0"\nsource = { registry = "https://a/simple" }\n'
-                f'wheels = [\n    {{ url = "https://a/a.whl", hash = "{HASHES[0]}" }},\n]\n', [("absl-py", "python", "2.1.0")]),
     "explicit.txt": ("# platform: linux-64\n@EXPLICIT\nhttps://c/conda-forge/linux-64/ca-certificates-2024.2.2-hbcca054_0.conda#2f43\n"
                      "https://c/conda-forge/noarch/tzdata-2024a-h0c530f3_0.tar.bz2\n",
                      [("ca-certificates", "conda", "2024.2.2"), ("tzdata", "conda", "2024a")]),
@@ -36,9 +30,6 @@ FORMS = {
                   [("numpy", "conda", "1.26.4"), ("torch", "python", "2.2.0")]),
     "environment.yml": ("name: e\ndependencies:\n  - python=3.11.8=hab00c5b_0\n  - conda-forge::blas=2.1\n  - pip:\n    - torch==2.2.0\n",
                         [("blas", "conda", "2.1"), ("python", "conda", "3.11.8"), ("torch", "python", "2.2.0")]),
-    "conda-lock.yml": ("version: 1\npackage:\n- {name: numpy, version: 1.26.4, manager: conda, url: https://c/n.conda, hash: {md5: a}}\n"
-                       "- {name: torch, version: 2.2.0, manager: pip, hash: {sha256: b}}\n",
-                       [("numpy", "conda", "1.26.4"), ("torch", "python", "2.2.0")]),
 }
 
 
@@ -73,7 +64,8 @@ class Stacks(TestCase):
         (self.directory / "m.sh").write_text("touch ran\n")
         pipfile = FORMS["Pipfile.lock"][0]
         self.refused("cut.lock", pipfile[:60], "2:1: ")
-        self.refused("cut.toml", FORMS["poetry.lock"][0][:70], "4: a string has no end on this line")
+        self.refused("poetry.lock", '# by Poetry\n\n[[package]]\nname = "numpy"\n', "3: '[[package]]' is not a requirement")
+        self.refused("uv.lock", 'version = 1\n\n[[package]]\n', "3: '[[package]]' is not a requirement: expected NAME==VERSION, as `pip freeze`")
         self.refused("cut.txt", "a==1\nb==2 \\\n", "2: the file ends within the requirement of 'b'")
         self.refused("latin.txt", b"a==1\nb\xe9==2\n", "2: is not UTF-8: convert the file")
         self.refused("nul.txt", b"a==1\nb\0==2\n", "2: has a NUL byte")
@@ -106,10 +98,11 @@ class Stacks(TestCase):
 
     def test_results_have_index_hash_and_build(self):
         self.start()
-        for name, row in (("uv.lock", ("absl-py", "python", "2.1.0", "https://a/simple", HASHES[0], None)),
-                          ("explicit.txt", ("ca-certificates", "conda", "2024.2.2", "https://c/conda-forge/linux-64", "2f43",
-                                            "hbcca054_0"))):
-            (self.directory / name).write_text(FORMS[name][0])
+        for name, text, row in (("one.txt", f"-i https://a/simple\nabsl-py==2.1.0 --hash={HASHES[0]}\n",
+                                 ("absl-py", "python", "2.1.0", "https://a/simple", HASHES[0], None)),
+                                ("explicit.txt", FORMS["explicit.txt"][0],
+                                 ("ca-certificates", "conda", "2024.2.2", "https://c/conda-forge/linux-64", "2f43", "hbcca054_0"))):
+            (self.directory / name).write_text(text)
             self.run_with("--stack", name)
             self.assertEqual(self.stored()[0], row)
 
