@@ -41,7 +41,7 @@
         COMMAND(cmd_kpi_check)           \
         COMMAND(cmd_kpi_accept)          \
         HEADING("Import and export")     \
-        COMMAND(cmd_import_inspection)   \
+        COMMAND(cmd_import_amun)         \
         COMMAND(cmd_import_kpis)         \
         COMMAND(cmd_export_perf_report)  \
         HEADING("Begin and end jobs by hand") \

@@ -331,7 +331,7 @@ class Wire(harness.TestCase):
                 self.assertIn(f"standard input:1: note: {words}" if status else "", done.stderr)
 
                 path.write_text(json.dumps({"stdout": json.loads(document), "exit_code": 0}))
-                done = daemon.perfctl("import", "inspection", path.parents[2])
+                done = daemon.perfctl("import", "amun", path.parents[2])
                 self.assertEqual(done.returncode, status, done.stderr)
                 self.assertIn(f"{path}: note: {words}" if status else "", done.stderr)
 

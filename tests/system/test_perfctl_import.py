@@ -1,4 +1,4 @@
-"""Checks perfctl import inspection and perfctl submit with results of Amun: all formats, failed runs, repetitions."""
+"""Checks perfctl import amun and perfctl submit with results of Amun: all formats, failed runs, repetitions."""
 
 import json
 import os
@@ -105,9 +105,9 @@ class Inspections(Import):
                                     {"identifier": "matmul", "base": "ubi8", "batch_size": "20", "script": "https://example.org/m.py",
                                      "run": {"requests": {"cpu": "500m", "memory": "4Gi"}},
                                      "environment": [{"name": "OMP_NUM_THREADS", "value": "2"}]})
-        first = self.perfctl("import", "inspection", directory)
+        first = self.perfctl("import", "amun", directory)
         self.assertRegex(first.stdout, r"^inspection-matmul-0001: batch [0-9a-f]{32}: 4 stored, 2 failed\n$")
-        again = self.perfctl("import", "inspection", f"{directory}/")
+        again = self.perfctl("import", "amun", f"{directory}/")
         self.assertRegex(again.stdout, r": 0 stored, 4 already stored, 2 failed\n$")
         self.assertEqual(first.stdout.split(": ")[1], again.stdout.split(": ")[1])
         self.assertEqual(len(self.stored()), 4)
@@ -116,14 +116,14 @@ class Inspections(Import):
         self.assertEqual((group["n"], group["n_failed"]), (2, 2))
 
         self.write(directory / "results" / "1" / "result", result())
-        more = json.loads(self.perfctl("import", "inspection", "--json", directory).stdout)
+        more = json.loads(self.perfctl("import", "amun", "--json", directory).stdout)
         self.assertEqual((more["stored"], more["duplicate"], more["failed"], more["skipped"]), (1, 4, 2, 0))
         self.assertEqual(more["inspections"][0]["inspection"], "inspection-matmul-0001")
 
     def test_a_broken_file_leaves_the_others(self):
         directory = self.inspection({0: result(), 1: "{\"stdout\": ", 2: "", 3: "[1]", 4: result("nothing"), 5: result()}, "{]")
         (directory / "results" / "6").mkdir()
-        done = self.perfctl("import", "inspection", directory, status=1)
+        done = self.perfctl("import", "amun", directory, status=1)
         self.assertRegex(done.stdout, ": 2 stored, 5 skipped\n$")
         for text in ("build/specification:1:2: ", "results/1/result:1:", "results/2/result:1: is empty",
                      "results/3/result:1: is a list, must be an object", "results/4/result: stdout: contains no JSON object",
@@ -139,7 +139,7 @@ class Inspections(Import):
         (directory / "build" / "x").rename(directory / "build" / "specification")
         (directory / "results" / "3").mkdir()
         (directory / "results" / "3" / "result").symlink_to("/dev/zero")
-        done = self.perfctl("import", "inspection", directory, status=1)
+        done = self.perfctl("import", "amun", directory, status=1)
         self.assertRegex(done.stdout, ": 2 stored, 2 skipped\n$")
         for file in ("build/specification", "results/0/hwinfo", "results/2/result", "results/3/result"):
             self.assertIn(f"cannot read {directory}/{file}: it is not a regular file\n", done.stderr)
@@ -149,7 +149,7 @@ class Inspections(Import):
         elsewhere = pathlib.Path(self.temporary_directory())
         (directory / "results" / "1").rename(elsewhere / "run")
         (directory / "results" / "1").symlink_to(elsewhere / "run")
-        self.assertRegex(self.perfctl("import", "inspection", directory).stdout, ": 2 stored\n$")
+        self.assertRegex(self.perfctl("import", "amun", directory).stdout, ": 2 stored\n$")
 
     @unittest.skipUnless(os.geteuid() == 0, "needs root, to act as several users")
     def test_links_of_others_lead_nowhere(self):
@@ -162,7 +162,7 @@ class Inspections(Import):
         (directory / "build").rename(elsewhere / "build")
         (directory / "build").symlink_to(elsewhere / "build")
         os.chown(directory, 65534, 65534)
-        done = self.perfctl("import", "inspection", directory, status=1)
+        done = self.perfctl("import", "amun", directory, status=1)
         self.assertRegex(done.stdout, ": 1 stored, 2 skipped\n$")
         for file in ("build/specification", "results/1/result", "results/2/result"):
             self.assertIn(f"cannot read {directory}/{file}: symbolic links in a directory of another user are not followed\n", done.stderr)
@@ -170,20 +170,20 @@ class Inspections(Import):
     def test_an_invalid_inspection_does_not_affect_others(self):
         good = self.inspection({0: result()})
         empty = self.inspection({"x": result()}, name="inspection-empty")
-        done = self.perfctl("import", "inspection", "/nonexistent", empty, good, status=1)
+        done = self.perfctl("import", "amun", "/nonexistent", empty, good, status=1)
         self.assertIn("cannot import /nonexistent: No such file or directory; an inspection has results/0/result", done.stderr)
         self.assertIn(f"cannot import {empty}: no results", done.stderr)
         self.assertRegex(done.stdout, ": 1 stored\n$")
 
     def test_a_directorys_name_moves_no_cursor(self):
-        done = self.perfctl("import", "inspection", self.inspection({0: result()}, name="two\nlines\x1b[2J\u202e"))
+        done = self.perfctl("import", "amun", self.inspection({0: result()}, name="two\nlines\x1b[2J\u202e"))
         self.assertTrue(done.stdout.startswith("two\\nlines\\x1b[2J\\u{202e}: batch "), done.stdout)
         self.assertEqual(len(done.stdout.splitlines()), 1)
 
     def test_results_beyond_the_retention_are_refused_with_a_message(self):
         self.running = self.daemon("[store]\nkeep_results = 30d\n")
         directory = self.inspection({0: result()})
-        done = self.perfctl("import", "inspection", directory, status=1)
+        done = self.perfctl("import", "amun", directory, status=1)
         self.assertIn(f"{directory}/results/0/result: time_ms: was measured at 2020-08-18T16:33:32.052Z, but [store] keep_results is "
                       "30 days; raise keep_results, or set it to 0", done.stderr)
         self.assertEqual(self.stored(), [])
@@ -192,17 +192,17 @@ class Inspections(Import):
     def test_all_failed_runs_take_the_scripts_name_or_the_one_given(self):
         runs = {0: result("", exit_code=1), 1: result("Traceback", exit_code=1)}
         specification = {"script": "https://example.org/tensorflow/matmul.py"}
-        self.perfctl("import", "inspection", self.inspection(runs, specification))
+        self.perfctl("import", "amun", self.inspection(runs, specification))
         self.assertEqual(len(self.stored("matmul")), 2)
-        self.perfctl("import", "inspection", "--indicator-name", "PiMatmul", self.inspection(runs, specification, name="inspection-2"))
+        self.perfctl("import", "amun", "--indicator-name", "PiMatmul", self.inspection(runs, specification, name="inspection-2"))
         self.assertEqual(len(self.stored()), 2)
-        done = self.perfctl("import", "inspection", self.inspection(runs, name="inspection-3"), status=1)
+        done = self.perfctl("import", "amun", self.inspection(runs, name="inspection-3"), status=1)
         self.assertIn("results/0/result: name: a failed run names no indicator", done.stderr)
 
     def test_names_come_from_the_first_run_that_has_them(self):
         second = {**PRINTED, "name": "Second", "component": "other"}
         directory = self.inspection({0: result("", exit_code=1), 1: "{]", 2: result(), 3: result(second), 4: result("", exit_code=1)})
-        done = self.perfctl("import", "inspection", directory, status=1)
+        done = self.perfctl("import", "amun", directory, status=1)
         self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)  # one line, although the document is read twice
         self.assertIn("results/1/result:1:2: ", done.stderr)
         self.assertCountEqual([(row["component"], "exit_status" in row and row["exit_status"] == 1) for row in self.stored()],
@@ -211,7 +211,7 @@ class Inspections(Import):
 
     def peak_kib(self, directory):
         """Imports a directory and checks that all runs are stored."""
-        process = subprocess.Popen([str(PERFCTL), "import", "inspection", "--json", "--socket", self.running.socket, str(directory)],
+        process = subprocess.Popen([str(PERFCTL), "import", "amun", "--json", "--socket", self.running.socket, str(directory)],
                                    stdout=subprocess.PIPE)
         with process.stdout:
             counts = json.load(process.stdout)
@@ -239,7 +239,7 @@ class Inspections(Import):
 
     def test_without_perfd_nothing_is_lost(self):
         directory = self.inspection({0: result(), 1: result()})
-        done = subprocess.run([str(PERFCTL), "import", "inspection", "--socket", "/nonexistent", "--timeout", "0", str(directory)],
+        done = subprocess.run([str(PERFCTL), "import", "amun", "--socket", "/nonexistent", "--timeout", "0", str(directory)],
                               text=True, capture_output=True, timeout=TIMEOUT_S)
         self.assertEqual(done.returncode, 3)
         self.assertIn("repeat the import", done.stderr)
@@ -247,7 +247,7 @@ class Inspections(Import):
     @unittest.skipUnless((FIXTURES / "thoth").is_dir(), "what Amun wrote is not there (PERFD_FIXTURES)")
     def test_real_inspections(self):
         directories = sorted((FIXTURES / "thoth").glob("inspection-*"))
-        done = self.perfctl("import", "inspection", *directories)
+        done = self.perfctl("import", "amun", *directories)
         self.assertIn("3 inspections: 12 stored\n", done.stdout)
         for name, directory in (("PiMatmul", "matmul"), ("PiConv2D", "conv2d")):
             printed = [json.loads(path.read_text())["stdout"] for path in (FIXTURES / "thoth").glob(f"*{directory}*/results/*/result")]
@@ -259,7 +259,7 @@ class Inspections(Import):
         keys = {"mean": "mean", "median": "median", "sd": "std_ddof1", "standard_error": "std_error", "min": "min", "max": "max",
                 "q1": "q1_linear", "q3": "q3_linear", "iqr": "iqr", "cov": "cov", "covm": "covm", "skew": "skew_pandas", "n": "n"}
         golden = json.loads((FIXTURES / "thoth" / "golden_batch_statistics.json").read_text())
-        done = json.loads(self.perfctl("import", "inspection", "--json", *(FIXTURES / "thoth" / name for name in golden)).stdout)
+        done = json.loads(self.perfctl("import", "amun", "--json", *(FIXTURES / "thoth" / name for name in golden)).stdout)
         for inspection in done["inspections"]:
             expected = golden[inspection["inspection"]]
             batch = self.running.get(f"/api/v1/batches/{inspection['batch']}").json

@@ -14,7 +14,7 @@ import unittest
 from harness import BUILD, IS_SANITIZED, PERFCTL, ROOT, TIMEOUT_S, TestCase, calm_s, wait_for
 
 COMMANDS = ["run", "submit", "report", "metrics", "watch", "sweep", "job list", "job wait", "job begin", "job end",
-            "status", "doctor", "mark", "time", "export perf-report", "flush", "import inspection",
+            "status", "doctor", "mark", "time", "export perf-report", "flush", "import amun",
             "indicator list", "indicator show", "indicator query", "indicator rank", "model list", "model schema",
             "model add", "model remove", "stack list", "stack show", "stack diff"]
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")

@@ -43,7 +43,7 @@ class Stacks(TestCase):
                 "stdout": {**printed, "@result": {"rate": rate + i / 100}}, "exit_code": exit_code, "datetime": "2020-08-18T16:33:32",
                 "runtime_environment": {"operating_system": {"name": "rhel", "version": "8.2"},
                                         "python_version": "3.8"} if has_facts else {}}))
-        return self.perfctl("import", "inspection", directory, status=status)
+        return self.perfctl("import", "amun", directory, status=status)
 
     def test_two_builds_of_one_version_are_ranked(self):
         self.inspect("a", 100, "avx2")
@@ -79,7 +79,7 @@ class Stacks(TestCase):
         result.parent.mkdir()
         good = json.loads((self.directory / "a" / "results" / "0" / "result").read_text())
         result.write_text(json.dumps({**good, "stdout": "", "exit_code": 1}))
-        self.perfctl("import", "inspection", self.directory / "a")
+        self.perfctl("import", "amun", self.directory / "a")
         self.assertEqual(sorted(stack["results"] for stack in self.stack("list")["stacks"]), [4, 5])
 
     def test_facts_of_stacks_are_keys(self):

@@ -10,17 +10,17 @@
 #include "client/import/inspection.h"
 #include "client/wire/id.h"
 
-typedef struct ImportInspectionOptions {
+typedef struct ImportAmunOptions {
         FailedRunOptions failed;
         uint64_t timeout_ns;
         bool replace, json;
-} ImportInspectionOptions;
+} ImportAmunOptions;
 
 static const Option options_table[] = {
-        OPTION_INCLUDE(ImportInspectionOptions, failed, FailedRunOptions, failed_run_options),
-        OPTION_ROW_REPLACE(ImportInspectionOptions, replace),
-        OPTION_ROW_TIMEOUT(ImportInspectionOptions, timeout_ns),
-        OPTION_ROW_JSON(ImportInspectionOptions, json),
+        OPTION_INCLUDE(ImportAmunOptions, failed, FailedRunOptions, failed_run_options),
+        OPTION_ROW_REPLACE(ImportAmunOptions, replace),
+        OPTION_ROW_TIMEOUT(ImportAmunOptions, timeout_ns),
+        OPTION_ROW_JSON(ImportAmunOptions, json),
         {},
 };
 
@@ -31,7 +31,7 @@ typedef struct ImportCount {
 
 typedef struct Import {
         const CommandLine *line;
-        const ImportInspectionOptions *options;
+        const ImportAmunOptions *options;
         Courier courier;
         ImportCount all;
         size_t n_inspections, n_troubled;
@@ -190,8 +190,8 @@ static int import_all(Import *import) {
         return 0;
 }
 
-static int import_inspection_run(const CommandLine *line) {
-        const ImportInspectionOptions *options = line->options;
+static int import_amun_run(const CommandLine *line) {
+        const ImportAmunOptions *options = line->options;
         scoped(import_deinit) Import import = { .line = line, .options = options };
         int r;
 
@@ -209,8 +209,8 @@ static int import_inspection_run(const CommandLine *line) {
         return import.all.n_skipped > 0 || import.n_troubled > 0 ? EXIT_FAILED : r;
 }
 
-const Command cmd_import_inspection = {
-        .name = "import inspection",
+const Command cmd_import_amun = {
+        .name = "import amun",
         .arguments = "DIRECTORY…",
         .summary = "Import result directories of Amun, each as a batch",
         .help = "Amun is the service of Project Thoth that ran benchmark scripts in a cluster. Reads build/specification and "
@@ -218,12 +218,12 @@ const Command cmd_import_inspection = {
                 "adds the software stack and the specification to results that lack them, and reports results that differ from the stored "
                 "results, which are kept. Exits with 1 when a file was skipped; the file and the reason are printed.",
         .examples = {
-                "perfctl import inspection inspection-matmul-fd697eb4",
-                "perfctl import inspection --json zoo/inspection-*",
+                "perfctl import amun inspection-matmul-fd697eb4",
+                "perfctl import amun --json zoo/inspection-*",
         },
-        COMMAND_OPTIONS(ImportInspectionOptions, options_table),
+        COMMAND_OPTIONS(ImportAmunOptions, options_table),
         .n_arguments_min = 1,
         .n_arguments_max = COMMAND_MANY,
         .value = OPTION_VALUE_DIRECTORY,
-        .run = import_inspection_run,
+        .run = import_amun_run,
 };
