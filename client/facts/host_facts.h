@@ -6,15 +6,28 @@
  *
  * Read from /proc, /sys and /etc of a root directory, so that captured trees are read as this machine is. GPUs are the cards in
  * /sys/class/drm that are on a PCI bus, and the cards that the driver of nvidia lists in /proc/driver/nvidia, whether or not
- * they are in the other list. No process is started, and no library loaded.
+ * they are in the other list. Processors: /proc/cpuinfo, which each architecture writes in its own way, and /sys/devices/system/cpu
+ * where available; facts that neither contains are unknown. No process is started, and no library loaded.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "client/facts/cpu_facts.h"
 #include "client/facts/object_builder.h"
+
+#define FACT_TEXT_MAX 128U
+#define CPU_FLAGS_MAX 1024U
+
+typedef struct CpuFacts {
+        char model[FACT_TEXT_MAX], vendor[FACT_TEXT_MAX];
+        int family, model_number, stepping; /* -1: not known */
+        unsigned sockets, cores, threads;   /* online ones; 0: not known */
+        char flags[CPU_FLAGS_MAX];          /* flags that matter for measurements, in the order of the kernel, with blanks between */
+        uint64_t l1d_bytes, l1i_bytes, l2_bytes, l3_bytes; /* of one cache; 0: not known */
+        int smt;           /* 0 off, 1 on, -1 not known */
+        char governor[32]; /* "mixed" where CPUs differ, "" not known */
+} CpuFacts;
 
 #define GPUS_MAX 16U
 
@@ -38,8 +51,16 @@ typedef struct HostFacts {
 } HostFacts;
 
 void host_facts_init(HostFacts *facts);
+void host_facts_init_cpu(CpuFacts *facts);
 void host_facts_read(int root_fd, HostFacts *ret);
 
+/* Parses the text of /proc/cpuinfo. Facts that it does not contain are left unchanged. */
+void host_facts_parse_cpuinfo(const char *text, CpuFacts *ret);
+/* Adds the flag of n bytes if it is an instruction set that measurements depend on. */
+void host_facts_add_flag(CpuFacts *facts, const char *flag, size_t n);
+
+/* Copies as much of n bytes as fits, without blanks at both ends; copies nothing unless the text is UTF-8 without control characters. */
+void host_facts_copy(char *ret, size_t n_ret, const char *text, size_t n);
 /* Parses the text of os-release(5). */
 void host_facts_parse_os_release(const char *text, HostFacts *ret);
 

@@ -11,7 +11,7 @@
 #include "client/cli/message.h"
 #include "client/results/command_result.h"
 #include "client/facts/object_builder.h"
-#include "client/stack/stack_builds.h"
+#include "client/results/run_stack.h"
 #include "client/wire/id.h"
 #include "util/clock.h"
 #include "util/utf8.h"
@@ -219,7 +219,7 @@ static int find_stack(const SubmissionStack *stack, const Value *const *document
         if (!own)
                 return stack ? -ENOMEM : 0;
         *own = *stack;
-        r = stack_builds_add(stack->document, documents, n, arena, &own->document);
+        r = run_stack_add_builds(stack->document, documents, n, arena, &own->document);
         if (r == 0 && own->document != stack->document)
                 *ret = own;
         return r;
@@ -252,7 +252,7 @@ int run_results_read(RunResults *ret, const RunResultsPlan *plan, const Capture 
         *ret = (RunResults){};
         memcpy(common.batch, plan->batch, sizeof(common.batch));
         r = arena_init(&ret->arena, 2 * value_parse_arena_size(capture->text.n) + RUN_RECORD_ARENA_BYTES + COMMAND_RESULT_ARENA_BYTES +
-                       (stack ? sizeof(*stack) + stack_builds_size(stack->document) : 0));
+                       (stack ? sizeof(*stack) + run_stack_builds_size(stack->document) : 0));
         if (r == 0)
                 r = capture_find(capture, &ret->arena, documents, &n, &loss);
         if (r == 0)

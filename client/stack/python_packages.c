@@ -140,7 +140,7 @@ static void add_directories(PythonDirectories *directories, const char *prefix, 
                 char *path = directories->paths[directories->n];
                 int n = snprintf(path, PATH_MAX, "%s/lib/%s/%s", below(prefix), name, words[i]);
 
-                directories->n += n < PATH_MAX && stack_stamp_add(stamp, directories->root_fd, path);
+                directories->n += n < PATH_MAX && stack_cache_stamp_add(stamp, directories->root_fd, path);
         }
 }
 
@@ -186,14 +186,14 @@ static int list_packages(void *userdata, StackBuilder *stack) {
 
 int python_packages_read(int root_fd, const char *prefix, const char *cache, StackBuilder *stack) {
         scoped(freep) PythonDirectories *directories = calloc(1, sizeof(*directories));
-        scoped(stack_stamp_deinit) StackStamp stamp = {};
+        scoped(stack_cache_stamp_deinit) StackStamp stamp = {};
         StackCacheEntry entry = { .directory = cache, .kind = STACK_KIND_PYTHON, .stamp = &stamp };
         char name[STACK_CACHE_NAME_MAX];
 
         if (!directories)
                 return -ENOMEM;
         directories->root_fd = root_fd;
-        stack_stamp_init(&stamp, prefix);
+        stack_cache_stamp_init(&stamp, prefix);
         find_directories(directories, prefix, &stamp, stack);
         if (directories->n == 0)
                 return PYTHON_PACKAGES_NONE;

@@ -8,8 +8,22 @@
  * file that is missing, of another state, cut or of another user is a miss: the packages are then listed, and the file replaced.
  */
 
+#include <stdbool.h>
+
 #include "client/stack/stack_builder.h"
-#include "client/stack/stack_stamp.h"
+#include "util/buffer.h"
+
+/* A text that identifies the state of the files or directories in which packages are registered. */
+typedef struct StackStamp {
+        Buffer text;     /* owned; one line */
+        bool is_settled; /* nothing changed within the last 2 s: a later change has another time */
+} StackStamp;
+
+/* subject: the first word of the text, such as a path. Call stack_cache_stamp_deinit(). */
+void stack_cache_stamp_init(StackStamp *stamp, const char *subject);
+void stack_cache_stamp_deinit(StackStamp *stamp);
+/* Adds identity, time of the last change and size of a file. path: relative to the directory. Returns false if the file is missing. */
+bool stack_cache_stamp_add(StackStamp *stamp, int dir_fd, const char *path);
 
 #define STACK_CACHE_NAME_MAX 32U
 

@@ -108,7 +108,7 @@ static int list_conda(void *userdata, StackBuilder *stack) {
 }
 
 static int read_conda(const StackPlace *place, StackBuilder *stack) {
-        scoped(stack_stamp_deinit) StackStamp stamp = {};
+        scoped(stack_cache_stamp_deinit) StackStamp stamp = {};
         StackCacheEntry cached = { .directory = place->cache, .kind = "conda", .stamp = &stamp };
         scoped(closedirp) DIR *list = NULL;
         char path[PATH_MAX], name[STACK_CACHE_NAME_MAX];
@@ -116,8 +116,8 @@ static int read_conda(const StackPlace *place, StackBuilder *stack) {
         if (!place->conda_prefix || snprintf(path, sizeof(path), "%s/conda-meta", below(place->conda_prefix)) >= (int)sizeof(path))
                 return STACK_SOURCE_NONE;
         list = file_open_list(place->root_fd, path);
-        stack_stamp_init(&stamp, place->conda_prefix);
-        if (!list || !stack_stamp_add(&stamp, place->root_fd, path))
+        stack_cache_stamp_init(&stamp, place->conda_prefix);
+        if (!list || !stack_cache_stamp_add(&stamp, place->root_fd, path))
                 return STACK_SOURCE_NONE;
         cached.name = stack_cache_name("conda", place->conda_prefix, name);
         return stack_cache_get(&cached, list_conda, list, stack);

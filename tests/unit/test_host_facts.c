@@ -112,8 +112,8 @@ static void sockets_are_counted_whatever_their_numbers(void **state) {
         CpuFacts facts;
 
         (void)state;
-        cpu_facts_init(&facts);
-        cpu_facts_parse_cpuinfo("processor : 0\nphysical id : 0\ncpu cores : 1\n\nprocessor : 1\nphysical id : 2\ncpu cores : 1\n\n"
+        host_facts_init_cpu(&facts);
+        host_facts_parse_cpuinfo("processor : 0\nphysical id : 0\ncpu cores : 1\n\nprocessor : 1\nphysical id : 2\ncpu cores : 1\n\n"
                       "processor : 2\nphysical id : 4\ncpu cores : 1\n\nprocessor : 3\nphysical id : 99999\ncpu cores : 1\n", &facts);
         assert_int_equal(facts.threads, 4);
         assert_int_equal(facts.sockets, 3);
@@ -190,14 +190,14 @@ static void a_core_without_a_name_keeps_its_number(void **state) {
         CpuFacts facts;
 
         (void)state;
-        cpu_facts_init(&facts);
-        cpu_facts_parse_cpuinfo("processor : 0\nCPU implementer : 0x48\nCPU part : 0xd01\n", &facts);
+        host_facts_init_cpu(&facts);
+        host_facts_parse_cpuinfo("processor : 0\nCPU implementer : 0x48\nCPU part : 0xd01\n", &facts);
         assert_string_equal(facts.model, "HiSilicon part 0xd01");
-        cpu_facts_init(&facts);
-        cpu_facts_parse_cpuinfo("processor : 0\nCPU implementer : 0x99\nCPU part : 0x1\n", &facts);
+        host_facts_init_cpu(&facts);
+        host_facts_parse_cpuinfo("processor : 0\nCPU implementer : 0x99\nCPU part : 0x1\n", &facts);
         assert_string_equal(facts.vendor, "implementer 0x99");
-        cpu_facts_init(&facts);
-        cpu_facts_parse_cpuinfo("processor\t: 0\ncpu\t\t: POWER9, altivec supported\nclock\t: 2300MHz\n", &facts);
+        host_facts_init_cpu(&facts);
+        host_facts_parse_cpuinfo("processor\t: 0\ncpu\t\t: POWER9, altivec supported\nclock\t: 2300MHz\n", &facts);
         assert_string_equal(facts.model, "POWER9, altivec supported");
 }
 
@@ -206,8 +206,8 @@ static void implausible_values_are_unknown(void **state) {
         CpuFacts cpu;
 
         (void)state;
-        cpu_facts_init(&cpu);
-        cpu_facts_parse_cpuinfo(":\n: :\nprocessor\nmodel name\t: \xff\x01\nmodel\t: -3\nstepping: 99999999999999999999\nflags", &cpu);
+        host_facts_init_cpu(&cpu);
+        host_facts_parse_cpuinfo(":\n: :\nprocessor\nmodel name\t: \xff\x01\nmodel\t: -3\nstepping: 99999999999999999999\nflags", &cpu);
         assert_string_equal(cpu.model, "");
         assert_int_equal(cpu.model_number, -1);
         assert_int_equal(cpu.stepping, -1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Installed packages of dpkg and rpm, and their copies until the database changes. */
-/* tests: client/stack/package_database.c client/stack/rpm_list.c client/stack/stack_cache.c */
+/* tests: client/stack/package_database.c client/stack/stack_cache.c */
 
 #include "client/stack/package_database.h"
 
@@ -192,13 +192,13 @@ static void packages_that_do_not_fit_a_line_are_not_copied(void **state) {
         const DraftPackage package = { .name = stack_builder_slice("a\tb"), .kind = "dpkg" };
         scoped(stack_builder_deinit) StackBuilder stack = {};
         scoped(arena_deinit) Arena arena = {};
-        scoped(stack_stamp_deinit) StackStamp stamp = {};
+        scoped(stack_cache_stamp_deinit) StackStamp stamp = {};
         StackCacheEntry entry = { .directory = node->cache, .name = "dpkg", .kind = "dpkg", .stamp = &stamp };
         char path[256];
 
         assert_int_equal(arena_init(&arena, 1 << 20), 0);
         stack.arena = &arena;
-        stack_stamp_init(&stamp, "stamp");
+        stack_cache_stamp_init(&stamp, "stamp");
         (void)snprintf(path, sizeof(path), "%s/dpkg", node->cache);
         assert_int_equal(stack_cache_get(&entry, add_package, (void *)&package, &stack), 0);
         assert_int_equal(access(path, F_OK), -1);

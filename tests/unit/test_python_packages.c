@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Distributions of an environment of Python, and their copies until it changes. */
-/* tests: client/stack/python_packages.c client/stack/stack_cache.c client/stack/stack_stamp.c */
+/* tests: client/stack/python_packages.c client/stack/stack_cache.c */
 
 #include "client/stack/python_packages.h"
 
