@@ -65,7 +65,7 @@ class Stacks(TestCase):
         pipfile = FORMS["Pipfile.lock"][0]
         self.refused("cut.lock", pipfile[:60], "2:1: ")
         self.refused("poetry.lock", '# by Poetry\n\n[[package]]\nname = "numpy"\n', "3: '[[package]]' is not a requirement")
-        self.refused("uv.lock", 'version = 1\n\n[[package]]\n', "3: '[[package]]' is not a requirement: expected NAME==VERSION, as `pip freeze`")
+        self.refused("uv.lock", 'version = 1\n\n[[package]]\n', "3: '[[package]]' is not a requirement: expected NAME==VERSION")
         self.refused("cut.txt", "a==1\nb==2 \\\n", "2: the file ends within the requirement of 'b'")
         self.refused("latin.txt", b"a==1\nb\xe9==2\n", "2: is not UTF-8: convert the file")
         self.refused("nul.txt", b"a==1\nb\0==2\n", "2: has a NUL byte")
