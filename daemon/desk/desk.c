@@ -154,10 +154,10 @@ static int complete(const Desk *desk, Ingest *ingest, const StoreDone *done) {
         return r;
 }
 
-static const DeskRow *find_by_made(const Desk *desk, const RowKind *made, const Kind **ret) {
+static const DeskRow *find_by_derived(const Desk *desk, const RowKind *derived, const Kind **ret) {
         for (size_t i = 0; i < desk->n_rows; i++)
                 for (size_t k = 0; k < desk->rows[i].n_kinds; k++)
-                        if (desk->rows[i].kinds[k].made == made) {
+                        if (desk->rows[i].kinds[k].derived == derived) {
                                 *ret = &desk->rows[i].kinds[k];
                                 return &desk->rows[i];
                         }
@@ -165,12 +165,12 @@ static const DeskRow *find_by_made(const Desk *desk, const RowKind *made, const 
 }
 
 /* Completes the sets that the store made of another. Nobody waits for them. */
-static int complete_made(const Desk *desk, const RowSet *made) {
+static int complete_derived(const Desk *desk, const RowSet *derived) {
         int r = 0;
 
-        for (; r >= 0 && made; made = made->made) {
-                StoreDone done = { .outcome = made->outcome, .rows = made };
-                const DeskRow *row = find_by_made(desk, made->kind, &done.cookie.kind);
+        for (; r >= 0 && derived; derived = derived->derived) {
+                StoreDone done = { .outcome = derived->outcome, .rows = derived };
+                const DeskRow *row = find_by_derived(desk, derived->kind, &done.cookie.kind);
                 Answer unused = {};
 
                 assert(row);
@@ -195,7 +195,7 @@ int desk_take_completions(Desk *desk, Store *store, Ingest *ingest) {
                 desk->has_held_done = r == DESK_MORE;
                 if (desk->has_held_done)
                         break;
-                r = desk->held_done.outcome == STORE_DONE ? complete_made(desk, desk->held_done.rows->made) : 0;
+                r = desk->held_done.outcome == STORE_DONE ? complete_derived(desk, desk->held_done.rows->derived) : 0;
                 if (r < 0)
                         return r;
         }

@@ -31,8 +31,8 @@ typedef struct Kind {
          * DESK_MORE, without an answer: as above; or a negative errno. NULL: the kind stores no rows.
          */
         int (*complete)(void *state, const StoreDone *done, Answer *ret);
-        /* Or NULL: complete() also gets the sets of this kind that the store made of others (RowSet.made), without DESK_MORE. */
-        const RowKind *made;
+        /* Or NULL: complete() also gets the sets of this kind that the store made of others (RowSet.derived), without DESK_MORE. */
+        const RowKind *derived;
 } Kind;
 
 enum {

@@ -408,7 +408,7 @@ static void show_made(Results *results, uint32_t uid, const StoredResult *stored
 }
 
 /* A user whose share is exhausted is counted with the refusals of the store. */
-static int complete_made(void *state, const StoreDone *done, Answer *ret) {
+static int complete_derived(void *state, const StoreDone *done, Answer *ret) {
         Results *results = state;
         ResultWalk walk;
         StoredResult stored;
@@ -431,5 +431,5 @@ static int complete_made(void *state, const StoreDone *done, Answer *ret) {
 const Kind results_kinds[] = {
         [OF_NAMED_JOB] = { REQUEST_SUBMIT, "submit", place, complete, NULL },
         [OF_OTHER_JOB] = { REQUEST_HELLO, "submit", NULL, complete, NULL },
-        [OF_ENDED_JOB] = { REQUEST_HELLO, "results of jobs", NULL, complete_made, &result_rows_kind },
+        [OF_ENDED_JOB] = { REQUEST_HELLO, "results of jobs", NULL, complete_derived, &result_rows_kind },
 };

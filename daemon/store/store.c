@@ -9,13 +9,12 @@
 #include "store/opening.h"
 #include "store/queue.h"
 #include "store/writer.h"
-#include "store/writer_database.h"
 
 struct Store {
         Opening opening;
         Queue queue;
         WalBarrier barrier;
-        Writer writer;
+        Writer *writer; /* owned */
         RowSet *done; /* owned; rows of the last completion */
         bool is_late; /* opened without a database */
 };
@@ -35,7 +34,7 @@ static int open_later(Store *store, char **note) {
 }
 
 static int open_database(Store *store, char **ret_note) {
-        int r = writer_database_open(&store->writer, ret_note);
+        int r = writer_open(store->writer, ret_note);
 
         if (r == OPENING_LATER)
                 return open_later(store, ret_note);
@@ -54,13 +53,13 @@ static int open_in(Store *store, const StoreConfig *config, char **ret_note) {
                 return r;
 
         wal_barrier_init(&store->barrier, &store->queue);
-        r = writer_init(&store->writer, &store->queue, &store->barrier, &store->opening, config);
+        r = writer_new(&store->writer, &store->queue, &store->barrier, &store->opening, config);
         if (r < 0)
                 return r;
 
         queue_configure(&store->queue, config->queue_rows_max, config->queue_bytes_max);
         r = open_database(store, ret_note);
-        return r != 0 ? r : writer_start(&store->writer);
+        return r != 0 ? r : writer_start(store->writer);
 }
 
 int store_open(Store **ret, const StoreConfig *config, char **ret_note) {
@@ -93,7 +92,7 @@ Store *store_free(Store *store) {
 
         if (store->queue.is_initialised)
                 queue_stop(&store->queue);
-        writer_deinit(&store->writer);
+        writer_free(store->writer);
         wal_barrier_deinit(&store->barrier);
         queue_deinit(&store->queue);
         opening_deinit(&store->opening);
@@ -104,7 +103,7 @@ Store *store_free(Store *store) {
 
 void store_configure(Store *store, const StoreConfig *config) {
         queue_configure(&store->queue, config->queue_rows_max, config->queue_bytes_max);
-        writer_configure(&store->writer, config);
+        writer_configure(store->writer, config);
         queue_poke(&store->queue);
 }
 
@@ -168,7 +167,7 @@ int store_next_done(Store *store, StoreDone *ret) {
 void store_stats(Store *store, StoreStats *ret) {
         size_t n_rows, n_bytes;
 
-        writer_stats(&store->writer, ret);
+        writer_stats(store->writer, ret);
         queue_count(&store->queue, &n_rows, &n_bytes);
         ret->queue_rows = n_rows;
         ret->queue_bytes = n_bytes;

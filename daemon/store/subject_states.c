@@ -65,7 +65,7 @@ int subject_states_apply(SubjectStates *states, Database *database, RowSet *set)
                 i++;
         assert(i < states->n);
 
-        set->made = rowset_free(set->made);
+        set->derived = rowset_free(set->derived);
         r = set->kind->apply(set, database, states->items[i]);
         for (i = 0; r == 0 && i < states->n; i++)
                 if (store_subject_list[i]->follow)

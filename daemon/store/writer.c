@@ -4,10 +4,22 @@
 #include <assert.h>
 #include <errno.h>
 #include <malloc.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "store/batches.h"
+#include "store/damage/salvage.h"
+#include "store/database/checkpointer.h"
+#include "store/database/database.h"
+#include "store/report.h"
+#include "store/retention/holders.h"
+#include "store/retention/retention.h"
+#include "store/subject_states.h"
 #include "store/table/schema.h"
-#include "store/writer_database.h"
+#include "store/wal_checkpoint.h"
 #include "util/clock.h"
 #include "util/scoped.h"
 #include "util/thread.h"
@@ -19,6 +31,235 @@
 #define SALVAGE_INTERVAL_NS (NS_PER_S / 10)     /* while rows keep arriving */
 #define SALVAGE_BYTES (512 * 1024)              /* room that must exist for a step */
 #define WORK_BYTES (256 * 1024)         /* room that is made for a step */
+#define OPENING_INTERVAL_NS (2 * NS_PER_S)
+#define REPLACEMENT_INTERVAL_NS (60 * NS_PER_S) /* minimum time between two replaced files, for a disk that damages each new file */
+
+/* Size of row sets after which the thread returns freed memory to the kernel when it is idle. */
+#define TRIM_BYTES (UINT64_C(1) << 20)
+
+/* Times at which work between batches is due; CLOCK_BOOTTIME. */
+typedef struct WriterSchedule {
+        uint64_t opening_ns, removal_ns, work_ns, salvage_ns, settling_ns, replacement_ns;
+        bool is_settled, has_more_to_remove, has_more_work;
+        uint64_t n_bytes_unsettled; /* maximum size of row sets since the thread was last idle */
+} WriterSchedule;
+
+struct Writer {
+        Queue *queue;      /* borrowed */
+        Opening *opening;  /* borrowed */
+        Database database; /* without a connection until the database could be opened */
+        SubjectStates *states; /* owned */
+        Batches batches;
+        bool is_undo_due; /* parts of a set that failed must still be removed */
+        Retention retention;
+        Holders holders;
+        WalCheckpoint wal;
+        Checkpointer checkpointer;
+        Salvage salvage;
+        bool was_open;     /* at any time since start */
+        bool is_condemned; /* the file is damaged and must still be moved aside */
+        WriterSchedule next;
+        char failure[STORE_ERROR_MAX]; /* message of the last failure */
+        Report report;
+        pthread_t thread;
+        bool is_running;
+};
+
+/* --- reports ------------------------------------------------------------------------------------- */
+
+/* Reports the sizes of the file and of its log. */
+static void note_size(Writer *writer) {
+        const char *path = writer->opening->path;
+        struct stat st;
+        uint64_t n = stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
+
+        holders_charge(&writer->holders, &writer->database);
+        report_checkpoints(&writer->report, writer->wal.n_failures, writer->wal.error);
+        report_size(&writer->report, n + wal_checkpoint_log_bytes(path), writer->retention.config.size_max_bytes,
+                    writer->retention.n_removed);
+}
+
+/*
+ * Keeps the message of a failure, r, for reports; explanation: replaces SQLite's message, or NULL. Call directly after the call that
+ * failed, while the connection still has the message.
+ */
+static void keep_failure(Writer *writer, int r, const char *explanation) {
+        const char *message = database_error(&writer->database);
+
+        if (explanation)
+                (void)snprintf(writer->failure, sizeof(writer->failure), "%s", explanation);
+        else if (r < 0 && r != -EIO)
+                (void)snprintf(writer->failure, sizeof(writer->failure), "%s: %s", message, strerror(-r));
+        else
+                (void)snprintf(writer->failure, sizeof(writer->failure), "%s", message);
+}
+
+static void note_failure(Writer *writer, int r) {
+        report_failure(&writer->report, writer->failure, r == DATABASE_REFUSED);
+}
+
+static void note_closed(Writer *writer, const char *why) {
+        (void)snprintf(writer->failure, sizeof(writer->failure), "%s", why);
+        report_closed(&writer->report, writer->failure);
+}
+
+/* The size is set first: a caller that sees an open database sees its size, too. */
+static void note_open(Writer *writer) {
+        writer->was_open = true;
+        note_size(writer);
+        report_open(&writer->report);
+}
+
+/* --- opening ------------------------------------------------------------------------------------- */
+
+/*
+ * Finds the next damaged file beside the database, and moves its rows on which others depend into the database, before any other row
+ * is stored. 0, also if there is no such file; or an outcome of database.h.
+ */
+static int begin_salvage(Writer *writer) {
+        int r;
+
+        salvage_close(&writer->salvage);
+        r = salvage_find(&writer->salvage, writer->opening->path);
+        if (r < 0 || !writer->salvage.path)
+                return r == -ENOMEM ? r : 0; /* a damaged file that cannot be opened stays where it is */
+        r = salvage_begin(&writer->salvage, &writer->database);
+        if (r == 0)
+                report_salvage(&writer->report, true, writer->salvage.n_rows, NULL);
+        else
+                salvage_close(&writer->salvage);
+        return r;
+}
+
+/* Counts and reports a file that was moved aside. */
+static void note_damage(Writer *writer, const char *note) {
+        writer->is_condemned = false;
+        if (note)
+                report_damage(&writer->report, note, false);
+}
+
+static int open_database(Writer *writer, char **ret_note) {
+        StoreConfig config = writer->retention.config;
+        int r;
+
+        assert(!writer->database.db);
+        *ret_note = NULL;
+        if (writer->is_condemned) {
+                r = salvage_put_aside(writer->opening->path, clock_realtime_ns(), writer->failure, ret_note);
+                if (r < 0)
+                        return r;
+                note_damage(writer, *ret_note);
+                free(TAKE(*ret_note));
+        }
+        r = opening_open(writer->opening, &writer->database, ret_note);
+        if (r != 0)
+                return r;
+        if (writer->opening->has_found_damage)
+                note_damage(writer, *ret_note);
+
+        writer->next.has_more_work = true; /* the first step reports the failure */
+        writer->next.n_bytes_unsettled = TRIM_BYTES; /* opening and starting free as much memory as a burst */
+        database_watch(&writer->database);
+        /* First the rows of a damaged file, because retention judges the clock by the newest row. */
+        r = begin_salvage(writer);
+        if (r == 0)
+                r = retention_configure(&writer->retention, &writer->database, &config);
+        if (r == 0)
+                return 0;
+
+        free(TAKE(*ret_note));
+        salvage_close(&writer->salvage);
+        database_close(&writer->database);
+        return r < 0 ? r : -EIO;
+}
+
+int writer_open(Writer *writer, char **ret_note) {
+        int r = open_database(writer, ret_note);
+
+        if (r == 0)
+                note_open(writer);
+        else
+                note_closed(writer, *ret_note ? *ret_note : strerror(-r));
+        return r;
+}
+
+/* If the database is opened late, running jobs of the former perfd were not resumed, and the database has no rows of this start
+ * yet. Writes in any case, to check whether writing works. */
+static int interrupt(Writer *writer) {
+        int r;
+
+        r = database_begin(&writer->database);
+        if (r == 0 && !writer->was_open)
+                r = subject_states_interrupt(&writer->database);
+        if (r == 0)
+                r = schema_touch(&writer->database);
+        return r != 0 ? r : database_commit(&writer->database);
+}
+
+/* Opens the database if it is closed and the last attempt was some seconds ago. */
+static void open_if_due(Writer *writer) {
+        scoped(freep) char *note = NULL;
+        int r;
+
+        if (writer->database.db || clock_boottime_ns() < writer->next.opening_ns)
+                return;
+
+        r = open_database(writer, &note);
+        if (r != 0)
+                note_closed(writer, note ? note : strerror(-r));
+        else if (interrupt(writer) == 0)
+                note_open(writer);
+        else {
+                note_closed(writer, database_error(&writer->database));
+                database_rollback(&writer->database);
+                database_close(&writer->database);
+        }
+        writer->next.opening_ns = clock_boottime_ns() + OPENING_INTERVAL_NS;
+}
+
+/*
+ * Stores nothing more in a damaged file. A new file is used at once, unless the file before was damaged a moment ago; otherwise the
+ * database stays closed. Queries that wait, and queries to come, open the new file. The reason is the writer's last failure.
+ */
+static void condemn(Writer *writer) {
+        uint64_t now_ns = clock_boottime_ns();
+
+        (void)wal_barrier_close(writer->wal.barrier);
+        salvage_close(&writer->salvage);
+        subject_states_forget(writer->states);
+        wal_checkpoint_wait(&writer->wal, &writer->database);
+        database_close(&writer->database);
+        writer->wal = (WalCheckpoint){ .barrier = writer->wal.barrier, .checkpointer = &writer->checkpointer,
+                                       .n_failures = writer->wal.n_failures };
+        writer->is_condemned = true;
+        writer->is_undo_due = false;
+        batches_begin_again(&writer->batches);
+        report_damage(&writer->report, writer->failure, true);
+        report_closed(&writer->report, writer->failure);
+
+        writer->next.opening_ns = writer->next.replacement_ns;
+        writer->next.replacement_ns = now_ns + REPLACEMENT_INTERVAL_NS;
+        open_if_due(writer);
+        wal_barrier_replace(writer->wal.barrier);
+}
+
+/* Keeps and reports a failure, and rolls back, or condemns a damaged file. Call directly after the call that failed. */
+static void handle_failure(Writer *writer, int r) {
+        keep_failure(writer, r, NULL);
+        note_failure(writer, r);
+        if (r == DATABASE_CORRUPT)
+                condemn(writer);
+        else
+                database_rollback(&writer->database);
+}
+
+static void condemn_if_damaged(Writer *writer) {
+        if (!writer->database.db || !wal_barrier_is_damaged(writer->wal.barrier))
+                return;
+
+        (void)snprintf(writer->failure, sizeof(writer->failure), "a query found a damaged page");
+        condemn(writer);
+}
 
 /* --- settings and statistics ---------------------------------------------------------------------- */
 
@@ -42,7 +283,7 @@ static void take_config(Writer *writer) {
                 (void)retention_configure(&writer->retention, &writer->database, &config);
         writer->next.removal_ns = 0;
         writer->next.is_settled = false;
-        writer_database_note_size(writer);
+        note_size(writer);
 }
 
 /* --- a batch ------------------------------------------------------------------------------------- */
@@ -107,7 +348,7 @@ static int commit_all(Writer *writer, RowBatch *batch, size_t room_bytes, const 
                 writer->is_undo_due = false;
                 return 0;
         }
-        writer_database_keep_failure(writer, r, explanation);
+        keep_failure(writer, r, explanation);
         writer->retention.n_removed = n_removed;
         subject_states_forget(writer->states);
         database_rollback(&writer->database);
@@ -121,7 +362,7 @@ static int commit_storable(Writer *writer, RowBatch *batch) {
         do {
                 r = commit_all(writer, batch, batch ? batch->n_bytes : 0, NULL);
                 if (r == DATABASE_REFUSED)
-                        writer_database_note_failure(writer, r);
+                        note_failure(writer, r);
         } while (r == DATABASE_REFUSED);
         return r;
 }
@@ -133,19 +374,19 @@ static int commit_batch(Writer *writer, RowBatch *batch) {
         int r;
 
         if (!writer->database.db) {
-                writer_database_note_failure(writer, -EIO);
+                note_failure(writer, -EIO);
                 return -EIO;
         }
         /* The log must not grow beyond the size limit while no page of the log reaches the database file. */
         if (!wal_checkpoint_has_room(&writer->wal, &writer->database, &writer->retention)) {
-                writer_database_keep_failure(writer, writer->wal.error, "the log is full and cannot be written back into the database");
-                writer_database_note_failure(writer, writer->wal.error);
+                keep_failure(writer, writer->wal.error, "the log is full and cannot be written back into the database");
+                note_failure(writer, writer->wal.error);
                 return writer->wal.error;
         }
 
         r = commit_storable(writer, batch);
         if (r == DATABASE_CORRUPT) {
-                writer_database_condemn(writer);
+                condemn(writer);
                 for (RowSet *set = batch ? batch->sets : NULL; set; set = set->next)
                         set->part = (RowPart){};
                 if (writer->database.db)
@@ -160,7 +401,7 @@ static int commit_batch(Writer *writer, RowBatch *batch) {
                                is_at_limit ? "store is full: limit [store] max_size reached" : NULL);
         }
         if (r != 0)
-                writer_database_note_failure(writer, r);
+                note_failure(writer, r);
         return r;
 }
 
@@ -209,7 +450,7 @@ static void write_batch(Writer *writer, RowBatch *batch) {
 
         if (r == 0)
                 report_commit(&writer->report, clock_boottime_ns() - begin_ns, batch->n_rows, is_clean);
-        writer_database_note_size(writer);
+        note_size(writer);
         done = take_done(writer, batch);
         if (done)
                 queue_done(writer->queue, done);
@@ -243,7 +484,7 @@ static void remove_some(Writer *writer) {
         writer->next.has_more_to_remove = false;
         r = retention_step(&writer->retention, &writer->database, clock_realtime_ns(), &writer->next.has_more_to_remove);
         if (r != 0)
-                writer_database_handle_failure(writer, r);
+                handle_failure(writer, r);
         report_expiry(&writer->report, &writer->retention.expiry.stats);
         subject_states_forget(writer->states);
         writer->next.has_more_work |= writer->retention.n_removed != n_removed;
@@ -252,7 +493,7 @@ static void remove_some(Writer *writer) {
         /* A checkpoint cuts the released space off the file. */
         writer->wal.is_requested |= was_removing && !writer->next.has_more_to_remove;
         checkpoint_if_due(writer);
-        writer_database_note_size(writer);
+        note_size(writer);
 }
 
 static int work_in_transaction(Writer *writer, bool *ret_has_more) {
@@ -280,7 +521,7 @@ static void work_some(Writer *writer) {
         if (r == 0 && has_work)
                 r = work_in_transaction(writer, &has_more);
         if (r != 0) {
-                writer_database_handle_failure(writer, r);
+                handle_failure(writer, r);
                 writer->retention.n_removed = n_removed;
         }
         subject_states_forget(writer->states);
@@ -288,7 +529,7 @@ static void work_some(Writer *writer) {
         writer->next.is_settled &= !has_more;
         writer->next.work_ns = clock_boottime_ns() + WORK_INTERVAL_NS;
         checkpoint_if_due(writer);
-        writer_database_note_size(writer);
+        note_size(writer);
 }
 
 /* At the size limit, the remaining rows are older than all rows of the database. */
@@ -301,7 +542,7 @@ static void end_salvage(Writer *writer) {
                 salvage_close(&writer->salvage);
         report_salvage(&writer->report, false, 0, note ? note : strerrordesc_np(-r));
         /* The next file, if there is another. */
-        (void)writer_database_begin_salvage(writer);
+        (void)begin_salvage(writer);
 }
 
 /* One step of moving rows out of a damaged file. After a failure, such as a full disk, the salvage starts again. */
@@ -322,15 +563,15 @@ static void salvage_some(Writer *writer) {
                 if (!has_more)
                         end_salvage(writer);
         } else {
-                writer_database_handle_failure(writer, r);
+                handle_failure(writer, r);
                 if (writer->database.db)
-                        (void)writer_database_begin_salvage(writer);
+                        (void)begin_salvage(writer);
                 writer->next.salvage_ns = now_ns + IDLE_WAIT_NS;
         }
         writer->next.has_more_work = true;
         writer->next.is_settled = false;
         checkpoint_if_due(writer);
-        writer_database_note_size(writer);
+        note_size(writer);
 }
 
 static bool is_writable(Writer *writer) {
@@ -346,7 +587,7 @@ static bool is_writable(Writer *writer) {
  */
 static void release_memory(Writer *writer) {
         (void)sqlite3_db_release_memory(writer->database.db);
-        if (writer->next.n_bytes_unsettled >= WRITER_TRIM_BYTES)
+        if (writer->next.n_bytes_unsettled >= TRIM_BYTES)
                 (void)malloc_trim(0);
         writer->next.n_bytes_unsettled = 0;
 }
@@ -367,7 +608,7 @@ static void settle(Writer *writer) {
         /* Cuts a log that grew behind a reader, or while space was released, if no rows come. */
         if (writer->wal.is_barrier_closed || wal_checkpoint_log_bytes(writer->opening->path) > writer->retention.n_wal_bytes_max)
                 wal_checkpoint_restart(&writer->wal, &writer->database, &writer->retention, SQLITE_CHECKPOINT_TRUNCATE);
-        writer_database_note_size(writer);
+        note_size(writer);
         if (writer->database.db)
                 release_memory(writer);
         writer->next.is_settled = is_writable(writer);
@@ -394,8 +635,8 @@ static void *on_start(void *userdata) {
                 batches_add(&writer->batches, queue_take(writer->queue, wait_ns(writer), &is_stopping), clock_boottime_ns());
 
                 take_config(writer);
-                writer_database_condemn_if_damaged(writer);
-                writer_database_open_if_due(writer);
+                condemn_if_damaged(writer);
+                open_if_due(writer);
                 /* The rows of a salvage are inserted with their numbers, by which the parts of a set are found. */
                 batch = batches_next(&writer->batches, writer->retention.n_batch_bytes_max, !writer->salvage.path, clock_boottime_ns());
                 if (batch.sets) {
@@ -414,13 +655,21 @@ static void *on_start(void *userdata) {
 
 /* --- begin and end ------------------------------------------------------------------------------- */
 
-int writer_init(Writer *writer, Queue *queue, WalBarrier *barrier, Opening *opening, const StoreConfig *config) {
+int writer_new(Writer **ret, Queue *queue, WalBarrier *barrier, Opening *opening, const StoreConfig *config) {
+        scoped(writer_freep) Writer *writer = calloc(1, sizeof(*writer));
+        int r;
+
+        if (!writer)
+                return -ENOMEM;
         *writer = (Writer){ .queue = queue, .opening = opening, .wal.barrier = barrier, .holders.shares = config->shares,
-                            .retention = { .config = *config, .shares = config->shares }, .is_initialised = true };
+                            .retention = { .config = *config, .shares = config->shares } };
         writer->wal.checkpointer = &writer->checkpointer;
         checkpointer_init(&writer->checkpointer, opening->path, opening->is_volatile);
         report_init(&writer->report);
-        return subject_states_new(&writer->states, config->shares);
+        r = subject_states_new(&writer->states, config->shares);
+        if (r == 0)
+                *ret = TAKE(writer);
+        return r;
 }
 
 int writer_start(Writer *writer) {
@@ -433,9 +682,9 @@ int writer_start(Writer *writer) {
         return r;
 }
 
-void writer_deinit(Writer *writer) {
-        if (!writer->is_initialised)
-                return;
+Writer *writer_free(Writer *writer) {
+        if (!writer)
+                return NULL;
 
         if (writer->is_running) {
                 pthread_join(writer->thread, NULL);
@@ -448,5 +697,6 @@ void writer_deinit(Writer *writer) {
         database_close(&writer->database);
         subject_states_free(writer->states);
         report_deinit(&writer->report);
-        *writer = (Writer){};
+        free(writer);
+        return NULL;
 }

@@ -31,7 +31,7 @@ ROWS = [
     ("daemon/rooms.c", "                DESK_ROW(results_kinds,", "                DESK_ROW(echo_room_kinds, rooms->store),\n"),
     ("daemon/rooms.c", '#include "http_port.h"', '#include "echo/echo.h"\n'),
     ("daemon/store/subjects/subjects.c", "        &holders_subject,", "        &store_echo,\n"),
-    ("daemon/store/subjects/subjects.c", '#include "store/indicators/store_indicators.h"', '#include "store/echo/store_echo.h"\n'),
+    ("daemon/store/subjects/subjects.c", '#include "store/indicators/result_rows.h"', '#include "store/echo/store_echo.h"\n'),
     ("daemon/http/subjects/subjects.c", "        &pages_subject,", "        &echo_subject,\n"),
     ("daemon/http/subjects/subjects.c", '#include "http/indicators/indicators_subject.h"', '#include "http/echo/echo_subject.h"\n'),
     ("web/openapi.json", '    "/api/v1/node": {',

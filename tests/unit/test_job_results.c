@@ -73,7 +73,7 @@ static size_t end_job(Place *place, const char *id, JobState state, int exit_sta
         assert_int_equal(store_put(place->store, job_rows_pack_end(&row, cookie_of(2))), 0);
         assert_true(wait_done(place->store, &done, DEADLINE_MS));
         assert_int_equal(done.outcome, STORE_DONE);
-        for (const RowSet *made = done.rows->made; made; made = made->made)
+        for (const RowSet *made = done.rows->derived; made; made = made->derived)
                 n++;
         return n;
 }

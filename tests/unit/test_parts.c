@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A submission that is stored in several transactions is stored completely or not at all. */
-/* tests: daemon/store/indicators/result_rows.c daemon/store/writer.c daemon/store/writer_database.c daemon/store/batches.c */
+/* tests: daemon/store/indicators/result_rows.c daemon/store/writer.c daemon/store/batches.c */
 
 #include "store_fixture.h"
 #include "sync_fixture.h"

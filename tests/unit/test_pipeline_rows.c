@@ -10,7 +10,6 @@
 #include "store/pipelines/pipeline_merge.h"
 #include "store/pipelines/pipeline_reader.h"
 #include "store/pipelines/pipeline_rows.h"
-#include "store/pipelines/store_pipelines.h"
 
 #define UID     1000
 #define STAGE   "0:1:decode[4]"

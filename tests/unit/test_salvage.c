@@ -4,7 +4,7 @@
  * pages.
  */
 /* tests: daemon/store/damage/salvage.c daemon/store/damage/damaged_table.c daemon/store/damage/damaged_file.c
-    daemon/store/writer_database.c */
+    daemon/store/writer.c */
 
 #include "store/damage/damaged_table.h"
 #include "store/damage/salvage.h"

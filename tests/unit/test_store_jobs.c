@@ -11,7 +11,6 @@
 #include "store/jobs/job_recovery.h"
 #include "store/jobs/job_amend.h"
 #include "store/jobs/job_rows.h"
-#include "store/jobs/store_jobs.h"
 #include "store/retention/leftover.h"
 #include "store/opening.h"
 #include "store_fixture.h"

@@ -322,7 +322,7 @@ static RowSet *pack_results(const EndedJob *job, const MadeResults *results) {
 }
 
 /* Writes the documents of all models and stores them as one set. */
-static int put_results(Database *database, Catalog *catalog, EndedJob *job, MadeResults *results, RowSet **made) {
+static int put_results(Database *database, Catalog *catalog, EndedJob *job, MadeResults *results, RowSet **derived) {
         scoped(rowset_freep) RowSet *set = NULL;
         int r = write_run(job);
 
@@ -337,20 +337,20 @@ static int put_results(Database *database, Catalog *catalog, EndedJob *job, Made
         r = result_rows_kind.apply(set, database, catalog);
         if (r != 0)
                 return r;
-        set->made = *made;
-        *made = TAKE(set);
+        set->derived = *derived;
+        *derived = TAKE(set);
         return 0;
 }
 
-static int make_all(Database *database, Catalog *catalog, EndedJob *job, RowSet **made) {
+static int make_all(Database *database, Catalog *catalog, EndedJob *job, RowSet **derived) {
         scoped(made_results_deinit) MadeResults results = {};
         int r;
 
         r = list_models(database, job, &results);
-        return r != 0 || results.n == 0 ? r : put_results(database, catalog, job, &results, made);
+        return r != 0 || results.n == 0 ? r : put_results(database, catalog, job, &results, derived);
 }
 
-int job_results_make(Database *database, Catalog *catalog, Field job, RowSet **made) {
+int job_results_make(Database *database, Catalog *catalog, Field job, RowSet **derived) {
         scoped(ended_job_deinit) EndedJob ended = {};
         int *n_models = catalog_job_models(catalog);
         int r;
@@ -367,5 +367,5 @@ int job_results_make(Database *database, Catalog *catalog, Field job, RowSet **m
                 return 0;
 
         r = find_job(database, job, &ended);
-        return r == DATABASE_ROW ? make_all(database, catalog, &ended, made) : r;
+        return r == DATABASE_ROW ? make_all(database, catalog, &ended, derived) : r;
 }

@@ -16,5 +16,5 @@
 #define JOB_RESULTS_COMPONENT "job" /* of a model without a component */
 #define JOB_RESULTS_MAX 16U /* results of one job; further models are left out */
 
-/* job: id of a job that has ended. Adds the set of the results to *made. 0 or an outcome of database.h. */
-int job_results_make(Database *database, Catalog *catalog, Field job, RowSet **made);
+/* job: id of a job that has ended. Adds the set of the results to *derived. 0 or an outcome of database.h. */
+int job_results_make(Database *database, Catalog *catalog, Field job, RowSet **derived);

@@ -246,7 +246,7 @@ static int begin_series(Points *points) {
 /* --- points and documents ------------------------------------------------------------------------ */
 
 static void put_times(const Points *points, Field ret[static 3]) {
-        page_put_fields(points->filter.since_ms, points->filter.until_ms, &points->filter.before, ret);
+        reader_put_page_fields(points->filter.since_ms, points->filter.until_ms, &points->filter.before, ret);
 }
 
 enum { POINT_TIME, POINT_ROW, POINT_SCORE, POINT_NUMBERS, POINT_BATCH, N_POINT_COLUMNS };

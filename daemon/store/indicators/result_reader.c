@@ -47,7 +47,7 @@ enum {
         BY_JOB = 4,
 };
 
-/* For page_begin(). */
+/* For reader_begin_page(). */
 #define LIST(index, filters)                                                                     \
         { "SELECT " RESULT_COLUMNS " FROM result AS r INDEXED BY result_by_" index TERMS         \
           " WHERE r.time_ms >= ? AND (r.time_ms, r.row) < (?, ?)" filters                        \
@@ -74,7 +74,7 @@ int result_reader_list(Reader *reader, const ResultFilter *filter) {
                 filter->since_ms, filter->until_ms, filter->before, { filter->name, filter->component, filter->job },
         };
 
-        return page_begin(reader_connection(reader), lists, &page);
+        return reader_begin_page(reader, lists, &page);
 }
 
 int result_reader_next(Reader *reader, ResultRow *ret) {

@@ -7,6 +7,7 @@
 #include "shares/resource.h"
 #include "store/catalog/stored_again.h"
 #include "store/table/rowset.h"
+#include "store/table/store_subject.h"
 
 /*
  * Packs all items of one submission into one row set: all are stored, or none. arrived_ms: time for items without one. The
@@ -65,3 +66,6 @@ ResultWalk result_rows_walk(const RowSet *set);
 bool result_rows_next(ResultWalk *walk, StoredResult *ret);
 
 extern const RowKind result_rows_kind;
+
+/* The subject: results, the indicators that they are of, models, and the index of results. */
+extern const StoreSubject store_indicators;

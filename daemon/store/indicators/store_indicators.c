@@ -11,7 +11,7 @@
  * Of an indicator with a shape, the results from row indexed_from on have points. The results before are looked up in their documents
  * until all of them are indexed (indexing.h). After a change of models, an indicator keeps its former shape for a while (reshaping.h).
  */
-#include "store/indicators/store_indicators.h"
+#include "store/indicators/result_rows.h"
 
 #include "store/database/database.h"
 #include "store/retention/holders.h"
@@ -21,7 +21,6 @@
 #include "store/indicators/job_results.h"
 #include "store/indicators/model_rows.h"
 #include "store/catalog/reshaping.h"
-#include "store/indicators/result_rows.h"
 #include "store/indicators/specification_rows.h"
 #include "store/indicators/stack_rows.h"
 #include "store/jobs/job_rows.h"
@@ -388,7 +387,7 @@ static void free_state(void *state) {
 static int follow(void *state, Database *database, RowSet *set) {
         Field job = job_rows_ended(set);
 
-        return job.text ? job_results_make(database, state, job, &set->made) : 0;
+        return job.text ? job_results_make(database, state, job, &set->derived) : 0;
 }
 
 static void forget(void *state) {

@@ -124,7 +124,7 @@ enum {
         N_FIND_COLUMNS = JOB_TIMELINE + N_TIMELINE_PARTS,
 };
 
-/* For page_begin(). */
+/* For reader_begin_page(). */
 #define LIST(index, filters)                                                                                  \
         { "SELECT " JOB_COLUMNS NUMBER_COLUMNS " FROM job INDEXED BY job_by_" index                           \
           " WHERE begin_ms >= ? AND (begin_ms, row) < (?, ?)" filters " ORDER BY begin_ms DESC, row DESC",    \
@@ -157,7 +157,7 @@ int job_reader_list(Reader *reader, const JobFilter *filter) {
                 filter->since_ms, filter->until_ms, filter->before, { filter->name, filter->user, filter->state },
         };
 
-        return page_begin(reader_connection(reader), lists, &page);
+        return reader_begin_page(reader, lists, &page);
 }
 
 /* Usage of a job that was closed when its checkpoint could not be read any more. */

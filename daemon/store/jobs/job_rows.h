@@ -10,6 +10,7 @@
 #include "job/job.h"
 #include "request/request.h"
 #include "store/table/rowset.h"
+#include "store/table/store_subject.h"
 #include "store/table/store_types.h"
 
 /* A timeline is stored compressed, in parts of the same size; schema.c has the reason. */
@@ -86,3 +87,6 @@ RowSet *job_rows_pack_totals(const char *text);
 int job_rows_interrupt(struct Database *database);
 
 extern const RowKind *const job_rows_kinds[];
+
+/* The subject: jobs, their phases, timelines and progress, and the meter's account. */
+extern const StoreSubject store_jobs;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/jobs/store_jobs.h"
+#include "store/jobs/job_rows.h"
 
 #include "store/table/table_salvage.h"
 #include "store/database/database.h"
-#include "store/jobs/job_rows.h"
 #include "store/retention/leftover.h"
 
 /* --- removal ------------------------------------------------------------------------------------- */

@@ -13,6 +13,7 @@
 
 #include "pipeline/pipeline_report.h"
 #include "store/table/rowset.h"
+#include "store/table/store_subject.h"
 
 /* Kept intervals for each series of a job: at least one for each 4 minutes of a day, or less if the job has many series. */
 #define PIPELINE_SERIES_ROWS_MAX 720
@@ -60,3 +61,6 @@ typedef struct PipelineWalk {
 } PipelineWalk;
 PipelineWalk pipeline_rows_walk(const RowSet *set);
 bool pipeline_rows_next(PipelineWalk *walk, PipelineInterval *ret);
+
+/* The subject: statistics of the data pipelines of jobs. */
+extern const StoreSubject store_pipelines;

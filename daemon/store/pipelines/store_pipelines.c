@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/pipelines/store_pipelines.h"
+#include "store/pipelines/pipeline_rows.h"
 
 #include "store/table/table_salvage.h"
 #include "store/retention/leftover.h"
 #include "store/pipelines/pipeline_merge.h"
-#include "store/pipelines/pipeline_rows.h"
 
 /* --- removal -------------------------------------------------------------------------------------- */
 

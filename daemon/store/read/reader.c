@@ -67,3 +67,37 @@ void *reader_state(Reader *reader, const ReaderState *kind) {
                 reader->states[i].kind = kind;
         return reader->states[i].state;
 }
+
+/* --- pages --------------------------------------------------------------------------------------- */
+
+/* `until` is a key, too: the key before all rows of that time. */
+void reader_put_page_fields(uint64_t since_ms, uint64_t until_ms, const PageKey *before, Field *ret) {
+        uint64_t time_ms = INT64_MAX;
+        int64_t row = INT64_MAX;
+
+        if (before->time_ms != 0 || before->row != 0) {
+                time_ms = before->time_ms;
+                row = before->row;
+        }
+        if (until_ms != 0 && until_ms <= time_ms) {
+                time_ms = until_ms;
+                row = INT64_MIN;
+        }
+
+        ret[0] = field_u64(since_ms);
+        ret[1] = field_u64(time_ms);
+        ret[2] = field_i64(row);
+}
+
+int reader_begin_page(Reader *reader, const Statement *lists, const PageFilter *filter) {
+        Field fields[6];
+        size_t n = 3, which = 0;
+
+        reader_put_page_fields(filter->since_ms, filter->until_ms, &filter->before, fields);
+        for (size_t i = 0; i < N_ELEMENTS(filter->texts); i++)
+                if (filter->texts[i]) {
+                        which |= 1U << i;
+                        fields[n++] = field_string(filter->texts[i]);
+                }
+        return read_connection_begin(&reader->connection, &lists[which], fields, n);
+}

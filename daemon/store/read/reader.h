@@ -12,12 +12,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "store/read/page.h"
 #include "store/table/store_types.h"
 #include "util/scoped.h"
 
 typedef struct Reader Reader;
 
+struct Field;
+struct Statement;
 struct WalBarrier;
 /*
  * path: store_path(). barrier: store_wal_barrier(), borrowed, or NULL for a file that nobody writes. timeout_ns: limit of one query with
@@ -41,3 +42,32 @@ typedef struct ReaderState {
 } ReaderState;
 /* Returns the subject's state, initially zero. Lives as long as the reader; NULL: out of memory. */
 void *reader_state(Reader *reader, const ReaderState *kind);
+
+/*
+ * A page: a part of a list that is sorted by time and row, newest first. Its rows come strictly before the key, which is that of the last
+ * row of the page before.
+ */
+typedef struct PageKey {
+        uint64_t time_ms;
+        int64_t row;
+} PageKey; /* {} for the first page */
+
+/*
+ * Writes three fields for "time >= ? AND (time, row) < (?, ?)": rows of [since, until) before the key; until_ms 0: no end.
+ * INT64_MAX is the highest row.
+ */
+void reader_put_page_fields(uint64_t since_ms, uint64_t until_ms, const PageKey *before, struct Field *ret);
+
+/* Rows of a page with a text (NULL: any) in each of three columns. */
+typedef struct PageFilter {
+        uint64_t since_ms, until_ms; /* [since, until); 0: open */
+        PageKey before;
+        const char *texts[3];
+} PageFilter;
+
+/*
+ * Begins the query of a page. A text that is not given does not appear in the statement, so that each of the eight statements
+ * can name its index: with INDEXED BY, a statement that cannot use the index is an error. The number of a statement has a bit
+ * for each text. The texts come after the fields of reader_put_page_fields(). 0 or an outcome of store_types.h.
+ */
+int reader_begin_page(Reader *reader, const struct Statement *lists, const PageFilter *filter);

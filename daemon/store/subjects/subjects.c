@@ -7,10 +7,10 @@
 
 #include "store/retention/expiry.h"
 #include "store/retention/holders.h"
-#include "store/indicators/store_indicators.h"
-#include "store/jobs/store_jobs.h"
+#include "store/indicators/result_rows.h"
+#include "store/jobs/job_rows.h"
 #include "store/node/store_node.h"
-#include "store/pipelines/store_pipelines.h"
+#include "store/pipelines/pipeline_rows.h"
 #include "store/table/store_subject.h"
 
 const StoreSubject *const store_subject_list[] = {

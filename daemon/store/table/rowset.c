@@ -46,7 +46,7 @@ RowSet *rowset_free(RowSet *sets) {
         while (sets) {
                 RowSet *next = sets->next;
 
-                rowset_free(sets->made);
+                rowset_free(sets->derived);
                 free(sets);
                 sets = next;
         }

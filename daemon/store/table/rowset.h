@@ -50,7 +50,7 @@ struct RowSet {
         bool is_refused; /* set by the writer: storing the set again would fail again */
         size_t n_rows;
         size_t n_bytes; /* size of the whole allocation */
-        RowSet *made;   /* owned list; sets that another subject made of this one, in the same transaction */
+        RowSet *derived;   /* owned list; sets that another subject derived from this one, in the same transaction */
 };
 
 /* Begins a set in an empty buffer with its first fields; more fields are packed behind them. */

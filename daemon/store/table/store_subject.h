@@ -54,7 +54,7 @@ typedef struct StoreSubject {
         void (*forget)(void *state);                    /* after a rollback, or when rows were removed */
         int (*flush)(void *state, Database *database);  /* before a commit */
 
-        /* Or NULL. Called when a set was applied, in the same transaction; adds the sets that it makes of this one to set->made. */
+        /* Or NULL. Called when a set was applied, in the same transaction; adds the sets that it derives from this one to set->derived. */
         int (*follow)(void *state, Database *database, RowSet *set);
 
         /* Or NULL. Removes the stored parts of sets that are not complete; called inside a transaction. */
