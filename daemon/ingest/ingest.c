@@ -177,7 +177,7 @@ static int client_expect(IngestClient *client, uint64_t sequence, size_t n_bytes
  * Bytes after a malformed frame cannot be understood: sends a last reply, after the replies that are still due. outcome:
  * CONNECTION_TOO_LARGE or CONNECTION_MALFORMED.
  */
-static void client_send_last_words(IngestClient *client, int outcome) {
+static void client_send_protocol_error(IngestClient *client, int outcome) {
         Ingest *ingest = client->ingest;
         Answer answer = { .status = STATUS_INVALID };
         char *text = answer.complaint.text;
@@ -807,7 +807,7 @@ static int client_hand_over(IngestClient *client, int r, const Decoded *decoded,
 
         ingest->n_turn_bytes += n_bytes;
         if (r == CODEC_GARBAGE) {
-                client_send_last_words(client, CONNECTION_MALFORMED);
+                client_send_protocol_error(client, CONNECTION_MALFORMED);
                 return CLIENT_DONE;
         }
 
@@ -869,7 +869,7 @@ static int client_next(IngestClient *client, Request *ret, Ticket *ret_ticket) {
         else if (r == 0)
                 r = client_take(client, &frame, ret, ret_ticket);
         else if (r == CONNECTION_TOO_LARGE || r == CONNECTION_MALFORMED)
-                client_send_last_words(client, r);
+                client_send_protocol_error(client, r);
 
         client_settle(client);
         return r;
