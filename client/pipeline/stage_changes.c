@@ -8,12 +8,51 @@
 
 #include "analysis/shift.h"
 #include "client/cli/text.h"
-#include "client/pipeline/interval_rows.h"
 #include "util/array.h"
 #include "util/scoped.h"
 
 #define EFFECT_MIN 0.2  /* smaller changes of a task's time do not explain a run */
 #define RETURN_MAX 0.25 /* of the change: a level so close to the earlier level counts as that level */
+
+static double number_or_zero(const Value *row, const char *key) {
+        double v = 0;
+
+        (void)value_get_double(row, key, &v);
+        return v;
+}
+
+static bool is_same_text(const Value *a, const Value *b, const char *key) {
+        return strcmp(value_get_string(a, key) ?: "", value_get_string(b, key) ?: "") == 0;
+}
+
+/* True if the row before is a part of the sum. Times are rounded: the middle of the row decides. */
+static bool is_part(const Value *before, const Value *sum) {
+        return is_same_text(before, sum, "stage") && is_same_text(before, sum, "part") &&
+               number_or_zero(before, "begin_ms") + number_or_zero(before, "end_ms") > 2 * number_or_zero(sum, "begin_ms");
+}
+
+int stage_changes_list_rows(IntervalRows *ret, const Value *answer) {
+        const Value *list = value_get(answer, "intervals");
+        size_t n = list && list->type == VALUE_LIST ? list->n_items : 0;
+
+        *ret = (IntervalRows){ .items = calloc(n + 1, sizeof(*ret->items)) };
+        if (!ret->items)
+                return -ENOMEM;
+
+        for (size_t i = 0; i < n; i++) {
+                const Value *row = &list->items[i];
+
+                while (number_or_zero(row, "merged") > 1 && ret->n > 0 && is_part(ret->items[ret->n - 1], row))
+                        ret->n--;
+                ret->items[ret->n++] = row;
+        }
+        return 0;
+}
+
+void stage_changes_free_rows(IntervalRows *rows) {
+        free(rows->items);
+        *rows = (IntervalRows){};
+}
 
 /* An interval with tasks that succeeded. */
 typedef struct ChangePlace {
@@ -116,14 +155,14 @@ static int find_in_stage(StageChanges *changes, const ChangePlace *places, size_
 
 int stage_changes_find(StageChanges *ret, const Value *answer) {
         const Value *cut = value_get(answer, "truncated");
-        scoped(interval_rows_deinit) IntervalRows rows = {};
+        scoped(stage_changes_free_rows) IntervalRows rows = {};
         scoped(places_deinit) ChangePlaces places = {};
         int r;
 
         *ret = (StageChanges){ .is_cut = cut && cut->type == VALUE_BOOL && cut->boolean };
         if (ret->is_cut)
                 return 0;
-        r = interval_rows_init(&rows, answer);
+        r = stage_changes_list_rows(&rows, answer);
         if (r == 0)
                 r = collect(&places, &rows);
         for (size_t begin = 0, end; r == 0 && begin < places.n; begin = end) {

@@ -16,6 +16,20 @@
 #include "util/buffer.h"
 #include "value/value.h"
 
+/* Intervals in an answer that has the rows of several pages. */
+typedef struct IntervalRows {
+        const Value **items; /* owned; the rows are borrowed from the answer */
+        size_t n;
+} IntervalRows;
+
+/*
+ * Lists the rows of the answer's "intervals" in their order; none if it has no such list. While a job runs, perfd may merge
+ * intervals between two pages. The answer then has some of them in one page, and their sum at the begin of the next: rows
+ * that are a part of a later sum are left out, so that nothing is counted twice. 0 or -ENOMEM. Caller frees.
+ */
+int stage_changes_list_rows(IntervalRows *ret, const Value *answer);
+void stage_changes_free_rows(IntervalRows *rows);
+
 typedef struct StageChange {
         PipelineStage stage;         /* without statistics */
         uint64_t begin_ms, end_ms;   /* Unix time; end 0: to the end of the run */

@@ -6,7 +6,7 @@
 #include "client/api/indicator_path.h"
 #include "client/cli/command.h"
 #include "client/cli/output.h"
-#include "client/pipeline/stored_stages.h"
+#include "client/pipeline/stage_set.h"
 #include "client/pipeline/verdict.h"
 #include "util/clock.h"
 #include "util/utf8.h"
@@ -100,10 +100,10 @@ static void write_pipelines(Screen *screen, const GlobalOptions *global, const V
 
         (void)snprintf(path, sizeof(path), "/api/v1/jobs/%s/pipeline", answer_text(job, "id"));
         answer = api_query_peek(&query, global, path, PIPELINE_TIMEOUT_NS);
-        if (!answer || stored_stages_read(answer, &stages) < 0 || stages.n == 0)
+        if (!answer || stage_set_read_answer(answer, &stages) < 0 || stages.n == 0)
                 return;
 
-        stored_stages_join_job(&stages, job);
+        stage_set_join_job(&stages, job);
         screen_heading(screen, "Data pipeline");
         while (verdict_next(&stages, 0, &at, &pipeline)) {
                 scoped(buffer_deinit) Buffer text = {};

@@ -10,10 +10,9 @@
 #include "client/cli/message.h"
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
-#include "client/pipeline/line_stages.h"
 #include "client/pipeline/rank_series.h"
 #include "client/pipeline/stage_changes.h"
-#include "client/pipeline/stored_stages.h"
+#include "client/pipeline/stage_set.h"
 #include "client/pipeline/straggler.h"
 #include "client/pipeline/verdict.h"
 #include "document/indicator.h"
@@ -191,7 +190,7 @@ static int read_file(const char *file, bool counts_open_periods, StageSet *ret) 
         r = input_read(file, &text);
         if (r != EXIT_DONE)
                 return r;
-        r = line_stages_read(ret, &text, counts_open_periods, &n_line, error);
+        r = stage_set_read_lines(ret, &text, counts_open_periods, &n_line, error);
         if (r < 0)
                 return command_fail(r);
         if (r == PIPELINE_LINE_INVALID)
@@ -233,10 +232,10 @@ static int read_job(const CommandLine *line, const char *job, PipelineSource *re
         r = api_query_open_job(&query, &line->global, ret->job, "/pipeline");
         if (r != EXIT_DONE)
                 return r;
-        r = stored_stages_read(query.answer, &ret->stages);
+        r = stage_set_read_answer(query.answer, &ret->stages);
         if (r < 0)
                 return command_fail(r);
-        stored_stages_join_job(&ret->stages, job_query.answer);
+        stage_set_join_job(&ret->stages, job_query.answer);
         if (options->watch && ret->is_running)
                 return EXIT_DONE;
         if (ret->stages.n > 0) {

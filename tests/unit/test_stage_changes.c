@@ -9,13 +9,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/pipeline/interval_rows.h"
+#include "client/pipeline/stage_changes.h"
 #include "util/buffer.h"
 #include "value/value_parse.h"
 
 /* Checks which of the rows, by their numbers in the answer, are listed. */
 static void check(const char *rows_text, const size_t *expected, size_t n) {
-        scoped(interval_rows_deinit) IntervalRows rows = {};
+        scoped(stage_changes_free_rows) IntervalRows rows = {};
         scoped(buffer_deinit) Buffer text = {};
         scoped(arena_deinit) Arena arena = {};
         const Value *answer, *list;
@@ -26,7 +26,7 @@ static void check(const char *rows_text, const size_t *expected, size_t n) {
         assert_int_equal(arena_init(&arena, value_parse_arena_size(text.n)), 0);
         value_parse_begin(&reader, text.text, text.n);
         assert_int_equal(value_parse_next(&reader, &arena, &answer, &error), 0);
-        assert_int_equal(interval_rows_init(&rows, answer), 0);
+        assert_int_equal(stage_changes_list_rows(&rows, answer), 0);
         list = value_get(answer, "intervals");
         assert_int_equal(rows.n, n);
         for (size_t i = 0; i < n; i++)
@@ -55,11 +55,11 @@ static void intervals_of_other_series_are_no_parts(void **state) {
 }
 
 static void an_answer_without_intervals_has_no_rows(void **state) {
-        scoped(interval_rows_deinit) IntervalRows rows = {};
+        scoped(stage_changes_free_rows) IntervalRows rows = {};
 
         (void)state;
         check("", NULL, 0);
-        assert_int_equal(interval_rows_init(&rows, NULL), 0);
+        assert_int_equal(stage_changes_list_rows(&rows, NULL), 0);
         assert_int_equal(rows.n, 0);
 }
 
