@@ -221,7 +221,9 @@ static int time_to_wait(const Feed *feed) {
         return now_ns >= feed->sending_ns ? 0 : (int)((feed->sending_ns - now_ns) / NS_PER_MS + 1);
 }
 
-/* Returns true if the input is ahead of perfd, as a file is: all its intervals are sent before some would be merged. */
+/*
+ * Returns true if the input is ahead of perfd, as a file is, whose writer may wait: all its intervals are sent before some would be merged.
+ */
 static bool is_ahead(const Feed *feed) {
         return !feed->is_away && (feed->pending.n_intervals >= PIPELINE_REPORT_INTERVALS_MAX / N_PIPELINE_PARTS ||
                                   feed->pending.n_events >= PIPELINE_REPORT_EVENTS_MAX);
@@ -231,6 +233,7 @@ static bool is_ahead(const Feed *feed) {
 static int run_feed(Feed *feed) {
         int r = 0;
 
+        feed->sending_ns = clock_boottime_ns() + SEND_INTERVAL_MS * NS_PER_MS;
         while (r == 0) {
                 struct pollfd poll_fd = { .fd = feed->fd, .events = POLLIN };
 
@@ -245,7 +248,7 @@ static int run_feed(Feed *feed) {
                 }
                 if (r == 0 && !pipeline_pending_is_empty(&feed->pending) &&
                     (clock_boottime_ns() >= feed->sending_ns || is_ahead(feed)))
-                        r = send_pending(feed, SEND_TIMEOUT_NS);
+                        r = send_pending(feed, is_ahead(feed) ? feed->options->timeout_ns : SEND_TIMEOUT_NS);
         }
         if (r < 0)
                 return r;
