@@ -181,7 +181,7 @@ class Bench:
         plan = {"stages": case.stages, "source": case.source, "loop": case.loop, "every": case.every, "numbers": numbers}
         environment = {**os.environ, "PYTHONPATH": str(ROOT / "clients" / "python"), "PERFD_SOCKET": str(self.daemon.socket),
                        "PATH": f"{self.perfctl.parent}:{os.environ['PATH']}", "PYTHONDONTWRITEBYTECODE": "1"}
-        done = subprocess.run([self.perfctl, "--socket", self.daemon.socket, "run", "--job", job, "--indicator", "no", "--",
+        done = subprocess.run([self.perfctl, "--socket", self.daemon.socket, "run", "--job", job, "--collect", "no", "--",
                                self.python, __file__, "--pipeline", json.dumps(plan)],
                               env=environment, capture_output=True, text=True, timeout=120)
         if done.returncode:

@@ -159,16 +159,13 @@ static int find_newest(ApiQuery *query, const char *key, const char *value, char
         return r;
 }
 
-/* Finds the job of a user who did not name one. */
+#define LAST_JOB "last"
+#define JOB_PEEK_NS (150 * NS_PER_MS) /* a mark must not wait for long */
+
+/* Finds the newest job of this user. */
 static int find_last(ApiQuery *query, char ret[static JOB_ID_MAX]) {
-        const char *job = getenv("PERFD_JOB");
         char user[sizeof((JobInfo){}.user)];
         int r;
-
-        if (job && indicator_name_is_valid(job, JOB_ID_MAX - 1)) {
-                (void)snprintf(ret, JOB_ID_MAX, "%s", job);
-                return EXIT_DONE;
-        }
 
         user_name_or_number(geteuid(), user, sizeof(user));
         r = find_newest(query, "user", user, ret);
@@ -210,22 +207,84 @@ static int open_named(ApiQuery *query, const char *name, const char *below) {
 }
 
 int api_query_open_job(ApiQuery *query, const GlobalOptions *global, const char *job, const char *below) {
+        const char *own = getenv("PERFD_JOB");
+        bool is_given = job && strcmp(job, LAST_JOB) != 0;
         char last[JOB_ID_MAX];
         unsigned status;
         int r;
 
         r = api_query_init(query, global);
-        if (r == EXIT_DONE && !job)
+        if (r == EXIT_DONE && !job && own && indicator_name_is_valid(own, JOB_ID_MAX - 1))
+                job = own;
+        else if (r == EXIT_DONE && !is_given) {
                 r = find_last(query, last);
+                job = last;
+        }
         if (r != EXIT_DONE)
                 return r;
-        if (job && !indicator_name_is_valid(job, JOB_ID_MAX - 1))
+        if (!indicator_name_is_valid(job, JOB_ID_MAX - 1))
                 return open_named(query, job, below);
 
-        r = ask_job(query, job ?: last, below, &status);
+        r = ask_job(query, job, below, &status);
         if (r != EXIT_DONE || is_success(query, status))
                 return r;
-        return status == 404 && job ? open_named(query, job, below) : refuse(query, status);
+        return status == 404 && is_given ? open_named(query, job, below) : refuse(query, status);
+}
+
+/* Finds an id by a query whose answer is only waited for briefly. False: none is known. */
+static bool peek_id(const GlobalOptions *global, const char *key, const char *value, char ret[static JOB_ID_MAX]) {
+        scoped(api_query_deinit) ApiQuery query = {};
+        scoped(buffer_deinit) Buffer path = {};
+        const Value *jobs;
+
+        buffer_printf(&path, "/api/v1/jobs?limit=1&%s=", key);
+        buffer_put_encoded(&path, value);
+        jobs = buffer_error(&path) == 0 ? value_get(api_query_peek(&query, global, path.text, JOB_PEEK_NS), "jobs") : NULL;
+        if (answer_length(jobs) == 0)
+                return false;
+        (void)snprintf(ret, JOB_ID_MAX, "%s", answer_text(&jobs->items[0], "id"));
+        return true;
+}
+
+static bool is_id(const GlobalOptions *global, const char *job) {
+        scoped(api_query_deinit) ApiQuery query = {};
+        char path[JOB_ID_MAX + 32];
+
+        (void)snprintf(path, sizeof(path), "/api/v1/jobs/%s", job);
+        return api_query_peek(&query, global, path, JOB_PEEK_NS) != NULL;
+}
+
+int api_query_find_job_id(const GlobalOptions *global, const char *job, char ret[static JOB_ID_MAX]) {
+        bool may_be_id = indicator_name_is_valid(job, JOB_ID_MAX - 1) && strcmp(job, LAST_JOB) != 0;
+        char user[sizeof((JobInfo){}.user)];
+
+        user_name_or_number(geteuid(), user, sizeof(user));
+        if (may_be_id && is_id(global, job))
+                (void)snprintf(ret, JOB_ID_MAX, "%s", job);
+        else if (strcmp(job, LAST_JOB) == 0 ? peek_id(global, "user", user, ret) : peek_id(global, "name", job, ret))
+                return EXIT_DONE;
+        else if (may_be_id)
+                (void)snprintf(ret, JOB_ID_MAX, "%s", job);
+        else {
+                message_print("no job '%.80s' on this node, by id or by name; see 'perfctl job list'", job);
+                return EXIT_FAILED;
+        }
+        return EXIT_DONE;
+}
+
+int api_query_find_own_job(const GlobalOptions *global, const char *given, char id[static JOB_ID_MAX], JobRef *ret) {
+        const char *job = getenv("PERFD_JOB") ?: "";
+
+        if (given) {
+                *ret = (JobRef){ .id = id };
+                return api_query_find_job_id(global, given, id);
+        }
+
+        *ret = (JobRef){ .id = job, .is_inherited = *job };
+        if (!*job || indicator_name_is_valid(job, JOB_ID_MAX - 1))
+                return EXIT_DONE;
+        message_print("invalid job id '%.200s' in $PERFD_JOB: expected 1 to 128 characters of [A-Za-z0-9_.:-]", job);
+        return EXIT_USAGE;
 }
 
 /*

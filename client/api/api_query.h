@@ -12,6 +12,7 @@
 #include "client/api/answer.h"
 #include "client/api/http_client.h"
 #include "client/cli/common_options.h"
+#include "client/wire/codec.h"
 #include "util/arena.h"
 #include "value/value.h"
 
@@ -39,7 +40,7 @@ int api_query_ask_path(ApiQuery *query, const Buffer *path);
 int api_query_open_path(ApiQuery *query, const GlobalOptions *global, const Buffer *path);
 /*
  * As api_query_open() for the path of a job, with `below` appended, for example "/samples". job: the id of a job; or a
- * name, for the newest job of this name; or NULL, for $PERFD_JOB, otherwise the newest job of this user.
+ * name, for the newest job of this name; or "last", for the newest job of this user; or NULL, for $PERFD_JOB, otherwise as "last".
  */
 int api_query_open_job(ApiQuery *query, const GlobalOptions *global, const char *job, const char *below);
 /*
@@ -65,6 +66,17 @@ int api_query_try(ApiQuery *query, const char *path);
 const Value *api_query_peek(ApiQuery *query, const GlobalOptions *global, const char *path, uint64_t timeout_ns);
 /* As api_query_ask() for an answer that is not JSON: `body` contains the text, and `answer` is NULL. */
 int api_query_ask_text(ApiQuery *query, const char *path);
+
+/*
+ * Finds the id of a job that is an id, a name or "last". Without an answer of perfd, an id is taken as such. EXIT_DONE, or an exit status
+ * after a message.
+ */
+int api_query_find_job_id(const GlobalOptions *global, const char *job, char ret[static JOB_ID_MAX]);
+/*
+ * Finds the job that a command acts for: `given`, as above; else $PERFD_JOB, else "", the job whose control group this process is in.
+ * id: place for an id. The reference is borrowed from there or from the environment.
+ */
+int api_query_find_own_job(const GlobalOptions *global, const char *given, char id[static JOB_ID_MAX], JobRef *ret);
 
 /* Returns EXIT_DONE if `id` is a valid job id, else EXIT_USAGE after a message. */
 int api_query_check_job_id(const char *id);

@@ -6,6 +6,7 @@
 
 #include "client/cli/message.h"
 #include "util/nearest.h"
+#include "util/scoped.h"
 
 #define COMMANDS_MAX 128U
 #define HELP_COLUMN 29U /* column of the help text next to an option */
@@ -31,6 +32,29 @@ static int match(const char *name, char *const *words, int n_words) {
         return n_words >= 2 && strcmp(words[1], space + 1) == 0 ? 2 : 0;
 }
 
+/* Names that people try, from other programs or by guess. Of several commands, the first that exists is suggested. */
+static const struct { const char *name, *command; } synonyms[] = {
+        { "jobs", "job list" },           { "ps", "job list" },             { "list", "job list" },      { "ls", "job list" },
+        { "history", "job list" },        { "job show", "report" },         { "job report", "report" },  { "show", "report" },
+        { "wait", "job wait" },           { "begin", "job begin" },         { "start", "run" },          { "exec", "run" },
+        { "record", "run" },              { "bench", "run" },               { "benchmark", "run" },      { "end", "job end" },
+        { "stop", "job end" },            { "stat", "metrics" },            { "counters", "metrics" },   { "top", "watch" },
+        { "info", "status" },             { "check", "doctor" },            { "health", "doctor" },      { "phase", "mark" },
+        { "indicator compare", "indicator rank" }, { "compare", "indicator rank" }, { "rank", "indicator rank" },
+        { "best", "indicator rank" },     { "diff", "indicator rank" },     { "indicators", "indicator list" },
+        { "results", "indicator show" },  { "query", "indicator query" },   { "models", "model list" },  { "stacks", "stack list" },
+        { "kpis", "kpi list" },           { "regress", "kpi check" },       { "regressions", "kpi check" },
+        { "pipelines", "pipeline show" }, { "diagnose", "pipeline show" },  { "matrix", "sweep" },       { "limits", "quota" },
+        { "quotas", "quota" },            { "backup", "db backup" },        { "salvage", "db salvage" }, { "import", "import kpis" },
+};
+
+static const char *find_synonym(const char *const *names, size_t n, const char *name) {
+        for (size_t i = 0; i < N_ELEMENTS(synonyms); i++)
+                if (strcmp(synonyms[i].name, name) == 0 && nearest_is_among(synonyms[i].command, names, n))
+                        return synonyms[i].command;
+        return NULL;
+}
+
 static const char *find_nearest(const CommandRow *rows, char *const *words, int n_words) {
         const char *names[COMMANDS_MAX];
         char both[COMMAND_NAME_MAX];
@@ -46,12 +70,12 @@ static const char *find_nearest(const CommandRow *rows, char *const *words, int 
                 const char *nearest;
 
                 snprintf(both, sizeof(both), "%.30s %.30s", words[0], words[1]);
-                nearest = nearest_word(both, names, n);
-                if (nearest && strchr(nearest, ' '))
+                nearest = find_synonym(names, n, both) ?: nearest_word(both, names, n);
+                if (nearest && (strchr(nearest, ' ') || find_synonym(names, n, both)))
                         return nearest;
         }
 
-        return nearest_word(words[0], names, n);
+        return find_synonym(names, n, words[0]) ?: nearest_word(words[0], names, n);
 }
 
 const Command *command_find(const CommandRow *rows, char *const *words, int n_words, int *ret_n_words, const char **ret_nearest) {
@@ -91,6 +115,8 @@ void command_write_group_words(const CommandRow *rows, const char *group, Buffer
 void command_fill_table(OptionTable *table, const Command *command, GlobalOptions *global, void *options) {
         *table = (OptionTable){};
         option_table_add(table, command->options, options);
+        if (command->value == OPTION_VALUE_JOB)
+                option_table_add(table, job_argument_options, global);
         option_table_add(table, global_options, global);
 }
 
@@ -175,15 +201,27 @@ void command_write_options(Screen *screen, const OptionTable *table) {
         }
 }
 
+static void write_summary(Screen *screen, const Command *command) {
+        buffer_printf(screen->out, "  %s", command->name);
+        screen_pad(screen, 2 + strlen(command->name), SUMMARY_COLUMN);
+        screen_wrap(screen, command->summary, SUMMARY_COLUMN);
+}
+
+void command_write_section(Screen *screen, const CommandRow *rows, const char *heading) {
+        while (!rows->heading || strcmp(rows->heading, heading) != 0)
+                rows++;
+        screen_heading(screen, heading);
+        while ((++rows)->command)
+                write_summary(screen, rows->command);
+}
+
 void command_write_list(Screen *screen, const CommandRow *rows, const char *group) {
         for (const CommandRow *row = rows; row->heading || row->command; row++) {
                 if (row->heading && !group)
                         screen_heading(screen, row->heading);
                 if (!row->command || (group && !has_first_word(row->command->name, group)))
                         continue;
-                buffer_printf(screen->out, "  %s", row->command->name);
-                screen_pad(screen, 2 + strlen(row->command->name), SUMMARY_COLUMN);
-                screen_wrap(screen, row->command->summary, SUMMARY_COLUMN);
+                write_summary(screen, row->command);
         }
 }
 

@@ -64,7 +64,7 @@ typedef struct CommandRow {
 
 /*
  * Finds the command that words[0] (and words[1]) name; *ret_n_words is the number of words in its name. If there is
- * none, returns NULL and sets *ret_nearest to the most similar name, or NULL.
+ * none, returns NULL and sets *ret_nearest to the command that other programs give this name, else the most similar name, or NULL.
  */
 const Command *command_find(const CommandRow *rows, char *const *words, int n_words, int *ret_n_words, const char **ret_nearest);
 /* Returns true if two-word commands begin with this word. */
@@ -86,5 +86,7 @@ int command_fail(int error);
 
 /* group: first word of the commands to list; NULL for all commands. */
 void command_write_list(Screen *screen, const CommandRow *rows, const char *group);
+/* Lists the commands under a heading. */
+void command_write_section(Screen *screen, const CommandRow *rows, const char *heading);
 void command_write_options(Screen *screen, const OptionTable *table);
 void command_write_help(Screen *screen, const Command *command);

@@ -22,6 +22,11 @@ const Option global_options[] = {
         {},
 };
 
+const Option job_argument_options[] = {
+        OPTION_ROW_JOB(GlobalOptions, job),
+        {},
+};
+
 const Option place_options[] = {
         { "rank", 'r', "N", "Rank of this process in a parallel run, from 0", OPTION_NUMBER(PlaceOptions, rank, 0, INT64_MAX) },
         { "ranks", 0, "N", "Number of ranks of the run", OPTION_COUNT(PlaceOptions, n_ranks, 1, INT32_MAX) },
@@ -38,7 +43,7 @@ const Option selection_options[] = {
 };
 
 const Option failed_run_options[] = {
-        { "indicator-name", 0, "NAME", "Indicator of runs that fail before naming one", OPTION_LINE(FailedRunOptions, indicator, JOB_TEXT_MAX - 1) },
+        { "indicator", 'i', "NAME", "Indicator of runs that do not name one", OPTION_LINE(FailedRunOptions, indicator, JOB_TEXT_MAX - 1) },
         OPTION_ROW_COMPONENT(FailedRunOptions, component),
         {},
 };

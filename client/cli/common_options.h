@@ -16,9 +16,12 @@
 typedef struct GlobalOptions {
         bool help, no_color;
         const char *socket, *http_socket;
+        const char *job; /* of a command whose argument is a job, given as an option */
 } GlobalOptions;
 
 extern const Option global_options[];
+/* Accepted by commands whose argument is a job, which may also be an option. */
+extern const Option job_argument_options[];
 
 /* Position of a process in a parallel run. */
 typedef struct PlaceOptions {
@@ -70,12 +73,14 @@ OptionParse option_parse_job_id, option_parse_label, option_parse_condition;
 #define OPTION_ROW_BY(type, member) { "by", 'b', "KEY,…", "Keys to group by: parameters, component, version …", OPTION_LIST(type, member) }
 #define OPTION_ROW_JSON(type, member) { "json", 0, NULL, "Print JSON instead of text", OPTION_FLAG(type, member) }
 #define OPTION_ROW_JOB(type, member) \
-        { "job", 'j', "ID", "Job id", .parse = option_parse_job_id, .offset = OPTION_PLACE(type, member, const char *), .value = OPTION_VALUE_JOB }
+        { "job", 'j', "JOB", "Id of a job; of an existing one also its name, or 'last'", OPTION_LINE(type, member, JOB_TEXT_MAX - 1), .value = OPTION_VALUE_JOB }
+#define OPTION_ROW_NEW_JOB(type, member) \
+        { "job", 'j', "JOB", "Id of a job; of an existing one also its name, or 'last'", .parse = option_parse_job_id, .offset = OPTION_PLACE(type, member, const char *) }
 #define OPTION_ROW_NAME(type, member) { "name", 'n', "NAME", "Name of the job", OPTION_LINE(type, member, JOB_TEXT_MAX - 1) }
 #define OPTION_ROW_LABEL(type, member) \
         { "label", 'l', "KEY=VALUE", "Label; may be repeated", OPTION_TEXTS(type, member, JOB_LABELS_MAX, option_parse_label) }
 #define OPTION_ROW_TIMEOUT(type, member) \
-        { "timeout", 't', "SECONDS", "Maximum time to wait for perfd", OPTION_DURATION(type, member, 0), .initial = "5" }
+        { "timeout", 't', "TIME", "Maximum time to wait", OPTION_DURATION(type, member, 0), .initial = "5s" }
 #define OPTION_ROW_REPLACE(type, member) \
         { "replace", 0, NULL, "Replace results that were imported before", OPTION_FLAG(type, member) }
 #define OPTION_ROW_SPOOL(type, member) \
@@ -85,15 +90,18 @@ OptionParse option_parse_job_id, option_parse_label, option_parse_condition;
 #define OPTION_ROW_COMPONENT(type, member) { "component", 0, "NAME", "Measured component", OPTION_LINE(type, member, COMPONENT_MAX_BYTES) }
 #define OPTION_ROW_COMPONENT_VERSION(type, member) \
         { "component-version", 0, "VERSION", "Version of the measured component", OPTION_LINE(type, member, STRING_MAX_BYTES) }
-#define OPTION_ROW_USER(type, member) { "user", 'u', "USER", "User to show, a name or a number", OPTION_TEXT(type, member) }
+#define OPTION_ROW_OUTPUT(type, member, kind) \
+        { "output", 0, "PATH", "Write to this file or directory", OPTION_TEXT(type, member), .value = (kind) }
+#define OPTION_ROW_AS(type, member, program) { "as", 0, "PROGRAM", "Compute as this program does", OPTION_CHOICE(type, member, program) }
+#define OPTION_ROW_USER(type, member) { "user", 'u', "USER", "User, a name or a number", OPTION_TEXT(type, member) }
 #define OPTION_ROW_WHERE(type, member, n_max) \
         { "where", 'w', "CONDITION", "Select by KEY=VALUE, or != < <= > >=; may be repeated", \
           OPTION_TEXTS(type, member, n_max, option_parse_condition) }
 #define OPTION_ROW_SINCE(type, member) { "since", 0, "TIME", "Select from the last TIME, such as 30d or 12h", OPTION_AGE(type, member) }
 #define OPTION_ROW_WATCH(type, member) { "watch", 0, NULL, "Update the display until the job ends", OPTION_FLAG(type, member) }
 #define OPTION_ROW_INTERVAL(type, member) \
-        { "interval", 0, "SECONDS", "Time between updates", OPTION_DURATION(type, member, 100 * NS_PER_MS), .initial = "1" }
-#define OPTION_ROW_COUNT(type, member) { "count", 'c', "N", "Stop after N updates", OPTION_COUNT(type, member, 1, INT64_MAX) }
+        { "interval", 0, "TIME", "Time between updates or readings, such as 100ms", OPTION_DURATION(type, member, 100 * NS_PER_MS), .initial = "1s" }
+#define OPTION_ROW_UPDATES(type, member) { "limit", 0, "N", "Show at most N", OPTION_COUNT(type, member, 1, INT64_MAX) }
 #define OPTION_ROW_PRODUCER(type, member) \
         { "producer", 0, "PRODUCER", "Name and version of the library that measured, such as spdl=0.8", OPTION_TEXT(type, member) }
 /* The arguments are the second half of the row: OPTION_NAME(), OPTION_CHOICE() or OPTION_LIST(), and a default. */

@@ -8,6 +8,7 @@
 #include "util/clock.h"
 #include "util/nearest.h"
 #include "util/parse.h"
+#include "util/scoped.h"
 #include "util/utf8.h"
 
 /* --- values --------------------------------------------------------------------------------------- */
@@ -182,6 +183,26 @@ typedef struct OptionScan {
         char *error; /* OPTION_ERROR_MAX bytes */
 } OptionScan;
 
+/* Names that other programs give to options. */
+static const char *const option_synonyms[][2] = {
+        { "sample", "interval" },   { "lap", "interval" },      { "every", "interval" },     { "period", "interval" },
+        { "count", "limit" },       { "max", "limit" },         { "number", "limit" },       { "top", "limit" },
+        { "max-wait", "timeout" },  { "wait", "timeout" },      { "runs", "repeat" },        { "iterations", "repeat" },
+        { "min-runs", "repeat" },   { "export", "output" },     { "export-json", "output" }, { "output-dir", "output" },
+        { "out", "output" },        { "summary", "output" },    { "uid", "user" },           { "username", "user" },
+        { "group-by", "by" },       { "compare-by", "by" },     { "compat", "as" },          { "enclosure", "isolation" },
+        { "filter", "where" },      { "select", "where" },      { "tag", "label" },          { "id", "job" },
+        { "keep-going", "stop-on-failure" }, { "indicator-name", "indicator" }, { "software-version", "component-version" },
+        { "version", "component-version" },  { "dry", "dry-run" },              { "days", "since" },
+};
+
+static const char *find_synonym(const char *name, const char *const *names, size_t n) {
+        for (size_t i = 0; i < N_ELEMENTS(option_synonyms); i++)
+                if (strcmp(option_synonyms[i][0], name) == 0 && nearest_is_among(option_synonyms[i][1], names, n))
+                        return option_synonyms[i][1];
+        return NULL;
+}
+
 static int option_scan_unknown(OptionScan *scan, const char *word, size_t n) {
         const char *names[OPTIONS_MAX], *nearest = NULL;
         char name[NEAREST_WORD_MAX + 1] = "";
@@ -190,7 +211,7 @@ static int option_scan_unknown(OptionScan *scan, const char *word, size_t n) {
                 names[i] = scan->table->entries[i].option->name;
         if (n > 2 && n - 2 < sizeof(name)) {
                 memcpy(name, word + 2, n - 2);
-                nearest = nearest_word(name, names, scan->table->n);
+                nearest = find_synonym(name, names, scan->table->n) ?: nearest_word(name, names, scan->table->n);
         }
 
         if (word[1] >= '0' && word[1] <= '9')

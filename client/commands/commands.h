@@ -2,12 +2,14 @@
 #pragma once
 
 /*
- * Commands: the list of all commands, in the order of the overview
+ * Commands: the list of all commands, in the order of `perfctl help all`
  *
  * A new command is one file cmd_NAME.c and one row here.
  */
 
 #include "client/cli/command.h"
+
+#define COMMANDS_ADMIN "Administer perfd" /* perfctl help admin */
 
 #define COMMANDS(HEADING, COMMAND)       \
         HEADING("Run and measure")       \
@@ -25,6 +27,8 @@
         COMMAND(cmd_job_list)            \
         COMMAND(cmd_job_wait)            \
         COMMAND(cmd_pipeline_show)       \
+        COMMAND(cmd_status)              \
+        COMMAND(cmd_doctor)              \
         HEADING("Compare indicators and KPIs") \
         COMMAND(cmd_indicator_list)      \
         COMMAND(cmd_indicator_show)      \
@@ -44,12 +48,9 @@
         COMMAND(cmd_import_amun)         \
         COMMAND(cmd_import_kpis)         \
         COMMAND(cmd_export_perf_report)  \
-        HEADING("Begin and end jobs by hand") \
+        HEADING(COMMANDS_ADMIN)          \
         COMMAND(cmd_job_begin)           \
         COMMAND(cmd_job_end)             \
-        HEADING("Examine perfd")         \
-        COMMAND(cmd_status)              \
-        COMMAND(cmd_doctor)              \
         COMMAND(cmd_quota)               \
         COMMAND(cmd_flush)               \
         COMMAND(cmd_reload)              \

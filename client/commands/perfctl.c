@@ -23,39 +23,57 @@ static const Option main_options[] = {
 
 /* --- help ----------------------------------------------------------------------------------------- */
 
-static void write_overview(Screen *screen) {
-        OptionTable table = {};
+/* Fits a screen of 80 columns and 20 lines. */
+static const char overview[] =
+        "perfctl: measure programs, compare them, and see what this node is doing\n"
+        "\n"
+        "  perfctl run -- ./prog                 run a program as a job\n"
+        "  perfctl report                        show the report of the last job\n"
+        "  perfctl run --repeat 10 -- ./prog     measure a program several times\n"
+        "  perfctl indicator rank NAME           compare versions, settings and nodes\n"
+        "  perfctl sweep FILE                    run all combinations of settings\n"
+        "  ./bench | perfctl submit              store the results of a benchmark\n"
+        "  perfctl kpi list                      show key numbers and their direction\n"
+        "  perfctl pipeline show                 show what limits a data pipeline\n"
+        "  perfctl job list                      list jobs\n"
+        "  perfctl watch                         show what the node is doing now\n"
+        "  perfctl doctor                        show what cannot be measured, and the fix\n"
+        "\n"
+        "  perfctl help all | admin | COMMAND    all commands; administration; one command\n"
+        "\n"
+        "Exit status: 0 done, 1 failed, 2 wrong usage, 3 perfd is unreachable; 4 and 5\n"
+        "are verdicts about KPIs. See perfctl(1).\n";
 
-        buffer_puts(screen->out, "perfctl: measure jobs, and show what this node and its jobs are doing\n");
-        screen_heading(screen, "Examples");
-        buffer_puts(screen->out,
-                    "  perfctl run -- python3 train.py     run a command as a job\n"
-                    "  perfctl report JOB                  show its report\n"
-                    "  ./matmul.py | perfctl submit        store the results of a benchmark\n"
-                    "  perfctl watch                       show what the node is doing now\n");
+static void write_all(Screen *screen) {
+        OptionTable table = {};
 
         command_write_list(screen, commands, NULL);
         screen_heading(screen, "Options");
         option_table_add(&table, main_options, NULL);
         command_write_options(screen, &table);
-        buffer_puts(screen->out,
-                    "\nSee 'perfctl COMMAND --help' for options and examples, and perfctl(1).\n"
-                    "Exit status: 0 done, 1 failed, 2 wrong usage, 3 perfd is unreachable; 4 and 5\n"
-                    "are verdicts of kpi check.\n");
+        buffer_puts(screen->out, "\nSee 'perfctl COMMAND --help' for a command's options and examples.\n");
 }
 
 /* is_mistake: no command was given, so that the overview goes to standard error. */
-static int print_overview(const GlobalOptions *global, bool is_mistake) {
+static int print_overview(bool is_mistake) {
+        if (!is_mistake)
+                return output_print(&(Buffer){ .text = (char *)overview, .n = sizeof(overview) - 1 });
+
+        (void)file_write_all(STDERR_FILENO, overview, sizeof(overview) - 1);
+        return EXIT_USAGE;
+}
+
+/* Prints the commands of a topic of help. */
+static int print_topic(const GlobalOptions *global, bool is_admin) {
         scoped(buffer_deinit) Buffer out = {};
         Screen screen;
 
-        screen_init(&screen, &out, is_mistake ? STDERR_FILENO : STDOUT_FILENO, global->no_color);
-        write_overview(&screen);
-        if (!is_mistake)
-                return output_print(&out);
-
-        (void)file_write_all(STDERR_FILENO, out.text, out.n);
-        return EXIT_USAGE;
+        screen_init(&screen, &out, STDOUT_FILENO, global->no_color);
+        if (is_admin)
+                command_write_section(&screen, commands, COMMANDS_ADMIN);
+        else
+                write_all(&screen);
+        return output_print(&out);
 }
 
 static int print_help(const GlobalOptions *global, const Command *command) {
@@ -94,8 +112,19 @@ static int refuse_command(const GlobalOptions *global, const Arguments *argument
                 return command_refuse(words[0], "missing command after '%s': %s", words[0], next.text ? next.text : "");
         }
 
-        return command_refuse("", "unknown command '%.60s%s%.60s'%s%s%s", words[0], is_group ? " " : "", is_group ? words[1] : "",
-                              nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+        if (!nearest && is_group)
+                command_write_group_words(commands, words[0], &next);
+        return command_refuse(is_group ? words[0] : "", "unknown command '%.60s%s%.60s'; %s%s%s", words[0], is_group ? " " : "",
+                              is_group ? words[1] : "", nearest ? "did you mean '" : is_group ? "expected " : "see perfctl help",
+                              nearest ?: next.text ?: "", nearest ? "'?" : "");
+}
+
+/* The word of the option, or of the command's name, has left a place. */
+static void insert_job(Arguments *arguments, const char *job) {
+        memmove(arguments->items + 1, arguments->items, ((size_t)arguments->n + 1) * sizeof(*arguments->items));
+        arguments->items[0] = (char *)job;
+        arguments->n++;
+        arguments->n_before_dashes += arguments->n_before_dashes >= 0;
 }
 
 /* words[0] is the last word of the command's name, which the parser skips. */
@@ -116,6 +145,8 @@ static int parse_and_run(const Command *command, const GlobalOptions *global, in
         if (line.global.help)
                 return print_help(&line.global, command);
 
+        if (line.global.job)
+                insert_job(&arguments, line.global.job);
         line.arguments = arguments.items;
         line.n_arguments = arguments.n;
         line.n_before_dashes = arguments.n_before_dashes;
@@ -148,7 +179,9 @@ int perfctl_main(int argc, char **argv) {
                 arguments.n--;
         }
         if (arguments.n == 0)
-                return print_overview(&options.global, !options.global.help);
+                return print_overview(!options.global.help);
+        if (options.global.help && arguments.n == 1 && (strcmp(arguments.items[0], "all") == 0 || strcmp(arguments.items[0], "admin") == 0))
+                return print_topic(&options.global, strcmp(arguments.items[0], "admin") == 0);
 
         command = command_find(commands, arguments.items, arguments.n, &n_taken, &nearest);
         if (!command)

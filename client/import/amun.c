@@ -496,7 +496,7 @@ static int parse_printed(const char *text, const char *path, Arena *arena, const
         if (r < 0)
                 return r;
         if (n == 0 && loss.error.line > 0)
-                return indicator_complain(complaint, path, "contains no indicator: at line %u, column %u: %s", loss.error.line,
+                return indicator_complain(complaint, path, "contains no indicator: stdout:%u:%u: %s", loss.error.line,
                                           loss.error.column, loss.error.text);
         if (n == 0)
                 return indicator_complain(complaint, path, "contains no JSON object with @result, but '%.*s'", (int)utf8_cut(text, 60),
@@ -587,7 +587,7 @@ static int make_failed_indicator(const Value *printed, const AmunContext *contex
                 r = indicator_from_failed_run(context->printed, &given, DOCUMENT_LIMITS_NONE, ret, complaint);
         if (r == INDICATOR_INVALID && !given.name)
                 return indicator_complain(complaint, "name",
-                                          "a failed run names no indicator: use --indicator-name, as in --indicator-name PiMatmul");
+                                          "a failed run names no indicator: use --indicator, as in --indicator PiMatmul");
         return r;
 }
 

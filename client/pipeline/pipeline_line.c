@@ -178,8 +178,10 @@ int pipeline_line_read(const char *text, size_t n, bool counts_open_periods, Are
         r = value_parse_next(&values, arena, &reader.object, &error);
         if (r == VALUE_NO_ROOM || r < 0)
                 return -ENOMEM;
-        if (r == VALUE_MALFORMED)
-                return invalid(&reader, "column %u: %s", error.column, error.text);
+        if (r == VALUE_MALFORMED) {
+                ret->error_column = error.column;
+                return invalid(&reader, "%s", error.text);
+        }
         if (r == VALUE_END || reader.object->type != VALUE_OBJECT)
                 return invalid(&reader, "expected a JSON object on the line");
         if (strspn(text + values.at, " \t\r") < n - values.at)

@@ -28,6 +28,7 @@ typedef struct PipelineLine {
         PipelineEvent event;
         const char *producer;      /* of a description; NULL: not given */
         JsonText description;
+        unsigned error_column;     /* of an invalid line; 0: unknown */
 } PipelineLine;
 
 enum {

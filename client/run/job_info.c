@@ -18,7 +18,7 @@
 #define SAMPLE_MIN_NS (50 * NS_PER_MS)
 #define SAMPLE_MAX_NS NS_PER_S
 
-static int parse_sample(const Option *option, const char *value, void *place, char ret_error[static OPTION_ERROR_MAX]) {
+static int parse_interval(const Option *option, const char *value, void *place, char ret_error[static OPTION_ERROR_MAX]) {
         uint64_t ns;
 
         if (parse_duration_ns(value, &ns) != 0 || ns < SAMPLE_MIN_NS || ns > SAMPLE_MAX_NS)
@@ -31,8 +31,8 @@ static int parse_sample(const Option *option, const char *value, void *place, ch
 const Option job_options[] = {
         OPTION_ROW_NAME(JobOptions, name),
         OPTION_ROW_LABEL(JobOptions, labels),
-        { "sample", 0, "TIME", "Interval of CPU readings during the job, such as 100ms", .parse = parse_sample,
-          .offset = OPTION_PLACE(JobOptions, sample_ns, uint64_t) },
+        { "interval", 0, "TIME", "Time between updates or readings, such as 100ms", .parse = parse_interval,
+          .offset = OPTION_PLACE(JobOptions, interval_ns, uint64_t) },
         OPTION_INCLUDE(JobOptions, place, PlaceOptions, place_options),
         {},
 };

@@ -12,12 +12,12 @@ typedef struct JobOptions {
         const char *id, *name; /* NULL: not given */
         OptionTexts labels;
         PlaceOptions place;
-        uint64_t sample_ns;    /* interval of readings of the node's CPUs; 0: not given */
+        uint64_t interval_ns;  /* interval of readings of the node's CPUs; 0: not given */
         uint64_t pid;          /* 0: not given */
         OptionNumber uid;
 } JobOptions;
 
-/* --name, --label, --sample and the place in a parallel run. */
+/* --name, --label, --interval and the place in a parallel run. */
 extern const Option job_options[];
 
 /*

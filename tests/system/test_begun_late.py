@@ -92,7 +92,7 @@ class BegunLate(GroupTest):
         daemon.stop()
         code = "import select\nn = 0\nwhile not select.select([0], [], [], 0.001)[0]:\n    print(n, flush=True); n += 1"
         with open(self.temporary_directory() / "output", "w+") as output:
-            words = [str(PERFCTL), "run", "--job", "writes", "--indicator", "yes", "--", sys.executable, "-c", code]
+            words = [str(PERFCTL), "run", "--job", "writes", "--collect", "yes", "--", sys.executable, "-c", code]
             environment = {**os.environ, "PERFD_SOCKET": str(daemon.socket), "PERFD_SPOOL": str(self.temporary_directory())}
             process = subprocess.Popen(words, text=True, env=environment, stdin=subprocess.PIPE, stdout=output, stderr=subprocess.PIPE)
             self.addCleanup(process.kill)

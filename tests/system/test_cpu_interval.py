@@ -142,15 +142,15 @@ class CpuInterval(harness.TestCase):
 
     def test_perfctl_asks(self):
         daemon = self.daemon("[sampling]\ninterval = 1s\njob_cpu_interval = 100ms\n", root=self.pulse(BUSY_THEN_IDLE)[0])
-        self.assertEqual(daemon.perfctl("job", "begin", "--sample", "250ms", "by-hand").returncode, 0)
+        self.assertEqual(daemon.perfctl("job", "begin", "--interval", "250ms", "by-hand").returncode, 0)
         daemon.wait_tick()
         self.assertEqual(daemon.metrics()["perfd_cpu_interval_seconds"], 0.25)
-        run = daemon.perfctl("run", "--job", "run", "--sample", "50ms", "--", "true")
+        run = daemon.perfctl("run", "--job", "run", "--interval", "50ms", "--", "true")
         self.assertEqual(run.returncode, 0)
         self.assertIn("50 ms is below the shortest interval that a job may request, 100 ms: job_cpu_interval in [sampling] of perfd.conf",
                       run.stderr)
         for wrong in ("10ms", "2s", "often"):
-            run = daemon.perfctl("run", "--sample", wrong, "--", "true")
+            run = daemon.perfctl("run", "--interval", wrong, "--", "true")
             self.assertEqual(run.returncode, 2)
             self.assertIn("a time from 50ms to 1s", run.stderr)
 

@@ -40,7 +40,7 @@ class Described(harness.TestCase):
         return answer.json
 
     def run_batch(self, rate=1, status=0, repeat=3):
-        self.running.perfctl("run", "--repeat", repeat, "--name", "Copy", "--component", "dd", "--indicator", "yes", "--",
+        self.running.perfctl("run", "--repeat", repeat, "--indicator", "Copy", "--component", "dd", "--collect", "yes", "--",
                              "sh", "-c", SCRIPT, "copy", rate, status)
 
     def test_queries_of_real_runs(self):

@@ -293,11 +293,11 @@ class KpiRegress(TestCase):
         template = ("import json; print(json.dumps({'name': 'PiMatmul', 'component': 'tensorflow', 'version': '2.%d.0', "
                     "'@parameters': {'matrix_size': 512, 'dtype': 'float32', 'reps': 50, 'device': 'cpu'}, '@result': {'rate': %g}}))")
         for i, rate in enumerate([100] * 8 + [80] * 2):
-            done = self.running.perfctl("run", "--indicator", "yes", "--quiet", "--", "/usr/bin/python3", "-c",
+            done = self.running.perfctl("run", "--collect", "yes", "--quiet", "--", "/usr/bin/python3", "-c",
                                         template % (i, rate * (1 + NOISE[i % 9] / 100)))
             self.assertEqual(done.returncode, 0, done.stderr)
         script = template % (12, 79.5)
-        words = ("--indicator", "yes", "--quiet", "--judge")
+        words = ("--collect", "yes", "--quiet", "--judge")
         done = self.running.perfctl("run", *words, "--", "/usr/bin/python3", "-c", script)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("PiMatmul.rate tensorflow", done.stderr)

@@ -22,7 +22,7 @@ class KpiProfile(TestCase):
 
     def run_spin(self, n, loops=N_LOOPS):
         for _ in range(n):
-            subprocess.run([str(PERFCTL), "--socket", str(self.running.socket), "run", "--quiet", "--name", "spin", "--", "sh", "-c",
+            subprocess.run([str(PERFCTL), "--socket", str(self.running.socket), "run", "--quiet", "--indicator", "spin", "--", "sh", "-c",
                             SPIN.format(loops)], check=True, timeout=harness.TIMEOUT_S)
 
     def judge(self):

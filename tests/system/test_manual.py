@@ -239,7 +239,7 @@ class Completeness(harness.TestCase):
 
 def perfctl_options():
     """Returns {command: {option: (letter, placeholder)}} from perfctl's help, which is generated from its tables."""
-    usage = subprocess.run([PERFCTL, "--help"], capture_output=True, text=True).stdout
+    usage = subprocess.run([PERFCTL, "help", "all"], capture_output=True, text=True).stdout
     commands = [c for c in re.findall(r"^  ((?:[a-z]+ )?[a-z-]+) +[A-Z]", usage, re.M) if not c.startswith("perfctl")]
     found = {}
     for command in commands:

@@ -29,7 +29,7 @@ class JobCpu(harness.TestCase):
         told = self.temporary_directory() / "told"
         command = command or (sys.executable, "-I", "-S", "-c", WORK, told, n_chunks, cpu_s)
         with open(told.parent / "output", "wb") as output:
-            process = subprocess.Popen([str(PERFCTL), "run", "--quiet", "--job", job, "--enclosure", kind, *options, "--",
+            process = subprocess.Popen([str(PERFCTL), "run", "--quiet", "--job", job, "--isolation", kind, *options, "--",
                                         *map(str, command)], stdin=subprocess.DEVNULL, stdout=output,
                                        env={**os.environ, "PERFD_SOCKET": str(daemon.socket)}, **more)
             _, status, all_of_it = os.wait4(process.pid, 0)
@@ -46,7 +46,7 @@ class JobCpu(harness.TestCase):
 class OwnCpu(JobCpu):
     def test_passing_output_on_is_not_counted(self):
         daemon = self.daemon()
-        metrics, command_s, perfctl_s = self.run_job(daemon, "job", "cgroup", 8000, 0.1, ("--indicator", "yes"), stderr=subprocess.DEVNULL)
+        metrics, command_s, perfctl_s = self.run_job(daemon, "job", "cgroup", 8000, 0.1, ("--collect", "yes"), stderr=subprocess.DEVNULL)
         self.assertGreater(perfctl_s, 0.02)
         used_s = metrics["job_cpu_seconds"]["value"]
         self.assertAlmostEqual(used_s, command_s, delta=0.25 * perfctl_s)
@@ -57,7 +57,7 @@ class OwnCpu(JobCpu):
         daemon = self.daemon("[sampling]\ninterval = 100ms\n")
         command = ("sh", "-c", "head -c 300000000 /dev/zero; sleep 0.5")
         with open(os.devnull, "wb") as null:
-            process = subprocess.Popen([str(PERFCTL), "run", "--quiet", "--job", "job", "--enclosure", "cgroup", "--indicator", "yes", "--",
+            process = subprocess.Popen([str(PERFCTL), "run", "--quiet", "--job", "job", "--isolation", "cgroup", "--collect", "yes", "--",
                                         *command], stdin=null, stdout=null, stderr=null,
                                        env={**os.environ, "PERFD_SOCKET": str(daemon.socket)})
         shown = {}

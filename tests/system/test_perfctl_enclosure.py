@@ -275,7 +275,7 @@ class Group(EnclosureTestCase):
     def test_no_more_is_tried_than_wanted(self):
         for wanted, found in (("scope", "CGROUP"), ("cgroup", "CGROUP"), ("subreaper", "SUBREAPER"), ("none", "NONE")):
             self.recorder.requests.clear()
-            status, out, _ = self.run_job("cat", "/proc/self/cgroup", options=("--job", "t-kind", "--enclosure", wanted))
+            status, out, _ = self.run_job("cat", "/proc/self/cgroup", options=("--job", "t-kind", "--isolation", wanted))
             begin, facts = self.recorder.one("job_begin")
             self.assertEqual((status, wire.Enclosure.Name(begin.enclosure)), (0, found))
             self.assertEqual("/perfd-t-kind" in out, found == "CGROUP")
@@ -293,7 +293,7 @@ class Numbers(EnclosureTestCase):
 
     def job(self, daemon, job, kind, program):
         """Returns the ended job. On a busy machine, perfctl may have saved the end in the spool."""
-        self.tree(program, options=("--job", job, "--enclosure", kind), socket=daemon.socket)
+        self.tree(program, options=("--job", job, "--isolation", kind), socket=daemon.socket)
         daemon.perfctl("flush", "--spool", self.directory / "spool")
         return wait_for(lambda: (j := daemon.get(f"/api/v1/jobs/{job}").json)["state"] == "finished" and j, "the job's end")
 
@@ -360,7 +360,7 @@ class Subreaper(EnclosureTestCase):
         programs = {"exact": "pass", "command": ignore,
                     "left": f"os.fork() or ({ignore}, time.sleep(0.2))"} # outlives the command
         for name, program in programs.items():
-            run = daemon.perfctl("run", "--job", name, "--enclosure", "subreaper", "--wait", "--", "/usr/bin/python3", "-c",
+            run = daemon.perfctl("run", "--job", name, "--isolation", "subreaper", "--wait", "--", "/usr/bin/python3", "-c",
                                  f"import os, signal, time\n{program}")
             self.assertEqual(run.returncode, 0, run.stderr)
             job = daemon.get(f"/api/v1/jobs/{name}").json
@@ -370,7 +370,7 @@ class Subreaper(EnclosureTestCase):
     def setUp(self):
         super().setUp()
         self.as_nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
-        self.counted = {"options": ("--job", "j", "--enclosure", "subreaper")}
+        self.counted = {"options": ("--job", "j", "--isolation", "subreaper")}
 
     def test_a_user_who_cannot_create_groups_gets_a_subreaper(self):
         status, out, err = self.run_job("cat", "/proc/self/cgroup", options=("--job", "j", "-v"), **self.as_nobody)
@@ -453,7 +453,7 @@ while not os.path.exists(f"{directory}/parent") or not open(f"{directory}/parent
 """
         for kind, is_adopted in (("subreaper", True), ("none", False)):
             self.recorder.requests.clear()
-            self.tree(program, options=("--job", "j", "--enclosure", kind))
+            self.tree(program, options=("--job", "j", "--isolation", kind))
             pid = self.recorder.one("job_begin")[1]["pid"]
             self.assertEqual((self.directory / "parent").read_text() == f"{pid}\n", is_adopted)
             (self.directory / "parent").unlink()
@@ -467,13 +467,13 @@ class Wait(EnclosureTestCase):
             with self.subTest(kind):
                 done = self.directory / f"done-{kind}"
                 status, out, err = self.run_job("sh", "-c", f"echo early; (setsid sh -c 'sleep 0.3; echo late; touch {done}' &); exit 7",
-                                                options=("--job", f"t-{kind}", "--enclosure", kind, "--wait"))
+                                                options=("--job", f"t-{kind}", "--isolation", kind, "--wait"))
                 self.assertTrue(done.exists())
                 self.assertEqual((status, out, err), (7, "early\nlate\n", ""))
 
     def test_awaited_processes_are_counted(self):
         self.tree("child('daemon', 0.4, twice=True); note('first'); os._exit(0)",
-                  options=("--job", "j", "--enclosure", "subreaper", "--wait"))
+                  options=("--job", "j", "--isolation", "subreaper", "--wait"))
         self.assert_cpu(self.told_cpu(), self.cpu("daemon", "first"))
 
     def test_waiting_can_be_interrupted(self):
@@ -499,9 +499,9 @@ class Wait(EnclosureTestCase):
 
     def test_only_known_kinds_are_accepted(self):
         for kind in ("found", "auto", ""):
-            status, _, err = self.run_job("true", options=("--enclosure", kind))
+            status, _, err = self.run_job("true", options=("--isolation", kind))
             self.assertEqual(status, 2)
-            self.assertIn("--enclosure expects none, scope, cgroup or subreaper", err)
+            self.assertIn("--isolation expects none, scope, cgroup or subreaper", err)
 
 
 if __name__ == "__main__":

@@ -77,7 +77,7 @@ class Submit(Import):
                                (result(5), "stdout: is an integer, must be what a script prints"),
                                (result(exit_code=900), "exit_code: must be a whole number"),
                                (result(datetime="yesterday"), "datetime: 'yesterday' is not a time"),
-                               (result("", exit_code=1), "name: a failed run names no indicator: use --indicator-name"),
+                               (result("", exit_code=1), "name: a failed run names no indicator: use --indicator"),
                                (result(json.dumps(PRINTED) + "\n" + json.dumps(PRINTED)), "stdout: contains 2 indicators")):
             file = self.write(self.directory / "bad.json", document)
             done = self.perfctl("submit", file, status=1)
@@ -86,7 +86,7 @@ class Submit(Import):
 
     def test_a_failed_run_is_kept_under_the_name_that_is_given(self):
         file = self.write(self.directory / "failed.json", result("", exit_code=-9, stderr="Killed\n"))
-        self.perfctl("submit", "--indicator-name", "PiMatmul", "--component", "tensorflow", file)
+        self.perfctl("submit", "--indicator", "PiMatmul", "--component", "tensorflow", file)
         self.assertEqual(len(self.stored()), 1)
         file = self.write(self.directory / "named.json", {"job_log": result("", exit_code=1),
                                                           "specification": {"script": "https://example.org/a/conv2d.py"}})
@@ -194,7 +194,7 @@ class Inspections(Import):
         specification = {"script": "https://example.org/tensorflow/matmul.py"}
         self.perfctl("import", "amun", self.inspection(runs, specification))
         self.assertEqual(len(self.stored("matmul")), 2)
-        self.perfctl("import", "amun", "--indicator-name", "PiMatmul", self.inspection(runs, specification, name="inspection-2"))
+        self.perfctl("import", "amun", "--indicator", "PiMatmul", self.inspection(runs, specification, name="inspection-2"))
         self.assertEqual(len(self.stored()), 2)
         done = self.perfctl("import", "amun", self.inspection(runs, name="inspection-3"), status=1)
         self.assertIn("results/0/result: name: a failed run names no indicator", done.stderr)

@@ -130,8 +130,8 @@ class Failed(Measure):
 
     def test_a_failed_indicator_is_stored_with_its_name(self):
         path = self.script("#!/bin/sh\necho broken >&2\nkill -9 $$\n", "matmul.sh")
-        self.run_command(path, options=("--indicator", "yes"), status=137)
-        self.run_command(path, options=("--indicator", "yes", "--name", "PiMatmul", "--component", "numpy"), status=137)
+        self.run_command(path, options=("--collect", "yes"), status=137)
+        self.run_command(path, options=("--collect", "yes", "--indicator", "PiMatmul", "--component", "numpy"), status=137)
         self.assertEqual([(row["name"], row["exit_status"], row["run"]["stderr"]) for row in self.rows()],
                          [("matmul", 137, "broken\n"), ("PiMatmul", 137, "broken\n")])
 
@@ -254,8 +254,8 @@ class Repeat(Measure):
 
     def test_wrong_usage(self):
         for options, text in ((("--warmup", "1"), "--warmup requires --repeat"), (("--repeat", "0"), "--repeat expects a number from 1"),
-                              (("--export", "x.csv"), "--export requires --repeat"),
-                              (("--repeat", "2", "--export", "x.txt"), "--export expects a file whose name ends in .csv, .json or .md"),
+                              (("--output", "x.csv"), "--output requires --repeat"),
+                              (("--repeat", "2", "--output", "x.txt"), "--output expects a file whose name ends in .csv, .json or .md"),
                               (("--env", "A=b"), "--env expects the name of a variable")):
             done = self.run_command("touch", "ran", options=options, status=2)
             self.assertIn(text, done.stderr.decode())
@@ -286,19 +286,20 @@ class Command(Measure):
         ranking, = json.loads(done.stdout)["rankings"]
         self.assertEqual([(a["key"]["command"], a["n"]) for a in ranking["alternatives"]], [("sleep 0.01", 4), ("sleep 0.2", 4)])
 
-    def test_a_named_run_is_a_result_without_its_command_line(self):
-        self.run_command("sh", "-c", "exit 0", options=("--name", "my job (v2)"))
+    def test_a_run_with_a_named_indicator_is_a_result_without_its_command_line(self):
+        self.run_command("sh", "-c", "exit 0", options=("--indicator", "my job (v2)"))
         row = self.row()
         self.assertEqual((row["name"], row["batch"]), ("my_job__v2_", None))
         self.assertEqual(json.loads(row["document"])["@parameters"], {})
 
-    def test_a_run_without_a_name_is_no_result(self):
+    def test_a_run_without_an_indicator_is_no_result(self):
         self.run_command("sh", "-c", "exit 0")
-        self.run_command("sh", "-c", "exit 0", options=("--repeat", "2", "--indicator", "yes"))
+        self.run_command("sh", "-c", "exit 0", options=("--name", "named"))
+        self.run_command("sh", "-c", "exit 0", options=("--repeat", "2", "--collect", "yes"))
         self.assertEqual(self.rows(), [])
 
     def test_the_output_need_not_be_captured(self):
-        done = self.run_command("sh", "-c", PRINT, options=("--repeat", "2", "--indicator", "no"))
+        done = self.run_command("sh", "-c", PRINT, options=("--repeat", "2", "--collect", "no"))
         self.assertEqual(done.stdout.count(b"@result"), 2)
         self.assertEqual({row["name"] for row in self.rows()}, {"sh"})
 
@@ -324,13 +325,13 @@ class Command(Measure):
 
     def test_the_statistics_are_exported(self):
         for name, begin in (("x.csv", "indicator,component,result,n,"), ("x.md", "| Indicator |")):
-            self.run_command("true", options=("--repeat", "2", "--export", name))
+            self.run_command("true", options=("--repeat", "2", "--output", name))
             self.assertTrue((self.directory / name).read_text().startswith(begin))
-        self.run_command("true", options=("--repeat", "3", "--export", "x.json"))
+        self.run_command("true", options=("--repeat", "3", "--output", "x.json"))
         exported = json.loads((self.directory / "x.json").read_text())
         elapsed, = [result for result in exported["results"] if result["result"] == "elapsed"]
         self.assertEqual(elapsed["values"], [json.loads(row["document"])["@result"]["elapsed"] for row in self.rows()[-3:]])
-        done = self.run_command("true", options=("--repeat", "2", "--export", "absent/x.csv"), status=1)
+        done = self.run_command("true", options=("--repeat", "2", "--output", "absent/x.csv"), status=1)
         self.assertIn(b"cannot write absent/x.csv: No such file or directory", done.stderr)
 
 

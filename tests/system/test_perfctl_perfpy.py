@@ -51,21 +51,21 @@ class List(WithJob):
         self.assertTrue(set(EIGHTEEN) <= {m["key"] for m in metrics})
 
     def test_compat_is_perf_pys_eighteen_in_its_order(self):
-        metrics = self.list("--job", "train-17", "--compat")
+        metrics = self.list("--job", "train-17", "--as", "perf.py")
         self.assertEqual([m["key"] for m in metrics], EIGHTEEN)
         self.assertEqual({m["key"]: m["value"] for m in metrics}, self.compat)
 
     def test_raw_names_are_those_before_perf_py_changed_them(self):
-        keys = [m["key"] for m in self.list("--job", "train-17", "--compat", "--names", "raw")]
+        keys = [m["key"] for m in self.list("--job", "train-17", "--as", "perf.py", "--names", "raw")]
         self.assertEqual([key.replace("(", "").replace(")", "") for key in keys], EIGHTEEN)
         self.assertEqual(sum("(" in key for key in keys), 4)
 
     def test_a_prefix_is_cleaned_and_cut_with_the_name(self):
-        keys = [m["key"] for m in self.list("--job", "train-17", "--compat", "--prefix", "größe (of it)/")]
+        keys = [m["key"] for m in self.list("--job", "train-17", "--as", "perf.py", "--prefix", "größe (of it)/")]
         self.assertEqual(keys, [("gre of it/" + key)[:50] for key in EIGHTEEN])
 
     def test_names_that_become_equal_are_reported_and_kept(self):
-        done = self.ask("metrics", "--mlflow", "--compat", "--job", "train-17", "--prefix", "a-prefix-of-forty-characters-and-no-more/")
+        done = self.ask("metrics", "--mlflow", "--as", "perf.py", "--job", "train-17", "--prefix", "a-prefix-of-forty-characters-and-no-more/")
         keys = [m["key"] for m in json.loads(done.stdout)]
         self.assertEqual(len(keys), 18)
         self.assertIn(f"{len(keys) - len(set(keys))} names are duplicates", done.stderr)
@@ -85,8 +85,8 @@ class List(WithJob):
             self.assert_status(client.end("train-17.4", 0), "OK")
         path = self.temporary_directory() / "node2.json"
         path.write_text(self.ask("report", "--json", "train-17.4").stdout)
-        alone = [self.list("--compat", "--job", job) for job in ("train-17.3", "train-17.4")]
-        together = self.list("--compat", "--all-ranks", path, "train-17.3")
+        alone = [self.list("--as", "perf.py", "--job", job) for job in ("train-17.3", "train-17.4")]
+        together = self.list("--as", "perf.py", "--all-ranks", path, "train-17.3")
         self.assertEqual(together, alone[0] + alone[1])
         self.assertEqual([m["step"] for m in together], [3] * 18 + [4] * 18)
         report = json.loads(path.read_text())
@@ -94,10 +94,10 @@ class List(WithJob):
         self.assertIn("same rank", self.ask("metrics", "--mlflow", "--all-ranks", "train-17.3", path, status=1).stderr)
         self.assertIn("requires --mlflow", self.ask("metrics", "--all-ranks", "train-17.3", status=2).stderr)
         self.assertIn("requires the jobs or reports", self.ask("metrics", "--mlflow", "--all-ranks", status=2).stderr)
-        self.ask("metrics", "train-17.3", status=2)
+        self.ask("metrics", "train-17.3", "train-17.4", status=2)
 
     def test_wrong_usage(self):
-        for words, text in ((("--compat",), "--compat requires --mlflow"), (("--prefix", "a"), "--prefix requires --mlflow"),
+        for words, text in ((("--as", "perf.py",), "--as requires --mlflow"), (("--prefix", "a"), "--prefix requires --mlflow"),
                             (("--names", "raw"), "--names requires --mlflow"), (("--mlflow", "--names", "row"), "sanitised or raw"),
                             (("--mlflow", "--prefix", "x" * 201), "--prefix is longer than 200 bytes"),
                             (("--mlflow", "--prefix", "/x/"), "makes the name '/x/max_t_cpu_pct_per_cpu_avg', which MLflow rejects"),
@@ -137,14 +137,14 @@ class Artifact(WithJob):
         return [sample[field] for sample in samples]
 
     def test_the_format_is_that_of_pythons_json(self):
-        for words in ((), ("--compat",)):
+        for words in ((), ("--as", "perf.py",)):
             text = self.export(*words)
             self.assertEqual(json.dumps(json.loads(text), indent=4), text)
 
     def test_perf_pys_formulas_give_the_jobs_numbers(self):
         """With --compat, the eighteen metrics computed from the samples are those that perfd computed from all observations."""
         cpus = self.running.metrics()["perfd_node_cpus"]
-        computed = reference(self.samples("--compat"), self.job["end_ms"] / 1000, cpus)
+        computed = reference(self.samples("--as", "perf.py"), self.job["end_ms"] / 1000, cpus)
         for key, value in computed.items():
             self.assertAlmostEqual(value, self.compat[key], delta=1e-6 if "hours" not in key else 1e-3 * cpus / 3600 * 2, msg=key)
 
@@ -161,7 +161,7 @@ class Artifact(WithJob):
         self.assertLessEqual(max(self.column(samples, "cpu_pct_per_cpu_avg")), self.metric["max_t_cpu_pct_per_cpu_avg"] + 1e-5)
 
     def test_time_and_counters_never_go_back(self):
-        for words in ((), ("--compat",)):
+        for words in ((), ("--as", "perf.py",)):
             samples = self.samples(*words)
             for field in FIELDS[5:]:
                 column = self.column(samples, field)
@@ -176,7 +176,7 @@ class Artifact(WithJob):
             self.assert_status(client.begin("short"), "OK")
             self.assert_status(client.end("short", 0), "OK")
             self.assert_status(client.begin("runs"), "OK")
-        self.assertIn("without --compat", self.ask("export", "perf-report", "--compat", "short", status=1).stderr)
+        self.assertIn("without --as perf.py", self.ask("export", "perf-report", "--as", "perf.py", "short", status=1).stderr)
         for job in ("short", "runs"):
             done = wait_for(lambda: (d := self.running.perfctl("export", "perf-report", job)).returncode == 0 and d, "its first numbers")
             samples, = json.loads(done.stdout).values()
@@ -187,7 +187,7 @@ class Artifact(WithJob):
         wait_for(lambda: len(json.loads(self.ask("export", "perf-report", "runs").stdout)["0"]) > len(before), "more samples")
         with self.running.client() as client:
             self.assert_status(client.end("runs", 0), "OK")
-        after = json.loads(self.ask("export", "perf-report", "runs", "--compat").stdout)["0"]
+        after = json.loads(self.ask("export", "perf-report", "runs", "--as", "perf.py").stdout)["0"]
         self.assertEqual(self.column(after, "timestamp")[:len(before) - 1], self.column(before, "timestamp")[:-1])
 
     def test_the_artifact_is_written_to_a_file(self):
@@ -251,7 +251,7 @@ class Golden(TestCase):
                 time.sleep(0.1)
                 self.assert_status(client.mark(f"step-{i}", "golden"), "OK") # takes a sample
             self.assert_status(client.end("golden", 0), "OK")
-        for words in ((), ("--compat",)):
+        for words in ((), ("--as", "perf.py",)):
             samples, = json.loads(daemon.perfctl("export", "perf-report", "golden", *words).stdout).values()
             self.assertEqual([sample["cpu_pct_per_cpu_avg"] for sample in samples], [100.0 * busy for busy in self.BUSY])
             first = samples[0]["disk_io_read_mb"]

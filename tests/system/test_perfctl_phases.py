@@ -86,7 +86,7 @@ class Away(TestCase):
 
     def test_wrong_usage(self):
         for words, text in ((("mark", ""), "argument must not be empty"), (("mark", "a\nb"), "invalid phase name"),
-                            (("mark", "x" * 65), "1 to 64 bytes"), (("mark", "--job", "a/b", "x"), "--job expects"),
+                            (("mark", "x" * 65), "1 to 64 bytes"), (("mark", "--job", "a\nb", "x"), "--job expects"),
                             (("mark",), "missing argument NAME; usage: perfctl mark "), (("mark", "a", "b"), "unexpected argument 'b'"),
                             (("time", "a"), "missing argument COMMAND"), (("time", "a", "--"), "missing argument COMMAND"),
                             (("time", "a", "echo", "ran"), "expected NAME, '--' and a command"),

@@ -128,7 +128,7 @@ class Questions(WithJobs):
 
     def test_waiting_for_a_job_ends_with_the_job(self):
         self.assertEqual(self.running.perfctl("job", "begin", "waited").returncode, 0)
-        result = self.running.perfctl("job", "wait", "--max-wait", "0.2", "waited")
+        result = self.running.perfctl("job", "wait", "--timeout", "0.2", "waited")
         self.assertEqual((result.returncode, result.stderr), (1, "perfctl: job waited is still running\n"))
         process = subprocess.Popen([str(PERFCTL), "job", "wait", "waited"], env={**os.environ, "PERFD_SOCKET": str(self.running.socket)})
         self.assertEqual(self.running.perfctl("job", "end", "waited").returncode, 0)
@@ -213,17 +213,17 @@ class Questions(WithJobs):
             self.assertLess(calm_s() - begin, limit_s + (0.9 if not IS_SANITIZED else 5))
 
     def test_watch_prints_a_line_for_each_update(self):
-        lines = self.ask("watch", "--count", "3", "--interval", "0.1").splitlines()
+        lines = self.ask("watch", "--limit", "3", "--interval", "0.1").splitlines()
         self.assertEqual(len(lines), 4)
         self.assertEqual(lines[0].split()[0], "time")
-        documents = [json.loads(line) for line in self.ask("watch", "-c2", "--interval=0.1", "--json").splitlines()]
+        documents = [json.loads(line) for line in self.ask("watch", "--limit=2", "--interval=0.1", "--json").splitlines()]
         self.assertEqual([sorted(d) for d in documents], [["jobs_running", "latest", "time_ms"]] * 2)
 
     def test_unknown_values_are_no_numbers(self):
         self.running = self.daemon("[sampling]\ninterval = 10s\n")
-        row = self.ask("watch", "--count", "1").splitlines()[1].split()
+        row = self.ask("watch", "--limit", "1").splitlines()[1].split()
         self.assertEqual((row[2], row[4:8]), ("-", ["-"] * 4))
-        status, text = self.on_terminal("watch", "--count", "1")
+        status, text = self.on_terminal("watch", "--limit", "1")
         lines = {line.split()[0]: line.split()[1:] for line in ESCAPES.sub("", text).splitlines() if line.strip()}
         self.assertEqual((status, lines["CPUs"][:2], lines["CPUs"][-7:-4]), (0, ["-", "%"], ["-", "to", "-"]))
         self.assertEqual(lines["network"], ["-", "received", "-", "sent"])
@@ -310,15 +310,21 @@ class CommandLine(TestCase):
         self.assertIn("job begin ", self.perfctl("job", "--help").stdout)
         self.assertEqual(self.perfctl("job", "-h").returncode, 0)
         for command in COMMANDS:
-            self.assertIn(f"  {command} ", self.perfctl("--help").stdout)
+            self.assertIn(f"  {command} ", self.perfctl("help", "all").stdout)
+        admin = self.perfctl("help", "admin").stdout
+        self.assertTrue("  db check " in admin and "  job begin " in admin and "  report " not in admin, admin)
 
     def test_no_arguments_show_the_overview_and_fail(self):
         result = self.perfctl()
         self.assertEqual((result.returncode, result.stdout), (2, ""))
-        self.assertIn("\nRun and measure\n  run ", result.stderr)
+        self.assertIn("\n\n  perfctl run ", result.stderr)
+        self.assertLessEqual(len(result.stderr.splitlines()), 20)
+        self.assertLessEqual(max(map(len, result.stderr.splitlines())), 80)
 
     def test_wrong_usage_is_two_with_a_suggestion(self):
-        for words, text in ((["sumbit"], "did you mean 'submit'?"), (["job", "lst"], "did you mean 'job list'?"),
+        for words, text in ((["sumbit"], "did you mean 'submit'?"), (["jobs"], "did you mean 'job list'?"),
+                            (["indicator", "compare"], "did you mean 'indicator rank'?"),
+                            (["watch", "--count", "3"], "did you mean '--limit'?"), (["job", "lst"], "did you mean 'job list'?"),
                             (["job"], "list, wait, begin or end"),
                             (["submit", "--tiemout", "3"], "did you mean '--timeout'?"),
                             (["report", "--all-nodes"], "--all-nodes requires files"), (["report", "a", "b"], "unexpected argument 'b'"),
@@ -359,7 +365,7 @@ class Completion(TestCase):
         self.assertEqual(self.complete("perfctl submit --tim"), ["--timeout"])
         self.assertEqual(self.complete("perfctl --socket x job end --ex"), ["--exit-status"])
         self.assertEqual(self.complete("perfctl job list --state r"), ["running"])
-        self.assertEqual(self.complete("perfctl run --indicator y"), ["yes"])
+        self.assertEqual(self.complete("perfctl run --collect y"), ["yes"])
 
     def test_every_kind_of_candidates_has_its_case(self):
         source, script = ((ROOT / "client" / name).read_text() for name in ("commands/complete.c", "perfctl.bash"))

@@ -102,7 +102,7 @@ class Transparency(RunTestCase):
         for socket in self.sockets():
             for mode in ("auto", "yes", "no"):
                 status, out, err = self.perfctl_run("/usr/bin/python3", "-c", program, stdin=data, socket=socket,
-                                                    options=("--indicator", mode))
+                                                    options=("--collect", mode))
                 self.assertEqual(status, 0)
                 self.assertEqual(out, data)
                 self.assertIn(data[::-1], err)
@@ -168,7 +168,7 @@ class Transparency(RunTestCase):
     def test_a_closed_reader_is_reported_to_the_command(self):
         for mode in ("auto", "no"):
             process = self.start("sh", "-c", "while :; do echo line; done", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                                 options=("--indicator", mode))
+                                 options=("--collect", mode))
             self.assertEqual(process.stdout.readline(), b"line\n")
             process.stdout.close()
             self.assertEqual(process.wait(TIMEOUT_S), 128 + signal.SIGPIPE)
@@ -283,7 +283,7 @@ class Signals(RunTestCase):
             process.stdout.close()
 
     def test_a_command_without_handlers_ends_by_the_signal(self):
-        for options in ((), ("--indicator", "no")):
+        for options in ((), ("--collect", "no")):
             process = self.start("sh", "-c", "echo ready; exec sleep 1000", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                                  options=options)
             self.assertEqual(process.stdout.readline(), b"ready\n")
@@ -340,7 +340,7 @@ class Signals(RunTestCase):
         self.assertEqual(os.waitstatus_to_exitcode(self.wait_status(pid)), 0)
 
     def test_with_indicator_yes_output_is_captured_on_a_terminal_as_well(self):
-        pid, master = self.on_terminal(PERFCTL, "run", "--spool", self.spool, "--indicator", "yes", "--", "sh", "-c",
+        pid, master = self.on_terminal(PERFCTL, "run", "--spool", self.spool, "--collect", "yes", "--", "sh", "-c",
                                        "test -t 1 || echo a-pipe")
         self.read_until(master, b"a-pipe")
         self.assertEqual(os.waitstatus_to_exitcode(self.wait_status(pid)), 0)
@@ -495,7 +495,7 @@ class Recording(RunTestCase):
         daemon = self.daemon()
         text = "starting\n" + json.dumps(indicator("a", rate=1.5)) + "\nin between\n" + json.dumps(indicator("b"), indent=1) + "\ndone\n"
         for job, mode in (("j", "auto"), ("k", "yes")):
-            status, out, err = self.perfctl_run("printf", "%s", text, socket=daemon.socket, options=("--job", job, "--indicator", mode))
+            status, out, err = self.perfctl_run("printf", "%s", text, socket=daemon.socket, options=("--job", job, "--collect", mode))
             self.assertEqual((status, out.decode(), err), (0, text, b""))
         for name in ("a", "b"):
             results = daemon.get(f"/api/v1/indicators/{name}/results").json["results"]
@@ -508,14 +508,14 @@ class Recording(RunTestCase):
 
     def test_with_indicator_no_nothing_is_submitted(self):
         daemon = self.daemon()
-        self.perfctl_run("echo", json.dumps(indicator("a")), socket=daemon.socket, options=("--indicator", "no"))
+        self.perfctl_run("echo", json.dumps(indicator("a")), socket=daemon.socket, options=("--collect", "no"))
         self.assertEqual(daemon.get("/api/v1/indicators").json["indicators"], [])
 
     def test_with_indicator_yes_a_missing_indicator_is_reported_only(self):
         daemon = self.daemon()
         for text, words in (("nothing", b"no JSON object with @result"), ('{"@result": nan}', b"output:1:"),
                             ('{"@result": {}}', b"was not submitted: "), ("x" * (2 << 20), b"longer than 1024 KiB")):
-            status, out, err = self.perfctl_run("cat", stdin=text.encode(), socket=daemon.socket, options=("--indicator", "yes"))
+            status, out, err = self.perfctl_run("cat", stdin=text.encode(), socket=daemon.socket, options=("--collect", "yes"))
             self.assertEqual((status, out), (0, text.encode()))
             self.assertIn(words, err)
 
@@ -530,7 +530,7 @@ class Recording(RunTestCase):
     def test_a_killed_perfctl_without_a_group_leaves_an_interrupted_job(self):
         daemon = self.daemon()
         process = self.start("sh", "-c", "echo $$; exec sleep 1000", socket=daemon.socket, stdout=subprocess.PIPE,
-                             options=("--job", "j", "--enclosure", "subreaper"))
+                             options=("--job", "j", "--isolation", "subreaper"))
         child = int(process.stdout.readline())
         self.addCleanup(os.kill, child, signal.SIGKILL)
         process.kill()

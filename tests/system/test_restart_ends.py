@@ -83,10 +83,10 @@ class RestartEnds(harness.TestCase):
         self.check("stop")
 
     def test_a_process_tree(self):
-        self.check("kill", "--enclosure", "subreaper")
+        self.check("kill", "--isolation", "subreaper")
 
     def test_no_isolation(self):
-        self.check("stop", "--enclosure", "none")
+        self.check("stop", "--isolation", "none")
 
     def test_a_report_that_waits_in_the_socket(self):
         """The end is read before perfd has closed the job."""

@@ -31,7 +31,7 @@ static const Option all[] = {
         OPTION_INCLUDE(TestOptions, global, GlobalOptions, global_options),
         OPTION_INCLUDE(TestOptions, place, PlaceOptions, place_options),
         OPTION_INCLUDE(TestOptions, more, JsonOptions, json_options),
-        OPTION_ROW_JOB(TestOptions, job),
+        OPTION_ROW_NEW_JOB(TestOptions, job),
         OPTION_ROW_NAME(TestOptions, name),
         OPTION_ROW_LABEL(TestOptions, labels),
         OPTION_ROW_TIMEOUT(TestOptions, timeout_ns),
@@ -164,7 +164,7 @@ static void nothing_is_abbreviated(void **state) {
 
 static void arguments_are_neither_forgotten_nor_invented(void **state) {
         (void)state;
-        assert_wrong("--job", "missing argument of --job: --job ID");
+        assert_wrong("--job", "missing argument of --job: --job JOB");
         assert_wrong("--json=yes", "--json takes no argument");
 }
 
@@ -287,7 +287,8 @@ static void a_mistyped_command_gets_a_suggestion(void **state) {
                 const char *first, *second, *meant;
         } cases[] = {
                 { "sumbit", "", "submit" }, { "raport", "", "report" }, { "stauts", "", "status" }, { "rn", "", "run" },
-                { "job", "lsit", "job list" }, { "jobs", "wait", "job wait" }, { "xyzzy", "", NULL }, { "rnu", "file.json", "run" },
+                { "job", "lsit", "job list" }, { "jobs", "wait", "job wait" }, { "xyzzy", "", NULL }, { "jobs", "", "job list" },
+                { "indicator", "compare", "indicator rank" }, { "job", "show", "report" }, { "rnu", "file.json", "run" },
         };
 
         (void)state;

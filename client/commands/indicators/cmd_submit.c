@@ -2,9 +2,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "client/api/api_query.h"
 #include "client/cli/component_note.h"
 #include "client/cli/input.h"
-#include "client/cli/job_ref.h"
 #include "client/cli/message.h"
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
@@ -344,6 +344,7 @@ static int submit(const CommandLine *line, const Intake *intake) {
 static int submit_run(const CommandLine *line) {
         const SubmitOptions *options = line->options;
         scoped(intake_deinit) Intake intake = { .realtime_ms = clock_realtime_ns() / NS_PER_MS };
+        char id[JOB_ID_MAX];
         JobRef job;
         int r;
 
@@ -357,8 +358,9 @@ static int submit_run(const CommandLine *line) {
         intake.batch_length = options->batch_length;
         intake.context = (AmunContext){ .name = options->failed.indicator, .component = options->failed.component,
                                          .version = options->component_version };
-        if (!job_ref_find(options->job, &job))
-                return EXIT_USAGE;
+        r = api_query_find_own_job(&line->global, options->job, id, &job);
+        if (r != EXIT_DONE)
+                return r;
         intake.job = job.id;
         intake.is_job_inherited = job.is_inherited;
 

@@ -16,15 +16,14 @@
 #define LATE_MS_MIN 1000.0
 
 typedef struct ExportPerfReportOptions {
-        bool compat, renumber;
-        const char *output;
+        bool renumber;
+        const char *as, *output;
 } ExportPerfReportOptions;
 
 static const Option options_table[] = {
-        OPTION_ROW_COMPAT(ExportPerfReportOptions, compat),
+        OPTION_ROW_AS(ExportPerfReportOptions, as, "perf.py"),
         { "renumber", 0, NULL, "Number the ranks in the order of the arguments", OPTION_FLAG(ExportPerfReportOptions, renumber) },
-        { "output", 0, "PATH", "Write to a file instead of standard output", OPTION_TEXT(ExportPerfReportOptions, output),
-          .value = OPTION_VALUE_FILE },
+        OPTION_ROW_OUTPUT(ExportPerfReportOptions, output, OPTION_VALUE_FILE),
         {},
 };
 
@@ -89,7 +88,7 @@ static int add_totals(PerfReport *report, const CommandLine *line, const char *i
         if (r != EXIT_DONE)
                 return r;
 
-        r = options->compat ? PERF_REPORT_EMPTY : perf_report_add_totals(report, from, query.answer);
+        r = options->as ? PERF_REPORT_EMPTY : perf_report_add_totals(report, from, query.answer);
         if (r < 0)
                 return command_fail(r);
         if (r == 0) {
@@ -97,7 +96,7 @@ static int add_totals(PerfReport *report, const CommandLine *line, const char *i
                 return EXIT_DONE;
         }
         message_print("job '%s' has no samples for perf.py's format%s", from,
-                      options->compat ? "; try without --compat, which exports the totals of a short job" : "");
+                      options->as ? "; try without --as perf.py, which exports the totals of a short job" : "");
         return EXIT_FAILED;
 }
 
@@ -106,7 +105,7 @@ static int add_job(PerfReport *report, const CommandLine *line, const char *job)
         scoped(api_query_deinit) ApiQuery query = {};
         int r;
 
-        r = api_query_open_job(&query, &line->global, job, options->compat ? "/perf-report?compat=1" : "/perf-report");
+        r = api_query_open_job(&query, &line->global, job, options->as ? "/perf-report?compat=1" : "/perf-report");
         if (r != EXIT_DONE)
                 return r;
 
@@ -174,10 +173,10 @@ const Command cmd_export_perf_report = {
         .arguments = "JOB|FILE...",
         .summary = "Export samples of jobs in the format of perf.py",
         .help = "Writes the JSON artifact of lightgbm-benchmark, whose sampler is perf.py: for each rank, a list of samples with "
-                "twelve fields each, as perfd took them while the job ran. Counters begin at 0 with the job or, with --compat, at boot. "
+                "twelve fields each, as perfd took them while the job ran. Counters begin at 0 with the job or, with --as perf.py, at boot. "
                 "An argument with a slash, or that ends in .json, is an artifact, for example of another node.",
         .examples = { "perfctl export perf-report train-17 > perf_report.json",
-                      "perfctl export perf-report --compat --output perf_report.json train-17",
+                      "perfctl export perf-report --as perf.py --output perf_report.json train-17",
                       "perfctl export perf-report train-17.0 train-17.1 node2.json > all.json" },
         COMMAND_OPTIONS(ExportPerfReportOptions, options_table),
         .n_arguments_min = 1,

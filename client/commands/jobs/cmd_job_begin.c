@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <pwd.h>
+
 #include "client/api/api_query.h"
 #include "client/commands/commands.h"
 #include "client/commands/jobs/job_change.h"
 #include "client/run/job_info.h"
+#include "util/parse.h"
 
 typedef struct JobBeginOptions {
         JobOptions job;
@@ -10,12 +13,24 @@ typedef struct JobBeginOptions {
         bool json;
 } JobBeginOptions;
 
+/* A prolog may wait for a directory server. The largest number does not belong to a user. */
+static int parse_user(const Option *option, const char *value, void *place, char ret_error[static OPTION_ERROR_MAX]) {
+        const struct passwd *user = getpwnam(value);
+        OptionNumber *uid = place;
+
+        if (user)
+                uid->value = user->pw_uid;
+        else if (parse_u64(value, &uid->value) != 0 || uid->value >= UINT32_MAX)
+                return option_refuse(option, value, "the name of a user of this machine, or a number from 0 to 4294967294", ret_error);
+        uid->is_given = true;
+        return 0;
+}
+
 static const Option options_table[] = {
         OPTION_INCLUDE(JobBeginOptions, job, JobOptions, job_options),
         { "pid", 0, "PID", "Process that represents the job", OPTION_COUNT(JobBeginOptions, job.pid, 1, INT32_MAX), .value = OPTION_VALUE_PID },
-        /* The largest uid does not belong to a user. */
-        { "uid", 0, "UID", "User of the job (root and administrators only)", OPTION_NUMBER(JobBeginOptions, job.uid, 0, UINT32_MAX - 1),
-          .value = OPTION_VALUE_UID },
+        { "user", 'u', "USER", "User, a name or a number", .parse = parse_user,
+          .offset = OPTION_PLACE(JobBeginOptions, job.uid, OptionNumber), .value = OPTION_VALUE_UID },
         OPTION_ROW_TIMEOUT(JobBeginOptions, timeout_ns),
         OPTION_ROW_JSON(JobBeginOptions, json),
         {},
@@ -43,7 +58,7 @@ static int job_begin_run(const CommandLine *line) {
         launcher_find(&launch);
         r = job_info_fill(&info, &job, &launch, NULL);
         if (r == 0)
-                r = deliver_begin(&courier, &(JobBegin){ .info = &info, .has_uid = job.uid.is_given, .sample_ns = job.sample_ns },
+                r = deliver_begin(&courier, &(JobBegin){ .info = &info, .has_uid = job.uid.is_given, .sample_ns = job.interval_ns },
                                   &delivery);
 
         return job_change_print(id, options->json, &courier, &delivery, r, "begun");

@@ -20,12 +20,13 @@ static const Option options_table[] = {
 static int job_end_run(const CommandLine *line) {
         const JobEndOptions *options = line->options;
         scoped(deliver_courier_deinit) Courier courier;
-        Batch batch = { .ended_job = line->arguments[0] };
+        char id[JOB_ID_MAX];
+        Batch batch = { .ended_job = id };
         Delivery delivery;
         int r;
 
         deliver_courier_init(&courier, line->global.socket, options->timeout_ns);
-        r = api_query_check_job_id(batch.ended_job);
+        r = api_query_find_job_id(&line->global, line->arguments[0], id);
         if (r != EXIT_DONE)
                 return r;
 

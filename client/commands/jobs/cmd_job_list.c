@@ -27,7 +27,7 @@ static const Option options_table[] = {
         OPTION_ROW_NAME(JobListOptions, name),
         OPTION_ROW_LABEL(JobListOptions, labels),
         OPTION_ROW_SINCE(JobListOptions, since_ns),
-        { "limit", 0, "N", "Show at most N, newest first", OPTION_COUNT(JobListOptions, limit, 1, 1000), .initial = "50" },
+        { "limit", 0, "N", "Show at most N", OPTION_COUNT(JobListOptions, limit, 1, 1000), .initial = "50" },
         OPTION_ROW_JSON(JobListOptions, json),
         {},
 };

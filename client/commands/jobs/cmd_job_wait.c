@@ -12,11 +12,11 @@
 #define WAIT_INTERVAL_MAX_NS NS_PER_S
 
 typedef struct JobWaitOptions {
-        uint64_t max_wait_ns; /* 0: no limit */
+        uint64_t timeout_ns; /* 0: no limit */
 } JobWaitOptions;
 
 static const Option options_table[] = {
-        { "max-wait", 0, "SECONDS", "Maximum time to wait for the end (default: no limit)", OPTION_DURATION(JobWaitOptions, max_wait_ns, 0) },
+        { "timeout", 't', "TIME", "Maximum time to wait", OPTION_DURATION(JobWaitOptions, timeout_ns, 0) },
         {},
 };
 
@@ -63,7 +63,7 @@ static int wait_for_end(ApiQuery *query, const char *id, uint64_t end_ns) {
 
 static int job_wait_run(const CommandLine *line) {
         const JobWaitOptions *options = line->options;
-        uint64_t end_ns = options->max_wait_ns > 0 ? clock_boottime_ns() + options->max_wait_ns : 0;
+        uint64_t end_ns = options->timeout_ns > 0 ? clock_boottime_ns() + options->timeout_ns : 0;
         scoped(api_query_deinit) ApiQuery query = {};
         char id[JOB_ID_MAX];
         int r;
@@ -80,7 +80,7 @@ const Command cmd_job_wait = {
         .name = "job wait",
         .arguments = "[JOB]",
         .summary = "Wait until a job has ended and its metrics are final",
-        .help = "JOB is an id or a name; default: $PERFD_JOB, else the newest job of this user.",
+        .help = "JOB is an id, a name or 'last'; default: $PERFD_JOB, else the newest job of this user. Without --timeout, waits without a limit.",
         .examples = { "perfctl job wait train-17 && perfctl report train-17" },
         COMMAND_OPTIONS(JobWaitOptions, options_table),
         .n_arguments_max = 1,

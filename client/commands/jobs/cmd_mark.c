@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "client/cli/job_ref.h"
+#include "client/api/api_query.h"
 #include "client/cli/message.h"
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
@@ -37,15 +37,18 @@ static int mark_run(const CommandLine *line) {
         const MarkOptions *options = line->options;
         scoped(deliver_courier_deinit) Courier courier;
         const char *name = line->arguments[0];
-        char reason[DELIVERY_TEXT_MAX];
+        char reason[DELIVERY_TEXT_MAX], id[JOB_ID_MAX];
         MarkResult result;
         Delivery delivery;
         JobRef job;
         int r;
 
         deliver_courier_init(&courier, line->global.socket, PHASE_MARK_TIMEOUT_NS);
-        if (!job_ref_find(options->job, &job) || !phase_mark_check_name(name))
+        if (!phase_mark_check_name(name))
                 return EXIT_USAGE;
+        r = api_query_find_own_job(&line->global, options->job, id, &job);
+        if (r != EXIT_DONE)
+                return r;
 
         r = phase_mark_send(&courier, &job, name, NAN, &result, &delivery, reason);
         if (r == 0 && result.remark[0])
@@ -67,7 +70,7 @@ const Command cmd_mark = {
         .arguments = "NAME",
         .summary = "Start a phase of the current job; ends the previous one",
         .help = "A phase has the same metrics as a job. The job is --job, else $PERFD_JOB, else the job whose control group this "
-                "process is in. Takes at most 0.2 seconds, and prints nothing on success.",
+                "process is in. Takes at most 0.2 seconds (0.5 with --job), and prints nothing on success.",
         .examples = { "perfctl mark load", "perfctl mark --job train-17 train || true" },
         COMMAND_OPTIONS(MarkOptions, options_table),
         .n_arguments_min = 1,

@@ -15,18 +15,17 @@
 #define PREFIX_BYTES_MAX 200U /* with a metric's name behind it, no longer than the 250 that MLflow allows */
 
 typedef struct MetricsOptions {
-        const char *job, *names, *prefix; /* NULL: not given */
-        bool mlflow, all_ranks, compat, json;
+        const char *as, *names, *prefix; /* NULL: not given */
+        bool mlflow, all_ranks, json;
 } MetricsOptions;
 
 static const Option options_table[] = {
-        OPTION_ROW_JOB(MetricsOptions, job),
         { "mlflow", 0, NULL, "Print a JSON list for MLflow", OPTION_FLAG(MetricsOptions, mlflow) },
         { "all-ranks", 0, NULL, "Print one list of the ranks of a run, jobs or reports printed with --json",
           OPTION_FLAG(MetricsOptions, all_ranks), .value = OPTION_VALUE_JOB },
         { "names", 0, "WHICH", "Spelling of the names in the MLflow list", OPTION_CHOICE(MetricsOptions, names, "sanitised", "raw") },
         { "prefix", 0, "TEXT", "Prefix of each name in the MLflow list", OPTION_LINE(MetricsOptions, prefix, PREFIX_BYTES_MAX) },
-        OPTION_ROW_COMPAT(MetricsOptions, compat),
+        OPTION_ROW_AS(MetricsOptions, as, "perf.py"),
         OPTION_ROW_JSON(MetricsOptions, json),
         {},
 };
@@ -59,7 +58,7 @@ static void write_metrics(Screen *screen, const Value *answer) {
 /* Equal names are both kept, as perf.py logged both: MLflow then shows one history with two values at one step. */
 static int print_list(const MetricsOptions *options, const Value *const *answers, size_t n_answers) {
         MetricListStyle style = {
-                .is_compat = options->compat,
+                .is_compat = options->as,
                 .has_raw_names = options->names && strcmp(options->names, "raw") == 0,
                 .prefix = options->prefix ?: "",
         };
@@ -136,37 +135,31 @@ static int print_all_ranks(const CommandLine *line) {
 static int check_options(const CommandLine *line) {
         const MetricsOptions *options = line->options;
         const char *option = options->all_ranks ? "all-ranks"
-                             : options->compat  ? "compat"
+                             : options->as      ? "as"
                              : options->prefix  ? "prefix"
                              : options->names   ? "names"
                                                 : NULL;
 
         if (option && !options->mlflow)
                 return command_refuse(line->command->name, "--%s requires --mlflow", option);
-        if (options->all_ranks && (options->job || line->n_arguments == 0))
-                return command_refuse(line->command->name, "--all-ranks requires the jobs or reports as arguments%s",
-                                      options->job ? ", instead of --job" : "");
-        return options->all_ranks ? EXIT_DONE : command_check_arguments(line, 0, 0);
+        if (options->all_ranks && line->n_arguments == 0)
+                return command_refuse(line->command->name, "--all-ranks requires the jobs or reports as arguments");
+        return options->all_ranks ? EXIT_DONE : command_check_arguments(line, 0, 1);
 }
 
 static int metrics_run(const CommandLine *line) {
         const MetricsOptions *options = line->options;
         scoped(api_query_deinit) ApiQuery query = {};
         scoped(buffer_deinit) Buffer out = {};
-        char path[JOB_ID_MAX + 32];
         Screen screen;
         int r;
-
-        if (options->job)
-                snprintf(path, sizeof(path), "/api/v1/jobs/%s", options->job);
-        else
-                snprintf(path, sizeof(path), "/api/v1/node");
 
         r = check_options(line);
         if (r == EXIT_DONE && options->all_ranks)
                 return print_all_ranks(line);
         if (r == EXIT_DONE)
-                r = api_query_open(&query, &line->global, path);
+                r = line->n_arguments > 0 ? api_query_open_job(&query, &line->global, line->arguments[0], "") :
+                                            api_query_open(&query, &line->global, "/api/v1/node");
         if (r != EXIT_DONE)
                 return r;
         if (options->mlflow)
@@ -186,9 +179,9 @@ const Command cmd_metrics = {
         .help = "Prints one line for each metric: name, value, unit, and whether the value is exact or sampled.",
         .examples = {
                 "perfctl metrics",
-                "perfctl metrics --job train-17 | grep cpu",
+                "perfctl metrics train-17 | grep cpu",
                 "perfctl metrics --mlflow --all-ranks train-17.0 node2/report.json",
-                "perfctl metrics --job train-17 --mlflow --prefix node3/",
+                "perfctl metrics --mlflow --prefix node3/ train-17",
         },
         COMMAND_OPTIONS(MetricsOptions, options_table),
         .n_arguments_max = COMMAND_MANY,

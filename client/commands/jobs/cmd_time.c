@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "client/cli/job_ref.h"
+#include "client/api/api_query.h"
 #include "client/cli/message.h"
 #include "client/commands/commands.h"
 #include "client/commands/jobs/phase_mark.h"
@@ -31,13 +31,13 @@ static void timed_deinit(Timed *timed) {
         deliver_courier_deinit(&timed->courier);
 }
 
-static void mark_begin(Timed *timed, const char *given) {
-        char reason[DELIVERY_TEXT_MAX];
+static void mark_begin(Timed *timed, const CommandLine *line, const char *given) {
+        char reason[DELIVERY_TEXT_MAX], id[JOB_ID_MAX];
         Delivery delivery;
         JobRef job;
         int r;
 
-        if (!job_ref_find(given, &job))
+        if (api_query_find_own_job(&line->global, given, id, &job) != EXIT_DONE)
                 return;
 
         r = phase_mark_send(&timed->courier, &job, timed->name, NAN, &timed->begin, &delivery, reason);
@@ -92,7 +92,7 @@ static int time_run(const CommandLine *line) {
         if (!phase_mark_check_name(timed.name))
                 return EXIT_USAGE;
 
-        mark_begin(&timed, options->job);
+        mark_begin(&timed, line, options->job);
         begin_ns = clock_boottime_ns();
         r = child_run(timed.command, &(ChildPlan){}, &end);
         if (r < 0) {

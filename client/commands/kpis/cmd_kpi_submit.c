@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "client/api/api_query.h"
 #include "client/cli/message.h"
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
@@ -63,8 +64,10 @@ static int send_item(const CommandLine *line, const Submission *item) {
 static int kpi_submit_run(const CommandLine *line) {
         const KpiSubmitOptions *options = line->options;
         scoped(arena_deinit) Arena arena = {};
-        const char *name = line->arguments[0], *job = options->job ?: getenv("PERFD_JOB") ?: "";
-        Submission item = { .job = job, .is_job_inherited = !options->job && *job };
+        const char *name = line->arguments[0];
+        char id[JOB_ID_MAX];
+        Submission item;
+        JobRef job;
         const Value *value, *document;
         KpiValue kpi;
         Complaint complaint;
@@ -77,6 +80,10 @@ static int kpi_submit_run(const CommandLine *line) {
                 return command_refuse(line->command->name, "VALUE must be a number, a list of numbers as in [1, 2], or null, not '%s'",
                                       line->arguments[1]);
 
+        r = api_query_find_own_job(&line->global, options->job, id, &job);
+        if (r != EXIT_DONE)
+                return r;
+        item = (Submission){ .job = job.id, .is_job_inherited = job.is_inherited };
         item.time_ms = clock_realtime_ns() / NS_PER_MS;
         kpi = (KpiValue){ .name = name, .component = options->component, .version = options->component_version, .value = value,
                           .labels = options->labels.items, .n_labels = options->labels.n };

@@ -16,13 +16,13 @@
 #define BAR_COLUMNS 40U
 
 typedef struct WatchOptions {
-        uint64_t interval_ns, count; /* count 0: without end */
+        uint64_t interval_ns, limit; /* limit 0: without end */
         bool json;
 } WatchOptions;
 
 static const Option options_table[] = {
         OPTION_ROW_INTERVAL(WatchOptions, interval_ns),
-        OPTION_ROW_COUNT(WatchOptions, count),
+        OPTION_ROW_UPDATES(WatchOptions, limit),
         OPTION_ROW_JSON(WatchOptions, json),
         {},
 };
@@ -263,7 +263,7 @@ static int watch_run(const CommandLine *line) {
 
         while (r == EXIT_DONE) {
                 r = update(&watch);
-                if (options->count > 0 && watch.n_updates >= options->count)
+                if (options->limit > 0 && watch.n_updates >= options->limit)
                         break;
 
                 next_ns += options->interval_ns;
@@ -279,7 +279,7 @@ const Command cmd_watch = {
         .arguments = "",
         .summary = "Show the node's metrics as they change",
         .help = "Redraws on a terminal, otherwise prints one line for each update. Ctrl-C stops it.",
-        .examples = { "perfctl watch", "perfctl watch --interval 5 --count 12 > minute.txt" },
+        .examples = { "perfctl watch", "perfctl watch --interval 5s --limit 12 > minute.txt" },
         COMMAND_OPTIONS(WatchOptions, options_table),
         .run = watch_run,
 };

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/api/api_query.h"
 #include "client/cli/input.h"
-#include "client/cli/job_ref.h"
 #include "client/cli/message.h"
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
@@ -66,9 +66,14 @@ static void feed_deinit(Feed *feed) {
 
 /* --- lines ---------------------------------------------------------------------------------------- */
 
-static void complain(Feed *feed, const char *error) {
+/* column 0: the whole line. */
+static void complain(Feed *feed, unsigned column, const char *error) {
+        char place[16] = "";
+
+        if (column > 0)
+                (void)snprintf(place, sizeof(place), ":%u", column);
         if (feed->n_complaints++ < COMPLAINTS_MAX)
-                message_print("%s:%lu: %s", feed->name, (unsigned long)feed->n_lines, error);
+                message_print("%s:%lu%s: %s", feed->name, (unsigned long)feed->n_lines, place, error);
         if (feed->n_complaints == COMPLAINTS_MAX + 1)
                 message_print("%s: further errors are not printed", feed->name);
 }
@@ -107,7 +112,7 @@ static int take_line(Feed *feed, const char *text, size_t n) {
                 return 0;
         }
         if (n > LINE_BYTES_MAX) {
-                complain(feed, TOO_LONG);
+                complain(feed, 0, TOO_LONG);
                 return 0;
         }
         if (strspn(text, " \t\r\n") >= n)
@@ -115,7 +120,7 @@ static int take_line(Feed *feed, const char *text, size_t n) {
         arena_reset(&feed->arena);
         r = pipeline_line_read(text, n, feed->counts_open_periods, &feed->arena, &line, error);
         if (r == PIPELINE_LINE_INVALID) {
-                complain(feed, error);
+                complain(feed, line.error_column, error);
                 return 0;
         }
         return r < 0 ? r : take_parsed(feed, &line);
@@ -144,7 +149,7 @@ static int take_lines(Feed *feed, bool is_end) {
 
         if (!feed->is_skipping) {
                 feed->n_lines++;
-                complain(feed, TOO_LONG);
+                complain(feed, 0, TOO_LONG);
                 feed->n_lines--;
         }
         feed->is_skipping = true;
@@ -288,14 +293,16 @@ static int open_input(const CommandLine *line, Feed *feed) {
 static int pipeline_submit_run(const CommandLine *line) {
         const PipelineSubmitOptions *options = line->options;
         scoped(feed_deinit) Feed feed = { .options = options, .fd = -1 };
+        char id[JOB_ID_MAX];
         int r, status;
 
         deliver_courier_init(&feed.courier, line->global.socket, options->timeout_ns);
         feed.courier.is_patient = false;
         if (options->producer && strlen(options->producer) > PIPELINE_PRODUCER_MAX)
                 return command_refuse(line->command->name, "--producer may have up to %u bytes", PIPELINE_PRODUCER_MAX);
-        if (!job_ref_find(options->job, &feed.job))
-                return EXIT_USAGE;
+        r = api_query_find_own_job(&line->global, options->job, id, &feed.job);
+        if (r != EXIT_DONE)
+                return r;
         r = open_input(line, &feed);
         if (r != EXIT_DONE)
                 return r;

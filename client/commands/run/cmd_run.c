@@ -24,19 +24,18 @@ static int parse_variable(const Option *option, const char *value, void *place, 
 }
 
 static const Option options_table[] = {
-        OPTION_ROW_JOB(RunOptions, job.id),
+        OPTION_ROW_NEW_JOB(RunOptions, job.id),
         OPTION_INCLUDE(RunOptions, job, JobOptions, job_options),
-        { "enclosure", 0, "KIND", "Strongest isolation to try",
-          OPTION_NAME(RunOptions, enclosure, job_enclosure_choices), .initial = "scope" },
+        { "isolation", 0, "KIND", "Strongest isolation to try",
+          OPTION_NAME(RunOptions, isolation, job_enclosure_choices), .initial = "scope" },
         { "limits", 0, "LIST", "Limits of the job's control group, such as cpu=500m,memory=4Gi", OPTION_TEXT(RunOptions, limits) },
         { "wait", 0, NULL, "Wait for all processes that the command started", OPTION_FLAG(RunOptions, wait) },
-        { "indicator", 'i', "WHEN", "Submit indicators in the output",
-          OPTION_CHOICE(RunOptions, indicator, "auto", "yes", "no"), .initial = "auto" },
+        { "collect", 0, "WHEN", "Collect results from the output",
+          OPTION_CHOICE(RunOptions, collect, "auto", "yes", "no"), .initial = "auto" },
         OPTION_INCLUDE(RunOptions, failed, FailedRunOptions, failed_run_options),
         { "repeat", 0, "N", "Run the command N times, as a batch", OPTION_COUNT(RunOptions, batch.repeat, 1, REPEAT_MAX) },
         { "warmup", 0, "K", "K warm-up runs first, discarded", OPTION_COUNT(RunOptions, batch.warmup, 0, REPEAT_MAX) },
-        { "export", 0, "FILE", "Write the statistics of the batch to FILE, " EXPORT_ENDINGS, OPTION_TEXT(RunOptions, batch.export),
-          .value = OPTION_VALUE_FILE },
+        OPTION_ROW_OUTPUT(RunOptions, batch.output, OPTION_VALUE_FILE),
         { "env", 0, "NAME", "Record a variable with the results; may be repeated",
           OPTION_TEXTS(RunOptions, environment, OPTION_TEXTS_MAX, parse_variable), .value = OPTION_VALUE_VARIABLE },
         { "stack", 0, "WHAT", "Store results with the software stack: pip, conda, dpkg, rpm, module, container, or a lock file",
@@ -81,7 +80,8 @@ const Command cmd_run = {
         .help = "The command keeps its input, output and terminal, gets $PERFD_JOB, and perfctl exits as the command did. A perfd "
                 "that is down, slow or full does not delay or end the command, or change its exit status. Unless standard output is "
                 "a terminal, indicators that the command prints there are submitted for the job, with a record of the run. --repeat "
-                "runs the command several times, as a batch.",
+                "runs the command several times, as a batch; --output writes its statistics to a file whose name ends in "
+                EXPORT_ENDINGS ".",
         .examples = {
                 "perfctl run -- python3 train.py --epochs 3",
                 "perfctl run --name resnet50 --label batch=256 -- ./train.sh > train.log",

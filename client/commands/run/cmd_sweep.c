@@ -25,8 +25,7 @@ typedef struct SweepOptions {
 } SweepOptions;
 
 static const Option options_table[] = {
-        { "output", 0, "PATH", "Output directory, with a subdirectory for each point", OPTION_TEXT(SweepOptions, output),
-          .value = OPTION_VALUE_DIRECTORY },
+        OPTION_ROW_OUTPUT(SweepOptions, output, OPTION_VALUE_DIRECTORY),
         { "dry-run", 0, NULL, "List the points without running them", OPTION_FLAG(SweepOptions, dry_run) },
         { "stop-on-failure", 0, NULL, "Start no further point after a failed one", OPTION_FLAG(SweepOptions, stop_on_failure) },
         { "retry-failed", 0, NULL, "Run failed points again", OPTION_FLAG(SweepOptions, retry_failed) },

@@ -200,12 +200,12 @@ static int deliver_unnamed(RunJob *run) {
         int r = 0;
 
         if (series->n_unnamed > 0)
-                run_series_complete(series, run->options->failed.indicator ?: run->options->job.name,
+                run_series_complete(series, run->options->failed.indicator,
                                     run->options->failed.component ?: (run->plan.benchmark ? COMMAND_RESULT_COMPONENT : NULL), file);
         for (size_t i = 0; i < series->n_unnamed && r >= 0; i++) {
                 r = run_series_name(series, &series->unnamed[i], sha256);
                 if (r == RUN_SERIES_NO_NAME)
-                        message_print("failed run not recorded: '%s' is not a valid indicator name; use --indicator-name", series->name);
+                        message_print("failed run not recorded: '%s' is not a valid indicator name; use --indicator NAME", series->name);
                 else if (r == 0)
                         r = deliver_results(run, &series->unnamed[i], false);
         }
@@ -254,12 +254,12 @@ static int export_summary(const RunJob *run, const char *batch) {
         ExportFormat format;
         int r;
 
-        (void)summary_export_find_format(run->options->batch.export, &format); /* checked before the first run */
+        (void)summary_export_find_format(run->options->batch.output, &format); /* checked before the first run */
         r = summary_export_write(&series->summary, &(ExportBatch){ batch, series->n_runs, series->n_failed }, format, &text);
         if (r == 0)
-                r = file_replace(run->options->batch.export, text.text, text.n, 0666, false);
+                r = file_replace(run->options->batch.output, text.text, text.n, 0666, false);
         if (r < 0)
-                message_print("cannot write %s: %s", run->options->batch.export, strerrordesc_np(-r));
+                message_print("cannot write %s: %s", run->options->batch.output, strerrordesc_np(-r));
         return r;
 }
 
@@ -285,7 +285,7 @@ static int summarise(RunJob *run, const GlobalOptions *global) {
                 return 0;
 
         id_format_result(run->plan.batch, batch);
-        r = run->options->batch.export ? export_summary(run, batch) : 0;
+        r = run->options->batch.output ? export_summary(run, batch) : 0;
         if (series->n_lost > 0)
                 snprintf(lost, sizeof(lost), ", %ju results not stored", (uintmax_t)series->n_lost);
         command_summary_write(&series->summary, &text);
@@ -319,9 +319,9 @@ static void show_progress(const RunJob *run, uint64_t n_left) {
 
 static bool wants_capture(const RunOptions *options) {
         /* A program on a terminal behaves differently from one on a pipe. */
-        if (strcmp(options->indicator, "auto") == 0)
+        if (strcmp(options->collect, "auto") == 0)
                 return isatty(STDOUT_FILENO) == 0 || options->batch.repeat > 0;
-        return strcmp(options->indicator, "yes") == 0;
+        return strcmp(options->collect, "yes") == 0;
 }
 
 /* Output and error in one file keep their order only if the command writes to the file itself. */
@@ -336,10 +336,10 @@ static bool wants_error(const RunJob *run) {
         return run->output.is_captured && (run->plan.keeps_failed || (isatty(STDERR_FILENO) == 0 && !is_one_file()));
 }
 
-/* Each run is a result if runs are repeated or named, unless the command prints an indicator of its own. */
+/* Each run is a result if runs are repeated or an indicator is named, unless the command prints an indicator of its own. */
 static void prepare_benchmark(RunJob *run) {
         const RunOptions *options = run->options;
-        const char *name = options->failed.indicator ?: options->job.name;
+        const char *name = options->failed.indicator;
         char file[NAME_MAX_BYTES + 1];
 
         if (!name) {
@@ -353,10 +353,10 @@ static void prepare_benchmark(RunJob *run) {
 
 static int prepare_measuring(RunJob *run) {
         const RunOptions *options = run->options;
-        bool is_wanted = strcmp(options->indicator, "yes") == 0, is_benchmark;
+        bool is_wanted = strcmp(options->collect, "yes") == 0, is_benchmark;
         const char *path = getenv("PATH");
 
-        is_benchmark = !is_wanted && (options->batch.repeat > 0 || options->job.name);
+        is_benchmark = !is_wanted && (options->batch.repeat > 0 || options->failed.indicator);
         run->output.is_captured = wants_capture(options);
         run->plan = (RunResultsPlan){
                 .job = run->info.id,
@@ -390,7 +390,7 @@ static int prepare(RunJob *run) {
 
 /* First step: the command's cgroup must contain nothing else, and perfd must know it from the start on. */
 static void enclose(RunJob *run) {
-        enclosure_enter(&run->enclosed, run->info.id, (Enclosure)job_enclosure_find(run->options->enclosure), &run->limits,
+        enclosure_enter(&run->enclosed, run->info.id, (Enclosure)job_enclosure_find(run->options->isolation), &run->limits,
                         limits_are_set(&run->limits) ? LIMITED_TIMEOUT_NS : ENCLOSURE_TIMEOUT_NS);
         run->own_cpu = own_cpu_since(&(ClientCpu){});
         run->info.enclosure = run->enclosed.kind;
@@ -407,7 +407,7 @@ static bool has_group(const RunJob *run) {
 static int begin_job(RunJob *run) {
         run->announcement.info = &run->info;
         run->announcement.courier = &run->courier;
-        run->announcement.sample_ns = run->options->job.sample_ns;
+        run->announcement.sample_ns = run->options->job.interval_ns;
         run->announcement.is_id_given = run->options->job.id || !run->launch.job[0];
         run->announcement.has_group = has_group(run);
         run->announcement.client_cpu = own_cpu_since(&run->own_cpu);
@@ -561,11 +561,11 @@ int run_job(const CommandLine *line, const RunOptions *options, char *const *com
         deliver_courier_init(&run.courier, line->global.socket, 0);
         if (options->limits && !limits_parse(options->limits, &run.limits, error))
                 return command_refuse(line->command->name, "--limits %s", error);
-        if ((options->batch.warmup > 0 || options->batch.export) && options->batch.repeat == 0)
-                return command_refuse(line->command->name, "--%s requires --repeat", options->batch.export ? "export" : "warmup");
-        if (options->batch.export && !summary_export_find_format(options->batch.export, &format))
-                return command_refuse(line->command->name, "--export expects a file whose name ends in " EXPORT_ENDINGS ", not '%s'",
-                                      options->batch.export);
+        if ((options->batch.warmup > 0 || options->batch.output) && options->batch.repeat == 0)
+                return command_refuse(line->command->name, "--%s requires --repeat", options->batch.output ? "output" : "warmup");
+        if (options->batch.output && !summary_export_find_format(options->batch.output, &format))
+                return command_refuse(line->command->name, "--output expects a file whose name ends in " EXPORT_ENDINGS ", not '%s'",
+                                      options->batch.output);
         r = run_stack_read(options->stack, command[0], &run.stack);
         if (r != EXIT_DONE)
                 return r;

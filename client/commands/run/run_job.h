@@ -10,7 +10,7 @@
 /* A command that runs several times. */
 typedef struct RunBatchOptions {
         uint64_t repeat, warmup; /* 0: not given */
-        const char *export;
+        const char *output; /* file of the statistics */
 } RunBatchOptions;
 
 typedef struct RunSpecOptions {
@@ -24,7 +24,7 @@ typedef struct RunOptions {
         RunBatchOptions batch;
         RunSpecOptions spec;
         KpiGateOptions kpis;
-        const char *enclosure, *indicator, *spool, *stack, *limits, *at_end;
+        const char *isolation, *collect, *spool, *stack, *limits, *at_end;
         const struct Value *specification; /* of which the command is a part; NULL: none */
         OptionTexts environment; /* names of variables */
         bool wait, verbose, quiet, report;

@@ -236,6 +236,8 @@ static int set_options(SpecRun *run, RunOptions *ret, GlobalOptions *ret_global)
                 ret->job.name = run->spec.identifier;
         if (ret->batch.repeat == 0 && run->spec.batch_size > 1)
                 ret->batch.repeat = (uint64_t)run->spec.batch_size;
+        if (ret->batch.repeat > 0 && !ret->failed.indicator && is_name(run->spec.identifier)) /* the script's file has no name of its own */
+                ret->failed.indicator = run->spec.identifier;
 
         for (size_t i = 0; i < run->spec.n_variables; i++) {
                 if (setenv(run->spec.variables[i].name, run->spec.variables[i].text, 1) < 0)
