@@ -102,11 +102,12 @@ void grid_minute(Grid *grid, uint64_t realtime_ms) {
 
 void grid_value(Grid *grid, const Value *value) {
         scoped(buffer_deinit) Buffer text = {};
+        char digits[TEXT_MAX];
 
         if (!value || value->type == VALUE_NULL)
                 grid_text(grid, "-");
         else if (value->type == VALUE_STRING)
-                grid_text(grid, value->string);
+                grid_text(grid, text_shorten_digest(value->string, digits));
         else {
                 value_write_json(value, &(Json){ .out = &text });
                 put(grid, text.text ? text.text : "", value_is_number(value) ? GRID_NUMBER : GRID_TEXT);

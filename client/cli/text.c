@@ -7,6 +7,8 @@
 #include "util/clock.h"
 #include "util/utf8.h"
 
+#define DIGEST_DIGITS_MIN 32U /* of a build-id by MD5; those by SHA-1 have 40, a SHA-256 has 64 */
+
 void text_duration(uint64_t ns, char ret[static TEXT_MAX]) {
         uint64_t s = ns / NS_PER_S;
 
@@ -101,6 +103,15 @@ void text_time(uint64_t realtime_ms, char ret[static TEXT_MAX]) {
 
         if (realtime_ms == 0 || !localtime_r(&s, &tm) || strftime(ret, TEXT_MAX, "%Y-%m-%d %H:%M:%S", &tm) == 0)
                 snprintf(ret, TEXT_MAX, "-");
+}
+
+const char *text_shorten_digest(const char *text, char ret[static TEXT_MAX]) {
+        size_t n = strlen(text);
+
+        if (n < DIGEST_DIGITS_MIN || strspn(text, "0123456789abcdef") != n)
+                return text;
+        (void)snprintf(ret, TEXT_MAX, "%.8s", text);
+        return ret;
 }
 
 void text_put_valid(Buffer *out, const char *text, size_t n) {

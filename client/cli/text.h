@@ -25,6 +25,8 @@ void text_cpus(double cpus, char ret[static TEXT_MAX]);
 void text_mib(double mib, char ret[static TEXT_MAX]);
 /* Formats local time: "2026-11-20 21:58:18"; "-" for 0. */
 void text_time(uint64_t realtime_ms, char ret[static TEXT_MAX]);
+/* Returns the first 8 digits of a build-id or a digest of a file, else the text. */
+const char *text_shorten_digest(const char *text, char ret[static TEXT_MAX]);
 /* Appends text with U+FFFD in place of each NUL and each byte that is not valid UTF-8. */
 void text_put_valid(Buffer *out, const char *text, size_t n);
 /* Appends a word for a shell: unchanged if that is safe, else within '…'. */

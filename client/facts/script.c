@@ -56,7 +56,7 @@ static void take_interpreter(const char *line, char ret[static INTERPRETER_MAX])
 }
 
 /* python3.11 is python */
-static bool is_interpreter(const char *program) {
+bool script_is_interpreter(const char *program) {
         static const char *const names[] = { "python", "pypy", "sh", "bash", "dash", "zsh", "ksh", "perl", "ruby", "Rscript", "julia",
                                              "node", "lua", "php", "tclsh", "octave" };
         const char *base = basename(program);
@@ -93,7 +93,7 @@ bool script_find(char *const *command, const char *path, Script *ret) {
 
         if (!script_find_program(command[0], path, program))
                 return false;
-        file = is_interpreter(command[0]) ? find_argument(command + 1) : NULL;
+        file = script_is_interpreter(command[0]) ? find_argument(command + 1) : NULL;
         if (!file && begins_as_script(program))
                 file = program;
         if (!file || !realpath(file, ret->origin) || file_read_at(AT_FDCWD, file, SCRIPT_BYTES_MAX, &text, &n) < 0)

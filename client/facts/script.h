@@ -5,7 +5,7 @@
  * Script: the file that a command runs
  *
  * A command runs a script when it is an interpreter whose first non-option argument is a file, or when its own file starts
- * with #!. Other programs, and code in the command line itself, have no file that identifies their version.
+ * with #!. Other programs are identified by program_version.h; code in the command line itself has no version.
  */
 
 #include <limits.h>
@@ -21,6 +21,9 @@ typedef struct Script {
         char sha256[SHA256_TEXT_MAX];
         char interpreter[INTERPRETER_MAX]; /* path or name, such as python3 of "#!/usr/bin/env -S python3 -u"; "": unknown or too long */
 } Script;
+
+/* Returns true if a program runs code that its arguments name, so that its own build is not what is measured. */
+bool script_is_interpreter(const char *program);
 
 /* Returns false if the command runs no script, or the script cannot be read. path: as in $PATH. */
 bool script_find(char *const *command, const char *path, Script *ret);

@@ -83,7 +83,7 @@ int command_result_make(const CommandBenchmark *benchmark, const RunFacts *facts
         if (facts->has_rusage)
                 put_rusage(&facts->rusage, &result);
         object_builder_put_text(&document, "name", benchmark->name);
-        object_builder_put_text(&document, "component", COMMAND_RESULT_COMPONENT);
+        object_builder_put_text(&document, "component", benchmark->component);
         object_builder_put(&document, "@parameters", &parameters_value);
         object_builder_put_object(&document, "@result", &result);
         if (!value || object_builder_end(&document, value) < 0)

@@ -19,6 +19,7 @@
 /* A command whose runs are results themselves. */
 typedef struct CommandBenchmark {
         char name[NAME_MAX_BYTES + 1]; /* of the indicator */
+        const char *component;
         char *const *words;            /* the command, recorded as a parameter; NULL: not recorded. Borrowed */
 } CommandBenchmark;
 

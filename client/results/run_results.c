@@ -169,22 +169,23 @@ static void report_lost_output(const Capture *capture, const CaptureLoss *loss, 
 }
 
 /* The output of a failed run is used only if it is a valid document. */
-static int take_document(const Value *document, const char *sha256, Arena *arena, Submission *item, Complaint *complaint) {
+static int take_document(const Value *document, const RunPlace *place, Arena *arena, Submission *item, Complaint *complaint) {
+        const IndicatorGiven given = { .component = place->component, .version = place->version };
         int r = 0;
 
         if (submission_has_failed(item))
-                return indicator_from_failed_run(document, &(IndicatorGiven){ .version = sha256 }, DOCUMENT_LIMITS_NONE, &item->indicator,
-                                                 complaint);
+                return indicator_from_failed_run(document, &given, DOCUMENT_LIMITS_NONE, &item->indicator, complaint);
 
-        if (sha256)
-                r = object_builder_complete(document, "version", sha256, arena, &document);
+        if (place->version)
+                r = object_builder_complete(document, "version", place->version, arena, &document);
+        if (r == 0 && place->component)
+                r = object_builder_complete(document, "component", place->component, arena, &document);
         return r == 0 ? indicator_from_value(document, DOCUMENT_LIMITS_NONE, &item->indicator, complaint) : r;
 }
 
 /* The documents that are indicators; the others are spoken of. */
 static int take_documents(RunResults *results, const RunResultsPlan *plan, const Submission *common,
                           const Value *const *documents, size_t n) {
-        const char *sha256 = plan->place->has_script ? plan->place->script.sha256 : NULL;
         bool is_noted = false;
         Complaint complaint;
         int r;
@@ -193,7 +194,7 @@ static int take_documents(RunResults *results, const RunResultsPlan *plan, const
                 Submission *item = &results->items[results->n_items];
 
                 *item = *common;
-                r = take_document(documents[i], sha256, &results->arena, item, &complaint);
+                r = take_document(documents[i], plan->place, &results->arena, item, &complaint);
                 if (r == INDICATOR_INVALID) {
                         message_print("an indicator in the output was not submitted: %s%s%s", complaint.path, complaint.path[0] ? ": " : "",
                             complaint.text);

@@ -26,6 +26,7 @@ typedef struct RunPlace {
         bool has_script;
         Script script;
         const char *program; /* the first word of the command; borrowed */
+        const char *component, *version; /* of results that do not name them; borrowed; NULL: unknown */
         char python[PROGRAM_VERSION_MAX], gcc[PROGRAM_VERSION_MAX], cuda[PROGRAM_VERSION_MAX]; /* "": not known */
         OptionTexts environment; /* names of the variables to record */
         OptionTexts labels;      /* of the job, KEY=VALUE; the settings of a sweep are among them */

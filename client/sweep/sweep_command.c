@@ -104,6 +104,8 @@ static void add_run(SweepCommand *command, const SweepPlan *plan, const SweepPoi
         add_pair(command, "--name", plan->name);
         add_pair(command, "--socket", recorder->socket);
         add_pair(command, "--spool", recorder->spool);
+        add_pair(command, "--component", recorder->component);
+        add_pair(command, "--component-version", recorder->component_version);
         add_labels(command, plan, point);
 }
 

@@ -26,7 +26,7 @@ void sweep_command_deinit(SweepCommand *command);
 /* Recording of a point as a job. */
 typedef struct SweepRecorder {
         const char *program;        /* path of this perfctl */
-        const char *socket, *spool; /* options of `perfctl run`; NULL: its defaults */
+        const char *socket, *spool, *component, *component_version; /* options of `perfctl run`; NULL: its defaults */
 } SweepRecorder;
 
 /* *ret must own nothing. number: of the point, from 1. recorder: NULL: the point is not a job. 0 or a negative errno. */

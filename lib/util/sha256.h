@@ -12,3 +12,5 @@
 void sha256_of(const void *bytes, size_t n, uint8_t ret[static SHA256_BYTES]);
 /* As 64 hexadecimal digits. */
 void sha256_text(const void *bytes, size_t n, char ret[static SHA256_TEXT_MAX]);
+/* As 64 hexadecimal digits of the rest of a file. 0 or a negative errno. */
+int sha256_file(int fd, char ret[static SHA256_TEXT_MAX]);

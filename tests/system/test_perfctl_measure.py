@@ -7,6 +7,7 @@ import os
 import platform
 import pty
 import re
+import shutil
 import signal
 import sqlite3
 import stat
@@ -278,6 +279,26 @@ class Command(Measure):
         self.assertIn(b"3 runs, 0 failed, 3 results\n", done.stderr)
         batch = rows[0]["batch"].hex()
         self.assertEqual(self.running.perfctl("indicator", "show", "--batch", batch).returncode, 0)
+
+    def test_two_builds_of_a_program_are_two_versions(self):
+        program = self.temporary_directory() / "prog"
+        for source in ("true", "echo", "true"):
+            program.unlink(missing_ok=True)
+            shutil.copyfile(shutil.which(source), program)
+            program.chmod(0o755)
+            self.run_command(program, options=("--repeat", "1"))
+        self.run_command(program, options=("--repeat", "1", "--component", "solver", "--component-version", "2.0"))
+        *versions, given = [(document["component"], document["version"]) for document in
+                            (json.loads(row["document"]) for row in self.rows())]
+        self.assertEqual(given, ("solver", "2.0"))
+        self.assertEqual((len(set(versions)), versions[0]), (2, versions[2]))
+        for component, version in versions:
+            self.assertEqual(component, "command")
+            self.assertRegex(version, "^[0-9a-f]{32,64}$")
+        shown = self.running.perfctl("indicator", "show", "prog").stdout
+        for _, version in versions:
+            self.assertIn(version[:8], shown)
+            self.assertNotIn(version[:12], shown)
 
     def test_two_commands_of_one_name_are_ranked(self):
         for seconds in ("0.01", "0.2"):

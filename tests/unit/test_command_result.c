@@ -34,7 +34,7 @@ static void a_name_is_made_valid(void **state) {
 }
 
 static const Value *make(char *const *words, bool has_rusage, Arena *arena, Indicator *ret) {
-        CommandBenchmark benchmark = { .name = "sort", .words = words };
+        CommandBenchmark benchmark = { .name = "sort", .component = COMMAND_RESULT_COMPONENT, .words = words };
         RunFacts facts = { .wall_seconds = 1.5, .has_rusage = has_rusage };
         const Value *document;
         Complaint complaint;

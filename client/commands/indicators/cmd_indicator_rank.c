@@ -37,9 +37,10 @@ static const Option options_table[] = {
 
 static void put_value(Buffer *out, const Value *value) {
         Json json = { .out = out };
+        char digits[TEXT_MAX];
 
         if (value->type == VALUE_STRING) {
-                buffer_puts(out, value->string);
+                buffer_puts(out, text_shorten_digest(value->string, digits));
                 return;
         }
         value_write_json(value, &json);
@@ -80,13 +81,15 @@ static void write_common(Screen *screen, const Value *ranking) {
         const Value *parameters = value_get(ranking, "parameters"), *hardware = value_get(ranking, "hardware");
         const char *component = answer_text(ranking, "component"), *version = answer_text(ranking, "version");
         scoped(buffer_deinit) Buffer text = {};
+        char digits[TEXT_MAX];
 
         if (parameters) {
                 put_members(&text, parameters, true);
                 write_line(screen, "%s%s", text.n > 0 ? "Parameters " : "No parameters", text.text ?: "");
         }
         if (component[0] || version[0])
-                write_line(screen, "Component %s%s%s", component, component[0] && version[0] ? " " : "", version);
+                write_line(screen, "Component %s%s%s", component, component[0] && version[0] ? " " : "",
+                           text_shorten_digest(version, digits));
         if (hardware && hardware->type == VALUE_STRING)
                 write_line(screen, "Hardware %s", hardware->string);
         else if (hardware)

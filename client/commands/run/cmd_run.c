@@ -33,6 +33,7 @@ static const Option options_table[] = {
         { "collect", 0, "WHEN", "Collect results from the output",
           OPTION_CHOICE(RunOptions, collect, "auto", "yes", "no"), .initial = "auto" },
         OPTION_INCLUDE(RunOptions, failed, FailedRunOptions, failed_run_options),
+        OPTION_ROW_COMPONENT_VERSION(RunOptions, component_version),
         { "repeat", 0, "N", "Run the command N times, as a batch", OPTION_COUNT(RunOptions, batch.repeat, 1, REPEAT_MAX) },
         { "warmup", 0, "K", "K warm-up runs first, discarded", OPTION_COUNT(RunOptions, batch.warmup, 0, REPEAT_MAX) },
         OPTION_ROW_OUTPUT(RunOptions, batch.output, OPTION_VALUE_FILE),

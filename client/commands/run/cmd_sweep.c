@@ -20,7 +20,7 @@
 #include "util/utf8.h"
 
 typedef struct SweepOptions {
-        const char *output, *name, *spool;
+        const char *output, *name, *component, *component_version, *spool;
         bool dry_run, stop_on_failure, retry_failed, no_perfd;
 } SweepOptions;
 
@@ -31,6 +31,8 @@ static const Option options_table[] = {
         { "retry-failed", 0, NULL, "Run failed points again", OPTION_FLAG(SweepOptions, retry_failed) },
         { "no-perfd", 0, NULL, "Do not record points as jobs", OPTION_FLAG(SweepOptions, no_perfd) },
         OPTION_ROW_NAME(SweepOptions, name),
+        OPTION_ROW_COMPONENT(SweepOptions, component),
+        OPTION_ROW_COMPONENT_VERSION(SweepOptions, component_version),
         OPTION_ROW_SPOOL(SweepOptions, spool),
         {},
 };
@@ -293,7 +295,8 @@ static int sweep_command_run(const CommandLine *line) {
         const SweepOptions *options = line->options;
         scoped(sweep_input_deinit) SweepInput input = { .line = line, .options = options, .file = input_name(line->arguments[0]),
                                                        .tree.fd = -1 };
-        SweepRecorder recorder = { .program = input.program, .socket = line->global.socket, .spool = options->spool };
+        SweepRecorder recorder = { .program = input.program, .socket = line->global.socket, .spool = options->spool,
+                                  .component = options->component, .component_version = options->component_version };
         SweepOrder order = { .plan = &input.plan, .tree = &input.tree, .no_color = line->global.no_color };
         int r;
 

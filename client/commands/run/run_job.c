@@ -13,6 +13,7 @@
 #include "client/cli/text.h"
 #include "client/commands/run/run_end.h"
 #include "client/deliver/spool.h"
+#include "client/facts/program_version.h"
 #include "client/kpi/kpi_judge.h"
 #include "client/results/command_result.h"
 #include "client/results/command_summary.h"
@@ -64,6 +65,7 @@ typedef struct RunJob {
 
         RunOutput output;
         RunPlace place;
+        ProgramVersion version; /* of a program that is no script */
         bool has_place;
         RunStack stack;
         CommandBenchmark benchmark;
@@ -81,6 +83,7 @@ static void run_job_deinit(RunJob *run) {
         output_tail_deinit(&run->output.error);
         run_series_deinit(&run->series);
         run_stack_deinit(&run->stack);
+        program_version_deinit(&run->version);
 }
 
 /* --- the end -------------------------------------------------------------------------------------- */
@@ -195,15 +198,14 @@ static int deliver_results(RunJob *run, RunResults *results, bool is_last) {
 
 static int deliver_unnamed(RunJob *run) {
         const char *file = run->place.has_script ? run->place.script.origin : run->command[0];
-        const char *sha256 = run->place.has_script ? run->place.script.sha256 : NULL;
         RunSeries *series = &run->series;
         int r = 0;
 
         if (series->n_unnamed > 0)
                 run_series_complete(series, run->options->failed.indicator,
-                                    run->options->failed.component ?: (run->plan.benchmark ? COMMAND_RESULT_COMPONENT : NULL), file);
+                                    run->options->failed.component ?: (run->plan.benchmark ? run->benchmark.component : NULL), file);
         for (size_t i = 0; i < series->n_unnamed && r >= 0; i++) {
-                r = run_series_name(series, &series->unnamed[i], sha256);
+                r = run_series_name(series, &series->unnamed[i], run->place.version);
                 if (r == RUN_SERIES_NO_NAME)
                         message_print("failed run not recorded: '%s' is not a valid indicator name; use --indicator NAME", series->name);
                 else if (r == 0)
@@ -214,13 +216,16 @@ static int deliver_unnamed(RunJob *run) {
 
 /* Reads the results of one run. A command that has printed an indicator once is expected to print it in each run. */
 static int read_results(RunJob *run, const RunFacts *facts, uint64_t index, RunResults *ret) {
-        if (run->series.component[0] && strcmp(run->series.component, COMMAND_RESULT_COMPONENT) != 0) {
+        if (run->series.component[0] && run->plan.benchmark &&
+            strcmp(run->series.component, run->benchmark.component) != 0) {
                 run->plan.is_wanted |= run->plan.has_batch;
                 run->plan.benchmark = NULL;
         }
         if (!run->has_place)
                 run_results_read_place(&run->place);
         run->has_place = true;
+        run->place.version = run->options->component_version ?: run->place.has_script ? run->place.script.sha256 :
+                                                                                        program_version_get(&run->version);
         return run_results_read(ret, &run->plan, &run->output.capture, facts, run->ends.last.status, (uint32_t)index);
 }
 
@@ -348,6 +353,7 @@ static void prepare_benchmark(RunJob *run) {
         }
         command_result_name(name, run->benchmark.name);
         run->benchmark.words = options->batch.repeat > 0 ? run->command : NULL;
+        run->benchmark.component = options->failed.component ?: COMMAND_RESULT_COMPONENT;
         run->plan.benchmark = &run->benchmark;
 }
 
@@ -355,6 +361,7 @@ static int prepare_measuring(RunJob *run) {
         const RunOptions *options = run->options;
         bool is_wanted = strcmp(options->collect, "yes") == 0, is_benchmark;
         const char *path = getenv("PATH");
+        char program[PATH_MAX];
 
         is_benchmark = !is_wanted && (options->batch.repeat > 0 || options->failed.indicator);
         run->output.is_captured = wants_capture(options);
@@ -370,6 +377,10 @@ static int prepare_measuring(RunJob *run) {
         run->place.specification = options->specification;
         run->place.program = run->command[0];
         run->place.has_script = (run->output.is_captured || is_benchmark) && script_find(run->command, path ?: "", &run->place.script);
+        run->place.component = options->failed.component;
+        if ((run->output.is_captured || is_benchmark) && !run->place.has_script && !options->component_version &&
+            !script_is_interpreter(run->command[0]) && script_find_program(run->command[0], path ?: "", program))
+                program_version_begin(&run->version, program);
         if (is_benchmark)
                 prepare_benchmark(run);
         return id_make_result(clock_realtime_ns() / NS_PER_MS, run->plan.batch);
@@ -551,7 +562,7 @@ static int finish(const RunJob *run, const GlobalOptions *global) {
 
 /* Trouble with perfd is reported, and never prevents the command from running. */
 int run_job(const CommandLine *line, const RunOptions *options, char *const *command) {
-        scoped(run_job_deinit) RunJob run = { .options = options, .command = command };
+        scoped(run_job_deinit) RunJob run = { .options = options, .command = command, .version = PROGRAM_VERSION_NONE };
         char error[LIMITS_ERROR_MAX];
         ExportFormat format;
         int r, status;
