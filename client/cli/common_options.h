@@ -85,8 +85,6 @@ OptionParse option_parse_job_id, option_parse_label, option_parse_condition;
         { "replace", 0, NULL, "Replace results that were imported before", OPTION_FLAG(type, member) }
 #define OPTION_ROW_SPOOL(type, member) \
         { "spool", 0, "DIRECTORY", "Spool for results that perfd cannot accept now", OPTION_TEXT(type, member), .value = OPTION_VALUE_DIRECTORY }
-#define OPTION_ROW_COMPAT(type, member) \
-        { "compat", 0, NULL, "Compute as the original program does", OPTION_FLAG(type, member) }
 #define OPTION_ROW_COMPONENT(type, member) { "component", 0, "NAME", "Measured component", OPTION_LINE(type, member, COMPONENT_MAX_BYTES) }
 #define OPTION_ROW_COMPONENT_VERSION(type, member) \
         { "component-version", 0, "VERSION", "Version of the measured component", OPTION_LINE(type, member, STRING_MAX_BYTES) }

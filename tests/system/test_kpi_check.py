@@ -237,25 +237,25 @@ class KpiRegress(TestCase):
     def test_the_summary_has_the_nine_keys(self):
         folder = self.running.directory
         self.submit([100] * 10 + [80] * 2)
-        self.regress("PiMatmul", "--summary", folder, status=4)
+        self.regress("PiMatmul", "--output", folder, status=4)
         summary = yaml.safe_load((folder / "regression_summary.yaml").read_text())
         self.assertEqual(summary, {
             "entries_count": 1, "failures": 1, "kpis_count": 2, "no_history": 0, "not_analyzed": 0, "total_points": 2,
             "significant_performance_decrease": 1, "significant_performance_increase": 0,
             "message": "Performed 2 KPI regression analyses over 1 entries x 2 KPIs. 1 KPIs didn't pass. "
                        "1 KPIs had a significant performance decrease."})
-        self.regress("PiMatmul", "--summary", folder / "missing", status=4)
-        errors = self.regress("PiMatmul", "--summary", folder / "missing", "--fail-on", "none", status=1)
+        self.regress("PiMatmul", "--output", folder / "missing", status=4)
+        errors = self.regress("PiMatmul", "--output", folder / "missing", "--fail-on", "none", status=1)
         self.assertEqual(errors.count("cannot write"), 1, errors)
-        self.regress("Qi*", "--summary", folder)
+        self.regress("Qi*", "--output", folder)
         self.assertTrue((folder / "NO_RESULTS_FOUND").exists())
-        self.regress("Nothing", "--summary", folder, status=1)
+        self.regress("Nothing", "--output", folder, status=1)
         self.assertTrue((folder / "FAILURE").exists() and not (folder / "NO_RESULTS_FOUND").exists())
         self.submit([100], component="new")
         with self.running.client() as client:
             self.assert_status(client.call(client.submit_request(
                 {"name": "PiConv1D", "component": "new", "version": "1.0.0", "@parameters": {"length": 5}, "@result": {"rate": 1.0}})), "OK")
-        self.regress("PiConv1D", "--summary", folder)
+        self.regress("PiConv1D", "--output", folder)
         self.assertTrue((folder / "NO_HISTORICAL_RESULTS").exists() and not (folder / "FAILURE").exists())
 
     def test_a_submission_is_judged(self):

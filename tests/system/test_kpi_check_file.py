@@ -100,7 +100,7 @@ class CheckFile(unittest.TestCase):
         self.assertEqual(check("--fail-on", "no-verdict", stdin="3\n").returncode, 5)
 
     def test_a_file_has_no_stored_results(self):
-        for words in (("rate",), ("--where", "a=1"), ("--component-version", "1"), ("--summary", "."), ("--format", "junit")):
+        for words in (("rate",), ("--where", "a=1"), ("--component-version", "1"), ("--output", "."), ("--format", "junit")):
             self.refused(2, "--file", *words)
         done = subprocess.run([str(PERFCTL), "kpi", "check", "--column", "2"], text=True, capture_output=True)
         self.assertEqual(done.returncode, 2)

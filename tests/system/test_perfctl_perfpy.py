@@ -142,7 +142,7 @@ class Artifact(WithJob):
             self.assertEqual(json.dumps(json.loads(text), indent=4), text)
 
     def test_perf_pys_formulas_give_the_jobs_numbers(self):
-        """With --compat, the eighteen metrics computed from the samples are those that perfd computed from all observations."""
+        """With --as perf.py, the eighteen metrics computed from the samples are those that perfd computed from all observations."""
         cpus = self.running.metrics()["perfd_node_cpus"]
         computed = reference(self.samples("--as", "perf.py"), self.job["end_ms"] / 1000, cpus)
         for key, value in computed.items():

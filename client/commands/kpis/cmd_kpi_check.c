@@ -29,7 +29,7 @@ typedef struct SeriesOptions {
 typedef struct KpiCheckOptions {
         SelectionOptions selection;
         OptionTexts compare_by, ignore;
-        const char *component, *component_version, *across, *order, *method, *direction, *fdr, *format, *summary, *as;
+        const char *component, *component_version, *across, *order, *method, *direction, *fdr, *format, *output, *as;
         KpiGate gate;
         OptionTexts ignore_entry; /* each KEY=VALUE,… */
         SeriesOptions series;
@@ -73,11 +73,10 @@ static const Option options_table[] = {
         OPTION_ROW_FAIL_ON(KpiCheckOptions, gate.fail_on, "regression"),
         { "allow-failures", 0, "N", "KPIs that may fail, such as 3 or 5%, before the status is 4",
           OPTION_TEXT(KpiCheckOptions, gate.allow_failures) },
-        { "summary", 0, "DIRECTORY", "Write regression_summary.yaml and marker files", OPTION_TEXT(KpiCheckOptions, summary),
-          .value = OPTION_VALUE_DIRECTORY },
+        OPTION_ROW_OUTPUT(KpiCheckOptions, output, OPTION_VALUE_DIRECTORY),
         OPTION_INCLUDE(KpiCheckOptions, series, SeriesOptions, series_options),
         OPTION_ROW_FORMAT(KpiCheckOptions, format, "table", "json", "yaml", "junit"),
-        { "as", 0, "PROGRAM", "Select and judge as the original program", OPTION_CHOICE(KpiCheckOptions, as, "matrix-benchmarking") },
+        OPTION_ROW_AS(KpiCheckOptions, as, "matrix-benchmarking"),
         OPTION_ROW_JSON(KpiCheckOptions, json),
         {},
 };
@@ -127,7 +126,7 @@ static int check_no_selection(const CommandLine *line) {
         const SelectionOptions *selection = &options->selection;
         bool has_selection = selection->where.n > 0 || selection->since_ns.is_given || selection->until_ns.is_given || options->component ||
                              options->component_version || options->compare_by.n > 0 || options->ignore.n > 0 ||
-                             options->ignore_entry.n > 0 || options->across || options->summary;
+                             options->ignore_entry.n > 0 || options->across || options->output;
 
         if (line->n_arguments > 0)
                 return command_refuse(line->command->name, "--file and a KPI cannot be combined");
@@ -416,8 +415,8 @@ static int judge(const CommandLine *line, bool *ret_is_judged) {
                 return r;
         *ret_is_judged = true;
         r = print(line, &answers);
-        if (options->summary)
-                written = kpi_report_write_files(options->summary, answers.answer);
+        if (options->output)
+                written = kpi_report_write_files(options->output, answers.answer);
         if (r == EXIT_DONE)
                 r = kpi_gate_status(&options->gate, &answers.tally);
         return r == EXIT_DONE ? written : r;
@@ -440,8 +439,8 @@ static int kpi_check_run(const CommandLine *line) {
                 return command_refuse(line->command->name, "--column, --window, --max-pvalue and --min-magnitude require --file");
 
         r = judge(line, &is_judged);
-        if (options->summary && !is_judged && (r == EXIT_FAILED || r == EXIT_UNREACHABLE))
-                (void)kpi_report_write_files(options->summary, NULL);
+        if (options->output && !is_judged && (r == EXIT_FAILED || r == EXIT_UNREACHABLE))
+                (void)kpi_report_write_files(options->output, NULL);
         return r;
 }
 
