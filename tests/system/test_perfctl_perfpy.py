@@ -65,7 +65,8 @@ class List(WithJob):
         self.assertEqual(keys, [("gre of it/" + key)[:50] for key in EIGHTEEN])
 
     def test_names_that_become_equal_are_reported_and_kept(self):
-        done = self.ask("metrics", "--mlflow", "--as", "perf.py", "--job", "train-17", "--prefix", "a-prefix-of-forty-characters-and-no-more/")
+        done = self.ask("metrics", "--mlflow", "--as", "perf.py", "--job", "train-17",
+                        "--prefix", "a-prefix-of-forty-characters-and-no-more/")
         keys = [m["key"] for m in json.loads(done.stdout)]
         self.assertEqual(len(keys), 18)
         self.assertIn(f"{len(keys) - len(set(keys))} names are duplicates", done.stderr)

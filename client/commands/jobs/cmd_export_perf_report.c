@@ -173,7 +173,8 @@ const Command cmd_export_perf_report = {
         .arguments = "JOB|FILE...",
         .summary = "Export samples of jobs in the format of perf.py",
         .help = "Writes the JSON artifact of lightgbm-benchmark, whose sampler is perf.py: for each rank, a list of samples with "
-                "twelve fields each, as perfd took them while the job ran. Counters begin at 0 with the job or, with --as perf.py, at boot. "
+                "twelve fields each, as perfd took them while the job ran. Counters begin at 0 with the job or, with "
+                "--as perf.py, at boot. "
                 "An argument with a slash, or that ends in .json, is an artifact, for example of another node.",
         .examples = { "perfctl export perf-report train-17 > perf_report.json",
                       "perfctl export perf-report --as perf.py --output perf_report.json train-17",

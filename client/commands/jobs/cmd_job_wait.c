@@ -80,7 +80,8 @@ const Command cmd_job_wait = {
         .name = "job wait",
         .arguments = "[JOB]",
         .summary = "Wait until a job has ended and its metrics are final",
-        .help = "JOB is an id, a name or 'last'; default: $PERFD_JOB, else the newest job of this user. Without --timeout, waits without a limit.",
+        .help = "JOB is an id, a name or 'last'; default: $PERFD_JOB, else the newest job of this user. "
+                "Without --timeout, waits without a limit.",
         .examples = { "perfctl job wait train-17 && perfctl report train-17" },
         COMMAND_OPTIONS(JobWaitOptions, options_table),
         .n_arguments_max = 1,
