@@ -145,11 +145,13 @@ static void try_segments(const Sorted *sorted, const PartitionSettings *settings
         double cost = 0;
 
         for (size_t end = begin + 1; end <= sorted->n; end++) {
+                size_t n_min;
                 double sum;
 
                 cost += sorted->added[end - 1];
                 sum = lowest[begin] + cost + settings->penalty;
-                if (end - begin < (end == sorted->n ? settings->n_min_last : settings->n_min) || sum >= lowest[end])
+                n_min = end == sorted->n ? settings->n_min_last : begin == 0 ? settings->n_min_first : settings->n_min;
+                if (end - begin < n_min || sum >= lowest[end])
                         continue;
                 lowest[end] = sum;
                 begins[end] = begin;

@@ -20,6 +20,7 @@ void partition_cost_add(MedianCost *cost, double v);
 typedef struct PartitionSettings {
         double penalty;      /* cost of a segment */
         size_t n_min;        /* least number of values of a segment */
+        size_t n_min_first;  /* of the first segment */
         size_t n_min_last;   /* of the last segment */
         const bool *allowed; /* borrowed; for each value, whether a segment may begin there; NULL: everywhere */
 } PartitionSettings;

@@ -13,8 +13,10 @@
 
 #define PENALTY 3.0
 #define SEGMENT_MIN 5U
+#define FIRST_SEGMENT_MIN 2U
 #define PRIOR_SD 0.01        /* prior noise of a series */
 #define DIFFERENCES_ENOUGH 30U
+#define PLACE_BEFORE_MIN 3U  /* values before a change point that was moved */
 #define PLACE_DISTANCE 10U   /* maximum distance by which a change point is moved */
 #define OUTLIER_P 1e-3
 #define OUTLIER_SHARE 0.05
@@ -134,11 +136,12 @@ static double cost_of(const ShiftSeries *series, size_t begin, size_t end) {
 /* Moves a change point to the place where the medians of its neighbouring windows fit best. */
 static size_t refine(const ShiftSeries *series, const ShiftSettings *settings, size_t begin, size_t at, size_t end) {
         size_t first = at - begin > SHIFT_WINDOW ? at - SHIFT_WINDOW : begin, last = end - at > SHIFT_WINDOW ? at + SHIFT_WINDOW : end;
-        size_t low = at > PLACE_DISTANCE ? at - PLACE_DISTANCE : 0, best = at;
+        size_t low = at > PLACE_DISTANCE ? at - PLACE_DISTANCE : 0, best = at, first_place;
         double lowest = cost_of(series, first, at) + cost_of(series, at, last);
 
-        if (low < first + 3)
-                low = first + 3;
+        first_place = first + (first == 0 ? FIRST_SEGMENT_MIN : PLACE_BEFORE_MIN);
+        if (low < first_place)
+                low = first_place;
         for (size_t place = low; place <= at + PLACE_DISTANCE && place + settings->n_min_last <= last; place++) {
                 double cost;
 
@@ -191,7 +194,8 @@ int shift_find(const double *series, size_t n, const ShiftSettings *settings, Ch
         if (r == 0 && room) {
                 PartitionSettings partition = {
                         .penalty = PENALTY * 0.8 * transformed.sd * log(fmax((double)n, 8)),
-                        .n_min = SEGMENT_MIN, .n_min_last = settings->n_min_last, .allowed = settings->allowed,
+                        .n_min = SEGMENT_MIN, .n_min_first = FIRST_SEGMENT_MIN, .n_min_last = settings->n_min_last,
+                        .allowed = settings->allowed,
                 };
 
                 r = partition_find(transformed.values, n, &partition, at, &places.n);

@@ -133,7 +133,7 @@ ShiftScore shift_test(const ShiftSeries *series, const ShiftSettings *settings, 
         ShiftScore ret = { .t_p = 1, .rank_p = 1 };
         Sides sides;
 
-        if (at - begin < 3 || end <= at)
+        if (at - begin < 2 || end <= at)
                 return ret;
 
         fill_sides(series, begin, at, end, &sides);

@@ -99,7 +99,7 @@ static double cost_of(const double *series, size_t begin, size_t end) {
 static double try_all(const double *series, size_t begin, size_t n, double penalty) {
         double best = n - begin >= 2 ? cost_of(series, begin, n) : INFINITY;
 
-        for (size_t at = begin + 3; at < n; at++)
+        for (size_t at = begin + (begin == 0 ? 4 : 3); at < n; at++)
                 best = fmin(best, cost_of(series, begin, at) + penalty + try_all(series, at, n, penalty));
         return best;
 }
@@ -109,7 +109,7 @@ static void a_partition_has_the_lowest_cost_of_all(void **state) {
 
         (void)state;
         for (size_t round = 0; round < 60; round++) {
-                const PartitionSettings settings = { .penalty = 2.5, .n_min = 3, .n_min_last = 2 };
+                const PartitionSettings settings = { .penalty = 2.5, .n_min = 3, .n_min_first = 4, .n_min_last = 2 };
                 double series[14], sum = 0;
                 size_t begins[14], n, n_values = 4 + round % 11, begin = 0;
 
