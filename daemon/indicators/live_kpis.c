@@ -118,21 +118,6 @@ static char *help_of(const Property *property) {
         return buffer_take(&help);
 }
 
-/* Returns the least recently used series of the user with the most. */
-static LiveKpi *find_victim(LiveKpis *kpis, uint32_t uid) {
-        UserCounts counts = {};
-        LiveKpi *victim = NULL;
-
-        user_counts_add(&counts, uid, 1);
-        for (size_t i = 0; i < kpis->n; i++)
-                user_counts_add(&counts, kpis->items[i].uid, 1);
-        for (size_t i = 0; i < kpis->n; i++)
-                if (user_counts_get(&counts, kpis->items[i].uid) == counts.n_most && (!victim || kpis->items[i].used < victim->used))
-                        victim = &kpis->items[i];
-        assert(victim);
-        return victim;
-}
-
 static LiveKpi *find_series(LiveKpis *kpis, const LiveKpi *key) {
         for (size_t i = 0; i < kpis->n; i++) {
                 LiveKpi *kpi = &kpis->items[i];
@@ -156,7 +141,10 @@ static void put_series(LiveKpis *kpis, LiveKpi *added) {
         added->used = ++kpis->n_uses;
         added->since = kpi ? kpi->since : added->used;
         if (!kpi && kpis->n == LIVE_KPIS_MAX) {
-                kpi = find_victim(kpis, added->uid);
+                size_t victim = user_counts_choose_victim(&kpis->items->uid, &kpis->items->used, sizeof(*kpis->items), kpis->n, added->uid);
+
+                assert(victim < kpis->n);
+                kpi = &kpis->items[victim];
                 kpis->n_left_out++;
         }
         if (!kpi) {

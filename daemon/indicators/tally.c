@@ -51,38 +51,22 @@ static void free_bucket(Tally *tally, uint32_t at) {
         }
 }
 
-/* Returns the least recently used series of the user with the most series; 0: that is the user, who has none. */
-static uint32_t find_victim(const Tally *tally, uint32_t uid) {
-        UserCounts counts = {};
-        uint32_t victim = 0;
-
-        user_counts_add(&counts, uid, 1);
-        for (uint32_t i = 1; i <= tally->n_series; i++)
-                user_counts_add(&counts, tally->series[i].count.uid, 1);
-        for (uint32_t i = 1; i <= tally->n_series; i++) {
-                const TallySeries *series = &tally->series[i];
-
-                if (user_counts_get(&counts, series->count.uid) == counts.n_most &&
-                    (victim == 0 || series->used < tally->series[victim].used))
-                        victim = i;
-        }
-        return victim;
-}
-
 /*
- * Reuses a series for another indicator. Its counts are added to the series of all others, so that no sum decreases.
+ * Reuses a series for another indicator. Its counts are added to the series of all others, so that no sum decreases. Returns 0 if the user
+ * has the most series, but none.
  */
 static uint32_t vacate_series(Tally *tally, uint32_t uid) {
-        uint32_t i = find_victim(tally, uid);
-        TallySeries *series = &tally->series[i];
+        TallySeries *series = &tally->series[1];
+        size_t i = user_counts_choose_victim(&series->count.uid, &series->used, sizeof(*series), tally->n_series, uid);
 
-        if (i == 0)
+        if (i == tally->n_series)
                 return 0;
+        series += i;
         for (IndicatorOutcome outcome = 0; outcome < N_INDICATOR_OUTCOMES; outcome++)
                 tally->series[0].count.n[outcome] += series->count.n[outcome];
         free_bucket(tally, find_bucket_of(tally, &series->count));
         free(series->text);
-        return i;
+        return (uint32_t)i + 1;
 }
 
 static uint32_t add_series(Tally *tally, uint32_t uid, const char *name, const char *component) {
