@@ -152,7 +152,7 @@ static int copy_models(const Registry *registry, const Request *request, Answer 
 
                 model->uid = request->peer.uid;
                 model->by_admin = request->peer.is_admin;
-                pending_models_add(ret, &model, i);
+                registry_pending_add(ret, &model, i);
         }
         return 0;
 }
@@ -161,9 +161,9 @@ static int copy_models(const Registry *registry, const Request *request, Answer 
 static int drop_known(const Registry *registry, PendingModels *asked, Answer *ret) {
         size_t n = 0;
 
-        qsort(asked->items, asked->n, sizeof(*asked->items), pending_models_compare);
+        qsort(asked->items, asked->n, sizeof(*asked->items), registry_pending_compare);
         for (size_t i = 1; i < asked->n; i++)
-                if (pending_models_compare(&asked->items[i - 1], &asked->items[i]) == 0) {
+                if (registry_pending_compare(&asked->items[i - 1], &asked->items[i]) == 0) {
                         desk_answer(ret, STATUS_INVALID, "register.name", "a request declares this model twice: remove one");
                         return answer_about(ret, asked->items[i].index);
                 }
@@ -196,7 +196,7 @@ static int put_registered(const Registry *registry, const Request *request, cons
 
 static int place_register(void *state, const Request *request, Ticket ticket, Answer *ret) {
         Registry *registry = state;
-        scoped(pending_models_deinit) PendingModels asked = {};
+        scoped(registry_pending_deinit) PendingModels asked = {};
         int r;
 
         if (registry_is_busy(registry))
@@ -259,7 +259,7 @@ static void refuse_removal(const Registry *registry, const Request *request, Ans
  */
 static int place_unregister(void *state, const Request *request, Ticket ticket, Answer *ret) {
         Registry *registry = state;
-        scoped(pending_models_deinit) PendingModels pending = { .items = calloc(1, sizeof(PendingModel)), .is_removal = true };
+        scoped(registry_pending_deinit) PendingModels pending = { .items = calloc(1, sizeof(PendingModel)), .is_removal = true };
         scoped(model_freep) Model *removed = NULL;
         const Model *model;
         int r;
@@ -279,7 +279,7 @@ static int place_unregister(void *state, const Request *request, Ticket ticket, 
         if (r != 0)
                 return desk_pending(r);
         removed = models_remove_registered(&registry->models, model);
-        pending_models_add(&pending, &removed, 0);
+        registry_pending_add(&pending, &removed, 0);
         registry->pending = pending;
         pending = (PendingModels){};
         return DESK_PENDING;
@@ -348,7 +348,7 @@ static int finish_model(Registry *registry, PendingModel *item, bool is_done, bo
 
 static int complete(void *state, const StoreDone *done, Answer *ret) {
         Registry *registry = state;
-        scoped(pending_models_deinit) PendingModels pending = registry->pending;
+        scoped(registry_pending_deinit) PendingModels pending = registry->pending;
         bool hides_file = false, is_done = done->outcome == STORE_DONE;
         int64_t owner = pending.n > 0 ? model_owner(pending.items[0].model) : MODEL_OF_ALL;
         int r = 0;

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -11,6 +12,25 @@
 #include "store/indicators/model_rows.h"
 #include "store/indicators/stored_models.h"
 #include "util/clock.h"
+#include "util/scoped.h"
+
+void registry_pending_deinit(PendingModels *pending) {
+        for (size_t i = 0; i < pending->n; i++)
+                model_free(pending->items[i].model);
+        free(pending->items);
+        *pending = (PendingModels){};
+}
+
+void registry_pending_add(PendingModels *pending, Model **model, size_t index) {
+        pending->items[pending->n++] = (PendingModel){ .model = TAKE(*model), .index = (uint32_t)index };
+}
+
+int registry_pending_compare(const void *a, const void *b) {
+        const IndicatorModel *first = &((const PendingModel *)a)->model->model, *second = &((const PendingModel *)b)->model->model;
+        int order = strcmp(first->name, second->name);
+
+        return order != 0 ? order : strcmp(first->component ?: "", second->component ?: "");
+}
 
 /* --- the table ------------------------------------------------------------------------------------ */
 
@@ -145,7 +165,7 @@ int registry_restore(Registry *registry) {
 
 void registry_deinit(Registry *registry) {
         models_deinit(&registry->models);
-        pending_models_deinit(&registry->pending);
+        registry_pending_deinit(&registry->pending);
         registry->json = shared_texts_unref(registry->json);
 }
 

@@ -8,10 +8,32 @@
  * registration.h accepts the models of clients.
  */
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "desk/desk.h"
 #include "indicators/models.h"
-#include "indicators/pending_models.h"
 #include "snapshot/indicators_snapshot.h"
+
+/* A model that waits for the store before it enters the table. */
+typedef struct PendingModel {
+        Model *model;   /* owned */
+        uint32_t index; /* of the model in its request */
+} PendingModel;
+
+/* Models whose registration or removal is queued for the store; of a removal, one model. */
+typedef struct PendingModels {
+        PendingModel *items; /* owned; sorted by name, then component */
+        size_t n;            /* 0: nothing is queued */
+        bool is_removal;
+} PendingModels;
+
+void registry_pending_deinit(PendingModels *pending);
+/* Moves a model to the list, which has space for it. */
+void registry_pending_add(PendingModels *pending, Model **model, size_t index);
+/* Compares two PendingModel for qsort(3): 0 if they declare the same indicator. */
+int registry_pending_compare(const void *a, const void *b);
 
 /* Changes of the models. */
 #define MODEL_CHANGES_KEPT 64U

@@ -20,9 +20,9 @@ enum {
 };
 
 void results_deinit(Results *results) {
-        for (size_t i = 0; i < N_ELEMENTS(results->placings); i++) {
-                result_rows_packer_free(results->placings[i].packer);
-                live_kpis_deinit(&results->placings[i].kpis);
+        for (size_t i = 0; i < N_ELEMENTS(results->requests); i++) {
+                result_rows_packer_free(results->requests[i].packer);
+                live_kpis_deinit(&results->requests[i].kpis);
         }
         kpi_queue_deinit(&results->queued_kpis);
         live_kpis_deinit(&results->kpis);
@@ -61,7 +61,7 @@ static int refuse_item(Results *results, const Request *request, size_t i, const
 
 /* Refuses a result that is older than the retention time, measured from its own time. */
 static int check_age(Results *results, const Request *request, size_t i, Answer *ret) {
-        uint64_t now_ns = results->placing->now_ns, keep_ns = results->store_config->keep_results_ns;
+        uint64_t now_ns = results->progress->now_ns, keep_ns = results->store_config->keep_results_ns;
         const Submission *item = &request->submit.items[i];
         char measured[CLOCK_TEXT_MAX], text[COMPLAINT_TEXT_MAX];
 
@@ -83,7 +83,7 @@ static int check_ahead(Results *results, const Request *request, size_t i, Answe
         Submission *item = &request->submit.items[i];
         char text[COMPLAINT_TEXT_MAX];
 
-        switch (future_time_check(item->time_ms, results->placing->now_ns / NS_PER_MS, text)) {
+        switch (future_time_check(item->time_ms, results->progress->now_ns / NS_PER_MS, text)) {
         case FUTURE_TIME_REFUSED:
                 return refuse_item(results, request, i, "time_ms", text, ret);
         case FUTURE_TIME_UNTRUSTED:
@@ -100,16 +100,16 @@ static int check_ahead(Results *results, const Request *request, size_t i, Answe
  * named one get the same job, also if the process has another job in a later turn.
  */
 static const Job *choose_job(Results *results, const Request *request, Submission *item) {
-        ResultsPlacing *placing = results->placing;
+        ResultsProgress *progress = results->progress;
         bool is_other;
-        const Job *job = identity_choose_job(results->identity, &request->peer, placing->ticket, item->job, item->is_job_inherited,
+        const Job *job = identity_choose_job(results->identity, &request->peer, progress->ticket, item->job, item->is_job_inherited,
                                              &is_other);
 
-        placing->is_other |= is_other;
+        progress->is_other |= is_other;
         if (job && (is_other || !item->job[0])) {
-                if (!placing->job[0])
-                        (void)snprintf(placing->job, sizeof(placing->job), "%s", job->info.id);
-                item->job = placing->job;
+                if (!progress->job[0])
+                        (void)snprintf(progress->job, sizeof(progress->job), "%s", job->info.id);
+                item->job = progress->job;
         }
         if (is_other && !job)
                 item->job = "";
@@ -122,18 +122,18 @@ static const Job *choose_job(Results *results, const Request *request, Submissio
  * Notes the documents that several items share.
  */
 static int find_job(Results *results, const Request *request, size_t i, Answer *ret) {
-        ResultsPlacing *placing = results->placing;
+        ResultsProgress *progress = results->progress;
         Submission *item = &request->submit.items[i];
         const Job *job = choose_job(results, request, item);
 
-        if (job && !identity_may_act(results->identity, &request->peer, placing->ticket, job))
+        if (job && !identity_may_act(results->identity, &request->peer, progress->ticket, job))
                 return answer_item(i, STATUS_DENIED, "job", "this job belongs to another user", ret);
-        placing->is_unvouched |= !job && item->job[0];
-        if (!placing->packer)
-                placing->packer = result_rows_packer_new();
-        if (!placing->packer)
+        progress->is_unvouched |= !job && item->job[0];
+        if (!progress->packer)
+                progress->packer = result_rows_packer_new();
+        if (!progress->packer)
                 return -ENOMEM;
-        result_rows_packer_note(placing->packer, item);
+        result_rows_packer_note(progress->packer, item);
         return 0;
 }
 
@@ -141,7 +141,7 @@ static int find_job(Results *results, const Request *request, size_t i, Answer *
 
 /* Checks an item against its model, which may be queued, and packs the item. */
 static int pack_item(Results *results, const Request *request, size_t i, Answer *ret) {
-        ResultsPlacing *placing = results->placing;
+        ResultsProgress *progress = results->progress;
         Submission *item = &request->submit.items[i];
         Complaint complaint;
         size_t n_deviations;
@@ -150,15 +150,15 @@ static int pack_item(Results *results, const Request *request, size_t i, Answer 
                 return ITEM_WAITS;
         if (registry_check(results->registry, request->peer.uid, item, &n_deviations, &complaint) != 0)
                 return refuse_item(results, request, i, complaint.path, complaint.text, ret);
-        placing->n_deviations += n_deviations;
+        progress->n_deviations += n_deviations;
         if (i == 0) {
                 Peer sender = request->peer;
 
-                sender.is_vouched = !placing->is_unvouched; /* the store cannot check which processes belong to a job */
-                result_rows_packer_begin(placing->packer, &sender);
+                sender.is_vouched = !progress->is_unvouched; /* the store cannot check which processes belong to a job */
+                result_rows_packer_begin(progress->packer, &sender);
         }
-        result_rows_packer_add(placing->packer, item, placing->now_ns / NS_PER_MS);
-        placing->n_work += live_kpis_add(&placing->kpis, request->peer.uid, item, placing->now_ns / NS_PER_MS);
+        result_rows_packer_add(progress->packer, item, progress->now_ns / NS_PER_MS);
+        progress->n_work += live_kpis_add(&progress->kpis, request->peer.uid, item, progress->now_ns / NS_PER_MS);
         item->model = NULL; /* the models may change before the next turn */
         return 0;
 }
@@ -169,18 +169,18 @@ static int (*const passes[])(Results *results, const Request *request, size_t i,
 };
 
 static int pass_items(Results *results, const Request *request, Answer *ret) {
-        ResultsPlacing *placing = results->placing;
+        ResultsProgress *progress = results->progress;
         size_t n_items = request->submit.n_items;
 
         assert(n_items > 0);
-        placing->n_work = 0;
-        for (; placing->pass < N_ELEMENTS(passes); placing->pass++, placing->i = 0)
-                for (; placing->i < n_items; placing->i++) {
+        progress->n_work = 0;
+        for (; progress->pass < N_ELEMENTS(passes); progress->pass++, progress->i = 0)
+                for (; progress->i < n_items; progress->i++) {
                         int r;
 
-                        if (placing->n_work++ >= RESULTS_PER_TURN)
+                        if (progress->n_work++ >= RESULTS_PER_TURN)
                                 return ITEMS_LEFT;
-                        r = passes[placing->pass](results, request, placing->i, ret);
+                        r = passes[progress->pass](results, request, progress->i, ret);
                         if (r != 0)
                                 return r;
                 }
@@ -189,33 +189,33 @@ static int pass_items(Results *results, const Request *request, Answer *ret) {
 
 /* Drops the packed results. The chosen job is kept: it may end before the store has space. */
 static void restart(Results *results) {
-        ResultsPlacing *placing = results->placing;
+        ResultsProgress *progress = results->progress;
 
-        placing->packer = result_rows_packer_free(placing->packer);
-        live_kpis_deinit(&placing->kpis);
-        placing->pass = placing->i = placing->n_deviations = 0;
-        placing->is_unvouched = false;
-        placing->now_ns = clock_realtime_ns();
-        placing->n_changes = results->registry->changes.n;
+        progress->packer = result_rows_packer_free(progress->packer);
+        live_kpis_deinit(&progress->kpis);
+        progress->pass = progress->i = progress->n_deviations = 0;
+        progress->is_unvouched = false;
+        progress->now_ns = clock_realtime_ns();
+        progress->n_changes = results->registry->changes.n;
 }
 
 /* Ends a request, which the desk does not place again. */
 static void end(Results *results) {
         restart(results);
-        results->placing->ticket = (Ticket){};
+        results->progress->ticket = (Ticket){};
 }
 
 /* Returns the progress of a request that was placed before, or else a free one. The desk has at most one other request. */
-static ResultsPlacing *find_placing(Results *results, Ticket ticket) {
-        ResultsPlacing *unused = NULL;
+static ResultsProgress *find_placing(Results *results, Ticket ticket) {
+        ResultsProgress *unused = NULL;
 
-        for (size_t i = 0; i < N_ELEMENTS(results->placings); i++) {
-                ResultsPlacing *placing = &results->placings[i];
+        for (size_t i = 0; i < N_ELEMENTS(results->requests); i++) {
+                ResultsProgress *progress = &results->requests[i];
 
-                if (ticket_is_same(placing->ticket, ticket))
-                        return placing;
-                if (!ticket_is_set(placing->ticket))
-                        unused = placing;
+                if (ticket_is_same(progress->ticket, ticket))
+                        return progress;
+                if (!ticket_is_set(progress->ticket))
+                        unused = progress;
         }
         assert(unused);
         return unused;
@@ -223,15 +223,15 @@ static ResultsPlacing *find_placing(Results *results, Ticket ticket) {
 
 /* Continues a request, from its first item on if the user's models have changed since the last turn. */
 static void resume(Results *results, uint32_t uid, Ticket ticket) {
-        ResultsPlacing *placing = results->placing = find_placing(results, ticket);
-        bool is_new = !ticket_is_set(placing->ticket);
+        ResultsProgress *progress = results->progress = find_placing(results, ticket);
+        bool is_new = !ticket_is_set(progress->ticket);
 
         if (is_new) {
-                placing->ticket = ticket;
-                placing->job[0] = '\0';
-                placing->is_other = false;
+                progress->ticket = ticket;
+                progress->job[0] = '\0';
+                progress->is_other = false;
         }
-        if (is_new || registry_has_changed(results->registry, uid, placing->n_changes))
+        if (is_new || registry_has_changed(results->registry, uid, progress->n_changes))
                 restart(results);
 }
 
@@ -245,20 +245,20 @@ static void take_kpis(Results *results, Ticket ticket, bool is_stored) {
 
 /* Queues the packed results for the store. */
 static int put(Results *results, size_t n_items) {
-        ResultsPlacing *placing = results->placing;
+        ResultsProgress *progress = results->progress;
         const StoreCookie cookie = {
-                .kind = &results_kinds[placing->is_other ? OF_OTHER_JOB : OF_NAMED_JOB],
-                .ticket = placing->ticket,
+                .kind = &results_kinds[progress->is_other ? OF_OTHER_JOB : OF_NAMED_JOB],
+                .ticket = progress->ticket,
         };
         int r;
 
-        if (!store_has_room(results->store, n_items, result_rows_packer_size(placing->packer)))
+        if (!store_has_room(results->store, n_items, result_rows_packer_size(progress->packer)))
                 return DESK_FULL;
 
-        r = store_put(results->store, result_rows_packer_finish(TAKE(placing->packer), cookie));
+        r = store_put(results->store, result_rows_packer_finish(TAKE(progress->packer), cookie));
         if (r == 0) {
-                results->tally.stats.n_deviations += placing->n_deviations;
-                live_kpis_note_left_out(&results->kpis, kpi_queue_put(&results->queued_kpis, placing->ticket, &placing->kpis));
+                results->tally.stats.n_deviations += progress->n_deviations;
+                live_kpis_note_left_out(&results->kpis, kpi_queue_put(&results->queued_kpis, progress->ticket, &progress->kpis));
         }
         end(results);
         return desk_pending(r);

@@ -21,7 +21,7 @@
  * Progress of a request. The desk places a request several times: a long one takes several turns, and the store may
  * have no space. Nothing is queued for the store before the last item is packed.
  */
-typedef struct ResultsPlacing {
+typedef struct ResultsProgress {
         Ticket ticket;        /* of the request */
         char job[JOB_ID_MAX]; /* job chosen for items that name none, or another than theirs; "": none yet */
         bool is_other;        /* the job of an item is not the one named in the request */
@@ -33,7 +33,7 @@ typedef struct ResultsPlacing {
         size_t n_deviations;  /* keys that do not conform to the models */
         ResultPacker *packer; /* owned; NULL: no item was passed */
         LiveKpis kpis;        /* of the packed items */
-} ResultsPlacing;
+} ResultsProgress;
 
 typedef struct Results {
         const StoreConfig *store_config; /* borrowed, like the next four */
@@ -44,8 +44,8 @@ typedef struct Results {
         Tally tally;
         LiveKpis kpis;
         KpiQueue queued_kpis;
-        ResultsPlacing placings[2]; /* of the request that the desk keeps, and of the one that it holds */
-        ResultsPlacing *placing;    /* of the current call */
+        ResultsProgress requests[2]; /* of the request that the desk keeps, and of the one that it holds */
+        ResultsProgress *progress;    /* of the current call */
         ResultWalk counting; /* of the stored results that are being counted; set NULL: none */
 } Results;
 

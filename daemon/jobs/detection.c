@@ -16,7 +16,7 @@ static bool may_have(const Job *job, const FoundGroup *group) {
 /* Returns the newest job with this id: the end of an earlier run of a requeued job may never have been reported. */
 static Job *find_announced(const Jobs *jobs, const FoundGroup *group) {
         for (Job *job = jobs->last; job; job = job->links.previous)
-                if (found_group_is_of(group, &job->info) && may_have(job, group))
+                if (finder_group_is_of(group, &job->info) && may_have(job, group))
                         return job;
         return NULL;
 }

@@ -2,8 +2,10 @@
 #include "jobs/job_room.h"
 
 #include <assert.h>
+#include <stdlib.h>
 
 #include "jobs/job_watch.h"
+#include "jobs/progress.h"
 #include "jobs/recovery.h"
 #include "jobs/sampling.h"
 #include "store/jobs/job_rows.h"
@@ -45,7 +47,7 @@ int job_room_open_totals(JobRoom *room, const char *path) {
 }
 
 int job_room_open_usage(JobRoom *room, const char *path) {
-        return kept_usage_open(&room->jobs.kept_usage, path, room->lifecycle.node->boot_id);
+        return usage_file_open(&room->jobs.usage_file, path, room->lifecycle.node->boot_id);
 }
 
 int job_room_start(JobRoom *room) {
@@ -68,8 +70,70 @@ int job_room_tick(JobRoom *room) {
         if (r >= 0)
                 r = lifecycle_tick(&room->lifecycle);
         if (r >= 0)
-                kept_usage_put(&room->jobs.kept_usage, room->jobs.first);
+                usage_file_write(&room->jobs.usage_file, room->jobs.first);
         return r;
+}
+
+/* --- checkpoints --------------------------------------------------------------------------------- */
+
+#define JOBS_AT_ONCE 64
+
+/* Collects jobs that this round has not put yet, and formats their progress. The caller frees the texts. */
+static int collect(const Checkpoints *checkpoints, StoreCheckpoint items[static JOBS_AT_ONCE], size_t *n) {
+        for (Job *job = checkpoints->jobs->first; job && *n < JOBS_AT_ONCE; job = job->links.next) {
+                char *progress;
+                int r;
+
+                if (job->stage != JOB_ACTIVE || job->checkpoint_round == checkpoints->round)
+                        continue;
+                r = progress_format(job, job->phase, job->n_phases, &progress);
+                if (r < 0)
+                        return r;
+
+                job->checkpoint_round = checkpoints->round;
+                items[(*n)++] = (StoreCheckpoint){ .job = job->info.id, .progress = progress };
+        }
+        return 0;
+}
+
+/* Puts one part with the state of the meter, because windows refer to the meter's totals. The first part may have no jobs. */
+static int put_part(Checkpoints *checkpoints, bool is_first) {
+        const Node *node = checkpoints->node;
+        StoreCheckpoint items[JOBS_AT_ONCE];
+        scoped(freep) char *meter = NULL;
+        size_t n = 0;
+        int r;
+
+        assert(checkpoints->round > 0); /* 0 marks a job that no round has put */
+
+        r = collect(checkpoints, items, &n);
+        if (r == 0 && (n > 0 || is_first))
+                r = meter_save(node->meter, node->boot_id, &meter);
+        if (r == 0 && meter)
+                r = store_put(checkpoints->store,
+                              job_rows_pack_checkpoints(items, n, node->boot_id, meter, node_realtime_ms(node)));
+
+        /* A full queue ends the round; the next round begins after an interval. */
+        checkpoints->is_under_way = r == 0 && n == JOBS_AT_ONCE;
+        for (size_t i = 0; i < n; i++)
+                free((char *)items[i].progress);
+        return r < 0 ? r : 0;
+}
+
+/* Begins a round and puts its first part, or with is_whole all parts. Ends a round that is under way. 0 or < 0. */
+static int checkpoints_begin(Checkpoints *checkpoints, bool is_whole) {
+        int r;
+
+        checkpoints->round++;
+        r = put_part(checkpoints, true);
+        while (r == 0 && is_whole && checkpoints->is_under_way)
+                r = put_part(checkpoints, false);
+        return r;
+}
+
+/* Puts the next part if a round is under way. 0 or < 0. */
+static int checkpoints_continue(Checkpoints *checkpoints) {
+        return checkpoints->is_under_way ? put_part(checkpoints, false) : 0;
 }
 
 /* A full queue leaves the totals for the next checkpoint. */
@@ -121,7 +185,7 @@ int job_room_publish(const JobRoom *room, JobsSnapshot *ret) {
         if (r < 0)
                 return r;
 
-        ret->n_left_out = left_out_count(&room->jobs.finished.left_out, room->lifecycle.node->sample.boottime_ns,
+        ret->n_left_out = hidden_jobs_count(&room->jobs.finished.hidden, room->lifecycle.node->sample.boottime_ns,
                                          room->lifecycle.config->metrics_finished_ns);
         ret->shows_created = room->lifecycle.config->metrics_created;
         ret->finder = (FinderStats){};

@@ -7,9 +7,24 @@
  * Embeds the parts and connects them. A room is not moved after job_room_init().
  */
 
-#include "jobs/checkpoints.h"
 #include "jobs/detection.h"
 #include "jobs/phases.h"
+#include "jobs/table/jobs.h"
+#include "node/node.h"
+#include "store/store.h"
+
+/*
+ * Puts the progress of every running job into the store. A round covers every job and consists of parts: the progress of a thousand jobs
+ * is megabytes of text, and formatting all of it at once would block the loop. The next part is put when the store has written rows, so
+ * that few parts are queued.
+ */
+typedef struct Checkpoints {
+        Jobs *jobs;       /* borrowed, as are node and store */
+        const Node *node;
+        Store *store;
+        uint32_t round;   /* number of the current or last round; Job.checkpoint_round marks the jobs that are done */
+        bool is_under_way;
+} Checkpoints;
 
 typedef struct JobRoom {
         Jobs jobs;

@@ -2,12 +2,46 @@
 #include "jobs/job_watch.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "jobs/job_end.h"
-#include "jobs/process_watch.h"
 #include "jobs/sampling.h"
+
+/* --- processes ------------------------------------------------------------------------------------ */
+
+bool job_watch_is_alive(const Node *node, int32_t pid, uint64_t start_ticks) {
+        uint64_t present_ticks;
+        uint32_t uid;
+        int r;
+
+        if (pid == 0)
+                return true;
+
+        r = node_process_start(node, pid, &present_ticks, &uid);
+        return r == 0 ? present_ticks == start_ticks : r != -ESRCH;
+}
+
+int job_watch_open_process(const Node *node, int32_t pid, uint64_t start_ticks, int *ret_fd) {
+        scoped(closep) int fd = -1;
+
+        assert(pid != 0);
+
+        fd = (int)syscall(SYS_pidfd_open, pid, 0);
+        if (fd < 0)
+                return errno == ESRCH ? JOB_WATCH_GONE : -errno;
+        /* Compares after opening: the descriptor then refers to the process that was compared. */
+        if (!job_watch_is_alive(node, pid, start_ticks))
+                return JOB_WATCH_GONE;
+
+        *ret_fd = TAKE_FD(fd);
+        return 0;
+}
+
+/* --- jobs ----------------------------------------------------------------------------------------- */
 
 #define EMPTY_NOTE "its cgroup became empty; " JOB_NO_END_NOTE
 
@@ -175,7 +209,7 @@ static int watch_process(Lifecycle *lifecycle, Job *job) {
                 return 0;
         assert(!job->process.source);
 
-        r = process_watch_open(lifecycle->node, job->info.pid, job->info.pid_start_ticks, &fd);
+        r = job_watch_open_process(lifecycle->node, job->info.pid, job->info.pid_start_ticks, &fd);
         if (r > 0)
                 return JOB_WATCH_GONE;
         if (r == 0)
@@ -204,7 +238,7 @@ int job_watch_sweep(Lifecycle *lifecycle) {
                 int r;
 
                 if (job->stage != JOB_ACTIVE || job->process.is_gone ||
-                    process_watch_is_alive(lifecycle->node, job->info.pid, job->info.pid_start_ticks))
+                    job_watch_is_alive(lifecycle->node, job->info.pid, job->info.pid_start_ticks))
                         continue;
                 r = job_watch_end_process(lifecycle, job);
                 if (r < 0)

@@ -8,7 +8,11 @@
  * of the job end at that moment; the client that began the job may still report how the job ended.
  */
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "jobs/lifecycle_types.h"
+#include "node/node.h"
 
 /* Watches the process and the cgroup of a job. 0; JOB_WATCH_GONE: the process has ended; or < 0. */
 enum {
@@ -31,3 +35,12 @@ void job_watch_note_removal(Job *job);
 int job_watch_tick(Lifecycle *lifecycle, Job *job);
 /* At each checkpoint: closes jobs whose processes have ended without an event. 0 or < 0. */
 int job_watch_sweep(Lifecycle *lifecycle);
+
+/*
+ * Opens a descriptor that becomes readable when the process ends; the caller closes it. The pidfd and the start time
+ * distinguish the process from a later one with the same pid. 0, JOB_WATCH_GONE: it has ended, or < 0.
+ */
+int job_watch_open_process(const Node *node, int32_t pid, uint64_t start_ticks, int *ret_fd);
+
+/* False if the process has ended. True for a process that cannot be read, and for pid 0, which names no process. */
+bool job_watch_is_alive(const Node *node, int32_t pid, uint64_t start_ticks);

@@ -9,7 +9,6 @@
 #include "jobs/job_end.h"
 #include "jobs/job_origin.h"
 #include "jobs/job_watch.h"
-#include "jobs/process_watch.h"
 #include "jobs/progress.h"
 #include "store/jobs/job_recovery.h"
 #include "util/clock.h"
@@ -211,10 +210,10 @@ static GroupState find_group(const Lifecycle *lifecycle, const RecoveredJob *rec
 }
 
 /* Continues with the counters of the latest tick, which may be those of a cgroup that was removed or recreated since the checkpoint. */
-static void use_kept(const KeptUsage *kept, const RecoveredJob *recovered, Progress *progress) {
-        KeptGroup group;
+static void use_former(const UsageFile *file, const RecoveredJob *recovered, Progress *progress) {
+        FormerUsage group;
 
-        if (!kept_usage_find(kept, recovered->info.id, recovered->begin_realtime_ms, &group))
+        if (!usage_file_find(file, recovered->info.id, recovered->begin_realtime_ms, &group))
                 return;
         if (progress->has_usage) {
                 if (group.usage.last.boottime_ns <= progress->usage.last.boottime_ns)
@@ -247,14 +246,14 @@ static int recover_job(Lifecycle *lifecycle, const RecoveredJob *recovered, cons
                 return close_over(lifecycle, recovered, &progress, before,
                                   "the machine was rebooted; totals end at the last checkpoint");
 
-        use_kept(&lifecycle->jobs->kept_usage, recovered, &progress);
+        use_former(&lifecycle->jobs->usage_file, recovered, &progress);
         state = find_group(lifecycle, recovered, &progress, &place);
         if (state != GROUP_NONE)
                 return resume(lifecycle, recovered, &progress, before, state, &place);
         if (recovered->info.cgroup && progress.has_usage)
                 return close_over(lifecycle, recovered, &progress, before,
                                   OVER_NOTE ", and those of the job at the last kept sample, because its cgroup was removed");
-        if (!process_watch_is_alive(lifecycle->node, recovered->info.pid, recovered->info.pid_start_ticks))
+        if (!job_watch_is_alive(lifecycle->node, recovered->info.pid, recovered->info.pid_start_ticks))
                 return close_over(lifecycle, recovered, &progress, before, OVER_NOTE);
         return resume(lifecycle, recovered, &progress, before, GROUP_NONE, NULL);
 }
@@ -323,7 +322,7 @@ int recovery_run(Lifecycle *lifecycle) {
                 if (r < 0)
                         return r;
         }
-        kept_usage_forget(&lifecycle->jobs->kept_usage);
+        usage_file_forget(&lifecycle->jobs->usage_file);
 
         for (const Job *job = lifecycle->jobs->first; job; job = job->links.next)
                 n_running += !job->final;

@@ -44,7 +44,7 @@ void node_deinit(Node *node) {
         sampler_free(node->processes);
         sample_deinit(&node->sample);
         sample_deinit(&node->cpus);
-        kept_text_free(node->account.kept);
+        runtime_file_free(node->account.file);
         buffer_deinit(&node->account.image);
         *node = (Node){};
 }
@@ -62,8 +62,8 @@ int node_reset_meter(Node *node) {
 }
 
 int node_open_account(Node *node, const char *path) {
-        assert(!node->account.kept);
-        return kept_text_open(&node->account.kept, path);
+        assert(!node->account.file);
+        return runtime_file_open(&node->account.file, path);
 }
 
 int node_restore_account(Node *node) {
@@ -73,11 +73,11 @@ int node_restore_account(Node *node) {
         int r;
 
         assert(node->cost.n_samples == 0);
-        if (!node->account.kept)
+        if (!node->account.file)
                 return NODE_ACCOUNT_NONE;
-        r = kept_text_read(node->account.kept, &image, &n);
+        r = runtime_file_read(node->account.file, &image, &n);
         if (r != 0)
-                return r < 0 ? r : r == KEPT_TEXT_DAMAGED ? NODE_ACCOUNT_DAMAGED : NODE_ACCOUNT_NONE;
+                return r < 0 ? r : r == RUNTIME_FILE_DAMAGED ? NODE_ACCOUNT_DAMAGED : NODE_ACCOUNT_NONE;
 
         r = meter_new(&meter, node->config.interval_ns);
         if (r == 0)
@@ -96,12 +96,12 @@ int node_restore_account(Node *node) {
 static void keep_account(Node *node) {
         NodeAccount *account = &node->account;
 
-        if (!account->kept)
+        if (!account->file)
                 return;
         buffer_clear(&account->image);
         meter_put_image(node->meter, node->boot_id, &account->image);
-        if (buffer_error(&account->image) < 0 || kept_text_put(account->kept, account->image.text, account->image.n) < 0)
-                account->kept = kept_text_free(account->kept);
+        if (buffer_error(&account->image) < 0 || runtime_file_write(account->file, account->image.text, account->image.n) < 0)
+                account->file = runtime_file_free(account->file);
 }
 
 static int account(Node *node) {

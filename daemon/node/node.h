@@ -7,7 +7,7 @@
  * Combines the sampler, the meter, the window since start, the current point of the history, and the CPU time spent sampling.
  */
 
-#include "base/kept_text.h"
+#include "base/runtime_file.h"
 #include "measure/meter.h"
 #include "node/recording.h"
 #include "sample/host/sampler.h"
@@ -35,7 +35,7 @@ typedef struct NodeCost {
 
 /* The meter as of the latest sample, in a file that outlives perfd. */
 typedef struct NodeAccount {
-        KeptText *kept; /* owned; NULL: there is no directory for the file, or it failed */
+        RuntimeFile *file; /* owned; NULL: there is no directory for the file, or it failed */
         Buffer image; /* the last one, whose memory is used again */
 } NodeAccount;
 
@@ -63,7 +63,7 @@ void node_deinit(Node *node);
 void node_configure(Node *node, const NodeConfig *config);
 /*
  * Keeps the meter in a file from the next sample on, so that the totals go on after any end of perfd in this boot. 0, or a negative errno
- * of kept_text_open(): the node works without.
+ * of runtime_file_open(): the node works without.
  */
 int node_open_account(Node *node, const char *path);
 /*

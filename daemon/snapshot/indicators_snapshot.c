@@ -5,11 +5,17 @@
 #include <errno.h>
 #include <stdlib.h>
 
+void indicators_snapshot_deinit_kpis(KpisSnapshot *kpis) {
+        free(kpis->samples);
+        free(kpis->texts);
+        *kpis = (KpisSnapshot){};
+}
+
 void indicators_snapshot_deinit(IndicatorsSnapshot *indicators) {
         assert(indicators->n <= indicators->n_allocated);
         free(indicators->counts);
         free(indicators->names);
-        kpis_snapshot_deinit(&indicators->kpis);
+        indicators_snapshot_deinit_kpis(&indicators->kpis);
         shared_texts_unref(indicators->models);
         *indicators = (IndicatorsSnapshot){};
 }

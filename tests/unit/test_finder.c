@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests: daemon/sample/detection/finder_rules.c daemon/sample/detection/finder_tree.c daemon/sample/detection/found_group.c */
+/* tests: daemon/sample/detection/finder_rules.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -314,7 +314,7 @@ static bool is_jobs(const char *path_job, const char *node, const char *id, size
         (void)snprintf(group.node, sizeof(group.node), "%s", node);
         (void)snprintf(info.id, sizeof(info.id), "%s", id);
         assert_int_equal(job_description_make(&info, &card), 0);
-        is_of = found_group_is_of(&group, &card);
+        is_of = finder_group_is_of(&group, &card);
         job_description_deinit(&card);
         return is_of;
 }

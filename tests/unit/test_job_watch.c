@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests: daemon/jobs/job_watch.c daemon/jobs/process_watch.c daemon/jobs/groups.c */
+/* tests: daemon/jobs/job_watch.c daemon/jobs/groups.c */
 #include "room_fixture.h"
 
 #include "jobs/job_watch.h"
-#include "jobs/process_watch.h"
 
 static Job *followed(Fixture *f) {
         assert_int_equal(begin_in_42(f, "a"), STATUS_OK);
@@ -91,8 +90,8 @@ static void a_process_that_ends_ends_its_job(void **state) {
         f->info.pid = pid;
         assert_int_equal(serve(f, &lifecycle_kinds[LIFECYCLE_BEGIN], &request), STATUS_OK);
         job = jobs_find(&f->jobs.jobs, "a");
-        assert_true(process_watch_is_alive(&f->node, pid, job->info.pid_start_ticks));
-        assert_false(process_watch_is_alive(&f->node, pid, job->info.pid_start_ticks + 1));
+        assert_true(job_watch_is_alive(&f->node, pid, job->info.pid_start_ticks));
+        assert_false(job_watch_is_alive(&f->node, pid, job->info.pid_start_ticks + 1));
         assert_int_equal(job_watch_sweep(&f->jobs.lifecycle), 0);
         assert_false(job->process.is_gone);
 
@@ -129,13 +128,13 @@ static void a_sweep_finds_unwatched_processes(void **state) {
         assert_int_equal(node_process_start(&f->node, pid, &ticks, &(uint32_t){ 0 }), 0);
         job->info.pid = pid;
         job->info.pid_start_ticks = ticks;
-        assert_int_equal(process_watch_open(&f->node, pid, ticks, &pidfd), 0);
+        assert_int_equal(job_watch_open_process(&f->node, pid, ticks, &pidfd), 0);
         close(pidfd);
-        assert_int_equal(process_watch_open(&f->node, pid, ticks + 1, &pidfd), PROCESS_WATCH_GONE);
+        assert_int_equal(job_watch_open_process(&f->node, pid, ticks + 1, &pidfd), JOB_WATCH_GONE);
 
         close(fd);
         assert_int_equal(waitpid(pid, NULL, 0), pid);
-        assert_int_equal(process_watch_open(&f->node, pid, ticks, &pidfd), PROCESS_WATCH_GONE);
+        assert_int_equal(job_watch_open_process(&f->node, pid, ticks, &pidfd), JOB_WATCH_GONE);
         assert_int_equal(job_watch_start(&f->jobs.lifecycle, job), JOB_WATCH_GONE);
         assert_int_equal(job_room_checkpoint(&f->jobs, false), 0);
         assert_int_equal(job->stage, JOB_ENDING);

@@ -26,7 +26,7 @@ static int set_up(void **state) {
 static int tear_down(void **state) {
         Fixture *f = *state;
 
-        kpis_snapshot_deinit(&f->snapshot);
+        indicators_snapshot_deinit_kpis(&f->snapshot);
         live_kpis_deinit(&f->kpis);
         free(f);
         return 0;

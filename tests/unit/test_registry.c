@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests: daemon/indicators/registration.c daemon/indicators/pending_models.c daemon/indicators/indicator_room.c */
+/* tests: daemon/indicators/registration.c daemon/indicators/indicator_room.c */
 #include "room_fixture.h"
 
 #include <sys/stat.h>

@@ -270,7 +270,7 @@ static void a_long_submission_takes_several_turns(void **state) {
 
         long_make(f, &l);
         while (long_place(f, &l) == DESK_MORE) {
-                assert_true(f->indicators.results.placing->i <= (n_turns + 1) * RESULTS_PER_TURN);
+                assert_true(f->indicators.results.progress->i <= (n_turns + 1) * RESULTS_PER_TURN);
                 n_turns++;
         }
         assert_true(n_turns >= N_LONG / RESULTS_PER_TURN);

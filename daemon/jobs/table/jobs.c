@@ -29,7 +29,7 @@ void jobs_deinit(Jobs *jobs) {
         free(jobs->buckets);
         free(jobs->group_buckets);
         user_totals_deinit(&jobs->totals);
-        kept_usage_deinit(&jobs->kept_usage);
+        usage_file_deinit(&jobs->usage_file);
         *jobs = (Jobs){};
 }
 
@@ -214,7 +214,7 @@ void jobs_forget_finished(Jobs *jobs, uint64_t before_boottime_ns, size_t n_max,
                 FinishedJob *oldest = jobs->finished.first;
 
                 if (oldest->ended_boottime_ns >= before_boottime_ns)
-                        left_out_add(&jobs->finished.left_out, oldest->ended_boottime_ns, keep_ns);
+                        hidden_jobs_add(&jobs->finished.hidden, oldest->ended_boottime_ns, keep_ns);
                 jobs->finished.first = oldest->next;
                 if (!jobs->finished.first)
                         jobs->finished.last = NULL;

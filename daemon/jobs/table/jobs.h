@@ -9,8 +9,8 @@
  */
 
 #include "jobs/table/job.h"
-#include "jobs/table/kept_usage.h"
-#include "jobs/table/left_out.h"
+#include "jobs/table/usage_file.h"
+#include "jobs/table/hidden_jobs.h"
 #include "jobs/table/user_totals.h"
 
 typedef struct JobsConfig {
@@ -39,7 +39,7 @@ struct FinishedJob {
 typedef struct FinishedJobs {
         FinishedJob *first, *last;
         size_t n;
-        LeftOut left_out; /* removed because of the limit on their number */
+        HiddenJobs hidden; /* removed because of the limit on their number */
 } FinishedJobs;
 
 typedef struct Jobs {
@@ -52,7 +52,7 @@ typedef struct Jobs {
         SampleLog samples; /* since the oldest running job began */
         JobsStats stats;
         UserTotals totals; /* of ended jobs */
-        KeptUsage kept_usage;
+        UsageFile usage_file;
 } Jobs;
 
 int jobs_init(Jobs *jobs);

@@ -53,7 +53,7 @@ static const RecordField kept_fields[] = {
 static const Record kept_record = RECORD(Kept, kept_fields);
 
 void user_totals_deinit(UserTotals *totals) {
-        kept_text_free(totals->kept);
+        runtime_file_free(totals->file);
         free(totals->users.entries);
         free(totals->labels.entries);
         *totals = (UserTotals){};
@@ -110,9 +110,9 @@ int user_totals_open(UserTotals *totals, const char *path, const char *boot_id) 
         int r;
 
         (void)snprintf(totals->boot_id, sizeof(totals->boot_id), "%s", boot_id);
-        r = kept_text_open(&totals->kept, path);
+        r = runtime_file_open(&totals->file, path);
         if (r == 0)
-                r = kept_text_read(totals->kept, &text, NULL);
+                r = runtime_file_read(totals->file, &text, NULL);
         if (r != 0)
                 return r < 0 ? r : 0;
         return restore(totals, text, false, &totals->is_restored);
@@ -162,11 +162,11 @@ static void keep(UserTotals *totals) {
         scoped(buffer_deinit) Buffer text = {};
 
         totals->is_ahead = false;
-        if (!totals->kept)
+        if (!totals->file)
                 return;
         format(totals, &text);
-        if (buffer_error(&text) < 0 || kept_text_put(totals->kept, text.text, text.n) < 0)
-                totals->kept = kept_text_free(totals->kept);
+        if (buffer_error(&text) < 0 || runtime_file_write(totals->file, text.text, text.n) < 0)
+                totals->file = runtime_file_free(totals->file);
 }
 
 /* --- adding ------------------------------------------------------------------------------------- */

@@ -10,13 +10,13 @@
  * decrease, and in the store, from which they continue in the next boot.
  */
 
-#include "base/kept_text.h"
+#include "base/runtime_file.h"
 #include "snapshot/jobs_snapshot.h"
 
 typedef struct UserTotals {
         UsageTotals users, labels;
         char label[TOTAL_KEY_MAX]; /* "": no totals by label */
-        KeptText *kept;            /* owned; NULL: there is no directory for the file, or it failed */
+        RuntimeFile *file;            /* owned; NULL: there is no directory for the file, or it failed */
         char boot_id[64];
         bool is_restored;          /* from the file */
         bool is_changed;           /* since the last user_totals_format() */
@@ -25,8 +25,8 @@ typedef struct UserTotals {
 
 void user_totals_deinit(UserTotals *totals);
 /*
- * Continues with the totals in the file, if they are of this boot, and keeps them there. 0, or a negative errno of kept_text_open(): they
- * continue from the store with each start.
+ * Continues with the totals in the file, if they are of this boot, and keeps them there. 0, or a negative errno of runtime_file_open():
+ * they continue from the store with each start.
  */
 int user_totals_open(UserTotals *totals, const char *path, const char *boot_id);
 /* Sets the label by whose values jobs are added up; "": none. Another label than before begins at zero. */

@@ -5,16 +5,268 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/epoll.h>
 #include <sys/inotify.h>
+#include <sys/queue.h>
 #include <sys/stat.h>
 #include <sys/timerfd.h>
+#include <unistd.h>
 
-#include "sample/detection/finder_tree.h"
+#include "sample/cgroup/cgroup_tree.h"
 #include "sample/detection/pattern.h"
 #include "util/file.h"
+#include "util/hash.h"
+#include "util/scoped.h"
+
+/* --- the groups that are known ------------------------------------------------------------------- */
+
+/*
+ * A node is a directory of a hierarchy that is a job, may contain jobs, or was counted because of its name. Nodes are found by parent and
+ * name, and by inotify watch.
+ */
+typedef struct FinderNode FinderNode;
+struct FinderNode {
+        FinderNode *parent; /* NULL: the root of a hierarchy */
+        LIST_HEAD(, FinderNode) children;
+        LIST_ENTRY(FinderNode) in_parent, in_names, in_watches;
+        TAILQ_ENTRY(FinderNode) in_scans, in_found, in_ended;
+        Hierarchy hierarchy;
+        uint64_t inode;
+        int watch;         /* -1: not watched */
+        int rule;          /* rule that matches the node as a job; -1: none */
+        bool was_found;    /* the group, in this or another hierarchy, was returned or is waiting */
+        bool is_to_scan;   /* in the list of directories to scan */
+        bool is_waiting;   /* in the list of groups that wait for other hierarchies */
+        bool is_old;       /* has waited for one timer interval */
+        bool is_found;   /* in the list of groups to return */
+        bool has_ended_step; /* in the list of groups with an ended step */
+        bool is_seen;      /* found during the scan of the parent */
+        bool is_counted;   /* counted in n_not_watched */
+        char *name;        /* stored after the states */
+        PatternStates states[]; /* for each rule: progress of its pattern; 0 if the pattern cannot match below */
+};
+
+#define FINDER_BUCKETS 1024U
+LIST_HEAD(FinderBucket, FinderNode);
+
+typedef struct FinderTree {
+        size_t n_rules, n_nodes, n_watches;
+        FinderNode *roots[N_HIERARCHIES]; /* owned, with all nodes below; NULL if there is none */
+        struct FinderBucket names[FINDER_BUCKETS], watches[FINDER_BUCKETS];
+} FinderTree;
+
+static struct FinderBucket *bucket_of_name(const FinderTree *tree, const FinderNode *parent, const char *name) {
+        uint64_t hash = hash_text(HASH_BEGIN ^ (uintptr_t)parent, name);
+
+        return (struct FinderBucket *)&tree->names[hash % FINDER_BUCKETS];
+}
+
+static struct FinderBucket *bucket_of_watch(const FinderTree *tree, int watch) {
+        return (struct FinderBucket *)&tree->watches[(unsigned)watch % FINDER_BUCKETS];
+}
+
+/* Adds a node with all states 0, owned by the tree; parent NULL adds the root of `hierarchy`. NULL: out of memory. */
+static FinderNode *finder_tree_add(FinderTree *tree, FinderNode *parent, Hierarchy hierarchy, const char *name) {
+        size_t n_states = tree->n_rules * sizeof(PatternStates), n_name = strlen(name) + 1;
+        FinderNode *node = calloc(1, sizeof(*node) + n_states + n_name);
+
+        if (!node)
+                return NULL;
+
+        node->parent = parent;
+        node->hierarchy = hierarchy;
+        node->watch = -1;
+        node->rule = -1;
+        node->name = (char *)node->states + n_states;
+        memcpy(node->name, name, n_name);
+        if (parent)
+                LIST_INSERT_HEAD(&parent->children, node, in_parent);
+        else
+                tree->roots[hierarchy] = node;
+        LIST_INSERT_HEAD(bucket_of_name(tree, parent, name), node, in_names);
+        tree->n_nodes++;
+        return node;
+}
+
+static void finder_tree_set_watch(FinderTree *tree, FinderNode *node, int watch) {
+        if (node->watch >= 0) {
+                LIST_REMOVE(node, in_watches);
+                tree->n_watches--;
+        }
+
+        node->watch = watch;
+        if (watch >= 0) {
+                LIST_INSERT_HEAD(bucket_of_watch(tree, watch), node, in_watches);
+                tree->n_watches++;
+        }
+}
+
+/* Removes a node that has no children and is in no list of the Finder. */
+static void finder_tree_remove(FinderTree *tree, FinderNode *node) {
+        finder_tree_set_watch(tree, node, -1);
+        LIST_REMOVE(node, in_names);
+        if (node->parent)
+                LIST_REMOVE(node, in_parent);
+        else
+                tree->roots[node->hierarchy] = NULL;
+        tree->n_nodes--;
+        free(node);
+}
+
+static void finder_tree_deinit(FinderTree *tree) {
+        for (Hierarchy h = 0; h < N_HIERARCHIES; h++)
+                while (tree->roots[h]) {
+                        FinderNode *node = tree->roots[h];
+
+                        while (!LIST_EMPTY(&node->children))
+                                node = LIST_FIRST(&node->children);
+                        finder_tree_remove(tree, node);
+                }
+}
+
+static FinderNode *finder_tree_find(const FinderTree *tree, const FinderNode *parent, const char *name) {
+        FinderNode *node;
+
+        LIST_FOREACH(node, bucket_of_name(tree, parent, name), in_names)
+                if (node->parent == parent && strcmp(node->name, name) == 0)
+                        return node;
+        return NULL;
+}
+
+static FinderNode *finder_tree_find_path(const FinderTree *tree, const FinderNode *root, const char *path) {
+        FinderNode *node = (FinderNode *)root;
+
+        while (node && *path == '/') {
+                size_t n = strcspn(path + 1, "/");
+                char name[CGROUP_PATH_MAX];
+
+                if (n >= sizeof(name))
+                        return NULL;
+                memcpy(name, path + 1, n);
+                name[n] = '\0';
+                node = finder_tree_find(tree, node, name);
+                path += n + 1;
+        }
+        return node;
+}
+
+static FinderNode *finder_tree_find_watch(const FinderTree *tree, int watch) {
+        FinderNode *node;
+
+        LIST_FOREACH(node, bucket_of_watch(tree, watch), in_watches)
+                if (node->watch == watch)
+                        return node;
+        return NULL;
+}
+
+/* Writes the path from the root of the hierarchy, "/a/b"; "" for the root. 0, or CGROUP_MALFORMED if the path is too long. */
+static int finder_tree_path(const FinderNode *node, char ret[static CGROUP_PATH_MAX]) {
+        char *end = ret + CGROUP_PATH_MAX - 1, *begin = end;
+
+        *end = '\0';
+        for (; node->parent; node = node->parent) {
+                size_t n = strlen(node->name);
+
+                if ((size_t)(begin - ret) < n + 1)
+                        return CGROUP_MALFORMED;
+                begin -= n;
+                memcpy(begin, node->name, n);
+                *--begin = '/';
+        }
+
+        memmove(ret, begin, (size_t)(end - begin) + 1);
+        return 0;
+}
+
+/* --- the group of a job -------------------------------------------------------------------------- */
+
+#define HOST_NAME_BYTES 65
+
+/*
+ * Finds the hierarchies that contain the group, and its owner; the owner is root if the hierarchies differ. Returns
+ * false if the group no longer exists.
+ */
+static bool find_place(const CgroupTree *tree, const char *path, CgroupPlace *ret, uint32_t *ret_owner) {
+        bool is_there = false;
+
+        *ret = (CgroupPlace){};
+        for (Hierarchy h = 0; h < N_HIERARCHIES; h++) {
+                char whole[CGROUP_PATH_MAX];
+                scoped(closep) int fd = -1;
+                struct stat st;
+
+                if (cgroup_tree_path(tree, h, path, whole) != 0 || cgroup_tree_open(tree, h, whole, &fd) != 0 ||
+                    fstat(fd, &st) < 0 || cgroup_tree_place_set(ret, h, whole) != 0)
+                        continue;
+                *ret_owner = is_there && *ret_owner != st.st_uid ? 0 : st.st_uid;
+                is_there = true;
+        }
+        return is_there;
+}
+
+/*
+ * Returns true for the name of this machine: packages of Slurm that support several slurmd name the node even if
+ * there is only one.
+ */
+static bool is_host(const char *node) {
+        char host[HOST_NAME_BYTES] = "";
+        size_t n;
+
+        (void)gethostname(host, sizeof(host) - 1);
+        n = strcspn(host, ".");
+        return (strncmp(node, host, n) == 0 && node[n] == '\0') || strcmp(node, host) == 0;
+}
+
+static bool take_names(FoundGroup *found, const PatternMatch *match) {
+        const char *node = match->node[0] && !is_host(match->node) ? match->node : "";
+        int n = snprintf(found->job, sizeof(found->job), "%s%s%s", match->job, *node ? "." : "", node);
+
+        memcpy(found->path_job, match->job, sizeof(found->path_job));
+        memcpy(found->node, match->node, sizeof(found->node));
+        return (size_t)n < sizeof(found->job);
+}
+
+/* Describes the group with a path below the mount points ("/a/b") that matches the rule's pattern. 0, or an outcome. */
+enum {
+        FOUND_GROUP_GONE = 1, /* the group no longer exists in any hierarchy */
+        FOUND_GROUP_NAMELESS, /* the captured text is too long for an id, or not a uid */
+};
+static int found_group_find(const CgroupTree *tree, const FinderRule *rule, const char *path, FoundGroup *ret) {
+        FoundGroup found = {};
+        PatternMatch match;
+
+        if (pattern_match(&rule->pattern, path, &match) != 0 || !take_names(&found, &match))
+                return FOUND_GROUP_NAMELESS;
+        if (!find_place(tree, path, &found.place, &found.owner_uid))
+                return FOUND_GROUP_GONE;
+
+        found.is_sluid = match.is_sluid;
+        found.has_uid = match.has_uid;
+        found.uid = match.uid;
+        memcpy(found.pattern, rule->setting, sizeof(found.pattern));
+        *ret = found;
+        return 0;
+}
+
+bool finder_group_is_of(const FoundGroup *found, const JobDescription *job) {
+        const char *name = job_description_label(job, found->is_sluid ? "sluid" : "slurm_job");
+        const char *node = job_description_label(job, "slurm_node");
+
+        if (strcmp(found->job, job->id) == 0)
+                return true;
+        if (!name || strcasecmp(name, found->path_job) != 0)
+                return false;
+        return !found->node[0] || !node || strcmp(node, found->node) == 0;
+}
+
+/* --- the finder ---------------------------------------------------------------------------------- */
 
 #define EVENTS (IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO)
 /* Size of one read of inotify events: a few hundred, so that the loop is not delayed. */

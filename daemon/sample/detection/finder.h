@@ -12,13 +12,36 @@
  * created one after the other: a group that is not yet in all of them is returned after a limited time.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "sample/cgroup/cgroup_tree.h"
 #include "sample/detection/finder_rules.h"
-#include "sample/detection/found_group.h"
+#include "snapshot/job_description.h"
 #include "snapshot/stats.h"
 #include "util/scoped.h"
+
+/* A cgroup that belongs to a job according to its path. */
+typedef struct FoundGroup {
+        CgroupPlace place;            /* truncated to the level of the job's group */
+        char job[JOB_ID_MAX];         /* job id from the path, with ".NODE" appended if node is not the name of this
+                                       * machine */
+        char path_job[JOB_ID_MAX];    /* job id without the node */
+        char node[JOB_ID_MAX];        /* one of several scheduler daemons on this machine; "" if the path has none */
+        bool is_sluid;                /* path_job is Slurm's SLUID */
+        bool has_uid;                 /* the path contains the owner's uid */
+        uint32_t uid;
+        uint32_t owner_uid;           /* owner of the directory: its creator, or the user it was delegated to */
+        char pattern[32];             /* name of the setting with the pattern: "slurm", "kubernetes" */
+} FoundGroup;
+
+/*
+ * Returns true if a begun job is the found one: the ids are equal, or its labels match: "sluid" for a SLUID, else
+ * "slurm_job" for the job and, if present, "slurm_node" for the node. Slurm's prolog sets these labels, since a
+ * requeued job has an id of its own.
+ */
+bool finder_group_is_of(const FoundGroup *found, const JobDescription *job);
 
 /*
  * Limits of the memory that other users can make the finder use. Directories beyond the limits are ignored, and

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "jobs/table/kept_usage.h"
+#include "jobs/table/usage_file.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -16,36 +16,36 @@
 static const char columns[] = " job begin_ms cgroup is_cut" USAGE_NUMBERS(X) " begin:" SAMPLE_NUMBERS(X) " last:" SAMPLE_NUMBERS(X) "\n";
 #undef X
 
-void kept_usage_deinit(KeptUsage *kept) {
-        kept_text_free(kept->kept);
-        free(kept->former);
-        *kept = (KeptUsage){};
+void usage_file_deinit(UsageFile *counters) {
+        runtime_file_free(counters->file);
+        free(counters->former);
+        *counters = (UsageFile){};
 }
 
 /* Texts of another boot or version, and damaged ones, are left. */
-static int read_former(KeptUsage *kept) {
+static int read_former(UsageFile *counters) {
         scoped(freep) char *text = NULL;
-        size_t n = strlen(kept->boot_id);
+        size_t n = strlen(counters->boot_id);
         int r;
 
-        r = kept_text_read(kept->kept, &text, NULL);
+        r = runtime_file_read(counters->file, &text, NULL);
         if (r != 0)
                 return r < 0 ? r : 0;
-        if (strncmp(text, kept->boot_id, n) == 0 && strncmp(text + n, columns, sizeof(columns) - 1) == 0)
-                kept->former = TAKE(text);
+        if (strncmp(text, counters->boot_id, n) == 0 && strncmp(text + n, columns, sizeof(columns) - 1) == 0)
+                counters->former = TAKE(text);
         return 0;
 }
 
-int kept_usage_open(KeptUsage *kept, const char *path, const char *boot_id) {
+int usage_file_open(UsageFile *counters, const char *path, const char *boot_id) {
         int r;
 
-        (void)snprintf(kept->boot_id, sizeof(kept->boot_id), "%s", boot_id);
-        r = kept_text_open(&kept->kept, path);
-        return r < 0 ? r : read_former(kept);
+        (void)snprintf(counters->boot_id, sizeof(counters->boot_id), "%s", boot_id);
+        r = runtime_file_open(&counters->file, path);
+        return r < 0 ? r : read_former(counters);
 }
 
-void kept_usage_forget(KeptUsage *kept) {
-        free(TAKE(kept->former));
+void usage_file_forget(UsageFile *counters) {
+        free(TAKE(counters->former));
 }
 
 /* --- reading ------------------------------------------------------------------------------------ */
@@ -65,8 +65,8 @@ static void take_sample(const char **at, CgroupSample *ret) {
 #undef X
 }
 
-static void take_group(const char *at, KeptGroup *ret) {
-        *ret = (KeptGroup){ .id = take_u64(&at) };
+static void take_group(const char *at, FormerUsage *ret) {
+        *ret = (FormerUsage){ .id = take_u64(&at) };
         ret->is_usage_cut = take_u64(&at);
 #define X(member) ret->usage.member = (__typeof__(ret->usage.member))take_u64(&at);
         USAGE_NUMBERS(X)
@@ -75,8 +75,8 @@ static void take_group(const char *at, KeptGroup *ret) {
         take_sample(&at, &ret->usage.last);
 }
 
-bool kept_usage_find(const KeptUsage *kept, const char *id, uint64_t begin_realtime_ms, KeptGroup *ret) {
-        const char *line = kept->former ? strchr(kept->former, '\n') : NULL;
+bool usage_file_find(const UsageFile *counters, const char *id, uint64_t begin_realtime_ms, FormerUsage *ret) {
+        const char *line = counters->former ? strchr(counters->former, '\n') : NULL;
         size_t n = strlen(id);
 
         for (; line; line = strchr(line, '\n')) {
@@ -133,25 +133,25 @@ static void put_job(Buffer *text, const Job *job) {
 }
 
 /* Without room for the text, a restart continues with the checkpoints of the store. */
-void kept_usage_put(KeptUsage *kept, const Job *first) {
+void usage_file_write(UsageFile *counters, const Job *first) {
         scoped(buffer_deinit) Buffer text = {};
 
-        if (!kept->kept)
+        if (!counters->file)
                 return;
-        if (kept->n_text > 0)
-                (void)buffer_reserve(&text, kept->n_text); /* growing step by step would copy the text several times */
+        if (counters->n_text > 0)
+                (void)buffer_reserve(&text, counters->n_text); /* growing step by step would copy the text several times */
         for (const Job *job = first; job; job = job->links.next) {
                 if (!job->group.usage)
                         continue;
                 if (text.n == 0) {
-                        buffer_puts(&text, kept->boot_id);
+                        buffer_puts(&text, counters->boot_id);
                         buffer_puts(&text, columns);
                 }
                 put_job(&text, job);
         }
-        if (text.n == 0 && kept->n_text == 0)
+        if (text.n == 0 && counters->n_text == 0)
                 return;
-        kept->n_text = text.n;
-        if (buffer_error(&text) < 0 || kept_text_put(kept->kept, text.text ?: "", text.n) < 0)
-                kept->kept = kept_text_free(kept->kept);
+        counters->n_text = text.n;
+        if (buffer_error(&text) < 0 || runtime_file_write(counters->file, text.text ?: "", text.n) < 0)
+                counters->file = runtime_file_free(counters->file);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests: daemon/jobs/table/kept_usage.c */
+/* tests: daemon/jobs/table/usage_file.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,12 +10,12 @@
 #include <string.h>
 
 #include "jobs/table/jobs.h"
-#include "jobs/table/kept_usage.h"
+#include "jobs/table/usage_file.h"
 #include "json/record.h"
 
 typedef struct Fixture {
         char directory[64], path[96];
-        KeptUsage kept;
+        UsageFile counters;
         Jobs jobs;
 } Fixture;
 
@@ -26,7 +26,7 @@ static int set_up(void **state) {
         strcpy(f->directory, "/tmp/perfd-jobs-XXXXXX");
         assert_non_null(mkdtemp(f->directory));
         (void)snprintf(f->path, sizeof(f->path), "%s/account.jobs", f->directory);
-        assert_int_equal(kept_usage_open(&f->kept, f->path, "a-boot"), 0);
+        assert_int_equal(usage_file_open(&f->counters, f->path, "a-boot"), 0);
         assert_int_equal(jobs_init(&f->jobs), 0);
         *state = f;
         return 0;
@@ -36,7 +36,7 @@ static int tear_down(void **state) {
         Fixture *f = *state;
 
         jobs_deinit(&f->jobs);
-        kept_usage_deinit(&f->kept);
+        usage_file_deinit(&f->counters);
         (void)unlink(f->path);
         assert_int_equal(rmdir(f->directory), 0);
         free(f);
@@ -44,8 +44,8 @@ static int tear_down(void **state) {
 }
 
 static void reopen(Fixture *f, const char *boot_id) {
-        kept_usage_deinit(&f->kept);
-        assert_int_equal(kept_usage_open(&f->kept, f->path, boot_id), 0);
+        usage_file_deinit(&f->counters);
+        assert_int_equal(usage_file_open(&f->counters, f->path, boot_id), 0);
 }
 
 /* Adds a job with a different value in each counter. */
@@ -74,22 +74,22 @@ static Job *add(Fixture *f, const char *id, uint64_t begin_ms) {
 static void counters_continue_after_any_end(void **state) {
         Fixture *f = *state;
         Job *job = add(f, "job", 1000);
-        KeptGroup group;
+        FormerUsage group;
 
         (void)add(f, "job2", 2000);
-        kept_usage_put(&f->kept, f->jobs.first);
-        assert_false(kept_usage_find(&f->kept, "job", 1000, &group)); /* the former perfd wrote nothing */
+        usage_file_write(&f->counters, f->jobs.first);
+        assert_false(usage_file_find(&f->counters, "job", 1000, &group)); /* the former perfd wrote nothing */
         reopen(f, "a-boot");
-        assert_true(kept_usage_find(&f->kept, "job", 1000, &group));
+        assert_true(usage_file_find(&f->counters, "job", 1000, &group));
         assert_int_equal(group.id, 77);
         assert_false(group.is_usage_cut);
         assert_memory_equal(&group.usage, job->group.usage, sizeof(group.usage));
-        assert_true(kept_usage_find(&f->kept, "job2", 2000, &group));
+        assert_true(usage_file_find(&f->counters, "job2", 2000, &group));
         assert_int_equal(group.usage.last.boottime_ns, 2000);
-        assert_false(kept_usage_find(&f->kept, "job", 1001, &group)); /* another job of the same name */
-        assert_false(kept_usage_find(&f->kept, "jo", 1000, &group));
-        kept_usage_forget(&f->kept);
-        assert_false(kept_usage_find(&f->kept, "job", 1000, &group));
+        assert_false(usage_file_find(&f->counters, "job", 1001, &group)); /* another job of the same name */
+        assert_false(usage_file_find(&f->counters, "jo", 1000, &group));
+        usage_file_forget(&f->counters);
+        assert_false(usage_file_find(&f->counters, "job", 1000, &group));
 }
 
 /* All that a checkpoint has, apart from the rate and its base. */
@@ -97,12 +97,12 @@ static void every_number_of_a_checkpoint_is_kept(void **state) {
         scoped(freep) char *put = NULL, *found = NULL;
         Fixture *f = *state;
         Usage *usage = add(f, "job", 1000)->group.usage;
-        KeptGroup group;
+        FormerUsage group;
 
         memset(usage, 1, sizeof(*usage));
-        kept_usage_put(&f->kept, f->jobs.first);
+        usage_file_write(&f->counters, f->jobs.first);
         reopen(f, "a-boot");
-        assert_true(kept_usage_find(&f->kept, "job", 1000, &group));
+        assert_true(usage_file_find(&f->counters, "job", 1000, &group));
 
         usage->has_cpu_max = false;
         usage->cpu_max = 0;
@@ -114,35 +114,35 @@ static void every_number_of_a_checkpoint_is_kept(void **state) {
 
 static void another_boot_has_no_counters(void **state) {
         Fixture *f = *state;
-        KeptGroup group;
+        FormerUsage group;
 
         (void)add(f, "job", 1000);
-        kept_usage_put(&f->kept, f->jobs.first);
+        usage_file_write(&f->counters, f->jobs.first);
         reopen(f, "another-boot");
-        assert_false(kept_usage_find(&f->kept, "job", 1000, &group));
+        assert_false(usage_file_find(&f->counters, "job", 1000, &group));
 }
 
 static void ended_jobs_leave_the_file(void **state) {
         Fixture *f = *state;
         Job *job = add(f, "job", 1000);
-        KeptGroup group;
+        FormerUsage group;
 
-        kept_usage_put(&f->kept, f->jobs.first);
+        usage_file_write(&f->counters, f->jobs.first);
         jobs_remove(&f->jobs, job);
-        kept_usage_put(&f->kept, f->jobs.first);
+        usage_file_write(&f->counters, f->jobs.first);
         reopen(f, "a-boot");
-        assert_false(kept_usage_find(&f->kept, "job", 1000, &group));
+        assert_false(usage_file_find(&f->counters, "job", 1000, &group));
 }
 
 static void jobs_work_without_a_file(void **state) {
         Fixture *f = *state;
-        KeptUsage kept = {};
+        UsageFile counters = {};
 
         (void)add(f, "job", 1000);
-        assert_true(kept_usage_open(&kept, "/nonexistent/account.jobs", "a-boot") < 0);
-        kept_usage_put(&kept, f->jobs.first);
-        assert_int_equal(kept.n_text, 0);
-        kept_usage_deinit(&kept);
+        assert_true(usage_file_open(&counters, "/nonexistent/account.jobs", "a-boot") < 0);
+        usage_file_write(&counters, f->jobs.first);
+        assert_int_equal(counters.n_text, 0);
+        usage_file_deinit(&counters);
 }
 
 #define KEPT_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

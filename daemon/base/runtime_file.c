@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/kept_text.h"
+#include "base/runtime_file.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -32,7 +32,7 @@ typedef struct Mapping {
         size_t slot_bytes;
 } Mapping;
 
-struct KeptText {
+struct RuntimeFile {
         char *path;
         Mapping mapping;
         uint64_t sequence; /* of the latest text */
@@ -103,81 +103,81 @@ static int open_locked(const char *path, int flags) {
 /* Returns the size of a slot in a file that this module made, or 0. */
 static size_t slot_bytes_of(const struct stat *st) {
         size_t n = (size_t)st->st_size / N_SLOTS;
-        bool is_power = n >= SLOT_BYTES_MIN && n <= 2 * (size_t)KEPT_TEXT_BYTES_MAX && (n & (n - 1)) == 0;
+        bool is_power = n >= SLOT_BYTES_MIN && n <= 2 * (size_t)RUNTIME_FILE_BYTES_MAX && (n & (n - 1)) == 0;
 
         return is_power && st->st_size % N_SLOTS == 0 ? n : 0;
 }
 
-static int open_file(KeptText *kept) {
+static int open_file(RuntimeFile *file) {
         struct stat st;
         size_t slot_bytes;
 
-        kept->mapping.fd = open_locked(kept->path, O_NONBLOCK);
-        if (kept->mapping.fd < 0)
-                return kept->mapping.fd;
-        if (fstat(kept->mapping.fd, &st) < 0)
+        file->mapping.fd = open_locked(file->path, O_NONBLOCK);
+        if (file->mapping.fd < 0)
+                return file->mapping.fd;
+        if (fstat(file->mapping.fd, &st) < 0)
                 return -errno;
         if (!S_ISREG(st.st_mode))
                 return -EINVAL;
 
         slot_bytes = slot_bytes_of(&st);
-        kept->is_damaged = slot_bytes == 0 && st.st_size > 0;
-        if (kept->is_damaged && ftruncate(kept->mapping.fd, 0) < 0)
+        file->is_damaged = slot_bytes == 0 && st.st_size > 0;
+        if (file->is_damaged && ftruncate(file->mapping.fd, 0) < 0)
                 return -errno;
-        return map(&kept->mapping, slot_bytes > 0 ? slot_bytes : SLOT_BYTES_MIN);
+        return map(&file->mapping, slot_bytes > 0 ? slot_bytes : SLOT_BYTES_MIN);
 }
 
-int kept_text_open(KeptText **ret, const char *path) {
-        scoped(kept_text_freep) KeptText *kept = calloc(1, sizeof(*kept));
+int runtime_file_open(RuntimeFile **ret, const char *path) {
+        scoped(runtime_file_freep) RuntimeFile *file = calloc(1, sizeof(*file));
         int r;
 
-        if (!kept)
+        if (!file)
                 return -ENOMEM;
 
-        kept->mapping.fd = -1;
-        kept->path = strdup(path);
-        r = kept->path ? open_file(kept) : -ENOMEM;
+        file->mapping.fd = -1;
+        file->path = strdup(path);
+        r = file->path ? open_file(file) : -ENOMEM;
         if (r < 0)
                 return r;
 
         for (size_t i = 0; i < N_SLOTS; i++) {
-                const Slot *slot = slot_at(&kept->mapping, i);
+                const Slot *slot = slot_at(&file->mapping, i);
 
-                if (!is_valid(&kept->mapping, slot) || slot->sequence <= kept->sequence)
+                if (!is_valid(&file->mapping, slot) || slot->sequence <= file->sequence)
                         continue;
-                kept->sequence = slot->sequence;
-                kept->latest = i;
+                file->sequence = slot->sequence;
+                file->latest = i;
         }
-        *ret = TAKE(kept);
+        *ret = TAKE(file);
         return 0;
 }
 
-KeptText *kept_text_free(KeptText *kept) {
-        if (!kept)
+RuntimeFile *runtime_file_free(RuntimeFile *file) {
+        if (!file)
                 return NULL;
 
-        mapping_deinit(&kept->mapping);
-        free(kept->path);
-        free(kept);
+        mapping_deinit(&file->mapping);
+        free(file->path);
+        free(file);
         return NULL;
 }
 
 /* --- the text ------------------------------------------------------------------------------------ */
 
 /* A slot whose writer was killed has the sequence number 0. */
-static bool has_traces(const KeptText *kept) {
+static bool has_traces(const RuntimeFile *file) {
         for (size_t i = 0; i < N_SLOTS; i++)
-                if (slot_at(&kept->mapping, i)->sequence > 0)
+                if (slot_at(&file->mapping, i)->sequence > 0)
                         return true;
-        return kept->is_damaged;
+        return file->is_damaged;
 }
 
-int kept_text_read(const KeptText *kept, char **ret, size_t *ret_n) {
-        const Slot *slot = slot_at(&kept->mapping, kept->latest);
+int runtime_file_read(const RuntimeFile *file, char **ret, size_t *ret_n) {
+        const Slot *slot = slot_at(&file->mapping, file->latest);
         char *text;
 
-        if (kept->sequence == 0)
-                return has_traces(kept) ? KEPT_TEXT_DAMAGED : KEPT_TEXT_NONE;
+        if (file->sequence == 0)
+                return has_traces(file) ? RUNTIME_FILE_DAMAGED : RUNTIME_FILE_NONE;
 
         text = malloc(slot->n + 1);
         if (!text)
@@ -192,8 +192,8 @@ int kept_text_read(const KeptText *kept, char **ret, size_t *ret_n) {
 }
 
 /* Makes a larger file beside the present one. */
-static int open_larger(const KeptText *kept, size_t n, const char *path, Mapping *ret) {
-        size_t slot_bytes = kept->mapping.slot_bytes;
+static int open_larger(const RuntimeFile *file, size_t n, const char *path, Mapping *ret) {
+        size_t slot_bytes = file->mapping.slot_bytes;
         int r;
 
         while (slot_bytes < sizeof(Slot) + n)
@@ -221,42 +221,42 @@ static void write_slot(Slot *slot, uint64_t sequence, const char *text, size_t n
 }
 
 /* Writes the text into a larger file, which replaces the present one. */
-static int grow(KeptText *kept, const char *text, size_t n) {
+static int grow(RuntimeFile *file, const char *text, size_t n) {
         scoped(mapping_deinit) Mapping larger = { .fd = -1 };
         scoped(freep) char *path = NULL;
         int r;
 
-        if (asprintf(&path, "%s.new", kept->path) < 0)
+        if (asprintf(&path, "%s.new", file->path) < 0)
                 return -ENOMEM;
-        r = open_larger(kept, n, path, &larger);
+        r = open_larger(file, n, path, &larger);
         if (r < 0)
                 return r;
 
-        write_slot(slot_at(&larger, 0), kept->sequence + 1, text, n);
-        if (rename(path, kept->path) < 0) {
+        write_slot(slot_at(&larger, 0), file->sequence + 1, text, n);
+        if (rename(path, file->path) < 0) {
                 r = -errno;
                 (void)unlink(path);
                 return r;
         }
 
-        mapping_deinit(&kept->mapping);
-        kept->mapping = larger;
+        mapping_deinit(&file->mapping);
+        file->mapping = larger;
         larger = (Mapping){ .fd = -1 };
-        kept->latest = 0;
-        kept->sequence++;
+        file->latest = 0;
+        file->sequence++;
         return 0;
 }
 
-int kept_text_put(KeptText *kept, const char *text, size_t n) {
-        size_t next = kept->sequence > 0 ? (kept->latest + 1) % N_SLOTS : 0;
+int runtime_file_write(RuntimeFile *file, const char *text, size_t n) {
+        size_t next = file->sequence > 0 ? (file->latest + 1) % N_SLOTS : 0;
 
-        if (n > KEPT_TEXT_BYTES_MAX)
+        if (n > RUNTIME_FILE_BYTES_MAX)
                 return -EFBIG;
-        if (n > kept->mapping.slot_bytes - sizeof(Slot))
-                return grow(kept, text, n);
+        if (n > file->mapping.slot_bytes - sizeof(Slot))
+                return grow(file, text, n);
 
-        write_slot(slot_at(&kept->mapping, next), kept->sequence + 1, text, n);
-        kept->latest = next;
-        kept->sequence++;
+        write_slot(slot_at(&file->mapping, next), file->sequence + 1, text, n);
+        file->latest = next;
+        file->sequence++;
         return 0;
 }

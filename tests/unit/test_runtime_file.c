@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests: daemon/base/kept_text.c */
+/* tests: daemon/base/runtime_file.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,23 +15,23 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "base/kept_text.h"
+#include "base/runtime_file.h"
 
 #define SLOT_BYTES 8192
 
 typedef struct Fixture {
         char directory[64], path[96];
-        KeptText *kept;
+        RuntimeFile *file;
 } Fixture;
 
 static int set_up(void **state) {
         Fixture *f = calloc(1, sizeof(*f));
 
         assert_non_null(f);
-        strcpy(f->directory, "/tmp/perfd-kept-XXXXXX");
+        strcpy(f->directory, "/tmp/perfd-file-XXXXXX");
         assert_non_null(mkdtemp(f->directory));
         (void)snprintf(f->path, sizeof(f->path), "%s/account", f->directory);
-        assert_int_equal(kept_text_open(&f->kept, f->path), 0);
+        assert_int_equal(runtime_file_open(&f->file, f->path), 0);
         *state = f;
         return 0;
 }
@@ -39,7 +39,7 @@ static int set_up(void **state) {
 static int tear_down(void **state) {
         Fixture *f = *state;
 
-        kept_text_free(f->kept);
+        runtime_file_free(f->file);
         (void)unlink(f->path);
         assert_int_equal(rmdir(f->directory), 0);
         free(f);
@@ -47,25 +47,25 @@ static int tear_down(void **state) {
 }
 
 static void put(Fixture *f, const char *text) {
-        assert_int_equal(kept_text_put(f->kept, text, strlen(text)), 0);
+        assert_int_equal(runtime_file_write(f->file, text, strlen(text)), 0);
 }
 
 static void reopen(Fixture *f) {
-        f->kept = kept_text_free(f->kept);
-        assert_int_equal(kept_text_open(&f->kept, f->path), 0);
+        f->file = runtime_file_free(f->file);
+        assert_int_equal(runtime_file_open(&f->file, f->path), 0);
 }
 
 static void assert_text(Fixture *f, const char *expected) {
         char *text = NULL;
 
-        assert_int_equal(kept_text_read(f->kept, &text, NULL), 0);
+        assert_int_equal(runtime_file_read(f->file, &text, NULL), 0);
         assert_string_equal(text, expected);
         free(text);
 }
 
 static int outcome(Fixture *f) {
         char *text = NULL;
-        int r = kept_text_read(f->kept, &text, NULL);
+        int r = runtime_file_read(f->file, &text, NULL);
 
         free(text);
         return r;
@@ -86,9 +86,9 @@ static void spoil(Fixture *f, off_t at) {
 static void the_latest_text_is_found_again(void **state) {
         Fixture *f = *state;
 
-        assert_int_equal(outcome(f), KEPT_TEXT_NONE);
+        assert_int_equal(outcome(f), RUNTIME_FILE_NONE);
         reopen(f);
-        assert_int_equal(outcome(f), KEPT_TEXT_NONE);
+        assert_int_equal(outcome(f), RUNTIME_FILE_NONE);
         for (int i = 0; i < 5; i++) {
                 char text[32];
 
@@ -137,7 +137,7 @@ static void two_damaged_slots_are_told(void **state) {
         spoil(f, 26);
         spoil(f, SLOT_BYTES + 8);
         reopen(f);
-        assert_int_equal(outcome(f), KEPT_TEXT_DAMAGED);
+        assert_int_equal(outcome(f), RUNTIME_FILE_DAMAGED);
         put(f, "anew");
         reopen(f);
         assert_text(f, "anew");
@@ -147,10 +147,10 @@ static void a_file_of_another_size_is_damaged(void **state) {
         Fixture *f = *state;
 
         put(f, "first");
-        f->kept = kept_text_free(f->kept);
+        f->file = runtime_file_free(f->file);
         assert_int_equal(truncate(f->path, 100), 0);
-        assert_int_equal(kept_text_open(&f->kept, f->path), 0);
-        assert_int_equal(outcome(f), KEPT_TEXT_DAMAGED);
+        assert_int_equal(runtime_file_open(&f->file, f->path), 0);
+        assert_int_equal(outcome(f), RUNTIME_FILE_DAMAGED);
         put(f, "anew");
         reopen(f);
         assert_text(f, "anew");
@@ -172,24 +172,24 @@ static void a_text_that_does_not_fit_makes_the_file_larger(void **state) {
         reopen(f);
         assert_text(f, "small again");
         free(text);
-        assert_int_equal(kept_text_put(f->kept, "", (size_t)KEPT_TEXT_BYTES_MAX + 1), -EFBIG);
+        assert_int_equal(runtime_file_write(f->file, "", (size_t)RUNTIME_FILE_BYTES_MAX + 1), -EFBIG);
         assert_text(f, "small again");
 }
 
 static void a_second_process_is_refused(void **state) {
         Fixture *f = *state;
-        KeptText *second = NULL;
+        RuntimeFile *second = NULL;
 
-        assert_int_equal(kept_text_open(&second, f->path), -EBUSY);
-        assert_int_equal(kept_text_open(&second, "/nonexistent/account"), -ENOENT);
-        assert_true(kept_text_open(&second, f->directory) < 0);
+        assert_int_equal(runtime_file_open(&second, f->path), -EBUSY);
+        assert_int_equal(runtime_file_open(&second, "/nonexistent/account"), -ENOENT);
+        assert_true(runtime_file_open(&second, f->directory) < 0);
 }
 
 /* A writer that is killed at any moment leaves one of its texts, and none that is older than one it is known to have written. */
 static void a_text_survives_a_kill(void **state) {
         Fixture *f = *state;
 
-        f->kept = kept_text_free(f->kept);
+        f->file = runtime_file_free(f->file);
         for (int round = 0; round < 20; round++) {
                 int pipes[2], status;
                 unsigned known = 0, found = 0;
@@ -200,13 +200,13 @@ static void a_text_survives_a_kill(void **state) {
                 pid = fork();
                 assert_true(pid >= 0);
                 if (pid == 0) {
-                        if (kept_text_open(&f->kept, f->path) != 0)
+                        if (runtime_file_open(&f->file, f->path) != 0)
                                 _exit(1);
                         for (unsigned i = 1;; i++) {
                                 char line[4000];
 
                                 (void)snprintf(line, sizeof(line), "%u %0*d", i, 1000 + (int)(i % 2000), 7);
-                                if (kept_text_put(f->kept, line, strlen(line)) != 0 || write(pipes[1], &i, sizeof(i)) < 0)
+                                if (runtime_file_write(f->file, line, strlen(line)) != 0 || write(pipes[1], &i, sizeof(i)) < 0)
                                         _exit(1);
                         }
                 }
@@ -220,12 +220,12 @@ static void a_text_survives_a_kill(void **state) {
                         ;
                 close(pipes[0]);
 
-                assert_int_equal(kept_text_open(&f->kept, f->path), 0);
-                assert_int_equal(kept_text_read(f->kept, &text, NULL), 0);
+                assert_int_equal(runtime_file_open(&f->file, f->path), 0);
+                assert_int_equal(runtime_file_read(f->file, &text, NULL), 0);
                 assert_int_equal(sscanf(text, "%u ", &found), 1);
                 assert_true(found >= known && found <= known + 1);
                 free(text);
-                f->kept = kept_text_free(f->kept);
+                f->file = runtime_file_free(f->file);
         }
 }
 
