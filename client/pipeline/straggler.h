@@ -12,6 +12,8 @@
 
 #include "json/json.h"
 #include "pipeline/pipeline_stage.h"
+#include "util/arena.h"
+#include "util/buffer.h"
 
 #define STRAGGLER_RANKS_MIN 3U /* with fewer, no rank is the exception */
 
@@ -56,3 +58,36 @@ int straggler_find_all(const RankFile *files, size_t n, void (*report)(const Str
 /* Writes "rank3.json is a straggler: a task of decode takes 412 ms, the median of 8 ranks is 170 ms." */
 void straggler_put(const Straggler *straggler, Buffer *out);
 void straggler_put_json(const Straggler *straggler, Json *json);
+
+#define STRAGGLER_SERIES_PARTS 10U
+
+/*
+ * One measure of all ranks of a job, as dashboards export it: a JSON object with a list of numbers, or of texts of numbers, for
+ * each rank, and `event_time`, which is ignored. null and "" are missing numbers.
+ */
+typedef struct RankSeries {
+        Arena arena;
+        const char **names; /* of the ranks; owned, the texts are in the arena */
+        double *means;      /* owned; NAN: a rank without numbers */
+        double *parts;      /* owned; means of STRAGGLER_SERIES_PARTS equal parts of the run for each rank; NAN: the list is too short */
+        size_t n;
+        char error[512];
+} RankSeries;
+
+enum {
+        STRAGGLER_SERIES_INVALID = 1, /* `error` has the place, the error and a fix */
+};
+
+/*
+ * Reads a text; the first of three or more numbers of a rank does not count. 0, STRAGGLER_SERIES_INVALID or -ENOMEM. Deinit in
+ * all cases.
+ */
+int straggler_series_read(RankSeries *series, const char *name, const Buffer *text);
+void straggler_series_deinit(RankSeries *series);
+
+/*
+ * Finds whether the slow rank changes within the run. Writes the ranks that are the straggler of two parts of the run or more, in the order
+ * of time, without repetitions in succession. Returns their number: 0, or at least 2. A rank that is the straggler of three quarters of
+ * these parts is slow itself: then the number is 0.
+ */
+size_t straggler_series_find_turns(const RankSeries *series, StragglerMeasure measure, size_t ret[static STRAGGLER_SERIES_PARTS]);

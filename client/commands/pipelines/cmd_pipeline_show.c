@@ -10,7 +10,6 @@
 #include "client/cli/message.h"
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
-#include "client/pipeline/rank_series.h"
 #include "client/pipeline/stage_changes.h"
 #include "client/pipeline/stage_set.h"
 #include "client/pipeline/straggler.h"
@@ -263,25 +262,25 @@ static void write_straggler(const Straggler *straggler, void *userdata) {
 
 static int show_ranks(const char *file, StragglerMeasure measure, Output *output) {
         scoped(buffer_deinit) Buffer text = {};
-        scoped(rank_series_deinit) RankSeries series = {};
+        scoped(straggler_series_deinit) RankSeries series = {};
         Straggler straggler = { .measure = measure, .value = NAN };
-        const char *names[RANK_SERIES_PARTS];
-        size_t found, turns[RANK_SERIES_PARTS];
+        const char *names[STRAGGLER_SERIES_PARTS];
+        size_t found, turns[STRAGGLER_SERIES_PARTS];
         int r;
 
         r = input_read(file, &text);
         if (r != EXIT_DONE)
                 return r;
-        r = rank_series_read(&series, input_name(file), &text);
+        r = straggler_series_read(&series, input_name(file), &text);
         if (r < 0)
                 return command_fail(r);
-        if (r == RANK_SERIES_INVALID) {
+        if (r == STRAGGLER_SERIES_INVALID) {
                 message_print("%s", series.error);
                 return EXIT_FAILED;
         }
         straggler.n_ranks = series.n;
         straggler.in_turn = names;
-        straggler.n_in_turn = rank_series_find_turns(&series, measure, turns);
+        straggler.n_in_turn = straggler_series_find_turns(&series, measure, turns);
         for (size_t i = 0; i < straggler.n_in_turn; i++)
                 names[i] = series.names[turns[i]];
         found = straggler_find(series.means, series.n, measure, &straggler.median);
