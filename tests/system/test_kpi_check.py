@@ -186,7 +186,7 @@ class KpiRegress(TestCase):
                          ({"gpus": 4}, "1.10.0", "1.11.0", "semver"))
         kpi, = json.loads(self.regress("Train", "--component-version", "1.9.0", "--json"))["kpis"]
         self.assertEqual((kpi["version"], kpi["verdict"]), ("1.9.0", "no change"))
-        self.assertEqual(len(json.loads(self.regress("Train", "--compare-by", "version", "--json"))["kpis"]), 12)
+        self.assertEqual(len(json.loads(self.regress("Train", "--by", "version", "--json"))["kpis"]), 12)
 
     def test_names_in_the_lists_of_a_model_may_be_labels(self):
         self.use_model("name: Train\ncompare_by: [build]\nignore_entries: {pool: spare}\nparameters: {gpus: {type: int}}\n"
@@ -324,7 +324,7 @@ class KpiRegress(TestCase):
     def test_wrong_requests_say_what_is_right(self):
         self.submit([100])
         self.assertIn("did you mean rate?", self.regress("PiMatmul.ratte", status=1))
-        self.assertIn("'nothing'", self.regress("PiMatmul", "--compare-by", "nothing", status=1))
+        self.assertIn("'nothing'", self.regress("PiMatmul", "--by", "nothing", status=1))
         self.assertIn("--fail-on expects", self.regress("PiMatmul", "--fail-on", "anything", status=2))
 
 

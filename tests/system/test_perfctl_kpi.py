@@ -242,7 +242,7 @@ two_wait_seconds{component="c",uid="UID",size="4"} 2
                           for one in ranked["alternatives"] + ranked["left_out"]}, {"llama3", "granite"})
         done = self.running.perfctl("indicator", "query", "tokens_per_second", "-w", "model_nam=x")
         self.assertIn("no result of tokens_per_second has a parameter 'model_nam'", done.stderr)
-        versions = json.loads(self.perfctl("kpi", "check", "tokens_per_second.tokens_per_second", "--json", "--compare-by",
+        versions = json.loads(self.perfctl("kpi", "check", "tokens_per_second.tokens_per_second", "--json", "--by",
                                            "model_name", "--where", "model_name!=none", "--across", "hardware").stdout)["kpis"]
         self.assertEqual([kpi["version"] for kpi in versions], ["granite"])
         self.assertIn("expects hardware, not 'component'", self.perfctl("kpi", "check", "--across", "component", status=2).stderr)

@@ -28,7 +28,7 @@ typedef struct SeriesOptions {
 
 typedef struct KpiCheckOptions {
         SelectionOptions selection;
-        OptionTexts compare_by, ignore;
+        OptionTexts by, ignore;
         const char *component, *component_version, *across, *order, *method, *direction, *fdr, *format, *output, *as;
         KpiGate gate;
         OptionTexts ignore_entry; /* each KEY=VALUE,… */
@@ -61,7 +61,7 @@ static const Option options_table[] = {
         OPTION_INCLUDE(KpiCheckOptions, selection, SelectionOptions, selection_options),
         OPTION_ROW_COMPONENT(KpiCheckOptions, component),
         OPTION_ROW_COMPONENT_VERSION(KpiCheckOptions, component_version),
-        { "compare-by", 0, "KEY,…", "Keys that tell versions apart (default version)", OPTION_LIST(KpiCheckOptions, compare_by) },
+        OPTION_ROW_BY(KpiCheckOptions, by),
         { "ignore", 0, "KEY,…", "Parameters that may differ in a history", OPTION_LIST(KpiCheckOptions, ignore) },
         { "ignore-entry", 0, "LIST", "Leave out results with KEY=VALUE,VALUE; may be repeated",
           OPTION_TEXTS(KpiCheckOptions, ignore_entry, IGNORED_ENTRIES_MAX, parse_entry) },
@@ -125,7 +125,7 @@ static int check_no_selection(const CommandLine *line) {
         const KpiCheckOptions *options = line->options;
         const SelectionOptions *selection = &options->selection;
         bool has_selection = selection->where.n > 0 || selection->since_ns.is_given || selection->until_ns.is_given || options->component ||
-                             options->component_version || options->compare_by.n > 0 || options->ignore.n > 0 ||
+                             options->component_version || options->by.n > 0 || options->ignore.n > 0 ||
                              options->ignore_entry.n > 0 || options->across || options->output;
 
         if (line->n_arguments > 0)
@@ -186,7 +186,7 @@ static void put_path(const CommandLine *line, const char *kpi, Buffer *path) {
         indicator_path_select(path, &options->selection);
         indicator_path_put(path, "component", options->component);
         indicator_path_put(path, "current", options->component_version);
-        indicator_path_put_list(path, "compare_by", &options->compare_by);
+        indicator_path_put_list(path, "compare_by", &options->by);
         indicator_path_put_list(path, "ignore", &options->ignore);
         for (size_t i = 0; i < options->ignore_entry.n; i++)
                 indicator_path_put(path, "ignore_entry", options->ignore_entry.items[i]);
