@@ -333,7 +333,7 @@ const Command cmd_pipeline_submit = {
                 "control group this process is in. An invalid line is reported, and the other lines are sent.",
         .examples = { "perfctl pipeline submit --job train-17 stats.jsonl",
                       "./train.py | perfctl pipeline submit --producer spdl=0.8",
-                      "python3 -m perfd_spdl import stats.db | perfctl pipeline submit --job train-17 --producer spdl=0.6 -" },
+                      "python3 -m perfd_spdl import stats.db | perfctl pipeline submit --job train -" },
         COMMAND_OPTIONS(PipelineSubmitOptions, options_table),
         .n_arguments_max = 1,
         .value = OPTION_VALUE_FILE,
