@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "client/cli/text.h"
+#include "text/text.h"
 #include "value/value.h"
 
 /* Returns NAN if the member is missing or not a number: the value is unknown or not yet available. */

@@ -9,7 +9,7 @@
 #include "client/cli/command.h"
 #include "client/cli/message.h"
 #include "client/cli/output.h"
-#include "client/cli/text.h"
+#include "text/text.h"
 #include "util/array.h"
 
 #define GAP 2U

@@ -4,7 +4,7 @@
 /* KPI report: verdicts about KPIs, as text for people and as files for programs */
 
 #include "client/cli/screen.h"
-#include "client/cli/text.h"
+#include "text/text.h"
 #include "util/buffer.h"
 #include "value/value.h"
 

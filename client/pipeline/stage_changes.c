@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "analysis/shift.h"
-#include "client/cli/text.h"
+#include "text/text.h"
 #include "util/array.h"
 #include "util/scoped.h"
 

@@ -13,7 +13,7 @@
 
 #include "client/api/api_query.h"
 #include "client/cli/screen.h"
-#include "client/cli/text.h"
+#include "text/text.h"
 #include "value/value.h"
 
 #define SHEET_INDENT 12U /* column of a row's text, after two blanks and the label */

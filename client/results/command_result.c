@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "client/cli/text.h"
 #include "client/facts/object_builder.h"
+#include "text/text.h"
 #include "util/sha256.h"
 #include "util/utf8.h"
 

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "analysis/statistics.h"
-#include "client/cli/text.h"
 #include "client/results/command_result.h"
+#include "text/text.h"
 
 #define SHORT_S 0.005      /* a process starts and ends in a time of this order */
 #define SLOW_FIRST_RATIO 1.1

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "analysis/statistics.h"
-#include "client/cli/text.h"
 #include "client/results/command_result.h"
+#include "text/text.h"
 #include "util/array.h"
 
 void summary_deinit(Summary *summary) {

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "analysis/statistics.h"
-#include "client/cli/text.h"
 #include "json/json.h"
+#include "text/text.h"
 
 typedef struct ExportRow {
         const SummarySeries *series;

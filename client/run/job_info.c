@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client/cli/text.h"
 #include "client/wire/id.h"
 #include "client/wire/user.h"
+#include "text/text.h"
 #include "util/buffer.h"
 #include "util/clock.h"
 #include "util/parse.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/cli/text.h"
+#include "text/text.h"
 
 void output_tail_deinit(OutputTail *tail) {
         free(tail->bytes);

@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/cli/text.h"
 #include "client/sweep/sweep_tree.h"
 #include "client/wire/id.h"
+#include "text/text.h"
 #include "util/array.h"
 #include "util/clock.h"
 #include "util/utf8.h"

@@ -16,9 +16,9 @@
 #include "client/cli/command.h"
 #include "client/cli/message.h"
 #include "client/cli/screen.h"
-#include "client/cli/text.h"
 #include "client/run/child.h"
 #include "client/sweep/sweep_specification.h"
+#include "text/text.h"
 #include "util/clock.h"
 #include "util/file.h"
 

@@ -188,7 +188,7 @@ static void memory_near_its_limit_is_a_warning(void **state) {
 
         own(fixture, USAGE_MEMORY_RATIO, 0.97);
         check_one(fixture, "memory-limit",
-                  "The job's memory peaked at 97 % of the limit of 4.0 GiB, including page cache: a little more usage may get it killed.");
+                  "The job's memory peaked at 97 % of the limit of 4.00 GiB, including page cache: a little more usage may get it killed.");
         own(fixture, USAGE_MEMORY_LIMIT, 512 << 20);
         check_one(fixture, "memory-limit",
                   "The job's memory peaked at 97 % of the limit of 512 MiB, including page cache: a little more usage may get it killed.");
@@ -204,10 +204,10 @@ static void oom_kills_are_reported_for_jobs_of_any_length(void **state) {
         own(fixture, USAGE_MEMORY_RATIO, 1);
         own(fixture, USAGE_OOM_KILLS, 1);
         check_one(fixture, "oom-killed",
-                  "1 process of the job was killed because memory ran out, at the limit of 4.0 GiB: ask for more memory.");
+                  "1 process of the job was killed because memory ran out, at the limit of 4.00 GiB: ask for more memory.");
         own(fixture, USAGE_OOM_KILLS, 3);
         check_one(fixture, "oom-killed",
-                  "3 processes of the job were killed because memory ran out, at the limit of 4.0 GiB: ask for more memory.");
+                  "3 processes of the job were killed because memory ran out, at the limit of 4.00 GiB: ask for more memory.");
         fixture->job.usage.quality[USAGE_MEMORY_LIMIT] = QUALITY_NO_LIMIT;
         check_one(fixture, "oom-killed", "3 processes of the job were killed because memory ran out.");
 }
@@ -218,8 +218,8 @@ static void memory_that_was_not_used_matters_in_long_jobs_that_ended(void **stat
         own(fixture, USAGE_MEMORY_LIMIT, 64 * GIB);
         own(fixture, USAGE_MEMORY_PEAK, 1.6 * GIB);
         own(fixture, USAGE_MEMORY_RATIO, 1.6 / 64);
-        check_one(fixture, "memory-unused", "The job's memory peaked at 1.6 GiB of the 64.0 GiB it may use: "
-                           "2.0 GiB would have been enough.");
+        check_one(fixture, "memory-unused", "The job's memory peaked at 1.60 GiB of the 64.0 GiB it may use: "
+                           "2.00 GiB would have been enough.");
         fixture->job.state = JOB_RUNNING;
         check_none(fixture);
         fixture->job.state = JOB_FINISHED;

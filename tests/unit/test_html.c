@@ -34,20 +34,20 @@ static void check(void (*put)(Buffer *, double), double value, const char *text)
 static void bytes_have_the_unit_that_suits_them(void **state) {
         (void)state;
         check(html_bytes, 0, "0" NBSP "B");
-        check(html_bytes, 1023, "1023" NBSP "B");
-        check(html_bytes, 1536, "1.5" NBSP "KiB");
+        check(html_bytes, 1023, "1.00" NBSP "KiB");
+        check(html_bytes, 1536, "1.50" NBSP "KiB");
         check(html_bytes, 64.0 * (1 << 30), "64.0" NBSP "GiB");
-        check(html_bytes, 1e30, "888178419700125.2" NBSP "PiB");
+        check(html_bytes, 1e30, "888178419700125" NBSP "PiB");
 }
 
 static void seconds_grow_into_minutes_hours_and_days(void **state) {
         (void)state;
-        check(html_seconds, 0.05, "0.05" NBSP "s");
+        check(html_seconds, 0.05, "50" NBSP "ms");
         check(html_seconds, 12.34, "12.3" NBSP "s");
-        check(html_seconds, 245, "4" NBSP "min" NBSP "5" NBSP "s");
+        check(html_seconds, 245, "4" NBSP "min" NBSP "05" NBSP "s");
         check(html_seconds, 3599.9, "59" NBSP "min" NBSP "59" NBSP "s");
-        check(html_seconds, 3600, "1" NBSP "h" NBSP "0" NBSP "min");
-        check(html_seconds, 90061, "1" NBSP "d" NBSP "1" NBSP "h");
+        check(html_seconds, 3600, "1" NBSP "h" NBSP "00" NBSP "min");
+        check(html_seconds, 90061, "1" NBSP "d" NBSP "01" NBSP "h");
 }
 
 static void shares_and_counts_are_short(void **state) {

@@ -77,7 +77,7 @@ static void only_given_facts_are_shown(void **state) {
         job_html_facts(&fixture->out, job, job->begin_realtime_ms + 90000);
         assert_true(says(fixture, "<small>State</small><b>running</b>"));
         assert_true(says(fixture, "<small>Begin</small><b>2025-11-20 22:00:00" NBSP "UTC</b>"));
-        assert_true(says(fixture, "<small>Runs for</small><b>90.0" NBSP "s</b>"));
+        assert_true(says(fixture, "<small>Runs for</small><b>1" NBSP "min" NBSP "30" NBSP "s</b>"));
         assert_true(says(fixture, "<small>User</small><b>" EVIL_ESCAPED "</b>"));
         assert_true(says(fixture, "<small>Enclosure</small><b>none</b>"));
         assert_true(says(fixture, "<small>Rank</small><b>0</b>"));
@@ -109,7 +109,7 @@ static void meters_show_used_and_allocated_resources(void **state) {
         own(fixture, USAGE_MEMORY_LIMIT, 2.0 * (1 << 30), QUALITY_EXACT); /* the limit was lowered in the meantime */
         job_html_own_meters(&fixture->out, fixture->job, &fixture->snapshot.node);
         assert_true(says(fixture, "<b>3.2 of 32</b><div class=\"bar\"><i style=\"width:10.0%\"></i></div>"));
-        assert_true(says(fixture, "<b>3.0" NBSP "GiB of 2.0" NBSP "GiB</b><div class=\"bar\"><i style=\"width:100.0%\"></i></div>"));
+        assert_true(says(fixture, "<b>3.00" NBSP "GiB of 2.00" NBSP "GiB</b><div class=\"bar\"><i style=\"width:100.0%\"></i></div>"));
 
         buffer_clear(&fixture->out);
         own(fixture, USAGE_MEMORY_LIMIT, 0, QUALITY_NO_LIMIT);
@@ -144,7 +144,7 @@ static void numbers_of_both_stand_side_by_side(void **state) {
         job_html_numbers(&fixture->out, fixture->job);
         assert_true(says(fixture, "<th scope=\"row\">Waited for I/O</th><td>61.0" NBSP "%</td><td>70.0" NBSP "%</td></tr>"));
         assert_true(says(fixture, "<th scope=\"row\">Read from disks</th><td><abbr title=\"The controller is not enabled in its cgroup.\">–"
-                                  "</abbr></td><td>2.0" NBSP "KiB</td></tr>"));
+                                  "</abbr></td><td>2.00" NBSP "KiB</td></tr>"));
         assert_true(says(fixture, "peak</th><td>7<abbr title=\"sampled\">~</abbr></td><td></td></tr>"));
 }
 

@@ -10,8 +10,8 @@
 
 #include <string.h>
 
-#include "client/cli/text.h"
 #include "client/sweep/placeholder.h"
+#include "text/text.h"
 
 #define TEXT_OF_65 65
 #define HOSTILE "a'b\"c $(id)\n`id`/../"

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "client/cli/screen.h"
-#include "client/cli/text.h"
+#include "text/text.h"
 #include "util/clock.h"
 
 static const Screen plain = { .width = 80 };

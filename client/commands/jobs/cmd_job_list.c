@@ -6,9 +6,9 @@
 #include "client/api/indicator_path.h"
 #include "client/cli/grid.h"
 #include "client/cli/message.h"
-#include "client/cli/text.h"
 #include "client/commands/commands.h"
 #include "client/wire/user.h"
+#include "text/text.h"
 #include "util/clock.h"
 #include "util/parse.h"
 

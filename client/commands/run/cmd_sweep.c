@@ -11,12 +11,12 @@
 #include "client/cli/message.h"
 #include "client/cli/output.h"
 #include "client/cli/screen.h"
-#include "client/cli/text.h"
 #include "client/commands/commands.h"
 #include "client/sweep/sweep_command.h"
 #include "client/sweep/sweep_plan.h"
 #include "client/sweep/sweep_run.h"
 #include "client/sweep/sweep_text.h"
+#include "text/text.h"
 #include "util/utf8.h"
 
 typedef struct SweepOptions {

@@ -10,7 +10,6 @@
 #include "client/cgroup/enclosure.h"
 #include "client/cgroup/limits.h"
 #include "client/cli/message.h"
-#include "client/cli/text.h"
 #include "client/commands/run/run_end.h"
 #include "client/deliver/spool.h"
 #include "client/facts/program_version.h"
@@ -25,6 +24,7 @@
 #include "client/run/child.h"
 #include "client/run/own_cpu.h"
 #include "client/wire/id.h"
+#include "text/text.h"
 #include "util/clock.h"
 #include "util/file.h"
 

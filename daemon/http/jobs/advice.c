@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "text/text.h"
 #include "util/scoped.h"
 
 /* Shorter jobs are not judged: start and end dominate their time, and a single wait is a large share. */
@@ -31,7 +32,6 @@
 #define SWAPPED_PAGES_MIN 1000.0
 #define SWAPPED_PAGES_PER_S_MIN 10.0
 
-#define TEXT_SHORT_MAX 32
 
 typedef struct AdviceInput {
         const MetricSet *metrics; /* metrics of the node during the job */
@@ -79,27 +79,22 @@ static bool share_of_time(const AdviceInput *input, UsageMetric metric, double *
 /* --- text ---------------------------------------------------------------------------------------- */
 
 /* Formats "3.1" or "4". */
-static const char *count_text(double count, char ret[static TEXT_SHORT_MAX]) {
-        (void)snprintf(ret, TEXT_SHORT_MAX, fabs(count - round(count)) < 0.05 ? "%.0f" : "%.1f", count);
+static const char *count_text(double count, char ret[static TEXT_MAX]) {
+        (void)snprintf(ret, TEXT_MAX, fabs(count - round(count)) < 0.05 ? "%.0f" : "%.1f", count);
         return ret;
 }
 
 /* Formats "1 CPU" or "3.1 CPUs". */
-static const char *cpus_text(double cpus, char ret[static TEXT_SHORT_MAX]) {
-        char count[TEXT_SHORT_MAX];
+static const char *cpus_text(double cpus, char ret[static TEXT_MAX]) {
+        char count[TEXT_MAX];
 
         (void)count_text(cpus, count);
-        (void)snprintf(ret, TEXT_SHORT_MAX, "%.16s %s", count, strcmp(count, "1") == 0 ? "CPU" : "CPUs");
+        (void)snprintf(ret, TEXT_MAX, "%.16s %s", count, strcmp(count, "1") == 0 ? "CPU" : "CPUs");
         return ret;
 }
 
-static const char *bytes_text(double bytes, char ret[static TEXT_SHORT_MAX]) {
-        const double mib = 1048576, gib = 1024 * mib;
-
-        if (bytes >= gib)
-                (void)snprintf(ret, TEXT_SHORT_MAX, "%.1f GiB", bytes / gib);
-        else
-                (void)snprintf(ret, TEXT_SHORT_MAX, "%.0f MiB", bytes / mib);
+static const char *bytes_text(double bytes, char ret[static TEXT_MAX]) {
+        text_mib(bytes / 1048576, ret);
         return ret;
 }
 
@@ -119,7 +114,7 @@ __attribute__((format(printf, 2, 3))) static bool say(Advice *advice, const char
 /* --- rules: each returns whether it applies, and writes its advice -------------------------------- */
 
 static bool oom_killed(const AdviceInput *input, Advice *ret) {
-        char limit_text[TEXT_SHORT_MAX];
+        char limit_text[TEXT_MAX];
         double n, limit;
 
         if (!own(input, USAGE_OOM_KILLS, &n) || n < 1)
@@ -146,7 +141,7 @@ static bool throttled_ratio(const AdviceInput *input, double *ret) {
 }
 
 static bool cpu_limited(const AdviceInput *input, Advice *ret) {
-        char cpus[TEXT_SHORT_MAX];
+        char cpus[TEXT_MAX];
         double ratio, given, throttled;
 
         if (!throttled_ratio(input, &throttled) || !own(input, USAGE_CPU_RATIO, &ratio) || !own(input, USAGE_CPU_GIVEN, &given))
@@ -159,7 +154,7 @@ static bool cpu_limited(const AdviceInput *input, Advice *ret) {
 }
 
 static bool throttled(const AdviceInput *input, Advice *ret) {
-        char cpus[TEXT_SHORT_MAX], used[TEXT_SHORT_MAX];
+        char cpus[TEXT_MAX], used[TEXT_MAX];
         double share, given, mean;
 
         if (!throttled_ratio(input, &share) || !own(input, USAGE_CPU_GIVEN, &given) || !own(input, USAGE_CPU_MEAN, &mean))
@@ -200,7 +195,7 @@ static bool cpu_pressure(const AdviceInput *input, Advice *ret) {
 
 /* The kernel can reclaim part of the page cache, but has no counter for how much. */
 static bool memory_limit(const AdviceInput *input, Advice *ret) {
-        char text[TEXT_SHORT_MAX];
+        char text[TEXT_MAX];
         double ratio, limit;
 
         if (!lasted(input, SECONDS_MIN) || !own(input, USAGE_MEMORY_RATIO, &ratio) || !own(input, USAGE_MEMORY_LIMIT, &limit))
@@ -239,7 +234,7 @@ static bool cpus_enough(const AdviceInput *input, double mean, double given, dou
 /* A job without a CPU limit leaves unused CPU time to other processes, which may have used it already. */
 static bool node_unused(const AdviceInput *input, double n_cpus, double mean, Advice *ret) {
         const char *so_far = input->is_running ? " so far" : "";
-        char used[TEXT_SHORT_MAX], idle_text[TEXT_SHORT_MAX];
+        char used[TEXT_MAX], idle_text[TEXT_MAX];
         double busy, idle;
 
         if (!node(input, METRIC_CPU_MEAN, &busy))
@@ -253,7 +248,7 @@ static bool node_unused(const AdviceInput *input, double n_cpus, double mean, Ad
 }
 
 static bool cpu_unused(const AdviceInput *input, Advice *ret) {
-        char had[TEXT_SHORT_MAX], used[TEXT_SHORT_MAX], enough_text[TEXT_SHORT_MAX];
+        char had[TEXT_MAX], used[TEXT_MAX], enough_text[TEXT_MAX];
         const char *so_far = input->is_running ? " so far" : "";
         double given, mean, enough;
 
@@ -283,7 +278,7 @@ static bool cpu_stolen(const AdviceInput *input, Advice *ret) {
 
 /* A running job is not judged: it may need the memory later. */
 static bool memory_unused(const AdviceInput *input, Advice *ret) {
-        char peak_text[TEXT_SHORT_MAX], limit_text[TEXT_SHORT_MAX], enough_text[TEXT_SHORT_MAX];
+        char peak_text[TEXT_MAX], limit_text[TEXT_MAX], enough_text[TEXT_MAX];
         double peak, limit;
 
         if (input->is_running || !lasted(input, MEMORY_UNUSED_SECONDS_MIN) || !own(input, USAGE_MEMORY_PEAK, &peak) ||

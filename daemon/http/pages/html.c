@@ -4,11 +4,11 @@
 #include <math.h>
 #include <string.h>
 
+#include "text/text.h"
 #include "util/clock.h"
 #include "util/utf8.h"
 
 #define NBSP "\xc2\xa0"
-#define KIB 1024.0
 
 static const char *entity(char c) {
         switch (c) {
@@ -36,34 +36,24 @@ void html_text(Buffer *out, const char *text) {
         }
 }
 
-void html_bytes(Buffer *out, double bytes) {
-        static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB" };
-        size_t i = 0;
-
-        for (; bytes >= KIB && i + 1 < sizeof(units) / sizeof(units[0]); i++)
-                bytes /= KIB;
-        buffer_printf(out, i == 0 ? "%.0f" NBSP "%s" : "%.1f" NBSP "%s", bytes, units[i]);
+/* The words of a text stay on one line. */
+static void put_together(Buffer *out, const char *text) {
+        for (; *text; text++)
+                buffer_puts(out, *text == ' ' ? NBSP : (char[]){ *text, '\0' });
 }
 
-/* Formats two units, the larger first. */
-static void put_two(Buffer *out, double seconds, double larger, const char *larger_unit, double smaller, const char *smaller_unit) {
-        double n = floor(seconds / larger);
+void html_bytes(Buffer *out, double bytes) {
+        char text[TEXT_MAX];
 
-        buffer_printf(out, "%.0f" NBSP "%s" NBSP "%.0f" NBSP "%s", n, larger_unit, floor((seconds - n * larger) / smaller),
-                      smaller_unit);
+        text_mib(bytes / 1048576, text);
+        put_together(out, text);
 }
 
 void html_seconds(Buffer *out, double seconds) {
-        if (seconds < 9.995)
-                buffer_printf(out, "%.2f" NBSP "s", seconds);
-        else if (seconds < 99.95)
-                buffer_printf(out, "%.1f" NBSP "s", seconds);
-        else if (seconds < 3600)
-                put_two(out, seconds, 60, "min", 1, "s");
-        else if (seconds < 86400)
-                put_two(out, seconds, 3600, "h", 60, "min");
-        else
-                put_two(out, seconds, 86400, "d", 3600, "h");
+        char text[TEXT_MAX];
+
+        text_seconds(seconds, text);
+        put_together(out, text);
 }
 
 void html_time(Buffer *out, uint64_t realtime_ns) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/cli/text.h"
+#include "text/text.h"
 
 #include <math.h>
 #include <string.h>
