@@ -6,6 +6,7 @@ programs are those of the build directory in PERFD_BUILD.
 """
 
 import fcntl
+import functools
 import http.client
 import json
 import os
@@ -68,6 +69,38 @@ def calm_s():
             continue
         waited_us += int(re.search(r"^some .*total=(\d+)$", text, re.M)[1])
     return time.monotonic() - waited_us / 1e6
+
+
+def judges_the_machine(test):
+    """Decorates a test that judges numbers of the machine: if it fails while tasks wait for a CPU for a good part of the time, the
+    test is repeated, from its setUp() on, after the machine has been calm for a second."""
+    @functools.wraps(test)
+    def repeated(self):
+        for n_left in reversed(range(4)):
+            begin, calm = time.monotonic(), calm_s()
+            try:
+                return test(self)
+            except AssertionError as error:
+                lasted = time.monotonic() - begin
+                busy = 1 - (calm_s() - calm) / lasted
+                if n_left == 0 or busy < 0.2:
+                    raise
+                print(f"repeated, tasks waited {busy:.0%} of {lasted:.1f} s: {error}", file=sys.stderr)
+            self.tearDown()
+            self.doCleanups()
+            wait_calm(20)
+            self.setUp()
+    return repeated
+
+
+def wait_calm(limit_s):
+    """Waits for a second in which hardly any task of the machine waits for a CPU or a disk."""
+    deadline = time.monotonic() + limit_s
+    while time.monotonic() < deadline:
+        calm = calm_s()
+        time.sleep(1)
+        if calm_s() - calm > 0.9:
+            return
 
 
 def stolen_s():

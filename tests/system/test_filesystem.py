@@ -28,7 +28,7 @@ class DaemonOfTmpfs(harness.Daemon):
 
 
 @unittest.skipUnless(subprocess.run([*WITH_TMPFS, "/tmp", "true"], capture_output=True).returncode == 0,
-                     "no permission to mount a file system (run the tests as root)")
+                     "needs root or namespaces of users, and / as a mount point, to mount a file system")
 class RootFilesystem(harness.TestCase):
     def start(self):
         daemon = DaemonOfTmpfs(CONFIG, root=self.temporary_directory())

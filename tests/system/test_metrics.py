@@ -73,6 +73,7 @@ class Metrics(harness.TestCase):
                 seen.add(name)
                 last = name
 
+    @harness.judges_the_machine
     def test_counters_only_grow_and_numbers_are_fresh(self):
         daemon = self.daemon_with_jobs()
         before = daemon.metrics()
@@ -84,6 +85,7 @@ class Metrics(harness.TestCase):
         self.assertGreater(after["perfd_node_observed_seconds_total"], before["perfd_node_observed_seconds_total"])
         self.assertGreater(after["perfd_samples_total"], before["perfd_samples_total"])
 
+    @harness.judges_the_machine
     def test_scrapes_between_two_samples_have_what_is_new(self):
         """Scrapes share what one sample says; what perfd counts for each request is in the next answer."""
         daemon = self.daemon("[sampling]\ninterval = 1min\n")
@@ -136,6 +138,7 @@ class Metrics(harness.TestCase):
         self.assertEqual(prefixes("?collect%5B%5D=jobs&collect[]=percpu"), {"perfd_job_info", "perfd_node_cpu_core_seconds"})
         self.assertEqual(prefixes("?collect[]=self"), {"process_cpu_seconds"})
 
+    @harness.judges_the_machine
     def test_activity_of_perfd_is_counted(self):
         daemon = self.daemon(CONFIG)
         before = daemon.wait_tick()
@@ -159,6 +162,7 @@ class Metrics(harness.TestCase):
                       "process_start_time_seconds", "perfd_store_size_bytes", "perfd_store_size_limit_bytes"):
             self.assertGreater(after[gauge], 0, gauge)
 
+    @harness.judges_the_machine
     def test_open_descriptors_are_those_of_its_directory(self):
         """Uses the size of the directory since Linux 6.2; on gVisor and older kernels the entries are counted."""
         daemon = self.daemon(CONFIG)

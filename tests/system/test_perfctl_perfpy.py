@@ -4,7 +4,7 @@ import json
 import os
 import time
 
-from harness import Machine, ROOT, TestCase, wait_for
+from harness import Machine, ROOT, TestCase, judges_the_machine, wait_for
 
 EIGHTEEN = ["max_t_cpu_pct_per_cpu_avg", "cpu_avg_utilization_pct", "cpu_avg_utilization_at100_pct", "cpu_avg_utilization_over80_pct",
             "cpu_avg_utilization_over40_pct", "cpu_avg_utilization_over20_pct", "max_t_cpu_pct_per_cpu_min", "max_t_cpu_pct_per_cpu_max",
@@ -77,6 +77,7 @@ class List(WithJob):
         self.assertTrue(set(EIGHTEEN) <= {m["key"] for m in metrics})
         self.assertEqual({m["step"] for m in metrics}, {0})
 
+    @judges_the_machine
     def test_all_ranks_are_one_list(self):
         with self.running.client() as client:
             self.assert_status(client.begin("train-17.3", rank=3), "OK")
@@ -142,6 +143,7 @@ class Artifact(WithJob):
             text = self.export(*words)
             self.assertEqual(json.dumps(json.loads(text), indent=4), text)
 
+    @judges_the_machine
     def test_perf_pys_formulas_give_the_jobs_numbers(self):
         """With --as perf.py, the eighteen metrics computed from the samples are those that perfd computed from all observations."""
         cpus = self.running.metrics()["perfd_node_cpus"]
@@ -161,6 +163,7 @@ class Artifact(WithJob):
             self.assertLessEqual(max(self.column(samples, field)), self.metric[key] + 1e-5) # the gauges at the start count for the job
         self.assertLessEqual(max(self.column(samples, "cpu_pct_per_cpu_avg")), self.metric["max_t_cpu_pct_per_cpu_avg"] + 1e-5)
 
+    @judges_the_machine
     def test_time_and_counters_never_go_back(self):
         for words in ((), ("--as", "perf.py",)):
             samples = self.samples(*words)
@@ -201,6 +204,7 @@ class Artifact(WithJob):
         if os.path.exists("/dev/full"):
             self.assertIn("No space left", self.ask("export", "perf-report", "train-17", "--output", "/dev/full", status=1).stderr)
 
+    @judges_the_machine
     def test_several_ranks_become_one_artifact(self):
         with self.running.client() as client:
             self.assert_status(client.begin("other", rank=1), "OK")

@@ -119,7 +119,7 @@ class PythonClient(harness.TestCase):
     def test_a_forked_child_does_not_hold_the_pipe(self):
         daemon = self.begun()
         output = self.python(daemon.socket, """
-            import os, signal, perfd_pipeline
+            import os, signal, warnings, perfd_pipeline
 
             pipeline = perfd_pipeline.Pipeline(["read"])
             pipeline.add("read", 1.0)
@@ -127,6 +127,7 @@ class PythonClient(harness.TestCase):
             sender = perfd_pipeline.sender()
             while not sender._process:
                 pass
+            warnings.simplefilter("ignore")  # since version 3.12, Python warns of fork() in a process with threads
             child = os.fork()
             if child == 0:
                 signal.pause()

@@ -31,7 +31,7 @@ static int teardown(void **state) {
 static void mount_small(const Place *place) {
         if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
             mount("none", place->directory, "tmpfs", 0, "size=2m") < 0)
-                skip(); /* needs root, to mount a file system */
+                skip(); /* needs root, and / as a mount point, to mount a file system */
 }
 
 /* Fills the file system; returns the descriptor of the file. */

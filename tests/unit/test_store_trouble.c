@@ -420,7 +420,7 @@ static void a_full_disk_fails_puts_keeps_what_is_stored_and_heals(void **state) 
         /* Mount a small file system in a private namespace. */
         if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
             mount("none", place->directory, "tmpfs", 0, "size=8m") < 0)
-                skip(); /* needs root, to mount a file system */
+                skip(); /* needs root, and / as a mount point, to mount a file system */
 
         place_open(place);
         assert_int_equal(put_large(place->store, 1, 100, 1000), 100);
