@@ -268,15 +268,18 @@ class Run(harness.TestCase):
                 process.wait()
         text = "".join(lines)
         self.assertEqual(status, 0, text)
-        self.assertIn("$ perfctl report demo", text)
-        self.assertNotIn("exit status", text)
+        self.assertRegex(text, r"(?m)^Job \S+ \(memset\)  finished: exit 0$")
         self.assertRegex(text, r"(?m)^ +1  c .*\n +2  python ")
+        self.assertRegex(text, r"(?m)^  regression: \+.* since 1\.11\.0\n\(exit status 4\)$")
+        self.assertRegex(text, r"(?m)^The training loop waited for data ")
+        self.assertEqual(text.count("exit status"), 1, text)
         self.assertRegex(text, r"http://127\.0\.0\.1:\d+/")
-        self.assertEqual(self.readme_lines() - {self.normalized(line) for line in lines}, set())
+        self.assertEqual(self.readme_lines() - {self.normalized(line.replace(f"{BUILD.name}/", "build/")) for line in lines},
+                         set())
 
     @staticmethod
     def normalized(line):
-        return " ".join(re.sub(r"[0-9]+(\.[0-9]+)*", "#", line).split())
+        return " ".join(re.sub(r"\bj[0-9a-z]{15}\b|[0-9]+(\.[0-9]+)*", "#", line).split())
 
     def readme_lines(self):
         """Returns the lines without indentation in README.md, except those that depend on the machine or the
@@ -285,7 +288,16 @@ class Run(harness.TestCase):
         block = text[text.index("    $ make run\n"):text.index("\n## Install\n")]
         lines = {self.normalized(line) for line in re.findall(r"(?m)^    (\S.*)$", block)}
         self.assertGreater(len(lines), 10)
-        return {line for line in lines if not line.startswith(("$ make run", "Hardware ", "Read ", "perfd # "))}
+        return {line for line in lines
+                if not line.startswith(("$ make run", "Hardware ", "Read ", "perfd # ", "The training loop "))}
+
+    def test_make_check_shows_what_the_readme_shows(self):
+        screen = re.search(r"(?m)^    \$ make check TESTS=(\S+)\n((?:    .*\n)+)", (ROOT / "README.md").read_text())
+        shown = subprocess.run([ROOT / "tests" / "run", BUILD, screen[1]], capture_output=True, text=True).stdout
+
+        def without_times(text):
+            return [re.sub(r"\(.* s\)", "", line.strip()) for line in text.splitlines()]
+        self.assertEqual(without_times(screen[2]), without_times(shown))
 
 
 if __name__ == "__main__":
