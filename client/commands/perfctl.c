@@ -9,6 +9,11 @@
 #include "client/commands/complete.h"
 #include "util/file.h"
 
+#define ROW_HEADING(text) { .heading = (text) },
+#define ROW_COMMAND(name) { .command = &name },
+
+const CommandRow commands[] = { COMMANDS(ROW_HEADING, ROW_COMMAND) {} };
+
 /* Options before the command's name. */
 typedef struct MainOptions {
         GlobalOptions global;

@@ -8,9 +8,12 @@
 #include <string.h>
 #include <time.h>
 
-#include "client/deliver/fit.h"
+#include "client/wire/codec.h"
+#include "util/array.h"
 #include "util/clock.h"
 #include "util/utf8.h"
+#include "value/shorten.h"
+#include "value/value_parse.h"
 
 /*
  * Every perfd accepts frames up to this size (the minimum of [limits] frame_size), so smaller requests need not ask
@@ -21,6 +24,89 @@
 
 #define BACKOFF_FIRST_NS (10 * NS_PER_MS)
 #define BACKOFF_MAX_NS (500 * NS_PER_MS)
+
+/* --- fit ------------------------------------------------------------------------------------------- */
+
+/*
+ * perfd refuses requests above a size limit. If a result fits without the record of its run, the texts of the record are shortened
+ * until the request fits.
+ */
+#define TEXT_BYTES_FIRST 16384U
+#define TEXT_BYTES_LEAST 256U
+
+/* Items of one delivery after shortening. */
+typedef struct Fitted {
+        Submission *items; /* owned; modified copy of the batch's items; NULL until a record is shortened */
+        Arena *arenas;     /* owned; memory of the shortened records */
+        size_t n_arenas;
+} Fitted;
+
+enum {
+        FIT_TOO_LARGE = 1, /* no shortened record fits; the item is unchanged */
+};
+
+static void fitted_deinit(Fitted *fitted) {
+        for (size_t i = 0; i < fitted->n_arenas; i++)
+                arena_deinit(&fitted->arenas[i]);
+        free(fitted->arenas);
+        free(fitted->items);
+}
+
+/* Makes a copy of the batch's items that can be modified. */
+static int copy_items(Fitted *fitted, Batch *batch) {
+        if (fitted->items)
+                return 0;
+
+        fitted->items = calloc(batch->n_items, sizeof(*fitted->items));
+        if (!fitted->items)
+                return -ENOMEM;
+
+        memcpy(fitted->items, batch->items, batch->n_items * sizeof(*fitted->items));
+        batch->items = fitted->items;
+        return 0;
+}
+
+static int add_arena(Fitted *fitted, size_t n_bytes, Arena **ret) {
+        if (ARRAY_EXTEND(fitted->arenas, fitted->n_arenas) < 0)
+                return -ENOMEM;
+        *ret = &fitted->arenas[fitted->n_arenas];
+        if (arena_init(*ret, n_bytes) < 0)
+                return -ENOMEM;
+        fitted->n_arenas++;
+        return 0;
+}
+
+/* Shortens the record of item i of the batch until the item takes at most n_max bytes of a request. 0, FIT_TOO_LARGE or -ENOMEM. */
+static int fitted_shorten(Fitted *fitted, Batch *batch, size_t i, size_t n_max) {
+        const Value *whole = batch->items[i].run;
+        Arena *arena = NULL;
+        size_t size;
+        int r;
+
+        if (!whole)
+                return FIT_TOO_LARGE;
+        r = copy_items(fitted, batch);
+        if (r == 0)
+                r = codec_submission_size(&fitted->items[i], NULL, &size);
+        if (r == 0)
+                r = add_arena(fitted, value_parse_arena_size(size), &arena);
+        if (r < 0)
+                return r;
+
+        for (size_t text_max = TEXT_BYTES_FIRST; text_max >= TEXT_BYTES_LEAST; text_max /= 2) {
+                arena_reset(arena);
+                r = shorten_value(whole, text_max, arena, &fitted->items[i].run);
+                if (r == 0)
+                        r = codec_submission_size(&fitted->items[i], NULL, &size);
+                if (r < 0 || size <= n_max)
+                        return r;
+        }
+
+        fitted->items[i].run = whole;
+        return FIT_TOO_LARGE;
+}
+
+/* --- the courier ----------------------------------------------------------------------------------- */
 
 void deliver_courier_init(Courier *courier, const char *path, uint64_t timeout_ns) {
         wire_init(&courier->wire);

@@ -307,6 +307,12 @@ class Command(Measure):
         ranking, = json.loads(done.stdout)["rankings"]
         self.assertEqual([(a["key"]["command"], a["n"]) for a in ranking["alternatives"]], [("sleep 0.01", 4), ("sleep 0.2", 4)])
 
+    def test_the_only_number_is_ranked_by_default(self):
+        document = {"name": "One", "component": "c", "version": "1", "@parameters": {}, "@result": {"ms": 1.5, "mode": "fast"}}
+        self.run_command("echo", json.dumps(document), options=("--repeat", "3"))
+        done = self.running.perfctl("indicator", "rank", "One", "--direction", "lower", "--json")
+        self.assertEqual(json.loads(done.stdout)["objective"], "ms", done.stderr)
+
     def test_a_run_with_a_named_indicator_is_a_result_without_its_command_line(self):
         self.run_command("sh", "-c", "exit 0", options=("--indicator", "my job (v2)"))
         row = self.row()

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "client/api/api_query.h"
@@ -10,6 +11,7 @@
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
 #include "document/condition.h"
+#include "util/clock.h"
 
 #define INTERVAL_COLUMNS 80U /* of a terminal that has room for intervals */
 #define VALUES_SHOWN 4U     /* values of a key in which software stacks differ */
@@ -26,7 +28,7 @@ typedef struct IndicatorRankOptions {
 static const Option options_table[] = {
         OPTION_INCLUDE(IndicatorRankOptions, selection, SelectionOptions, selection_options),
         OPTION_ROW_BY(IndicatorRankOptions, by),
-        { "objective", 'o', "RESULT", "Result to rank by", OPTION_TEXT(IndicatorRankOptions, objective), .initial = "overall_score" },
+        { "objective", 'o', "RESULT", "Result to rank by (default: the first of the model, or the only number)", OPTION_TEXT(IndicatorRankOptions, objective) },
         OPTION_ROW_DIRECTION(OPTION_CHOICE(IndicatorRankOptions, direction, "higher", "lower")),
         { "confidence", 0, "P", "Confidence of intervals, 0.5 to 0.999", OPTION_TEXT(IndicatorRankOptions, confidence), .initial = "0.95" },
         { "hold", 0, "KEY,…", "Compare only results with equal KEY, such as package.numpy", OPTION_LIST(IndicatorRankOptions, hold) },
@@ -410,17 +412,75 @@ static void put_hold(Buffer *path, const char *text, Buffer *keys) {
         }
 }
 
+#define OBJECTIVE_MAX 256U
+#define OBJECTIVE_TIMEOUT_NS (2 * NS_PER_S)
+
+/* Returns the first number that a model of the indicator declares, or NULL. */
+static const char *find_declared(const Value *models, const char *name) {
+        for (size_t i = 0; i < answer_length(models); i++) {
+                const Value *results = value_get(value_get(&models->items[i], "declaration"), "results");
+
+                if (strcmp(answer_text(&models->items[i], "name"), name) != 0 || !answer_model_applies(&models->items[i]))
+                        continue;
+                for (size_t k = 0; k < answer_n_members(results); k++) {
+                        const char *type = answer_text(&results->members[k].value, "type");
+
+                        if (strcmp(type, "int") == 0 || strcmp(type, "float") == 0)
+                                return results->members[k].key;
+                }
+        }
+        return NULL;
+}
+
+/* Returns the overall score of a document, else its only result that is a number, or NULL. */
+static const char *find_only_number(const Value *document) {
+        const Value *result = value_get(document, "@result"), *score = value_get(document, "overall_score");
+        const char *found = NULL;
+
+        if (score && value_is_number(score))
+                return "overall_score";
+        for (size_t i = 0; i < answer_n_members(result); i++) {
+                if (!value_is_number(&result->members[i].value))
+                        continue;
+                if (found)
+                        return NULL;
+                found = result->members[i].key;
+        }
+        return found;
+}
+
+/* Chooses a result to rank by; "": perfd names those that there are. */
+static void choose_objective(const CommandLine *line, char ret[static OBJECTIVE_MAX]) {
+        scoped(api_query_deinit) ApiQuery models = {}, newest = {};
+        scoped(buffer_deinit) Buffer path = {};
+        const char *objective, *name = line->arguments[0];
+        const Value *results = api_query_peek(&models, &line->global, "/api/v1/models", OBJECTIVE_TIMEOUT_NS);
+
+        objective = find_declared(value_get(results, "models"), name);
+        indicator_path_begin(&path, name, "results");
+        indicator_path_put(&path, "limit", "1");
+        if (!objective && buffer_error(&path) == 0) {
+                results = value_get(api_query_peek(&newest, &line->global, path.text, OBJECTIVE_TIMEOUT_NS), "results");
+                if (answer_length(results) > 0)
+                        objective = find_only_number(value_get(&results->items[0], "document"));
+        }
+        (void)snprintf(ret, OBJECTIVE_MAX, "%s", objective ?: "");
+}
+
 static int indicator_rank_run(const CommandLine *line) {
         const IndicatorRankOptions *options = line->options;
         scoped(api_query_deinit) ApiQuery query = {};
         scoped(buffer_deinit) Buffer out = {}, path = {}, held = {};
+        char chosen[OBJECTIVE_MAX] = "";
         Screen screen;
         int r;
 
+        if (!options->objective)
+                choose_objective(line, chosen);
         indicator_path_begin(&path, line->arguments[0], "rank");
         indicator_path_select(&path, &options->selection);
         indicator_path_put_list(&path, "by", &options->by);
-        indicator_path_put(&path, "objective", options->objective);
+        indicator_path_put(&path, "objective", options->objective ?: chosen[0] ? chosen : NULL);
         indicator_path_put(&path, "direction", options->direction);
         indicator_path_put(&path, "confidence", options->confidence);
         indicator_path_put_list(&path, "across", &options->across);
@@ -453,6 +513,7 @@ const Command cmd_indicator_rank = {
                 "a rank, marked with =. Each set of parameters and each hardware has its own ranking; --across compares across "
                 "them.",
         .examples = {
+                "perfctl indicator rank PiMatmul",
                 "perfctl indicator rank PiMatmul --objective rate --direction higher",
                 "perfctl indicator rank PiMatmul --by version -o elapsed --direction lower",
         },

@@ -3,17 +3,19 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "client/api/api_query.h"
 #include "client/api/indicator_path.h"
 #include "client/cgroup/enclosure.h"
 #include "client/cgroup/limits.h"
 #include "client/cli/message.h"
-#include "client/commands/run/run_end.h"
 #include "client/deliver/spool.h"
 #include "client/facts/program_version.h"
 #include "client/kpi/kpi_judge.h"
+#include "client/report/report.h"
 #include "client/results/command_result.h"
 #include "client/results/command_summary.h"
 #include "client/results/run_series.h"
@@ -22,7 +24,6 @@
 #include "client/run/announcement.h"
 #include "client/run/capture.h"
 #include "client/run/child.h"
-#include "client/run/own_cpu.h"
 #include "client/wire/id.h"
 #include "text/text.h"
 #include "util/clock.h"
@@ -84,6 +85,28 @@ static void run_job_deinit(RunJob *run) {
         run_series_deinit(&run->series);
         run_stack_deinit(&run->stack);
         program_version_deinit(&run->version);
+}
+
+/* --- own CPU time ---------------------------------------------------------------------------------- */
+
+static uint64_t microseconds(const struct timeval *time) {
+        return (uint64_t)time->tv_sec * (NS_PER_S / NS_PER_US) + (uint64_t)time->tv_usec;
+}
+
+/*
+ * Returns the CPU time of perfctl itself since an earlier result, or {}. Neither part decreases: the kernel keeps the
+ * division into user and system time monotonic.
+ */
+static ClientCpu own_cpu_since(const ClientCpu *since) {
+        struct rusage rusage;
+
+        if (getrusage(RUSAGE_SELF, &rusage) < 0)
+                return (ClientCpu){};
+
+        return (ClientCpu){
+                .user_us = microseconds(&rusage.ru_utime) - since->user_us,
+                .system_us = microseconds(&rusage.ru_stime) - since->system_us,
+        };
 }
 
 /* --- the end -------------------------------------------------------------------------------------- */
@@ -531,6 +554,31 @@ static int run_all(RunJob *run) {
         return r;
 }
 
+static void print_report(const GlobalOptions *global, const char *job) {
+        scoped(api_query_deinit) ApiQuery query = {};
+
+        if (api_query_open_job(&query, global, job, "") == EXIT_DONE)
+                (void)report_print_job(global, query.answer, false, STDERR_FILENO);
+}
+
+static void execute_at_end(const char *command) {
+        int status = system(command);
+
+        if (status < 0)
+                message_print("cannot run the command of --at-end: %s", strerrordesc_np(errno));
+        else if (WIFEXITED(status) && WEXITSTATUS(status) != 0)
+                message_print("the command of --at-end exited with status %d", WEXITSTATUS(status));
+        else if (WIFSIGNALED(status))
+                message_print("signal %d terminated the command of --at-end", WTERMSIG(status));
+}
+
+static void report_left(size_t n) {
+        if (n == 1)
+                message_print("1 process of the command is still running; its further usage is not counted (see --wait)");
+        if (n > 1)
+                message_print("%zu processes of the command are still running; their further usage is not counted (see --wait)", n);
+}
+
 static void print_end(const RunJob *run) {
         char duration[TEXT_MAX];
 
@@ -551,9 +599,9 @@ static int finish(const RunJob *run, const GlobalOptions *global) {
         const RunOptions *options = run->options;
 
         if (options->report && run->is_ended)
-                run_end_print_report(global, run->info.id);
+                print_report(global, run->info.id);
         if (options->at_end && run->is_ended)
-                run_end_execute(options->at_end);
+                execute_at_end(options->at_end);
         if ((options->report || options->at_end || options->kpis.judge) && !run->is_ended)
                 message_print("perfd has not stored the end of the job: --%s is ignored",
                               options->report ? "report" : options->at_end ? "at-end" : "judge");
@@ -601,7 +649,7 @@ int run_job(const CommandLine *line, const RunOptions *options, char *const *com
         else if (run.is_ended && (!options->quiet || options->verbose))
                 print_end(&run);
         if (run.announcement.is_begun)
-                run_end_report_left(child_count_left(&run.ends.last));
+                report_left(child_count_left(&run.ends.last));
 
         r = summarise(&run, &line->global);
         status = finish(&run, &line->global);
