@@ -71,7 +71,7 @@ class Submit(Import):
 
     def test_errors_have_their_position(self):
         for document, text in ((result("hello\n"), "stdout: contains no JSON object with @result, but 'hello"),
-                               (result('{"@result": {"a": 1,}}'), "stdout: contains no indicator: at line 1, column "),
+                               (result('{"@result": {"a": 1,}}'), "stdout: contains no indicator: stdout:1:"),
                                (result({"@result": {"a": 1}}), "stdout.@parameters: missing"),
                                ({"job_log": result({**PRINTED, "@result": {"n": 1}})}, "job_log.stdout.@result.n: collision"),
                                (result(5), "stdout: is an integer, must be what a script prints"),
