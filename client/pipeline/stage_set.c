@@ -222,6 +222,7 @@ typedef struct StagesReader {
         StageSumsList list;
         bool counts_open_periods; /* the producer does, which a description may name */
         char *error;              /* PIPELINE_LINE_ERROR_MAX bytes */
+        unsigned column;          /* of the error; 0: the whole line */
 } StagesReader;
 
 static void reader_deinit(StagesReader *reader) {
@@ -241,18 +242,19 @@ static int take_line(StagesReader *reader, const char *text, size_t n) {
                 return 0;
         arena_reset(&reader->arena);
         r = pipeline_line_read(text, n, reader->counts_open_periods, &reader->arena, &line, reader->error);
+        reader->column = line.error_column;
         if (r == 0 && line.kind == PIPELINE_LINE_DESCRIPTION && line.producer)
                 reader->counts_open_periods = pipeline_report_counts_open_periods(line.producer);
         return r == 0 && line.kind == PIPELINE_LINE_INTERVAL ? add_interval(&reader->list, &line.interval) : r;
 }
 
-int stage_set_read_lines(StageSet *ret, const Buffer *text, bool counts_open_periods, size_t *ret_line,
+int stage_set_read_lines(StageSet *ret, const Buffer *text, bool counts_open_periods, size_t *ret_line, unsigned *ret_column,
                      char ret_error[static PIPELINE_LINE_ERROR_MAX]) {
         scoped(reader_deinit) StagesReader reader = { .counts_open_periods = counts_open_periods, .error = ret_error };
         int r;
 
         *ret = (StageSet){};
-        *ret_line = 0;
+        *ret_line = *ret_column = 0;
         r = arena_init(&reader.arena, value_parse_arena_size(LINE_BYTES_MAX));
         for (size_t begin = 0, end; r == 0 && begin < text->n; begin = end + 1) {
                 const char *newline = memchr(text->text + begin, '\n', text->n - begin);
@@ -261,6 +263,7 @@ int stage_set_read_lines(StageSet *ret, const Buffer *text, bool counts_open_per
                 ++*ret_line;
                 r = take_line(&reader, text->text + begin, end - begin);
         }
+        *ret_column = reader.column;
         if (r == 0 && reader.list.n == 0) {
                 (void)snprintf(ret_error, PIPELINE_LINE_ERROR_MAX, "no line has statistics of a stage");
                 return PIPELINE_LINE_INVALID;

@@ -42,5 +42,5 @@ void stage_set_join_job(StageSet *stages, const Value *job);
  * line names the producer. Returns 0, PIPELINE_LINE_INVALID, with the number of the line and the error, or a negative errno.
  * Call stage_set_deinit() in all cases.
  */
-int stage_set_read_lines(StageSet *ret, const Buffer *text, bool counts_open_periods, size_t *ret_line,
+int stage_set_read_lines(StageSet *ret, const Buffer *text, bool counts_open_periods, size_t *ret_line, unsigned *ret_column,
                          char ret_error[static PIPELINE_LINE_ERROR_MAX]);

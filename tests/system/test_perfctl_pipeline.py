@@ -190,7 +190,7 @@ class Pipeline(unittest.TestCase):
     def test_errors_name_the_line(self):
         first = minutes().splitlines(True)[0]
         for text, stdin in (
-                ("standard input:1: column 2: ", "{]"), ("standard input:2: expected \"stage\", \"event\"", first + '{"a": 1}\n'),
+                ("standard input:1:2: ", "{]"), ("standard input:2: expected \"stage\", \"event\"", first + '{"a": 1}\n'),
                 ("standard input:1: expected a JSON object on the line; 'python3 -m perfd_spdl import'", "[]"),
                 ("no line has statistics of a stage", ""), ("no line has statistics of a stage", "\n\n"),
                 ("standard input:2: \"ave_time\" is -1, expected 0 to", first + '{"stage": "1:a", "num_tasks": 1, "ave_time": -1}'),

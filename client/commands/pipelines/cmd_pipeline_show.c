@@ -182,19 +182,22 @@ static int write_pipelines(const CommandLine *line, const PipelineSource *source
 
 static int read_file(const char *file, bool counts_open_periods, StageSet *ret) {
         scoped(buffer_deinit) Buffer text = {};
-        char error[PIPELINE_LINE_ERROR_MAX];
+        char error[PIPELINE_LINE_ERROR_MAX], place[16] = "";
+        unsigned column;
         size_t n_line;
         int r;
 
         r = input_read(file, &text);
         if (r != EXIT_DONE)
                 return r;
-        r = stage_set_read_lines(ret, &text, counts_open_periods, &n_line, error);
+        r = stage_set_read_lines(ret, &text, counts_open_periods, &n_line, &column, error);
         if (r < 0)
                 return command_fail(r);
+        if (r == PIPELINE_LINE_INVALID && column > 0)
+                (void)snprintf(place, sizeof(place), ":%u", column);
         if (r == PIPELINE_LINE_INVALID)
-                message_print("%s:%zu: %s; 'python3 -m perfd_spdl import' writes such lines from files of SPDL", input_name(file), n_line,
-                              error);
+                message_print("%s:%zu%s: %s; 'python3 -m perfd_spdl import' writes such lines from files of SPDL", input_name(file), n_line,
+                              place, error);
         return r == 0 ? EXIT_DONE : EXIT_FAILED;
 }
 
