@@ -9,6 +9,3 @@ extern const Subject kpis_subject;
 
 void kpis_subject_regress(const Target *target, const Sources *sources, Response *response);
 void kpis_subject_accepted(const Target *target, const Sources *sources, Response *response);
-
-int kpis_subject_metrics(Exposition *exposition, const Snapshot *snapshot);
-int kpis_subject_metrics_counts(Exposition *exposition, const Snapshot *snapshot);
