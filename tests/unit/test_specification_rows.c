@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Specifications in a store, and results that are sent again: completed, compared, and read. */
-/* tests: daemon/store/indicators/specification_rows.c daemon/store/catalog/stored_again.c */
+/* tests: daemon/store/indicators/specification_rows.c daemon/store/catalog/duplicate.c */
 
 #include "stack_fixture.h"
 

@@ -14,7 +14,7 @@
 #include "store/catalog/shape.h"
 #include "store/indicators/specification_rows.h"
 #include "store/indicators/stack_rows.h"
-#include "store/catalog/stored_again.h"
+#include "store/catalog/duplicate.h"
 #include "store/jobs/job_parts.h"
 
 /* The body of a row set begins with the outcome of its results, which the writer fills in. */
@@ -149,29 +149,29 @@ static int note_item(const Item *item, const IndexParts *parts, Database *databa
 /* Completes a result that was stored before, and records the first difference. */
 static int apply_again(RowSet *set, const Item *item, const Sender *sender, Database *database, Catalog *catalog, int64_t stack,
                        int64_t specification) {
-        const SentAgain sent = {
+        const Duplicate sent = {
                 .id = item->id, .name = item->name, .component = item->component, .document = item->document, .version = item->version,
                 .score = item->score, .exit_status = item->exit_status, .uid = sender->uid, .replaces = item->replaces.integer,
         };
-        StoredAgain of_content, of_specification = STORED_AGAIN_UNCHANGED, of_stack = STORED_AGAIN_UNCHANGED;
-        char difference[STORED_AGAIN_TEXT_MAX] = "";
+        DuplicateOutcome of_content, of_specification = DUPLICATE_UNCHANGED, of_stack = DUPLICATE_UNCHANGED;
+        char difference[DUPLICATE_TEXT_MAX] = "";
         ResultsStored *stored = stored_of(set);
         int r;
 
-        r = stored_again_apply(database, catalog, &sent, &sender->headroom->n_series, &of_content, difference);
+        r = duplicate_apply(database, catalog, &sent, &sender->headroom->n_series, &of_content, difference);
         if (r == 0 && specification != 0)
-                r = stored_again_specify(database, &sent, specification, &of_specification);
+                r = duplicate_specify(database, &sent, specification, &of_specification);
         if (r == 0 && stack != 0)
                 r = stack_rows_complete(database, catalog_series(catalog), &sent, stack, &sender->headroom->n_series, &of_stack);
         if (r != 0)
                 return r;
 
-        stored->has_replaced |= of_content == STORED_AGAIN_REPLACED;
-        stored->has_filled |= of_content == STORED_AGAIN_COMPLETED;
-        stored->has_completed_specification |= of_specification == STORED_AGAIN_COMPLETED;
-        stored->has_other_specification |= of_specification == STORED_AGAIN_DIFFERS;
-        stored->has_completed_stack |= of_stack == STORED_AGAIN_COMPLETED;
-        stored->has_other_stack |= of_stack == STORED_AGAIN_DIFFERS;
+        stored->has_replaced |= of_content == DUPLICATE_REPLACED;
+        stored->has_filled |= of_content == DUPLICATE_COMPLETED;
+        stored->has_completed_specification |= of_specification == DUPLICATE_COMPLETED;
+        stored->has_other_specification |= of_specification == DUPLICATE_DIFFERS;
+        stored->has_completed_stack |= of_stack == DUPLICATE_COMPLETED;
+        stored->has_other_stack |= of_stack == DUPLICATE_DIFFERS;
         if (stored->difference[0] == '\0')
                 memcpy(stored->difference, difference, sizeof(difference));
         return 0;

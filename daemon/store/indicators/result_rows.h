@@ -5,7 +5,7 @@
 
 #include "request/request.h"
 #include "shares/resource.h"
-#include "store/catalog/stored_again.h"
+#include "store/catalog/duplicate.h"
 #include "store/table/rowset.h"
 #include "store/table/store_subject.h"
 
@@ -42,7 +42,7 @@ typedef struct ResultsStored {
         bool has_other_stack;     /* a result that was stored before has another software stack, which is kept */
         bool has_completed_specification, has_other_specification; /* as with stacks */
         bool has_filled, has_replaced; /* a result that was stored before got missing members of the document, or another content */
-        char difference[STORED_AGAIN_TEXT_MAX]; /* first difference of a result that was stored before, which is kept; "": none */
+        char difference[DUPLICATE_TEXT_MAX]; /* first difference of a result that was stored before, which is kept; "": none */
         uint8_t old[];     /* a bit for each result, lowest bit of the first byte first: set if the result was stored before */
 } ResultsStored;
 /* Borrowed from the set, which must contain results. */

@@ -280,13 +280,13 @@ static int complete(Database *database, SeriesCache *series, int64_t row, int64_
         return r != 0 ? r : database_run(database, &stored_update, FIELDS(field_i64(row), field_i64(stack), field_i64(new_series)));
 }
 
-int stack_rows_complete(Database *database, SeriesCache *series, const SentAgain *sent, int64_t stack, int64_t *n_new_max,
-                        StoredAgain *ret) {
+int stack_rows_complete(Database *database, SeriesCache *series, const Duplicate *sent, int64_t stack, int64_t *n_new_max,
+                        DuplicateOutcome *ret) {
         Prepared *find = database_prepare(database, &stored_find, FIELDS(sent->id, field_u64(sent->uid)));
         int64_t row, old_stack, old_series;
         int r;
 
-        *ret = STORED_AGAIN_UNCHANGED;
+        *ret = DUPLICATE_UNCHANGED;
         r = database_step(database, find);
         if (r != DATABASE_ROW)
                 return r;
@@ -297,7 +297,7 @@ int stack_rows_complete(Database *database, SeriesCache *series, const SentAgain
         if (r != 0 || old_stack == stack)
                 return r;
         if (old_stack != 0) {
-                *ret = STORED_AGAIN_DIFFERS;
+                *ret = DUPLICATE_DIFFERS;
                 return 0;
         }
 
@@ -305,6 +305,6 @@ int stack_rows_complete(Database *database, SeriesCache *series, const SentAgain
         if (r != 0)
                 return r;
         series_forget(series); /* the old series may have lost its last point */
-        *ret = STORED_AGAIN_COMPLETED;
+        *ret = DUPLICATE_COMPLETED;
         return 0;
 }

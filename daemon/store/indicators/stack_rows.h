@@ -13,7 +13,7 @@
 #include "request/request.h"
 #include "store/database/database.h"
 #include "store/catalog/series.h"
-#include "store/catalog/stored_again.h"
+#include "store/catalog/duplicate.h"
 #include "store/database/pack.h"
 #include "store/table/store_subject.h"
 
@@ -49,5 +49,5 @@ int stack_rows_drop_unused(Database *database, const StackSet *set);
 
 /* Gives the stored result the stack if it has none; then its point moves to the series of the stack. n_new_max: as for series_find().
  * 0 or an outcome of database.h. */
-int stack_rows_complete(Database *database, SeriesCache *series, const SentAgain *sent, int64_t stack, int64_t *n_new_max,
-                        StoredAgain *ret);
+int stack_rows_complete(Database *database, SeriesCache *series, const Duplicate *sent, int64_t stack, int64_t *n_new_max,
+                        DuplicateOutcome *ret);

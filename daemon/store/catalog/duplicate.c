@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/catalog/stored_again.h"
+#include "store/catalog/duplicate.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -172,7 +172,7 @@ static void found_deinit(Found *found) {
 }
 
 /* Reads the stored row, and finds its missing members and its first difference. */
-static void read_row(const Prepared *row, const SentAgain *sent, Found *ret) {
+static void read_row(const Prepared *row, const Duplicate *sent, Found *ret) {
         JsonText stored = column_json(row, STORED_DOCUMENT), document = json_text(sent->document.text, (size_t)sent->document.n);
 
         ret->row = column_i64(row, STORED_ROW);
@@ -184,14 +184,14 @@ static void read_row(const Prepared *row, const SentAgain *sent, Found *ret) {
         if (!ret->is_same_name || status_differs(column_i64(row, STORED_STATUS), sent->exit_status.integer, &ret->difference))
                 return;
         ret->has_filled = put_filled(stored, document, 0, &(Json){ .out = &ret->document }) &&
-                          ret->document.n <= STORED_AGAIN_DOCUMENT_MAX;
+                          ret->document.n <= DUPLICATE_DOCUMENT_MAX;
         if (ret->has_filled)
                 stored = json_text(ret->document.text ?: "", ret->document.n);
         (void)find_difference("", 0, stored, document, &ret->difference);
 }
 
 /* The result moves to the series of its new parameters. */
-static int update(Database *database, Catalog *catalog, const SentAgain *sent, const Found *found, int64_t *n_new_max) {
+static int update(Database *database, Catalog *catalog, const Duplicate *sent, const Found *found, int64_t *n_new_max) {
         Field row = field_i64(found->row), document = sent->replaces ? sent->document : field_buffer(&found->document);
         int r;
 
@@ -208,14 +208,14 @@ static int update(Database *database, Catalog *catalog, const SentAgain *sent, c
         return r == 0 ? indexing_index_row(database, catalog, found->row, n_new_max) : r;
 }
 
-int stored_again_apply(Database *database, Catalog *catalog, const SentAgain *sent, int64_t *n_new_max, StoredAgain *ret,
-                       char ret_difference[static STORED_AGAIN_TEXT_MAX]) {
+int duplicate_apply(Database *database, Catalog *catalog, const Duplicate *sent, int64_t *n_new_max, DuplicateOutcome *ret,
+                    char ret_difference[static DUPLICATE_TEXT_MAX]) {
         Prepared *row = database_prepare(database, &stored_find, FIELDS(sent->id, field_u64(sent->uid), sent->name, sent->component));
         scoped(found_deinit) Found found = {};
         bool is_change, replaces;
         int r;
 
-        *ret = STORED_AGAIN_UNCHANGED;
+        *ret = DUPLICATE_UNCHANGED;
         ret_difference[0] = '\0';
         r = database_step(database, row);
         if (r != DATABASE_ROW)
@@ -228,11 +228,11 @@ int stored_again_apply(Database *database, Catalog *catalog, const SentAgain *se
         is_change = found.has_filled || found.difference.n > 0;
         replaces = sent->replaces && found.is_same_name && is_change;
         if (found.difference.n > 0 && !replaces)
-                (void)snprintf(ret_difference, STORED_AGAIN_TEXT_MAX, "%.*s",
-                               (int)utf8_cut(found.difference.text, STORED_AGAIN_TEXT_MAX - 1), found.difference.text);
+                (void)snprintf(ret_difference, DUPLICATE_TEXT_MAX, "%.*s",
+                               (int)utf8_cut(found.difference.text, DUPLICATE_TEXT_MAX - 1), found.difference.text);
         if (!replaces && !found.has_filled)
                 return 0;
-        *ret = replaces ? STORED_AGAIN_REPLACED : STORED_AGAIN_COMPLETED;
+        *ret = replaces ? DUPLICATE_REPLACED : DUPLICATE_COMPLETED;
         return update(database, catalog, sent, &found, n_new_max);
 }
 
@@ -241,16 +241,16 @@ int stored_again_apply(Database *database, Catalog *catalog, const SentAgain *se
 STATEMENT specification_find = { "SELECT ifnull(max(ifnull(specification, 0)), -1) FROM result WHERE id = ?1 AND uid = ?2", 1 };
 STATEMENT specification_set = { "UPDATE result SET specification = ?3 WHERE id = ?1 AND uid = ?2", 0 };
 
-int stored_again_specify(Database *database, const SentAgain *sent, int64_t specification, StoredAgain *ret) {
+int duplicate_specify(Database *database, const Duplicate *sent, int64_t specification, DuplicateOutcome *ret) {
         int64_t stored = -1; /* -1: the result of another user */
         int r;
 
-        *ret = STORED_AGAIN_UNCHANGED;
+        *ret = DUPLICATE_UNCHANGED;
         r = database_get(database, &specification_find, FIELDS(sent->id, field_u64(sent->uid)), &stored);
         if (r != 0 || stored == -1 || stored == specification)
                 return r;
 
-        *ret = stored != 0 ? STORED_AGAIN_DIFFERS : STORED_AGAIN_COMPLETED;
+        *ret = stored != 0 ? DUPLICATE_DIFFERS : DUPLICATE_COMPLETED;
         if (stored != 0)
                 return 0;
         return database_run(database, &specification_set, FIELDS(sent->id, field_u64(sent->uid), field_i64(specification)));
