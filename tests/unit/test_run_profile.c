@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The machine beside the runs of a KPI: the comparison, and the runs that the store has. */
-/* tests: daemon/http/kpis/kpi_profile.c daemon/store/indicators/run_reader.c */
+/* tests: daemon/http/kpis/kpi_profile.c daemon/store/indicators/result_reader.c */
 #include "store_fixture.h"
 
 #include <math.h>

@@ -8,7 +8,7 @@
 #include "json/json.h"
 #include "json/json_text.h"
 #include "kpi/run_profile.h"
-#include "store/indicators/run_reader.h"
+#include "store/indicators/result_reader.h"
 #include "util/scoped.h"
 
 #define RUNS_MAX        8U  /* newest runs of the new level */
@@ -143,7 +143,7 @@ static int read_profiles(Reader *reader, const HistoryRun *runs, size_t since, s
         for (size_t i = first; r == 0 && i < n; i = i + 1 == since ? last : i + 1) {
                 RunRow row;
 
-                r = run_reader_find(reader, runs[i].result, &row);
+                r = result_reader_find_run(reader, runs[i].result, &row);
                 if (r == READER_END) { /* removed since the runs were read */
                         r = 0;
                         continue;

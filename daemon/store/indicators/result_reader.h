@@ -4,6 +4,8 @@
 /* Result reader: results as they were submitted. */
 
 #include "json/json_text.h"
+#include "measure/metric.h"
+#include "measure/usage.h"
 #include "store/read/reader.h"
 #include "util/sha256.h"
 
@@ -68,3 +70,16 @@ typedef struct SpecificationRow {
 
 /* digest: SHA-256 of the document. READER_END: no result has it. */
 int result_reader_find_specification(Reader *reader, const uint8_t digest[static SHA256_BYTES], SpecificationRow *ret);
+
+/* The known facts about the machine and the job in which a result was measured. Texts are borrowed until the next query. */
+typedef struct RunRow {
+        bool has_job;      /* the result is of a job that has ended, with these numbers */
+        uint64_t duration_ms;
+        MetricSet metrics;
+        UsageSet usage;
+        const char *run;          /* JSON; NULL: unknown how the result was measured */
+        const char *stack_digest; /* NULL: unknown */
+} RunRow;
+
+/* Reads the run of the result in a row of the table of results. 0 or an outcome of reader.h; READER_END: there is no such result. */
+int result_reader_find_run(Reader *reader, int64_t result, RunRow *ret);
