@@ -141,7 +141,7 @@ static void a_refused_mark_is_not_repeated(void **state) {
                 assert_int_equal(mark(f), DELIVERY_REFUSED);
                 assert_int_equal(f->delivery.reply.status, statuses[i]);
                 delivery_explain(&f->delivery, &f->courier, text);
-                assert_string_equal(text, "mark.job: is not yours");
+                assert_string_equal(text, "job: is not yours");
                 assert_int_equal(count_marks(f), 1);
         }
         assert_string_equal(f->result.job, "untouched");

@@ -457,7 +457,7 @@ const Command cmd_pipeline_show = {
                 "Files do not need perfd.",
         .examples = { "perfctl pipeline show train-17", "perfctl pipeline show --watch",
                       "perfctl pipeline show --producer spdl=0.8 --threads 12 stats.jsonl",
-                      "python3 -m perfd_spdl import training.log | perfctl pipeline show --producer spdl=0.8 -" },
+                      "python3 -m perfd_spdl import log | perfctl pipeline show --producer spdl=0.8 -" },
         COMMAND_OPTIONS(PipelineShowOptions, options_table),
         .n_arguments_max = COMMAND_MANY,
         .value = OPTION_VALUE_JOB,
