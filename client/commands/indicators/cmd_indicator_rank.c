@@ -347,8 +347,8 @@ static void write_legend(Screen *screen, const Value *answer) {
         scoped(buffer_deinit) Buffer text = {};
 
         if (has_difference(answer, "significant"))
-                buffer_printf(&text, "significant: the difference from the best is not chance (%g %%, corrected for all comparisons in "
-                              "the table). ", percent);
+                buffer_printf(&text, "significant: the difference from the best is unlikely to be chance (%.3g %% level, corrected "
+                              "for all comparisons in the table). ", 100 - percent);
         if (has_difference(answer, "noise"))
                 buffer_printf(&text, "noise: not significant. ");
         if (text.n == 0)
@@ -508,7 +508,7 @@ static int indicator_rank_run(const CommandLine *line) {
 const Command cmd_indicator_rank = {
         .name = "indicator rank",
         .arguments = "NAME",
-        .summary = "Rank alternatives, and tell differences from noise",
+        .summary = "Rank alternatives, and show which differences are significant",
         .help = "Orders alternatives by their median, with a confidence interval. Alternatives that cannot be distinguished share "
                 "a rank, marked with =. Each set of parameters and each hardware has its own ranking; --across compares across "
                 "them.",

@@ -219,9 +219,9 @@ static void put_notes(Buffer *out, const RankingTable *table, const Alternative 
                 has_too_few |= alternatives[i].verdict == VERDICT_FEW;
 
         if (n_alternatives > 1)
-                buffer_printf(out, "<p>= shares a rank. significant: the difference from the best is not chance (95 %%, corrected for "
-                                   "all %zu alternatives). noise: not significant. 95 %% interval: confidence interval of the "
-                                   "median, with its true confidence; none with fewer than 6 runs.</p>\n", n_alternatives);
+                buffer_printf(out, "<p>= shares a rank. significant: the difference from the best is unlikely to be chance (5 %% level, "
+                                   "corrected for all %zu alternatives). noise: not significant. 95 %% interval: confidence interval of "
+                                   "the median, with its true confidence; none with fewer than 6 runs.</p>\n", n_alternatives);
         if (has_too_few)
                 buffer_printf(out, "<p>Too few runs: distinguishing any two of these needs %zu runs of each.</p>\n",
                               ranking_values_needed(n_alternatives, CONFIDENCE));
