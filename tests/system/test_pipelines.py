@@ -110,6 +110,17 @@ class Pipelines(harness.TestCase):
             (_, messages), _ = self.import_rows(daemon, path=path)
             self.assertEqual(messages.count("intervals were stored before"), 1)
 
+    def test_a_file_is_stored_without_merging(self):
+        """More intervals than perfctl keeps while perfd is away, faster than one report a second."""
+        daemon = self.begun()
+        n = 25000
+        text = text_of({"stage": f"0:{i % 50}:s{i % 50}", "time": BEGIN_S + i // 50, "elapsed": 1, "num_tasks": 2, "ave_time": 0.1}
+                       for i in range(n))
+        done = self.perfctl(daemon, "submit", "--job", "train", "-", stdin=text)
+        self.assertEqual((done.stdout, done.stderr), (f"{n} sent\n", ""))
+        stages = daemon.get("/api/v1/jobs/train/pipeline").json["stages"]
+        self.assertEqual({(stage["tasks"]["num_tasks"], stage["tasks"]["intervals"]) for stage in stages}, {(2 * n // 50, n // 50)})
+
     def test_a_database_of_an_older_spdl_has_no_percentiles_and_no_occupancy(self):
         daemon = self.begun()
         path = os.path.join(self.temporary_directory(), "old.db")
