@@ -299,7 +299,8 @@ class Pipelines(harness.TestCase):
         text = bad[0] + "\n" + bad[1] + "\n" + text_of(lines(1)) + bad[2] + "\n" + bad[3]
         done = self.perfctl(daemon, "submit", "--job", "train", stdin=text, status=1)
         self.assertEqual(done.stdout, "3 sent\n")
-        for words in ("standard input:1: \"stage\"", "standard input:2: \"num_tasks\" is -3", "standard input:7: ", "standard input:8: "):
+        for words in ("standard input:1: \"stage\"", "standard input:2: \"num_tasks\" is -3", "standard input:7:1: ",
+                      "standard input:8:25: "):
             self.assertIn(words, done.stderr)
         self.assertEqual(self.stage(daemon)["tasks"]["num_tasks"], 2400)
 
