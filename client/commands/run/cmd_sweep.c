@@ -12,7 +12,6 @@
 #include "client/cli/output.h"
 #include "client/cli/screen.h"
 #include "client/commands/commands.h"
-#include "client/sweep/sweep_command.h"
 #include "client/sweep/sweep_plan.h"
 #include "client/sweep/sweep_run.h"
 #include "client/sweep/sweep_text.h"
@@ -212,7 +211,6 @@ static int add_point(Grid *grid, const SweepOrder *order, size_t i) {
 
 /* Writes the command of a point without `perfctl run`, which is the same for every point. */
 static int put_command(const SweepOrder *order, size_t i, Screen *screen) {
-        scoped(sweep_command_deinit) SweepCommand command = {};
         scoped(buffer_deinit) Buffer path = {}, words = {};
         int r;
 
@@ -223,12 +221,9 @@ static int put_command(const SweepOrder *order, size_t i, Screen *screen) {
                 sweep_tree_put_directory(&path, order->plan, &order->plan->points[i], i + 1);
         if (buffer_error(&path) < 0)
                 return -ENOMEM;
-        r = sweep_command_make(&command, order->plan, &order->plan->points[i], i + 1, path.text, NULL);
+        r = sweep_run_put_command(order, i, path.text, &words);
         if (r < 0)
                 return r;
-        sweep_command_put(&command, &words);
-        if (buffer_error(&words) < 0)
-                return -ENOMEM;
 
         buffer_printf(screen->out, "Command of point %03zu: ", i + 1);
         (void)screen_text(screen, words.text ?: "");
