@@ -2,6 +2,7 @@
 #include "document/indicator_model.h"
 
 #include <errno.h>
+#include <fnmatch.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,50 @@
 #define SETTINGS_VERSION_MAX_BYTES 64U
 
 /* --- reading the declaration ---------------------------------------------------------------------- */
+
+static int take_labels(ModelReader *reader, const Value *match, const Value **ret) {
+        const Value *labels = value_get_given(match, "labels");
+
+        if (!labels)
+                return 0;
+        if (labels->type != VALUE_OBJECT || labels->n_members > MODEL_NAMES_MAX)
+                return model_reader_wrong(reader, "labels", "must map up to %u labels to patterns, as in {model: 'llama*'}",
+                                          MODEL_NAMES_MAX);
+        for (size_t i = 0; i < labels->n_members; i++)
+                if (labels->members[i].value.type != VALUE_STRING)
+                        return model_reader_wrong(reader, "labels", "'%.60s' is %s, must be a pattern in quotation marks",
+                                                  labels->members[i].key, value_type_text(&labels->members[i].value));
+        *ret = labels;
+        return 0;
+}
+
+/* Takes the members `of` and `match`. */
+static int take_jobs(ModelReader *reader, const Value *document, ModelJobs *ret) {
+        static const char *const subjects[] = { "job" }, *const keys[] = { "name", "labels" };
+        const Value *match = value_get_given(document, "match");
+        unsigned subject = N_ELEMENTS(subjects);
+        int r;
+
+        r = model_reader_take_word(reader, document, "of", subjects, N_ELEMENTS(subjects), &subject);
+        if (r != 0)
+                return r;
+        ret->is_set = subject < N_ELEMENTS(subjects);
+        if (!match)
+                return 0;
+        if (!ret->is_set)
+                return model_reader_wrong(reader, "match", "is for models of jobs: add of: job");
+        if (match->type != VALUE_OBJECT)
+                return model_reader_wrong(reader, "match", "is %s, must be a mapping as in {name: 'train-*'}", value_type_text(match));
+
+        (void)snprintf(reader->path, sizeof(reader->path), "match");
+        r = model_reader_check_keys(reader, match, keys, N_ELEMENTS(keys));
+        if (r == 0)
+                r = model_reader_take_text(reader, match, "name", MODEL_JOBS_PATTERN_MAX_BYTES, &ret->name);
+        if (r == 0)
+                r = take_labels(reader, match, &ret->labels);
+        reader->path[0] = '\0';
+        return r;
+}
 
 static int take_properties(ModelReader *reader, const Value *object, bool is_result, Property *properties, size_t *n) {
         const char *list = is_result ? "results" : "parameters";
@@ -116,7 +161,7 @@ static int take_head(ModelReader *reader, const Value *document, Arena *arena, I
                                           "missing: a model of the name '*' applies to all indicators of one component");
         if (strcmp(ret->name, ACCEPTED_LEVEL_NAME) == 0 && ret->component)
                 return 0;
-        r = model_jobs_take(reader, document, &ret->jobs);
+        r = take_jobs(reader, document, &ret->jobs);
         if (r != 0)
                 return r;
         if (ret->jobs.is_set && strcmp(ret->name, MODEL_ANY_NAME) == 0)
@@ -372,4 +417,18 @@ int indicator_model_judge(const IndicatorModel *model, const Indicator *indicato
 
         *ret_complaint = first;
         return MODEL_INVALID;
+}
+
+bool indicator_model_fits_job(const ModelJobs *jobs, const char *name, const char *(*label)(const void *job, const char *key),
+                              const void *job) {
+        if (!jobs->is_set || (jobs->name && fnmatch(jobs->name, name, 0) != 0))
+                return false;
+
+        for (size_t i = 0; jobs->labels && i < jobs->labels->n_members; i++) {
+                const char *value = label(job, jobs->labels->members[i].key);
+
+                if (!value || fnmatch(jobs->labels->members[i].value.string, value, 0) != 0)
+                        return false;
+        }
+        return true;
 }

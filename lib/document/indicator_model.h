@@ -13,7 +13,7 @@
 #include <stddef.h>
 
 #include "document/indicator.h"
-#include "document/model_jobs.h"
+#include "document/model_reader.h"
 #include "document/property.h"
 #include "util/arena.h"
 #include "value/value.h"
@@ -21,6 +21,15 @@
 #define MODEL_PROPERTIES_MAX 256U
 #define MODEL_ENTRIES_MAX 64U /* values in ignore_entries */
 #define MODEL_ANY_NAME "*" /* name of a model of all indicators of its component that have no other model */
+
+#define MODEL_JOBS_PATTERN_MAX_BYTES 256U
+
+/* The jobs of a model with `of: job`. When such a job ends, a result of the model is stored, whose numbers are the metrics of the job. */
+typedef struct ModelJobs {
+        bool is_set;         /* the model has `of: job` */
+        const char *name;    /* pattern of the job's name, as for fnmatch(3); NULL: any */
+        const Value *labels; /* object: pattern of each label that the job must have; NULL: none */
+} ModelJobs;
 
 /* Strings and values are borrowed from the tree from which the model was made. */
 typedef struct IndicatorModel {
@@ -62,3 +71,6 @@ typedef enum ModelPolicy {
  * or of another type. 0, or MODEL_INVALID with the first complaint (strict only). */
 int indicator_model_judge(const IndicatorModel *model, const Indicator *indicator, ModelPolicy policy, size_t *ret_n_deviations,
                           Complaint *ret_complaint);
+/* label: returns the value of the job's label, NULL if the job does not have it. */
+bool indicator_model_fits_job(const ModelJobs *jobs, const char *name, const char *(*label)(const void *job, const char *key),
+                              const void *job);

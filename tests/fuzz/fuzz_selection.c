@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "document/condition.h"
-#include "http/selection/choice.h"
+#include "http/selection/aggregate.h"
 #include "util/scoped.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -20,13 +20,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void check_choice(const char *text) {
         double values[] = { 1, 2, 4 };
         Statistics statistics;
-        Choice choice;
+        Aggregate aggregate;
 
-        if (choice_parse(text, strlen(text), &choice) != 0)
+        if (aggregate_parse(text, strlen(text), &aggregate) != 0)
                 return;
-        assert(strcmp(choice.text, text) == 0 && *choice.key && strlen(choice.key) <= KEY_MAX_BYTES);
+        assert(strcmp(aggregate.text, text) == 0 && *aggregate.key && strlen(aggregate.key) <= KEY_MAX_BYTES);
         statistics_of(values, 3, &statistics);
-        assert(isfinite(choice_value(&choice, &statistics, values, 3)));
+        assert(isfinite(aggregate_value(&aggregate, &statistics, values, 3)));
 }
 
 /* KEY=VALUE as KEY!=VALUE, and the other way round. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Routes of the indicators on a real store. */
-/* tests: daemon/http/indicators/api_query.c daemon/http/indicators/api_rank.c daemon/http/indicators/api_batch.c
+/* tests: daemon/http/indicators/api_groups.c daemon/http/indicators/api_rank.c daemon/http/indicators/api_batch.c
           daemon/store/indicators/indicator_reader.c */
-/* tests: daemon/http/selection/grouping.c daemon/http/indicators/ranking_json.c */
+/* tests: daemon/http/selection/grouping.c */
 /* tests: daemon/http/selection/result_groups.c daemon/http/selection/selection.c daemon/http/indicators/vocabulary.c */
 /* tests: daemon/http/pagination.c daemon/http/format/csv.c daemon/http/routes.c */
 

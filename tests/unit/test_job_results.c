@@ -3,7 +3,7 @@
 /* tests: daemon/store/indicators/job_results.c daemon/store/pipelines/pipeline_numbers.c */
 #include "store_fixture.h"
 
-#include "document/model_jobs.h"
+#include "document/indicator_model.h"
 #include "measure/metric.h"
 #include "store/indicators/job_results.h"
 #include "store/indicators/model_rows.h"
@@ -271,10 +271,10 @@ static void a_job_fits_if_its_name_and_labels_do(void **state) {
                 (void)snprintf(text, sizeof(text), "{\"name\":\"x\",\"of\":\"job\",\"match\":%s,\"results\":{\"y\":\"float\"}}",
                                cases[i].match);
                 declare(&declared, text);
-                assert_int_equal(model_jobs_fit(&declared.model.jobs, cases[i].name, find_label, cases[i].model), cases[i].fits);
+                assert_int_equal(indicator_model_fits_job(&declared.model.jobs, cases[i].name, find_label, cases[i].model), cases[i].fits);
                 arena_deinit(&declared.arena);
         }
-        assert_false(model_jobs_fit(&(ModelJobs){}, "any", find_label, NULL));
+        assert_false(indicator_model_fits_job(&(ModelJobs){}, "any", find_label, NULL));
 }
 
 int main(void) {

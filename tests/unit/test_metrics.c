@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests: daemon/http/node/metrics_node.c daemon/http/jobs/metrics_jobs.c
-          daemon/http/self/metrics_self.c daemon/http/indicators/metrics_indicators.c
+          daemon/http/self/metrics_self.c daemon/http/indicators/indicators_subject.c
           daemon/http/node/kernel_family.c daemon/http/kpis/kpis_subject.c */
 #include <setjmp.h>
 #include <stdarg.h>

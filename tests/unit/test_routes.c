@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests: daemon/http/measure/metric_json.c daemon/http/measure/metric_scope.c
           daemon/http/self/self_subject.c daemon/http/node/node_subject.c daemon/http/metrics.c
-          daemon/http/indicators/metrics_indicators.c daemon/http/jobs/job_lookup.c
+          daemon/http/indicators/indicators_subject.c daemon/http/jobs/job_lookup.c
           daemon/http/self/api_quota.c */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -168,7 +168,7 @@ static void write_statistics(Json *json, Column *column) {
         statistics_of(column->values.values, column->values.n, &statistics);
         json_put_object_begin(json, column->name);
         json_put_uint(json, "n", statistics.n);
-        for (const ChoiceField *field = choice_fields + 1; field < choice_fields + N_CHOICE_FIELDS; field++)
+        for (const AggregateField *field = aggregate_fields + 1; field < aggregate_fields + N_AGGREGATE_FIELDS; field++)
                 json_put_double(json, field->name, *(const double *)((const char *)&statistics + field->offset));
         json_object_end(json);
 }

@@ -18,6 +18,4 @@ void indicators_subject_query(const Target *target, const Sources *sources, Resp
 void indicators_subject_rank(const Target *target, const Sources *sources, Response *response);
 void indicators_subject_batch(const Target *target, const Sources *sources, Response *response);
 
-int indicators_subject_metrics(Exposition *exposition, const Snapshot *snapshot);
-
 extern const Subject indicators_subject;

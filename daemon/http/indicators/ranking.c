@@ -59,11 +59,11 @@ typedef struct Room {
 } Room;
 
 /* Comparison of an alternative with the best of all. */
-typedef struct Beside {
+typedef struct Comparison {
         Alternative *alternative;
         double probability, least; /* uncorrected probability of the test; smallest possible probability for samples of these sizes */
         bool are_medians_apart;
-} Beside;
+} Comparison;
 
 typedef struct Ranking {
         Alternative *alternatives; /* best first */
@@ -73,7 +73,7 @@ typedef struct Ranking {
         uint64_t *seeds;       /* owned; a seed for each alternative, with which its draws can be repeated */
         double *sorted;        /* owned; all values, in ascending order for each alternative */
         const double **begins; /* owned; start of each alternative's values in `sorted` */
-        Beside *besides;       /* owned; an entry for each of the n - 1 alternatives after the best */
+        Comparison *comparisons;       /* owned; an entry for each of the n - 1 alternatives after the best */
         Room room;
 } Ranking;
 
@@ -98,7 +98,7 @@ static void ranking_deinit(Ranking *ranking) {
         free(ranking->seeds);
         free(ranking->sorted);
         free(ranking->begins);
-        free(ranking->besides);
+        free(ranking->comparisons);
         room_deinit(&ranking->room);
 }
 
@@ -114,8 +114,8 @@ static int ranking_init(Ranking *ranking, Alternative *alternatives, size_t n, c
         ranking->seeds = calloc(n, sizeof(*ranking->seeds));
         ranking->sorted = calloc(n_values + 1, sizeof(*ranking->sorted));
         ranking->begins = calloc(n, sizeof(*ranking->begins));
-        ranking->besides = calloc(n, sizeof(*ranking->besides));
-        if (!ranking->seeds || !ranking->sorted || !ranking->begins || !ranking->besides)
+        ranking->comparisons = calloc(n, sizeof(*ranking->comparisons));
+        if (!ranking->seeds || !ranking->sorted || !ranking->begins || !ranking->comparisons)
                 return -ENOMEM;
         return room_init(&ranking->room, n_values_max, config->n_resamples);
 }
@@ -225,7 +225,7 @@ static void measure(Ranking *ranking, size_t i, double *ret_medians) {
 }
 
 static int compare_probabilities(const void *a, const void *b) {
-        const Beside *x = a, *y = b;
+        const Comparison *x = a, *y = b;
 
         /* Equal probabilities are ordered by rank, so that every implementation of qsort() gives the same order. */
         if (x->probability != y->probability)
@@ -234,20 +234,20 @@ static int compare_probabilities(const void *a, const void *b) {
 }
 
 /* Tests the most certain difference first: each distinguished alternative weakens the correction for the next. */
-static void step_down(const Ranking *ranking, Beside *besides, size_t n) {
+static void step_down(const Ranking *ranking, Comparison *comparisons, size_t n) {
         double confidence = ranking->config->confidence, chance = 0;
         size_t n_judged = ranking->n_judged, n_told = 0;
 
-        qsort(besides, n, sizeof(*besides), compare_probabilities);
+        qsort(comparisons, n, sizeof(*comparisons), compare_probabilities);
         for (size_t i = 0; i < n; i++) {
-                Alternative *alternative = besides[i].alternative;
+                Alternative *alternative = comparisons[i].alternative;
 
-                chance = fmax(chance, correct(besides[i].probability, n_judged, n_told));
+                chance = fmax(chance, correct(comparisons[i].probability, n_judged, n_told));
                 alternative->chance = chance;
-                if (is_enough(chance, confidence) && besides[i].are_medians_apart) {
+                if (is_enough(chance, confidence) && comparisons[i].are_medians_apart) {
                         alternative->verdict = VERDICT_SIGNIFICANT;
                         n_told++;
-                } else if (is_enough(correct(besides[i].least, n_judged, n_told), confidence))
+                } else if (is_enough(correct(comparisons[i].least, n_judged, n_told), confidence))
                         alternative->verdict = VERDICT_NOISE;
         }
 }
@@ -261,20 +261,20 @@ static int judge(Ranking *ranking) {
         measure(ranking, 0, room->first_medians);
         for (size_t i = 1; r == 0 && i < ranking->n; i++) {
                 Alternative *alternative = &ranking->alternatives[i];
-                Beside *beside = &ranking->besides[n];
+                Comparison *comparison = &ranking->comparisons[n];
 
                 measure(ranking, i, room->next_medians);
                 if (!can_be_judged(best) || !can_be_judged(alternative))
                         continue;
-                *beside = (Beside){ .alternative = alternative, .least = rank_sum_least(best->n, alternative->n) };
-                beside->are_medians_apart = medians_differ(room->first_medians, room->next_medians, ranking->config, room->differences);
-                r = test(ranking, 0, i, &beside->probability);
+                *comparison = (Comparison){ .alternative = alternative, .least = rank_sum_least(best->n, alternative->n) };
+                comparison->are_medians_apart = medians_differ(room->first_medians, room->next_medians, ranking->config, room->differences);
+                r = test(ranking, 0, i, &comparison->probability);
                 n++;
         }
         if (r < 0)
                 return r;
 
-        step_down(ranking, ranking->besides, n);
+        step_down(ranking, ranking->comparisons, n);
         best->verdict = VERDICT_BEST;
         return 0;
 }

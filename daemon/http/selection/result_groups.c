@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/selection/result_groups.h"
 
-static int say_many(Response *response, int outcome) {
+static int refuse_size(Response *response, int outcome) {
         if (outcome == GROUPING_MANY_GROUPS)
                 return exchange_error(response, 413,
                                       "the selected results form more than %u groups; group by fewer fields, "
@@ -32,7 +32,7 @@ int result_groups_read(const Sources *sources, Response *response, const Selecti
         while (r == 0 && (r = points_next(points, &row)) == 0) {
                 of_group = grouping_add(grouping, &row, fields);
                 if (of_group != 0)
-                        return of_group > 0 ? say_many(response, of_group) : exchange_store_error(response, of_group);
+                        return of_group > 0 ? refuse_size(response, of_group) : exchange_store_error(response, of_group);
                 n++;
         }
         if (r != 0 && r != READER_END)

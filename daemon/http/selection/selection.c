@@ -82,22 +82,22 @@ int selection_add_number(Response *response, const char *key, Selection *selecti
 }
 
 static int add_stat(Response *response, const char *text, size_t n, Selection *selection) {
-        Choice *choice = &selection->stats[selection->n_stats];
+        Aggregate *aggregate = &selection->stats[selection->n_stats];
         int r;
 
         if (selection->n_stats == STATS_MAX)
                 return exchange_error(response, 400, "query parameter 'stat' has more than %u items", STATS_MAX);
-        if (choice_parse(text, n, choice) != 0)
+        if (aggregate_parse(text, n, aggregate) != 0)
                 return exchange_error(response, 400,
                                       "query parameter 'stat' must be a list such as median:rate,p95:elapsed, of n mean median sd "
                                       "standard_error min max q1 q3 iqr cov covm skew or p0 to p100, with the name of a result, not '%.*s'",
                                       (int)n, text);
 
         for (size_t i = 0; i < selection->n_stats; i++)
-                if (strcmp(selection->stats[i].text, choice->text) == 0)
-                        return exchange_error(response, 400, "query parameter 'stat' names '%s' twice", choice->text);
+                if (strcmp(selection->stats[i].text, aggregate->text) == 0)
+                        return exchange_error(response, 400, "query parameter 'stat' names '%s' twice", aggregate->text);
 
-        r = selection_add_number(response, choice->key, selection, &selection->number_of_stat[selection->n_stats]);
+        r = selection_add_number(response, aggregate->key, selection, &selection->number_of_stat[selection->n_stats]);
         if (r == 0)
                 selection->n_stats++;
         return r;

@@ -9,7 +9,7 @@
  */
 
 #include "http/exchange.h"
-#include "http/selection/choice.h"
+#include "http/selection/aggregate.h"
 #include "store/indicators/points.h"
 
 #define STATS_MAX 32U
@@ -26,7 +26,7 @@ typedef struct Selection {
         Condition conditions[CONDITIONS_MAX];
         const char *numbers[POINT_NUMBERS_MAX]; /* each key of the stats, once */
 
-        Choice stats[STATS_MAX];
+        Aggregate stats[STATS_MAX];
         size_t number_of_stat[STATS_MAX]; /* index of the number */
         size_t n_stats;
 

@@ -255,7 +255,7 @@ static int read_model(const char *text, size_t n, const EndedJob *job, MadeResul
                 r = value_parse(text, n, &ret->arena, &document, &unused, &error);
         if (r == 0)
                 r = indicator_model_from_value(document, &ret->arena, &ret->model, &complaint);
-        *ret_fits = r == 0 && model_jobs_fit(&ret->model.jobs, job->info.name, find_label, job);
+        *ret_fits = r == 0 && indicator_model_fits_job(&ret->model.jobs, job->info.name, find_label, job);
         return r < 0 ? r : 0;
 }
 

@@ -8,11 +8,11 @@
 
 #include <cmocka.h>
 
-#include "http/selection/choice.h"
+#include "http/selection/aggregate.h"
 #include "util/scoped.h"
 
-static int parse(const char *text, Choice *ret) {
-        return choice_parse(text, strlen(text), ret);
+static int parse(const char *text, Aggregate *ret) {
+        return aggregate_parse(text, strlen(text), ret);
 }
 
 static const Statistics known = {
@@ -22,12 +22,12 @@ static const Statistics known = {
 static const double sorted[] = { 10, 20, 30, 40, 50 };
 
 static double value_of(const char *text) {
-        Choice choice;
+        Aggregate aggregate;
 
-        assert_int_equal(parse(text, &choice), 0);
-        assert_string_equal(choice.text, text);
-        assert_string_equal(choice.key, strchr(text, ':') + 1);
-        return choice_value(&choice, &known, sorted, N_ELEMENTS(sorted));
+        assert_int_equal(parse(text, &aggregate), 0);
+        assert_string_equal(aggregate.text, text);
+        assert_string_equal(aggregate.key, strchr(text, ':') + 1);
+        return aggregate_value(&aggregate, &known, sorted, N_ELEMENTS(sorted));
 }
 
 static void each_name_has_its_number(void **state) {
@@ -54,13 +54,13 @@ static void an_invalid_sample_size_is_malformed(void **state) {
                 "", ":", "median", "median:", ":r", "medians:r", "media:r", "MEDIAN:r", "p:r", "p100.1:r", "p-1:r", "p1e1:r", "p0x1:r",
                 "pp:r", "p nan:r", "p.:r", "q50:r", "p5.0000000000000:r", "p50.00000000000000000000000000000000000:r",
         };
-        Choice choice;
+        Aggregate aggregate;
 
         (void)state;
         for (size_t i = 0; i < N_ELEMENTS(wrong); i++)
-                if (parse(wrong[i], &choice) != CHOICE_MALFORMED)
-                        fail_msg("'%s' is a choice", wrong[i]);
-        assert_int_equal(choice_parse("mean:a\0b", 8, &choice), CHOICE_MALFORMED);
+                if (parse(wrong[i], &aggregate) != AGGREGATE_MALFORMED)
+                        fail_msg("'%s' is a aggregate", wrong[i]);
+        assert_int_equal(aggregate_parse("mean:a\0b", 8, &aggregate), AGGREGATE_MALFORMED);
 }
 
 /* The statistic of the order alone is the same as that of all statistics. */
@@ -76,43 +76,43 @@ static void a_choice_of_the_order_needs_no_sums(void **state) {
         statistics_order_of(values, N_ELEMENTS(values), &order);
         for (size_t i = 0; i < N_ELEMENTS(all); i++) {
                 double a, b;
-                Choice choice;
+                Aggregate aggregate;
 
-                assert_int_equal(parse(all[i], &choice), 0);
-                a = choice_value(&choice, &order, values, N_ELEMENTS(values));
-                b = choice_value(&choice, &whole, values, N_ELEMENTS(values));
-                assert_true(choice_is_of_order(&choice) ? a == b : isnan(a));
-                n_of_order += choice_is_of_order(&choice);
+                assert_int_equal(parse(all[i], &aggregate), 0);
+                a = aggregate_value(&aggregate, &order, values, N_ELEMENTS(values));
+                b = aggregate_value(&aggregate, &whole, values, N_ELEMENTS(values));
+                assert_true(aggregate_is_of_order(&aggregate) ? a == b : isnan(a));
+                n_of_order += aggregate_is_of_order(&aggregate);
         }
         assert_int_equal(n_of_order, 9);
 }
 
 static void a_key_has_a_limit(void **state) {
         char text[KEY_MAX_BYTES + 64] = "mean:";
-        Choice choice;
+        Aggregate aggregate;
 
         (void)state;
         memset(text + 5, 'k', KEY_MAX_BYTES);
-        assert_int_equal(parse(text, &choice), 0);
-        assert_int_equal(strlen(choice.key), KEY_MAX_BYTES);
+        assert_int_equal(parse(text, &aggregate), 0);
+        assert_int_equal(strlen(aggregate.key), KEY_MAX_BYTES);
         text[5 + KEY_MAX_BYTES] = 'k';
-        assert_int_equal(parse(text, &choice), CHOICE_MALFORMED);
+        assert_int_equal(parse(text, &aggregate), AGGREGATE_MALFORMED);
 }
 
 static void ratios_and_counts_have_no_unit(void **state) {
         static const char *const with[] = { "mean:r", "median:r", "sd:r", "standard_error:r", "min:r", "max:r", "q1:r", "q3:r", "iqr:r",
                                             "p9:r" };
         static const char *const without[] = { "n:r", "cov:r", "covm:r", "skew:r" };
-        Choice choice;
+        Aggregate aggregate;
 
         (void)state;
         for (size_t i = 0; i < N_ELEMENTS(with); i++) {
-                assert_int_equal(parse(with[i], &choice), 0);
-                assert_true(choice_has_unit(&choice));
+                assert_int_equal(parse(with[i], &aggregate), 0);
+                assert_true(aggregate_has_unit(&aggregate));
         }
         for (size_t i = 0; i < N_ELEMENTS(without); i++) {
-                assert_int_equal(parse(without[i], &choice), 0);
-                assert_false(choice_has_unit(&choice));
+                assert_int_equal(parse(without[i], &aggregate), 0);
+                assert_false(aggregate_has_unit(&aggregate));
         }
 }
 

@@ -66,15 +66,15 @@ static int parse(const Target *target, Response *response, PointQuery *query) {
 /* Checks that all numbers of a stat have the same unit. 0 or EXCHANGE_ANSWERED. */
 static int find_units(Response *response, PointQuery *query) {
         for (size_t i = 0; i < query->selection.n_stats; i++) {
-                const Choice *choice = &query->selection.stats[i];
+                const Aggregate *aggregate = &query->selection.stats[i];
 
-                if (choice_has_unit(choice) &&
-                    vocabulary_say(query->vocabulary, choice->key, "unit", &query->units[i]) == VOCABULARY_AT_ODDS &&
+                if (aggregate_has_unit(aggregate) &&
+                    vocabulary_say(query->vocabulary, aggregate->key, "unit", &query->units[i]) == VOCABULARY_AT_ODDS &&
                     !selection_has_field(&query->selection, "component"))
                         return exchange_error(response, 400,
                                               "the models of %s declare different units of '%s' for different components: "
                                               "group by component, or select one with where=component=NAME",
-                                              query->selection.filter.name, choice->key);
+                                              query->selection.filter.name, aggregate->key);
         }
         return 0;
 }
@@ -82,7 +82,7 @@ static int find_units(Response *response, PointQuery *query) {
 /* True if all statistics of a number that were requested follow from the order of its values. */
 static bool is_of_order(const Selection *selection, size_t number) {
         for (size_t i = 0; i < selection->n_stats; i++)
-                if (selection->number_of_stat[i] == number && !choice_is_of_order(&selection->stats[i]))
+                if (selection->number_of_stat[i] == number && !aggregate_is_of_order(&selection->stats[i]))
                         return false;
         return true;
 }
@@ -101,7 +101,7 @@ static void compute(const PointQuery *query, Group *group, double ret[static STA
                         statistics_of(values->values, values->n, &statistics);
                 for (size_t i = 0; i < selection->n_stats; i++)
                         if (selection->number_of_stat[i] == number)
-                                ret[i] = choice_value(&selection->stats[i], &statistics, values->values, values->n);
+                                ret[i] = aggregate_value(&selection->stats[i], &statistics, values->values, values->n);
         }
 }
 
@@ -125,7 +125,7 @@ static void write_group(Json *json, const PointQuery *query, Group *group) {
         json_put_uint(json, "last_ms", group->last_ms);
         json_put_object_begin(json, "values");
         for (size_t i = 0; i < selection->n_stats; i++)
-                if (choice_is_count(&selection->stats[i]))
+                if (aggregate_is_count(&selection->stats[i]))
                         json_put_uint(json, selection->stats[i].text, (uint64_t)values[i]);
                 else
                         json_put_double(json, selection->stats[i].text, values[i]);
