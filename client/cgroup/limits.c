@@ -12,18 +12,20 @@
 #include "client/cgroup/cgroup_context.h"
 #include "client/cgroup/quantity.h"
 #include "util/file.h"
+#include "util/parse.h"
 #include "util/scan.h"
 
 #define PERIOD_US 100000.0
 
 static bool parse_one(const char *text, RunLimits *ret) {
         const char *equals = strchr(text, '=');
-        const Value value = { .type = VALUE_STRING, .string = equals ? equals + 1 : "" };
+        const char *amount = equals ? equals + 1 : "";
+        const Value value = { .type = VALUE_STRING, .string = amount };
 
         if (strncmp(text, "cpu=", 4) == 0)
                 return ret->cpus == 0 && quantity_read(&value, &ret->cpus) && limit_cpus_is_valid(ret->cpus);
         if (strncmp(text, "memory=", 7) == 0)
-                return ret->memory_bytes == 0 && quantity_read_bytes(&value, &ret->memory_bytes) &&
+                return ret->memory_bytes == 0 && parse_size(amount, &ret->memory_bytes) == 0 &&
                        limit_memory_is_valid(ret->memory_bytes);
         return false;
 }
@@ -32,13 +34,15 @@ static bool parse_one(const char *text, RunLimits *ret) {
 static void complain(const char *one, char ret_error[static LIMITS_ERROR_MAX]) {
         const char *equals = strchr(one, '='), *number = equals ? equals + 1 : "";
         const char *unit = number + strspn(number, "0123456789.");
+        bool is_cpu = strncmp(one, "cpu=", 4) == 0;
         const Value value = { .type = VALUE_STRING, .string = number };
+        uint64_t bytes;
         double v;
 
-        if (unit > number && *unit && !strpbrk(unit, " =") && !quantity_read(&value, &v))
+        if (unit > number && *unit && !strpbrk(unit, " =") &&
+            (is_cpu ? !quantity_read(&value, &v) : parse_size(number, &bytes) == PARSE_MALFORMED))
                 (void)snprintf(ret_error, LIMITS_ERROR_MAX, "%.80s: '%.40s' is not a unit: use %s", one, unit,
-                               strncmp(one, "cpu=", 4) == 0 ? "m for thousandths of a CPU, or none" :
-                               "K, M, G or T (powers of 1000), or Ki, Mi, Gi or Ti (powers of 1024)");
+                               is_cpu ? "m for thousandths of a CPU, or none" : "K, M, G or T (powers of 1024)");
         else
                 (void)snprintf(ret_error, LIMITS_ERROR_MAX, "expects " LIMITS_EXPECTED ", not '%.80s'", one);
 }

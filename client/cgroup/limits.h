@@ -23,7 +23,7 @@ static inline bool limit_cpus_is_valid(double cpus) {
 }
 
 static inline bool limit_memory_is_valid(uint64_t bytes) {
-        return bytes >= UINT64_C(1) << 20;
+        return bytes >= UINT64_C(1) << 20 && bytes <= INT64_MAX;
 }
 
 static inline bool limits_are_set(const RunLimits *limits) {

@@ -105,11 +105,11 @@ int parse_duration_ns(const char *text, uint64_t *ret) {
 
 int parse_size(const char *text, uint64_t *ret) {
         static const Unit units[] = {
-                { "", 1 },                  { "B", 1 },
-                { "K", 1024 },              { "KiB", 1024 },
-                { "M", 1048576 },           { "MiB", 1048576 },
-                { "G", 1073741824 },        { "GiB", 1073741824 },
-                { "T", 1099511627776.0 },   { "TiB", 1099511627776.0 },
+                { "", 1 },          { "B", 1 },
+                { "K", 0x1p10 },    { "Ki", 0x1p10 },    { "KiB", 0x1p10 },
+                { "M", 0x1p20 },    { "Mi", 0x1p20 },    { "MiB", 0x1p20 },
+                { "G", 0x1p30 },    { "Gi", 0x1p30 },    { "GiB", 0x1p30 },
+                { "T", 0x1p40 },    { "Ti", 0x1p40 },    { "TiB", 0x1p40 },
         };
 
         return parse_with_unit(text, units, N_ELEMENTS(units), ret);

@@ -18,7 +18,7 @@ int parse_double(const char *text, double *ret); /* rejects infinities and NaN *
 int parse_bool(const char *text, bool *ret);     /* accepts yes no true false on off 1 0 */
 /* Parses "250ms", "10s", "10min", "2h", "90d", "1.5s"; a bare number is in seconds. */
 int parse_duration_ns(const char *text, uint64_t *ret);
-/* Parses a size in bytes: "64K", "16M", "1G" or KiB/MiB/GiB (powers of 1024), "4096". */
+/* Parses a size in bytes: "64K", "16M", "1G", "1T" (also Ki, KiB, ...: all are powers of 1024), "4096". */
 int parse_size(const char *text, uint64_t *ret);
 
 /* Parses exactly 2 * n hexadecimal digits in lower case. */

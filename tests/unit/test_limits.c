@@ -25,12 +25,12 @@ static void limits_are_quantities(void **state) {
         assert_true(limits_parse("cpu=500m,memory=4Gi", &limits, error));
         assert_true(limits.cpus == 0.5 && limits.memory_bytes == UINT64_C(4) << 30);
         assert_true(limits_parse("memory=256M", &limits, error));
-        assert_true(limits.cpus == 0 && limits.memory_bytes == 256000000);
+        assert_true(limits.cpus == 0 && limits.memory_bytes == 256 << 20);
 }
 
 static void other_limits_are_refused(void **state) {
         static const char *const wrong[] = { "", "cpu", "cpu=", "cpu=0", "cpu=-1", "cpu=x", "cpus=1", "memory=1", "cpu=1,", "cpu=1,cpu=2",
-                                             "memory=9e99", "cpu=1 memory=4Gi" };
+                                             "memory=9999999T", "cpu=1 memory=4Gi" };
         char error[LIMITS_ERROR_MAX];
         RunLimits limits;
 
@@ -40,8 +40,9 @@ static void other_limits_are_refused(void **state) {
                 assert_non_null(strstr(error, "expects cpu=, memory="));
         }
         assert_false(limits_parse("cpu=1,memory=4GB", &limits, error));
-        assert_string_equal(error, "memory=4GB: 'GB' is not a unit: use K, M, G or T (powers of 1000), or Ki, Mi, Gi or Ti (powers of "
-                                   "1024)");
+        assert_string_equal(error, "memory=4GB: 'GB' is not a unit: use K, M, G or T (powers of 1024)");
+        assert_false(limits_parse("memory=9e99", &limits, error));
+        assert_string_equal(error, "memory=9e99: 'e99' is not a unit: use K, M, G or T (powers of 1024)");
         assert_false(limits_parse("cpu=2cores", &limits, error));
         assert_string_equal(error, "cpu=2cores: 'cores' is not a unit: use m for thousandths of a CPU, or none");
 }

@@ -321,6 +321,8 @@ static void durations_and_sizes_are_read_as_people_write_them(void **state) {
         assert_int_equal(v, 65536);
         assert_int_equal(parse_size("1.5GiB", &v), 0);
         assert_true(v == UINT64_C(1610612736));
+        assert_int_equal(parse_size("64Ki", &v), 0);
+        assert_int_equal(v, 65536);
 
         assert_int_equal(parse_size("10000000T", &v), 0);
         assert_true(v == UINT64_C(10000000) << 40);
