@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "request/request.h"
-#include "snapshot/indicators_snapshot.h"
+#include "snapshot/snapshot.h"
 
 #define LIVE_KPIS_MAX 400U
 #define LIVE_KPIS_PER_RESULT_MAX 64U

@@ -230,5 +230,5 @@ int registry_check(const Registry *registry, uint32_t uid, Submission *item, siz
 }
 
 void registry_publish(const Registry *registry, IndicatorsSnapshot *ret) {
-        indicators_snapshot_set_models(ret, registry->json);
+        snapshot_indicators_set_models(ret, registry->json);
 }

@@ -14,7 +14,7 @@
 
 #include "desk/desk.h"
 #include "indicators/models.h"
-#include "snapshot/indicators_snapshot.h"
+#include "snapshot/snapshot.h"
 
 /* A model that waits for the store before it enters the table. */
 typedef struct PendingModel {

@@ -144,7 +144,7 @@ int tally_publish(const Tally *tally, IndicatorsSnapshot *ret) {
 
         ret->n = 0;
         ret->stats = tally->stats;
-        r = indicators_snapshot_reserve(ret, tally->n_series + 1);
+        r = snapshot_indicators_reserve(ret, tally->n_series + 1);
         if (r == 0 && ret->names_version != tally->version)
                 r = publish_names(tally, ret);
         if (r < 0)

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "request/request.h"
-#include "snapshot/indicators_snapshot.h"
+#include "snapshot/snapshot.h"
 
 #define INDICATOR_SERIES_MAX 200U /* maximum number of pairs of name and component, of all users, with their own counters */
 #define TALLY_BUCKETS 512U

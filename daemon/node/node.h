@@ -11,7 +11,7 @@
 #include "measure/meter.h"
 #include "node/recording.h"
 #include "sample/host/sampler.h"
-#include "snapshot/node_snapshot.h"
+#include "snapshot/snapshot.h"
 #include "snapshot/window.h"
 #include "store/store.h"
 

@@ -11,7 +11,7 @@
  * report.
  */
 
-#include "snapshot/pipelines_snapshot.h"
+#include "snapshot/snapshot.h"
 #include "store/pipelines/pipeline_rows.h"
 
 #define LIVE_SERIES_MAX 400U   /* of all jobs: parts of stages in /metrics */

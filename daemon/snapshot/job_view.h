@@ -4,7 +4,7 @@
 /*
  * JobView: a job with its metrics, current (running) or final
  *
- * Returned by the store's readers, and made from a snapshot by jobs_snapshot_record_view().
+ * Returned by the store's readers, and made from a snapshot by snapshot_jobs_record_view().
  */
 
 #include <stdint.h>

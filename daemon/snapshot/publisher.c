@@ -118,7 +118,7 @@ void publisher_trim(Publisher *publisher) {
 
         if (!edition)
                 return;
-        jobs_snapshot_trim(&edition->snapshot.jobs);
+        snapshot_jobs_trim(&edition->snapshot.jobs);
         publisher_abandon(publisher, &edition->snapshot);
 }
 

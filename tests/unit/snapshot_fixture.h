@@ -79,16 +79,16 @@ static inline void fixture_add_job(JobsSnapshot *jobs, size_t i) {
         JobRecord *record;
 
         fixture_describe_job(&info, i);
-        record = jobs_snapshot_add(jobs, &info, NULL);
+        record = snapshot_jobs_add(jobs, &info, NULL);
         fixture_fill_metrics(&result.metrics, &result.usage);
         record->state = JOB_RUNNING;
         record->begin_realtime_ms = 1763676000000;
-        record->result = jobs_snapshot_copy_result(jobs, &result);
+        record->result = snapshot_jobs_copy_result(jobs, &result);
 }
 
 /* Sets the current phase of record i; the snapshot has space for one phase. */
 static inline void fixture_set_phase(JobsSnapshot *jobs, size_t i, const Phase *phase) {
-        jobs->records[i].phase = jobs_snapshot_copy_phase(jobs, phase);
+        jobs->records[i].phase = snapshot_jobs_copy_phase(jobs, phase);
 }
 
 static inline void fixture_fill_node(NodeSnapshot *node, const SnapshotSize *size) {
@@ -108,7 +108,7 @@ static inline void fixture_fill(Snapshot *snapshot, const SnapshotSize *size) {
         const JobsSize jobs_size = { .n_records = size->n_jobs, .n_results = size->n_jobs, .n_phases = 1 };
 
         fixture_fill_node(&snapshot->node, size);
-        assert(jobs_snapshot_begin(&snapshot->jobs, &jobs_size) == 0);
+        assert(snapshot_jobs_begin(&snapshot->jobs, &jobs_size) == 0);
         for (size_t i = 0; i < size->n_jobs; i++)
                 fixture_add_job(&snapshot->jobs, i);
         snapshot->jobs.n_running = size->n_jobs;
@@ -119,6 +119,6 @@ static inline void fixture_fill(Snapshot *snapshot, const SnapshotSize *size) {
 static inline JobView fixture_view(const Snapshot *snapshot, size_t i) {
         JobView view;
 
-        jobs_snapshot_record_view(&snapshot->jobs.records[i], &snapshot->node, &view);
+        snapshot_jobs_record_view(&snapshot->jobs.records[i], &snapshot->node, &view);
         return view;
 }

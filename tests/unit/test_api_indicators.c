@@ -205,7 +205,7 @@ static void set_models(IndicatorsSnapshot *snapshot) {
         buffer_puts(&text, "]}");
         assert_int_equal(shared_text_new(&tail, &text), 0);
         assert_int_equal(shared_texts_new(&models, 0, head, tail), 0);
-        indicators_snapshot_set_models(snapshot, models);
+        snapshot_indicators_set_models(snapshot, models);
 }
 
 static void a_model_declares_units_and_directions(void **state) {

@@ -27,7 +27,7 @@ static void a_cgroup_becomes_a_job(void **state) {
         assert_int_equal(job->stage, JOB_ACTIVE);
         assert_int_equal(job_room_publish(&f->jobs, &snapshot), 0);
         assert_int_equal(snapshot.finder.n_found, 1);
-        jobs_snapshot_deinit(&snapshot);
+        snapshot_jobs_deinit(&snapshot);
 
         assert_int_equal(detection_configure(&f->jobs.detection, NULL, 0), 0);
         assert_null(f->jobs.detection.finder);

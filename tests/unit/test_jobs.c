@@ -156,15 +156,15 @@ static void running_and_ended_jobs_are_published(void **state) {
         assert_int_equal(jobs_publish(&jobs, 2, &snapshot), 0);
         assert_int_equal(snapshot.n_running, 2);
         assert_int_equal(snapshot.used.n_records, 3);
-        assert_null(jobs_snapshot_find(&snapshot, "beginning"));
-        assert_string_equal(jobs_snapshot_find(&snapshot, "marked")->phase->name, "load");
-        assert_non_null(jobs_snapshot_find(&snapshot, "marked")->peaks);
-        assert_int_equal(jobs_snapshot_find(&snapshot, "marked")->begin->totals.boottime_ns, 1);
-        assert_null(jobs_snapshot_find(&snapshot, "over")->begin);
-        assert_int_equal(jobs_snapshot_find(&snapshot, "over")->result->end.exit_status, 4);
-        assert_int_equal(jobs_snapshot_find(&snapshot, "ended")->state, JOB_FINISHED);
-        assert_int_equal(jobs_snapshot_n_exposed(&snapshot), 2);
-        jobs_snapshot_deinit(&snapshot);
+        assert_null(snapshot_jobs_find(&snapshot, "beginning"));
+        assert_string_equal(snapshot_jobs_find(&snapshot, "marked")->phase->name, "load");
+        assert_non_null(snapshot_jobs_find(&snapshot, "marked")->peaks);
+        assert_int_equal(snapshot_jobs_find(&snapshot, "marked")->begin->totals.boottime_ns, 1);
+        assert_null(snapshot_jobs_find(&snapshot, "over")->begin);
+        assert_int_equal(snapshot_jobs_find(&snapshot, "over")->result->end.exit_status, 4);
+        assert_int_equal(snapshot_jobs_find(&snapshot, "ended")->state, JOB_FINISHED);
+        assert_int_equal(snapshot_jobs_n_exposed(&snapshot), 2);
+        snapshot_jobs_deinit(&snapshot);
         jobs_deinit(&jobs);
 }
 
@@ -178,19 +178,19 @@ static void totals_at_a_begin_are_freed_with_the_last_snapshot_of_the_job(void *
         assert_int_equal(jobs_init(&jobs), 0);
         job = add(&jobs, "a", 0);
         job->stage = JOB_ACTIVE;
-        shared_totals_share(job->begin, &begin);
+        snapshot_totals_share(job->begin, &begin);
         for (size_t i = 0; i < 4; i++)
                 assert_int_equal(jobs_publish(&jobs, 1, &snapshots[i % 2]), 0);
         assert_int_equal(begin->n_references, 4); /* here, the job, and two snapshots */
 
         jobs_remove(&jobs, job);
         assert_int_equal(snapshots[0].records[0].begin->totals.boottime_ns, 1);
-        jobs_snapshot_deinit(&snapshots[0]);
+        snapshot_jobs_deinit(&snapshots[0]);
         add(&jobs, "b", 0)->stage = JOB_ACTIVE;
         assert_int_equal(jobs_publish(&jobs, 1, &snapshots[1]), 0);
         assert_int_equal(begin->n_references, 1);
-        assert_null(shared_totals_unref(begin));
-        jobs_snapshot_deinit(&snapshots[1]);
+        assert_null(snapshot_totals_unref(begin));
+        snapshot_jobs_deinit(&snapshots[1]);
         jobs_deinit(&jobs);
 }
 

@@ -359,7 +359,7 @@ static void a_ticks_sample_is_every_jobs(void **state) {
         assert_int_equal(job_room_publish(&f->jobs, &snapshot), 0);
         assert_int_equal(snapshot.n_running, 1);
         assert_string_equal(snapshot.records[0].info.id, "a");
-        jobs_snapshot_deinit(&snapshot);
+        snapshot_jobs_deinit(&snapshot);
 }
 
 static void requests_that_arrive_together_share_a_sample(void **state) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests: daemon/indicators/live_kpis.c daemon/snapshot/kpis_snapshot.c */
+/* tests: daemon/indicators/live_kpis.c daemon/snapshot/snapshot.c */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,7 +26,7 @@ static int set_up(void **state) {
 static int tear_down(void **state) {
         Fixture *f = *state;
 
-        indicators_snapshot_deinit_kpis(&f->snapshot);
+        snapshot_indicators_deinit_kpis(&f->snapshot);
         live_kpis_deinit(&f->kpis);
         free(f);
         return 0;

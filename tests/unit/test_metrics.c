@@ -355,7 +355,7 @@ static void perfd_exposes_its_own_metrics(void **state) {
         fixture->snapshot.jobs.finder.n_not_watched = 23;
         fixture->snapshot.jobs.stats.n_with_cgroup = 24;
         fixture->exchange.sources.http.n_requests_by_class[4] = 5;
-        assert_int_equal(indicators_snapshot_reserve(&fixture->snapshot.indicators, 1), 0);
+        assert_int_equal(snapshot_indicators_reserve(&fixture->snapshot.indicators, 1), 0);
         fixture->snapshot.indicators.counts[0] = (IndicatorCount){ .name = "PiMatmul", .component = "jax", .uid = 7, .n = { 3, 2, 1 } };
         fixture->snapshot.indicators.n = 1;
         collect(fixture, "self");

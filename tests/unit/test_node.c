@@ -90,7 +90,7 @@ static void what_is_published_is_the_latest_sample(void **state) {
         assert_true(snapshot.identity.hostname[0] && snapshot.identity.kernel[0]);
         assert_true(snapshot.interval_ns == NS_PER_S);
         node_window_metrics(&node, &node.window.begin, &node.window.peaks, &metrics);
-        node_snapshot_deinit(&snapshot);
+        snapshot_node_deinit(&snapshot);
         node_deinit(&node);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests: daemon/pipelines/pipeline_room.c daemon/pipelines/live_pipelines.c daemon/http/pipelines/metrics_pipelines.c
-          daemon/snapshot/pipelines_snapshot.c */
+          daemon/snapshot/snapshot.c */
 #include "fake_adjtimex.h"
 #include "room_fixture.h"
 
@@ -179,7 +179,7 @@ static void a_bounded_number_of_stages_is_shared_by_users(void **state) {
         assert_int_equal(count_of(&snapshot, "a"), LIVE_SERIES_MAX / 2);
         assert_int_equal(snapshot.stats.n_left_out, 2 * (LIVE_SERIES_MAX / 2 + 5));
 
-        pipelines_snapshot_deinit(&snapshot);
+        snapshot_pipelines_deinit(&snapshot);
         pipeline_room_deinit(&room);
 }
 
@@ -216,7 +216,7 @@ static void the_text_of_stages_is_shared_by_users(void **state) {
         assert_int_equal(n_with_long_labels(&snapshot, "b"), n_fitting / 2);
         assert_int_equal(count_of(&snapshot, "a"), n_fitting - n_fitting / 2);
 
-        pipelines_snapshot_deinit(&snapshot);
+        snapshot_pipelines_deinit(&snapshot);
         pipeline_room_deinit(&room);
 }
 

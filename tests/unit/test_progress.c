@@ -34,7 +34,7 @@ static void all_members_round_trip(void **state) {
 
         (void)state;
         fill_window(&window, 0.5);
-        job.begin = shared_totals_new(&window.begin);
+        job.begin = snapshot_totals_new(&window.begin);
         assert_non_null(job.begin);
         job.peaks = window.peaks;
         fill_usage(&usage, 1000);
@@ -59,7 +59,7 @@ static void all_members_round_trip(void **state) {
         assert_true(progress.phase.has_usage);
         assert_int_equal(progress.phase.usage.last.usage_us, 2000);
         assert_int_equal(progress.window.begin.boottime_ns, 17);
-        shared_totals_unref(job.begin);
+        snapshot_totals_unref(job.begin);
 }
 
 static void a_job_without_group_and_phases_has_neither(void **state) {

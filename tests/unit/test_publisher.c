@@ -105,7 +105,7 @@ static Snapshot *begin_large(Publisher *publisher) {
         Snapshot *snapshot = publisher_begin(publisher);
 
         assert_non_null(snapshot);
-        assert_int_equal(jobs_snapshot_begin(&snapshot->jobs, &(JobsSize){ .n_peaks = (1U << 20) / sizeof(WindowPeaks) }), 0);
+        assert_int_equal(snapshot_jobs_begin(&snapshot->jobs, &(JobsSize){ .n_peaks = (1U << 20) / sizeof(WindowPeaks) }), 0);
         return snapshot;
 }
 
@@ -163,7 +163,7 @@ static void small_arrays_are_kept(void **state) {
         (void)state;
         assert_int_equal(publisher_new(&publisher), 0);
         snapshot = publisher_begin(publisher);
-        assert_int_equal(jobs_snapshot_begin(&snapshot->jobs, &(JobsSize){ .n_peaks = 20 }), 0);
+        assert_int_equal(snapshot_jobs_begin(&snapshot->jobs, &(JobsSize){ .n_peaks = 20 }), 0);
         peaks = snapshot->jobs.peaks;
         publisher_abandon(publisher, snapshot);
         publisher_trim(publisher);
@@ -223,8 +223,8 @@ static void readers_see_whole_snapshots_in_order(void **state) {
                 snapshot->node.realtime_ns = v;
                 snapshot->node.boottime_ns = v;
                 snapshot->self.n_fds_max = v;
-                assert_int_equal(jobs_snapshot_begin(&snapshot->jobs, &(JobsSize){ .n_peaks = v % 16 == 0 ? N_LARGE : 1 }), 0);
-                (void)jobs_snapshot_copy_peaks(&snapshot->jobs, &(WindowPeaks){ .n_observations = v });
+                assert_int_equal(snapshot_jobs_begin(&snapshot->jobs, &(JobsSize){ .n_peaks = v % 16 == 0 ? N_LARGE : 1 }), 0);
+                (void)snapshot_jobs_copy_peaks(&snapshot->jobs, &(WindowPeaks){ .n_observations = v });
                 publisher_publish(publisher, snapshot);
                 if (v % 2 == 0)
                         publisher_trim(publisher);

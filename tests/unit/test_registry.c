@@ -84,7 +84,7 @@ static void a_registered_model_applies_until_it_is_removed(void **state) {
         assert_int_equal(indicator_room_publish(&f->indicators, &snapshot), 0);
         shared_texts_write(snapshot.models, &json);
         assert_non_null(strstr(json.text, "\"A\""));
-        indicators_snapshot_deinit(&snapshot);
+        snapshot_indicators_deinit(&snapshot);
 
         assert_int_equal(unregister_model(f, "A", "c"), STATUS_OK);
         assert_null(model_of(f, "A"));

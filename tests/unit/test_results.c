@@ -32,7 +32,7 @@ static void results_are_stored_once_and_counted(void **state) {
         assert_int_equal(indicator_room_publish(&f->indicators, &snapshot), 0);
         assert_int_equal(snapshot.n, 1);
         assert_int_equal(snapshot.counts[0].n[INDICATOR_STORED], 1);
-        indicators_snapshot_deinit(&snapshot);
+        snapshot_indicators_deinit(&snapshot);
 }
 
 static void results_too_old_to_keep_are_refused(void **state) {

@@ -226,7 +226,7 @@ static void the_first_snapshot_is_there_before_the_first_tick(void **state) {
         Fixture *f = *state;
         const Snapshot *snapshot = acquire(f);
 
-        assert_int_equal(node_snapshot_memory_bytes(&snapshot->node), UINT64_C(8000000) << 10); /* from the tree */
+        assert_int_equal(snapshot_node_memory_bytes(&snapshot->node), UINT64_C(8000000) << 10); /* from the tree */
         assert_true(snapshot->store.is_writable);
         assert_true(snapshot->self.resident_bytes > 0);
         assert_int_equal(snapshot->jobs.n_running, 0);
@@ -256,7 +256,7 @@ static void requests_of_each_kind_reach_their_room_and_the_snapshot(void **state
         assert_int_equal(rooms_tick(&f->rooms), 0);
         snapshot = acquire(f);
         assert_int_equal(snapshot->jobs.n_running, 1);
-        assert_non_null(jobs_snapshot_find(&snapshot->jobs, "a"));
+        assert_non_null(snapshot_jobs_find(&snapshot->jobs, "a"));
         release(f, snapshot);
 
         assert_int_equal(mark_job(f, "a"), PERFD__V1__STATUS__OK);
@@ -267,7 +267,7 @@ static void requests_of_each_kind_reach_their_room_and_the_snapshot(void **state
         assert_int_equal(rooms_tick(&f->rooms), 0);
 
         snapshot = acquire(f);
-        record = jobs_snapshot_find(&snapshot->jobs, "a");
+        record = snapshot_jobs_find(&snapshot->jobs, "a");
         assert_non_null(record);
         assert_int_equal(record->state, JOB_FINISHED);
         assert_int_equal(snapshot->jobs.n_running, 0);
@@ -291,8 +291,8 @@ static void running_jobs_are_resumed_by_the_next_rooms(void **state) {
         open_rooms(f);
         snapshot = acquire(f);
         assert_int_equal(snapshot->jobs.n_running, 1);
-        assert_non_null(jobs_snapshot_find(&snapshot->jobs, "kept"));
-        assert_null(jobs_snapshot_find(&snapshot->jobs, "ended"));
+        assert_non_null(snapshot_jobs_find(&snapshot->jobs, "kept"));
+        assert_null(snapshot_jobs_find(&snapshot->jobs, "ended"));
         release(f, snapshot);
         assert_int_equal(end_job(f, "kept"), PERFD__V1__STATUS__OK);
 }

@@ -24,7 +24,7 @@ static int set_up(void **state) {
 static int tear_down(void **state) {
         Fixture *f = *state;
 
-        indicators_snapshot_deinit(&f->snapshot);
+        snapshot_indicators_deinit(&f->snapshot);
         tally_deinit(&f->tally);
         free(f);
         return 0;

@@ -330,7 +330,7 @@ size_t advice_give(const JobView *job, const NodeSnapshot *node_snapshot, Advice
                 .metrics = &job->metrics,
                 .usage = &job->usage,
                 .is_running = job->state == JOB_RUNNING,
-                .n_node_cpus = node_snapshot_n_cpus(node_snapshot),
+                .n_node_cpus = snapshot_node_n_cpus(node_snapshot),
         };
         unsigned said = 0;
         size_t n = 0;

@@ -6,7 +6,7 @@
 #include "http/privacy.h"
 #include "json/json.h"
 #include "snapshot/job_view.h"
-#include "snapshot/node_snapshot.h"
+#include "snapshot/snapshot.h"
 
 /* Writes identity, place and end of a job, without its metrics, as the viewer may see them. */
 void job_json_write_identity(Json *json, const JobView *job, const Viewer *viewer);

@@ -8,7 +8,7 @@
 #include "util/clock.h"
 
 const JobRecord *job_lookup_live(const Snapshot *snapshot, const char *id) {
-        return snapshot ? jobs_snapshot_find(&snapshot->jobs, id) : NULL;
+        return snapshot ? snapshot_jobs_find(&snapshot->jobs, id) : NULL;
 }
 
 int job_lookup(const Target *target, const Sources *sources, Response *response, FoundJob *ret) {
@@ -31,7 +31,7 @@ int job_lookup(const Target *target, const Sources *sources, Response *response,
         if (r != 0)
                 ret->row = (JobRow){};
         if (live) {
-                jobs_snapshot_record_view(live, &sources->snapshot->node, &ret->live);
+                snapshot_jobs_record_view(live, &sources->snapshot->node, &ret->live);
                 ret->view = &ret->live;
                 ret->record = live;
                 ret->has_metrics = true;

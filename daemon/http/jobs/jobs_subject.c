@@ -96,7 +96,7 @@ static int write_jobs(const Target *target, const Sources *sources, Response *re
                 if (!pagination_admit(page, response->body, (PageKey){ row.view.begin_realtime_ms, row.row }))
                         break;
                 if (live)
-                        jobs_snapshot_record_view(live, &sources->snapshot->node, &view);
+                        snapshot_jobs_record_view(live, &sources->snapshot->node, &view);
                 write_listed_job(json, live ? &view : &row.view, &target->viewer, live || row.has_metrics);
         }
 
@@ -163,7 +163,7 @@ static void answer_job(const Target *target, const Sources *sources, Response *r
         job_json_write_identity(&json, job.view, &target->viewer);
         write_numbers(sources, &json, &job);
         job_json_write_node(&json, exchange_node(sources));
-        has_phase = job.record && jobs_snapshot_record_phase(job.record, &sources->snapshot->node, &phase);
+        has_phase = job.record && snapshot_jobs_record_phase(job.record, &sources->snapshot->node, &phase);
         phases_json_write(target, sources, response, &json, has_phase ? &phase : NULL, stamp.time_ms);
         json_object_end(&json);
 }

@@ -132,7 +132,7 @@ static void expose(ExposedJob *job, const JobRecord *record, const NodeSnapshot 
         exposition_label(&label, "job", record->info.id);
         buffer_putc(labels, '\0');
         job->record = record;
-        jobs_snapshot_record_metrics(record, node, &job->metrics, &job->usage);
+        snapshot_jobs_record_metrics(record, node, &job->metrics, &job->usage);
         if (!record->result)
                 return;
         raise_to(&job->usage, USAGE_CPU_SECONDS, record->result->shown.total_s);
@@ -221,7 +221,7 @@ static size_t count_fitting(const ExposedJobs *exposed, bool is_openmetrics) {
 }
 
 int jobs_subject_metrics(Exposition *exposition, const Snapshot *snapshot) {
-        const size_t n = jobs_snapshot_n_exposed(&snapshot->jobs);
+        const size_t n = snapshot_jobs_n_exposed(&snapshot->jobs);
         scoped(freep) ExposedJob *jobs = reallocarray(NULL, n + 1, sizeof(*jobs));
         scoped(buffer_deinit) Buffer labels = {};
         ExposedJobs exposed = { .jobs = jobs, .n = n, .shows_created = snapshot->jobs.shows_created };

@@ -197,7 +197,7 @@ static void answer_state(const Target *target, const Sources *sources, Response 
         Json json = { .out = response->body };
 
         (void)target;
-        node_snapshot_window(node, &node->window.begin, &node->window.peaks, &metrics);
+        snapshot_node_window(node, &node->window.begin, &node->window.peaks, &metrics);
         json_object_begin(&json);
         write_identity(&json, snapshot);
         write_latest(&json, node);

@@ -137,7 +137,7 @@ static void put_cpus(Buffer *out, const JobView *job) {
 
 static void put_memory(Buffer *out, const JobView *job, const NodeSnapshot *node) {
         bool has_limit = has_own(job, USAGE_MEMORY_LIMIT);
-        double limit = has_limit ? job->usage.value[USAGE_MEMORY_LIMIT] : (double)node_snapshot_memory_bytes(node);
+        double limit = has_limit ? job->usage.value[USAGE_MEMORY_LIMIT] : (double)snapshot_node_memory_bytes(node);
 
         if (!has_own(job, USAGE_MEMORY_PEAK))
                 return;
@@ -164,16 +164,16 @@ void job_html_node_meters(Buffer *out, const JobView *job, const NodeSnapshot *n
         if (has_node(job, METRIC_CPU_MEAN)) {
                 meter_begin(out, "CPU, mean");
                 html_percent(out, cpu);
-                if (node_snapshot_n_cpus(node) > 0)
-                        buffer_printf(out, " of %" PRIu32, node_snapshot_n_cpus(node));
+                if (snapshot_node_n_cpus(node) > 0)
+                        buffer_printf(out, " of %" PRIu32, snapshot_node_n_cpus(node));
                 meter_end(out, cpu);
         }
         if (has_node(job, METRIC_MEM_MAX)) {
                 meter_begin(out, "Peak memory");
                 html_percent(out, memory);
-                if (node_snapshot_memory_bytes(node) > 0) {
+                if (snapshot_node_memory_bytes(node) > 0) {
                         buffer_puts(out, " of ");
-                        html_bytes(out, (double)node_snapshot_memory_bytes(node));
+                        html_bytes(out, (double)snapshot_node_memory_bytes(node));
                 }
                 meter_end(out, memory);
         }

@@ -10,7 +10,7 @@
 
 #include "snapshot/job_view.h"
 #include "snapshot/job_view.h"
-#include "snapshot/node_snapshot.h"
+#include "snapshot/snapshot.h"
 #include "util/buffer.h"
 
 /* Writes the job's name, or its id without a name. */

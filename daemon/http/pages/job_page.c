@@ -44,7 +44,7 @@ static void fill_phases(Template *words, const Target *target, const Sources *so
         uint64_t now_ms = job_lookup_time_ms(sources, job->view);
         double total_s = now_ms > job->view->begin_realtime_ms ? (double)(now_ms - job->view->begin_realtime_ms) / 1e3 : 0;
         PhaseView present;
-        bool has_present = job->record && jobs_snapshot_record_phase(job->record, exchange_node(sources), &present);
+        bool has_present = job->record && snapshot_jobs_record_phase(job->record, exchange_node(sources), &present);
         Buffer *out = template_word(words, "phases");
         PhaseWalk walk;
         PhaseView phase;

@@ -61,7 +61,7 @@ static void put_jobs(Buffer *out, const Snapshot *snapshot) {
         for (size_t i = 0; i < n; i++) {
                 JobView view;
 
-                jobs_snapshot_record_view(&snapshot->jobs.records[i], &snapshot->node, &view);
+                snapshot_jobs_record_view(&snapshot->jobs.records[i], &snapshot->node, &view);
                 put_job(out, &view, &snapshot->node);
         }
         if (n > 0)

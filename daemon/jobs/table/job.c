@@ -10,7 +10,7 @@ Job *job_free(Job *job) {
         cgroup_free(job->group.cgroup);
         free(job->group.usage);
         free(job->phase);
-        shared_totals_unref(job->begin);
+        snapshot_totals_unref(job->begin);
         job_drop_final(job);
         recording_deinit(&job->recording);
         sample_log_span_deinit(&job->samples);

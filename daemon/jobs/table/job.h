@@ -13,9 +13,8 @@
 #include "node/recording.h"
 #include "sample/cgroup/cgroup.h"
 #include "shares/shares.h"
-#include "snapshot/jobs_snapshot.h"
+#include "snapshot/snapshot.h"
 #include "snapshot/sample_log.h"
-#include "snapshot/shared_totals.h"
 #include "snapshot/window.h"
 
 typedef enum JobStage {

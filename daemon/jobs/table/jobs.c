@@ -55,7 +55,7 @@ int jobs_add(Jobs *jobs, const JobInfo *info, const Totals *begin, Job **ret) {
         job = calloc(1, sizeof(*job));
         if (!job)
                 return -ENOMEM;
-        job->begin = shared_totals_new(begin);
+        job->begin = snapshot_totals_new(begin);
         if (!job->begin || job_description_make(&without_cgroup, &job->info) < 0) {
                 job_free(job);
                 return -ENOMEM;
@@ -265,46 +265,46 @@ static JobsSize published_size(const Jobs *jobs) {
 }
 
 static void publish_running(const Job *job, JobsSnapshot *snapshot) {
-        JobRecord *record = jobs_snapshot_add(snapshot, &job->info, job->final ? NULL : job->begin);
+        JobRecord *record = snapshot_jobs_add(snapshot, &job->info, job->final ? NULL : job->begin);
 
         record->state = JOB_RUNNING;
         record->n_phases = job->n_phases;
         record->begin_realtime_ms = job->begin_realtime_ms;
         record->is_usage_cut = job->group.is_usage_cut;
         if (job->phase)
-                record->phase = jobs_snapshot_copy_phase(snapshot, job->phase);
+                record->phase = snapshot_jobs_copy_phase(snapshot, job->phase);
         if (job->final) { /* the metrics are final; the end request is missing */
-                record->result = jobs_snapshot_copy_result(snapshot, &job->final->result);
+                record->result = snapshot_jobs_copy_result(snapshot, &job->final->result);
                 return;
         }
 
-        record->samples = jobs_snapshot_copy_span(snapshot, &job->samples);
-        record->peaks = jobs_snapshot_copy_peaks(snapshot, &job->peaks);
+        record->samples = snapshot_jobs_copy_span(snapshot, &job->samples);
+        record->peaks = snapshot_jobs_copy_peaks(snapshot, &job->peaks);
         if (job->group.usage)
-                record->usage = jobs_snapshot_copy_usage(snapshot, job->group.usage);
+                record->usage = snapshot_jobs_copy_usage(snapshot, job->group.usage);
 }
 
 static void publish_finished(const FinishedJob *finished, JobsSnapshot *snapshot) {
-        JobRecord *record = jobs_snapshot_add(snapshot, &finished->info, NULL);
+        JobRecord *record = snapshot_jobs_add(snapshot, &finished->info, NULL);
 
         record->state = finished->state;
         record->n_phases = finished->n_phases;
         record->begin_realtime_ms = finished->begin_realtime_ms;
         record->end_realtime_ms = finished->end_realtime_ms;
-        record->result = jobs_snapshot_copy_result(snapshot, &finished->result);
+        record->result = snapshot_jobs_copy_result(snapshot, &finished->result);
 }
 
 int jobs_publish(const Jobs *jobs, size_t n_exposed_max, JobsSnapshot *ret) {
         JobsSize size = published_size(jobs);
         int r;
 
-        r = jobs_snapshot_begin(ret, &size);
+        r = snapshot_jobs_begin(ret, &size);
         if (r == 0)
                 r = sample_log_copy(&jobs->samples, &ret->samples);
         if (r >= 0)
-                r = jobs_snapshot_copy_totals(&ret->users, &jobs->totals.users);
+                r = snapshot_jobs_copy_totals(&ret->users, &jobs->totals.users);
         if (r >= 0)
-                r = jobs_snapshot_copy_totals(&ret->labels, &jobs->totals.labels);
+                r = snapshot_jobs_copy_totals(&ret->labels, &jobs->totals.labels);
         if (r < 0)
                 return r;
 

@@ -11,7 +11,7 @@
  */
 
 #include "base/runtime_file.h"
-#include "snapshot/jobs_snapshot.h"
+#include "snapshot/snapshot.h"
 
 typedef struct UserTotals {
         UsageTotals users, labels;
