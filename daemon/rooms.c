@@ -214,7 +214,7 @@ static void init_desk(Rooms *rooms, const DeskRow *own) {
         const DeskRow rows[] = {
                 DESK_ROW(lifecycle_kinds, &rooms->jobs.lifecycle),
                 DESK_ROW(phases_kinds, &rooms->jobs.phases),
-                DESK_ROW(registration_kinds, &rooms->indicators.registry),
+                DESK_ROW(registry_kinds, &rooms->indicators.registry),
                 DESK_ROW(results_kinds, &rooms->indicators.results),
                 DESK_ROW(pipeline_room_kinds, &rooms->pipelines),
                 *own,

@@ -7,7 +7,7 @@
  * Embeds the parts and connects them. A room is not moved after indicator_room_init().
  */
 
-#include "indicators/registration.h"
+#include "indicators/registry.h"
 #include "indicators/results.h"
 
 typedef struct IndicatorRoom {

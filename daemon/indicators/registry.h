@@ -5,7 +5,7 @@
  * Registry: loads and applies indicator models
  *
  * Reads the models at start and at each reload, passes them to the store, which indexes results by them, and checks submitted results.
- * registration.h accepts the models of clients.
+ * Accepts the models of clients, one request at a time: its models wait in Registry.pending until the store has them.
  */
 
 #include <stdbool.h>
@@ -28,12 +28,6 @@ typedef struct PendingModels {
         size_t n;            /* 0: nothing is queued */
         bool is_removal;
 } PendingModels;
-
-void registry_pending_deinit(PendingModels *pending);
-/* Moves a model to the list, which has space for it. */
-void registry_pending_add(PendingModels *pending, Model **model, size_t index);
-/* Compares two PendingModel for qsort(3): 0 if they declare the same indicator. */
-int registry_pending_compare(const void *a, const void *b);
 
 /* Changes of the models. */
 #define MODEL_CHANGES_KEPT 64U
@@ -66,17 +60,6 @@ int registry_restore(Registry *registry);
 /* Called at each tick: stores the models for which the store had no space. Returns 0 or a negative errno. */
 int registry_tick(Registry *registry);
 
-/*
- * Charges a model to the user who registered it; a stored model is charged without a check. Returns 0; SHARES_REFUSED
- * with the reason; or -ENOMEM.
- */
-int registry_charge(const Registry *registry, Model *model, bool is_stored, char ret_reason[static SHARES_REASON_MAX]);
-/*
- * Lists the JSON texts of the table, in which models of this owner have changed; only new models are formatted. Stores the
- * models of files if the change affects how the store indexes results. Returns 0 or a negative errno.
- */
-int registry_apply_change(Registry *registry, int64_t owner, bool is_declaration_due);
-
 /* Returns true while a model is queued for the store: other models must wait. */
 bool registry_is_busy(const Registry *registry);
 /* Returns true if a queued model may apply to a user's results of this indicator, which must wait then. */
@@ -96,3 +79,10 @@ bool registry_has_changed(const Registry *registry, uint32_t uid, uint64_t n_cha
 
 /* Fills the models of a snapshot. */
 void registry_publish(const Registry *registry, IndicatorsSnapshot *ret);
+
+/* Kinds of requests; their state is a Registry. */
+enum {
+        REGISTRY_REGISTER,
+        REGISTRY_UNREGISTER,
+};
+extern const Kind registry_kinds[2];

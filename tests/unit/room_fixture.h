@@ -112,7 +112,7 @@ static inline void *state_of(Fixture *f, const Kind *kind) {
                 return &f->jobs.lifecycle;
         if (is_of(phases_kinds, N_ELEMENTS(phases_kinds), kind))
                 return &f->jobs.phases;
-        if (is_of(registration_kinds, N_ELEMENTS(registration_kinds), kind))
+        if (is_of(registry_kinds, N_ELEMENTS(registry_kinds), kind))
                 return &f->indicators.registry;
         assert_true(is_of(results_kinds, N_ELEMENTS(results_kinds), kind));
         return &f->indicators.results;

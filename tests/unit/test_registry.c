@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests: daemon/indicators/registration.c daemon/indicators/indicator_room.c */
+/* tests: daemon/indicators/registry.c daemon/indicators/indicator_room.c */
 #include "room_fixture.h"
 
 #include <sys/stat.h>
@@ -27,13 +27,13 @@ static Status register_model(Fixture *f, const char *text) {
 
         assert_int_equal(model_new(&model, text, strlen(text), &complaint, &line, &column), 0);
         request = (Request){ .kind = REQUEST_REGISTER, .register_model = { .models = &model->model, .n_models = 1 } };
-        return serve(f, &registration_kinds[REGISTRATION_REGISTER], &request);
+        return serve(f, &registry_kinds[REGISTRY_REGISTER], &request);
 }
 
 static Status unregister_model(Fixture *f, const char *name, const char *component) {
         Request request = { .kind = REQUEST_UNREGISTER, .unregister_model = { .name = name, .component = component } };
 
-        return serve(f, &registration_kinds[REGISTRATION_UNREGISTER], &request);
+        return serve(f, &registry_kinds[REGISTRY_UNREGISTER], &request);
 }
 
 static const Model *model_of(Fixture *f, const char *name) {
@@ -235,7 +235,7 @@ static void results_wait_for_a_queued_model_of_any_name(void **state) {
         assert_int_equal(model_new(&model, text, strlen(text), &complaint, &line, &column), 0);
         add = (Request){ .kind = REQUEST_REGISTER, .register_model = { .models = &model->model, .n_models = 1 } };
         f->peer.is_admin = true;
-        assert_int_equal(place_request(f, &registration_kinds[REGISTRATION_REGISTER], &add), DESK_PENDING);
+        assert_int_equal(place_request(f, &registry_kinds[REGISTRY_REGISTER], &add), DESK_PENDING);
         assert_true(registry_is_busy_with(&f->indicators.registry, f->peer.uid, &indicator));
         indicator.component = "d";
         assert_false(registry_is_busy_with(&f->indicators.registry, f->peer.uid, &indicator));
@@ -256,21 +256,21 @@ static void a_store_that_fails_leaves_the_models_as_they_were(void **state) {
         assert_int_equal(indicator_room_start(&f->indicators), 0);
         assert_int_equal(model_new(&model, text, strlen(text), &complaint, &line, &column), 0);
         add = (Request){ .kind = REQUEST_REGISTER, .register_model = { .models = &model->model, .n_models = 1 } };
-        assert_int_equal(place_request(f, &registration_kinds[REGISTRATION_REGISTER], &add), DESK_PENDING);
+        assert_int_equal(place_request(f, &registry_kinds[REGISTRY_REGISTER], &add), DESK_PENDING);
         assert_true(registry_is_busy(&f->indicators.registry));
         /* Only results that the model may judge wait. */
         assert_true(registry_is_busy_with(&f->indicators.registry, f->peer.uid, &indicator));
         assert_false(registry_is_busy_with(&f->indicators.registry, f->peer.uid + 1, &indicator));
         indicator.name = "B";
         assert_false(registry_is_busy_with(&f->indicators.registry, f->peer.uid, &indicator));
-        assert_int_equal(place_request(f, &registration_kinds[REGISTRATION_REGISTER], &add), DESK_FULL);
-        assert_int_equal(place_request(f, &registration_kinds[REGISTRATION_UNREGISTER], &remove), DESK_FULL);
+        assert_int_equal(place_request(f, &registry_kinds[REGISTRY_REGISTER], &add), DESK_FULL);
+        assert_int_equal(place_request(f, &registry_kinds[REGISTRY_UNREGISTER], &remove), DESK_FULL);
         assert_int_equal(complete_as(f, STORE_FAILED), DESK_CHANGED);
         assert_int_equal(f->answer.status, STATUS_UNAVAILABLE);
         assert_null(model_of(f, "A"));
 
-        assert_int_equal(serve(f, &registration_kinds[REGISTRATION_REGISTER], &add), STATUS_OK);
-        assert_int_equal(place_request(f, &registration_kinds[REGISTRATION_UNREGISTER], &remove), DESK_PENDING);
+        assert_int_equal(serve(f, &registry_kinds[REGISTRY_REGISTER], &add), STATUS_OK);
+        assert_int_equal(place_request(f, &registry_kinds[REGISTRY_UNREGISTER], &remove), DESK_PENDING);
         assert_null(model_of(f, "A"));
         assert_int_equal(complete_as(f, STORE_FAILED), DESK_CHANGED);
         assert_non_null(model_of(f, "A"));
@@ -287,7 +287,7 @@ static Status register_both(Fixture *f, const char *first, const char *second) {
         assert_int_equal(model_new(&b, second, strlen(second), &complaint, &line, &column), 0);
         models[0] = a->model;
         models[1] = b->model;
-        return serve(f, &registration_kinds[REGISTRATION_REGISTER], &request);
+        return serve(f, &registry_kinds[REGISTRY_REGISTER], &request);
 }
 
 static void models_of_a_request_are_registered_all_or_none(void **state) {
