@@ -8,13 +8,64 @@
 #include <unistd.h>
 
 #include "jobs/job_end.h"
-#include "jobs/job_origin.h"
 #include "jobs/job_watch.h"
 #include "jobs/progress.h"
 #include "jobs/sampling.h"
 #include "store/jobs/job_amend.h"
 #include "store/jobs/job_rows.h"
 #include "util/clock.h"
+
+/* --- the charge for a job ----------------------------------------------------------------------------- */
+
+static ShareAccount *open_account(Shares *shares, const JobOrigin *origin) {
+        const Owner owner = { .type = OWNER_USER, .uid = origin->uid, .is_admin = origin->is_admin };
+
+        return shares_open_account(shares, &owner);
+}
+
+/* A job counts twice if perfd can watch neither a process nor a cgroup of it, because only an end request ends such a job. */
+static uint64_t weight_of(bool is_watched) {
+        return is_watched ? 1 : 2;
+}
+
+/* The jobs of users are at most the limit, and those of administrators have as many places of their own. */
+static bool is_exempt(Shares *shares, const Jobs *jobs, const JobOrigin *origin) {
+        return origin->is_admin && jobs->n < 2 * shares_limit(shares, RESOURCE_JOBS);
+}
+
+/* Charges a job that is about to be added to the user who began it. 0, ORIGIN_REFUSED with the reason, or -ENOMEM. */
+enum {
+        ORIGIN_REFUSED = 1,
+};
+static int charge_origin(Shares *shares, const Jobs *jobs, bool is_watched, JobOrigin *origin, char ret_reason[SHARES_REASON_MAX]) {
+        ShareAccount *account = open_account(shares, origin);
+        int r = 0;
+
+        if (!account)
+                return -ENOMEM;
+
+        if (is_exempt(shares, jobs, origin))
+                shares_charge_always(account, RESOURCE_JOBS, weight_of(is_watched), &origin->charge);
+        else if (shares_charge(account, RESOURCE_JOBS, weight_of(is_watched), &origin->charge) != 0) {
+                shares_explain(account, RESOURCE_JOBS, ret_reason);
+                r = ORIGIN_REFUSED;
+        }
+        shares_close_account(account); /* the charge has a reference */
+        return r;
+}
+
+int lifecycle_charge_again(Shares *shares, bool is_watched, JobOrigin *origin) {
+        ShareAccount *account = open_account(shares, origin);
+
+        if (!account)
+                return -ENOMEM;
+
+        shares_charge_always(account, RESOURCE_JOBS, weight_of(is_watched), &origin->charge);
+        shares_close_account(account);
+        return 0;
+}
+
+/* --- rows ----------------------------------------------------------------------------------------- */
 
 static StoreCookie cookie_of(size_t kind, Ticket ticket, Job *job) {
         return (StoreCookie){ .kind = &lifecycle_kinds[kind], .ticket = ticket, .owner = job };
@@ -296,9 +347,9 @@ int lifecycle_begin_found(Lifecycle *lifecycle, const JobInfo *info, const Cgrou
         Job *job;
         int r;
 
-        r = job_origin_charge(lifecycle->shares, lifecycle->jobs, true, &origin, reason);
+        r = charge_origin(lifecycle->shares, lifecycle->jobs, true, &origin, reason);
         if (r != 0)
-                return r == JOB_ORIGIN_REFUSED ? LIFECYCLE_FULL : r;
+                return r == ORIGIN_REFUSED ? LIFECYCLE_FULL : r;
 
         r = make_job(lifecycle, info, &origin, place, true, &job);
         if (r == LIFECYCLE_REFUSED)
@@ -356,8 +407,8 @@ static int place_begin(void *state, const Request *request, Ticket ticket, Answe
         if (r != 0)
                 return desk_pending(r);
         has_place = groups_find_place(lifecycle->groups, member_pid, &place);
-        r = job_origin_charge(lifecycle->shares, lifecycle->jobs, info->pid != 0 || has_place, &origin, reason);
-        if (r == JOB_ORIGIN_REFUSED)
+        r = charge_origin(lifecycle->shares, lifecycle->jobs, info->pid != 0 || has_place, &origin, reason);
+        if (r == ORIGIN_REFUSED)
                 return desk_answer(ret, STATUS_QUOTA, "job_begin.job", reason);
         if (r >= 0)
                 r = make_job(lifecycle, info, &origin, has_place ? &place : NULL, request->job_begin.is_fresh, &job);

@@ -28,3 +28,8 @@ int lifecycle_update_identity(Lifecycle *lifecycle, Job *job);
  * results of jobs that ended long ago. 0 or < 0.
  */
 int lifecycle_tick(Lifecycle *lifecycle);
+
+/* Detected jobs are begun by perfd itself, for the system. */
+#define JOB_ORIGIN_SYSTEM ((JobOrigin){ .uid = 0, .is_admin = true })
+/* Charges a job that runs already, which is never refused. 0 or -ENOMEM. */
+int lifecycle_charge_again(Shares *shares, bool is_watched, JobOrigin *origin);

@@ -7,7 +7,7 @@
 
 #include "base/log.h"
 #include "jobs/job_end.h"
-#include "jobs/job_origin.h"
+#include "jobs/lifecycle.h"
 #include "jobs/job_watch.h"
 #include "jobs/progress.h"
 #include "store/jobs/job_recovery.h"
@@ -39,7 +39,7 @@ static int restore_job(Lifecycle *lifecycle, const RecoveredJob *recovered, cons
         if (r < 0)
                 return r;
         job->origin = (JobOrigin){ .uid = recovered->begun_by, .is_admin = recovered->is_by_admin || recovered->begun_by == 0 };
-        r = job_origin_resume(lifecycle->shares, recovered->info.pid != 0 || recovered->info.cgroup, &job->origin);
+        r = lifecycle_charge_again(lifecycle->shares, recovered->info.pid != 0 || recovered->info.cgroup, &job->origin);
         if (r < 0)
                 return r;
 

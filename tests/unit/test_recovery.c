@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests: daemon/jobs/recovery.c daemon/jobs/job_origin.c daemon/jobs/job_end.c
+/* tests: daemon/jobs/recovery.c daemon/jobs/job_end.c
     daemon/store/jobs/job_amend.c */
 #include "room_fixture.h"
 
