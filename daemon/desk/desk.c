@@ -226,3 +226,21 @@ int desk_answer_store_failed(Answer *ret, Store *store) {
         (void)snprintf(text, sizeof(text), "the store cannot write: %s", stats.error[0] ? stats.error : "unknown reason");
         return desk_answer(ret, STATUS_UNAVAILABLE, "", text);
 }
+
+/* --- times of senders ------------------------------------------------------------------------------- */
+
+#define AHEAD_MAX_MS (3600U * 1000U)
+
+int desk_check_time(uint64_t time_ms, uint64_t now_ms, char ret_text[static COMPLAINT_TEXT_MAX]) {
+        char time[CLOCK_TEXT_MAX];
+
+        if (time_ms <= now_ms + AHEAD_MAX_MS)
+                return 0;
+        if (!clock_is_synchronised())
+                return DESK_TIME_UNTRUSTED;
+
+        clock_format_utc(time_ms * NS_PER_MS, time);
+        (void)snprintf(ret_text, COMPLAINT_TEXT_MAX, "is %s, more than an hour ahead of this node's synchronised clock; "
+                                                     "correct the clock of the sender, or omit the time", time);
+        return DESK_TIME_REFUSED;
+}

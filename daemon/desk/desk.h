@@ -89,3 +89,12 @@ int desk_pending(int r);
 int desk_answer(Answer *ret, Status status, const char *path, const char *text);
 /* Fills an answer UNAVAILABLE with the error of the store. Returns 0. */
 int desk_answer_store_failed(Answer *ret, Store *store);
+
+/* A time of a sender that is more than an hour ahead would stay the newest for a long time. */
+enum {
+        DESK_TIME_UNTRUSTED = 1, /* the clock of this node is not synchronised: use the time of arrival instead */
+        DESK_TIME_REFUSED,       /* *ret_text is the reason */
+};
+
+/* Checks a time in ms since 1970. Returns 0 if the time is at most an hour ahead, or an outcome. */
+int desk_check_time(uint64_t time_ms, uint64_t now_ms, char ret_text[static COMPLAINT_TEXT_MAX]);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "desk/future_time.h"
+#include "desk/desk.h"
 #include "util/array.h"
 #include "util/clock.h"
 #include "util/utf8.h"
@@ -83,10 +83,10 @@ static int check_ahead(Results *results, const Request *request, size_t i, Answe
         Submission *item = &request->submit.items[i];
         char text[COMPLAINT_TEXT_MAX];
 
-        switch (future_time_check(item->time_ms, results->progress->now_ns / NS_PER_MS, text)) {
-        case FUTURE_TIME_REFUSED:
+        switch (desk_check_time(item->time_ms, results->progress->now_ns / NS_PER_MS, text)) {
+        case DESK_TIME_REFUSED:
                 return refuse_item(results, request, i, "time_ms", text, ret);
-        case FUTURE_TIME_UNTRUSTED:
+        case DESK_TIME_UNTRUSTED:
                 item->claimed_ms = item->time_ms;
                 item->time_ms = 0;
         }

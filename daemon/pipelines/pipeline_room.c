@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "desk/future_time.h"
+#include "desk/desk.h"
 #include "util/clock.h"
 
 void pipeline_room_init(PipelineRoom *room, Store *store, Identity *identity, const Jobs *jobs) {
@@ -60,12 +60,12 @@ enum {
 static int check_time(uint64_t *time_ms, const char *path, size_t i, uint64_t now_ms, Answer *ret) {
         char text[COMPLAINT_TEXT_MAX], whole[COMPLAINT_PATH_MAX];
 
-        switch (future_time_check(*time_ms, now_ms, text)) {
-        case FUTURE_TIME_REFUSED:
+        switch (desk_check_time(*time_ms, now_ms, text)) {
+        case DESK_TIME_REFUSED:
                 (void)snprintf(whole, sizeof(whole), "%s[%zu].time_ms", path, i);
                 (void)desk_answer(ret, STATUS_INVALID, whole, text);
                 return ITEM_REFUSED;
-        case FUTURE_TIME_UNTRUSTED:
+        case DESK_TIME_UNTRUSTED:
                 *time_ms = 0;
         }
         return 0;

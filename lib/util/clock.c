@@ -3,7 +3,10 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <sys/timex.h>
 #include <time.h>
+#include <unistd.h>
 
 static uint64_t clock_read_ns(clockid_t id) {
         struct timespec t = {};
@@ -134,4 +137,12 @@ int clock_parse_utc(const char *text, uint64_t *ret_realtime_ns) {
 
         *ret_realtime_ns = (uint64_t)s * NS_PER_S + ns;
         return 0;
+}
+
+bool clock_is_synchronised(void) {
+        struct timex state = { .modes = 0 }; /* modes 0: read only */
+        long r = syscall(SYS_adjtimex, &state); /* glibc's adjtimex() calls clock_adjtime(2), which the system call
+                                                 * filter of perfd.service denies */
+
+        return r >= 0 && r != TIME_ERROR && !(state.status & STA_UNSYNC);
 }

@@ -8,6 +8,7 @@
  * timestamps.
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -37,3 +38,9 @@ enum {
  * Z or offset such as +02:00. The default is UTC. Range: 1970 to 2554.
  */
 int clock_parse_utc(const char *text, uint64_t *ret_realtime_ns);
+
+/*
+ * Returns true if a time service, such as chrony or systemd-timesyncd, keeps the wall clock synchronised; see
+ * adjtimex(2).
+ */
+bool clock_is_synchronised(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests: daemon/indicators/results.c daemon/indicators/indicator_room.c daemon/desk/future_time.c */
+/* tests: daemon/indicators/results.c daemon/indicators/indicator_room.c daemon/desk/desk.c */
 #include "fake_adjtimex.h"
 #include "room_fixture.h"
 

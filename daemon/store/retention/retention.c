@@ -9,7 +9,6 @@
 #include "store/retention/leftover.h"
 #include "store/table/store_subject.h"
 #include "util/clock.h"
-#include "util/clock_sync.h"
 
 #define PAGE_BYTES 4096
 #define KIB UINT64_C(1024)
@@ -303,7 +302,7 @@ static int expire(Retention *retention, Database *database, uint64_t now_ns, boo
         Removable removable;
         int r;
 
-        if (!expiry_check_clock(&retention->expiry, clock_sync_is_on(), now_ns, clock_boottime_ns()))
+        if (!expiry_check_clock(&retention->expiry, clock_is_synchronised(), now_ns, clock_boottime_ns()))
                 return 0;
 
         r = expiry_note(&retention->expiry, database, (int64_t)(now_ns / NS_PER_MS));
