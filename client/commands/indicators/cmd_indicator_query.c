@@ -113,9 +113,9 @@ const Command cmd_indicator_query = {
                 "result or of overall_score. Failed runs are counted separately. A KEY is a parameter, component, version or "
                 "hardware.",
         .examples = {
-                "perfctl indicator query PiMatmul -w size=512 -g component -s median:rate",
+                "perfctl indicator query PiMatmul -w size=512 -b component -s median:rate",
                 "perfctl indicator query PiMatmul --since 30d --stat median:rate,p95:elapsed",
-                "perfctl indicator query PiMatmul -g dtype -s mean:rate -f csv > rates.csv",
+                "perfctl indicator query PiMatmul -b dtype -s mean:rate -f csv > rates.csv",
         },
         COMMAND_OPTIONS(IndicatorQueryOptions, options_table),
         .n_arguments_min = 1,
