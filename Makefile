@@ -71,8 +71,6 @@ CORE_LIBS   = $(call pkg,--libs,$(CORE_PKGS)) -lm
 DAEMON_LIBS = $(call pkg,--libs,$(DAEMON_PKGS)) $(CORE_LIBS)
 CLIENT_LIBS = $(CORE_LIBS) -ldl
 
-# Newer versions of protoc-c say that protoc is to be called, which older versions do not install.
-PROTOC  := $(if $(and $(shell command -v protoc-gen-c),$(shell command -v protoc)),protoc,protoc-c)
 PROTO_C := $(B)/proto/perfd.pb-c.c
 PROTO_H := $(B)/proto/perfd.pb-c.h
 
@@ -130,9 +128,10 @@ $(B)/libclient.a: $(CLIENT_OBJ)
 $(B)/libcore.a $(B)/libdaemon.a $(B)/libclient.a:
 	$(RM) $@ && $(AR) rcs $@ $^
 
+# Newer versions of protoc-c print a warning that protoc is to be called, which older versions do not install.
 $(PROTO_C) $(PROTO_H) &: proto/perfd.proto
 	@mkdir -p $(@D)
-	$(PROTOC) --c_out=$(B) $<
+	@log=$$(protoc-c --c_out=$(B) $< 2>&1) || { echo "$$log" >&2; exit 1; }
 
 $(B)/%.o: %.c | $(PROTO_H)
 	@mkdir -p $(@D)
