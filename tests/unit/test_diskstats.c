@@ -69,7 +69,7 @@ static void assert_left_out(const Disks *d, const char *name) {
 static void counters_are_read_and_sectors_become_bytes(void **state) {
         scoped(freep) char *text = tree_text("small/proc/diskstats");
         Disks *d = *state;
-        const SampleDisk *disk = &d->sample.disks[0];
+        const SampleDisk *disk;
 
         parse(d, text, "small");
         disk = &d->sample.disks[0];

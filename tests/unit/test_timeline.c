@@ -324,7 +324,7 @@ static void bytes_cut_or_changed_anywhere_do_no_harm(void **state) {
         for (unsigned i = 0; i < 20000; i++) {
                 char *at = &bytes.text[(size_t)(draw(&seed) * (double)bytes.n)], before = *at;
 
-                *at = (char)(draw(&seed) * 256);
+                *at = (char)(uint8_t)(draw(&seed) * 256);
                 if (read_copy(bytes.text, bytes.n, &again) == 0) {
                         check_values(&again);
                         timeline_deinit(&again);
