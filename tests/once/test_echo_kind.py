@@ -1,8 +1,8 @@
 """Checks that a new kind of submission needs only new files, and rows in at most eight existing product files.
 
 tests/echo contains the files of a complete kind: a message, a table in the store, a room, a route, a collector and a
-command. The test copies them over a copy of the tree, adds the rows below, builds perfd and perfctl, and uses the
-kind. Then it removes the rows of one file at a time: the compiler, a unit test or the use must fail.
+command. The test copies them over a copy of the tree, adds the rows below, builds perfd and perfctl, runs tests/lint, and
+uses the kind. Then it removes the rows of one product file at a time: the compiler, a unit test or the use must fail.
 """
 
 import contextlib
@@ -14,8 +14,9 @@ import tempfile
 import unittest
 
 import harness
-from harness import ROOT
+from harness import BUILD, ROOT
 
+PRODUCT = ("client", "conf", "daemon", "lib", "proto", "web")
 FILES_MAX = 8
 
 # File, text before which the row is inserted (or after, with "+"), and the row. One file may have several rows.
@@ -26,7 +27,7 @@ ROWS = [
     ("lib/request/request.h", "+                } unregister_model;\n",
      "                struct {\n                        const char *text;\n                } echo;\n"),
     ("daemon/ingest/codec/codec.c", "+REQUEST_UNREGISTER, codec_decode_unregister },\n",
-     "        { PERFD__V1__REQUEST__BODY_ECHO, REQUEST_ECHO, codec_decode_echo },\n"),
+     "        { PERFD__V1__REQUEST__BODY_ECHO, REQUEST_ECHO, codec_echo_decode },\n"),
     ("daemon/ingest/codec/codec.c", '#include "ingest/codec/refuse.h"', '#include "ingest/codec/codec_echo.h"\n'),
     ("daemon/rooms.c", "                DESK_ROW(results_kinds,", "                DESK_ROW(echo_room_kinds, rooms->store),\n"),
     ("daemon/rooms.c", '#include "http_port.h"', '#include "echo/echo.h"\n'),
@@ -36,23 +37,32 @@ ROWS = [
     ("daemon/http/subjects/subjects.c", '#include "http/indicators/indicators_subject.h"', '#include "http/echo/echo_subject.h"\n'),
     ("web/openapi.json", '    "/api/v1/node": {',
      '    "/api/v1/echoes": {"get": {"operationId": "echoes", "summary": "Texts", "responses": {"200": {"description": "Texts"}}}},\n'),
-    ("client/commands/commands.h", '        HEADING("Examine perfd")', "        COMMAND(cmd_echo_submit)         \\\n"),
+    ("client/commands/commands.h", "        HEADING(COMMANDS_ADMIN)", "        COMMAND(cmd_echo_submit)         \\\n"),
+
+    ("man/perfctl.1", ".Ss status\n", ".Ss echo submit\nStore a text.\n"),
+    ("tests/layers", "top      ", "echo                        desk store/echo util\n"),
+    ("tests/layers", "top      ", "store/echo                  store/table store/read store/database\n"),
+    ("tests/layers", "top      ", "http/echo                   http store/echo json\n"),
+    ("tests/layers", "top      ", "client/commands/echo        client/commands client/cli client/wire util\n"),
+    ("tests/layers", "+\nstore/subjects             ", " store/echo"),
+    ("tests/layers", "+\nhttp/subjects              ", " http/echo"),
+    ("tests/layers", "+\ntop                        ", " echo"),
 ]
 
-# How a missing row in a file is detected: by a target that cannot be built without an error or warning, or by this
-# program.
+# For each product file: the source that uses its rows, and the target that is built without them. Either the target cannot be
+# built, or perfd and perfctl cannot be used, or the target, a unit test, fails.
 COMPILED = {
-    "lib/request/request.h": "build/daemon/echo/echo.o",
-    "daemon/ingest/codec/codec.c": "build/daemon/ingest/codec/codec.o",
-    "proto/perfd.proto": "build/client/wire/codec_echo.o",
+    "lib/request/request.h": ("daemon/echo/echo.c", "daemon/echo/echo.o"),
+    "daemon/ingest/codec/codec.c": ("daemon/ingest/codec/codec.c", "daemon/ingest/codec/codec.o"),
+    "proto/perfd.proto": ("proto/perfd.proto", "client/wire/codec_echo.o"),
 }
 USED = {
-    "daemon/rooms.c": "build/perfd",
-    "daemon/store/subjects/subjects.c": "build/perfd",
-    "daemon/http/subjects/subjects.c": "build/perfd",
-    "client/commands/commands.h": "build/perfctl",
+    "daemon/rooms.c": ("daemon/rooms.c", "perfd"),
+    "daemon/store/subjects/subjects.c": ("daemon/store/subjects/subjects.c", "perfd"),
+    "daemon/http/subjects/subjects.c": ("daemon/http/subjects/subjects.c", "perfd"),
+    "client/commands/commands.h": ("client/commands/perfctl.c", "perfctl"),
 }
-UNIT_TESTED = {"web/openapi.json": "build/tests/unit/test_routes"}
+UNIT_TESTED = {"web/openapi.json": ("daemon/http/self/openapi.c", "tests/unit/test_routes")}
 
 
 def insert(text, place, row):
@@ -67,18 +77,24 @@ class EchoKind(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.temporary = tempfile.TemporaryDirectory(prefix="perfd-echo-")
+        cls.addClassCleanup(cls.temporary.cleanup)
         cls.tree = pathlib.Path(cls.temporary.name) / "tree"
         files = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.split("\n")
         for name in filter(None, files):
-            if (ROOT / name).is_file() and not name.startswith(("tests/system/", "tests/data/", "tests/fuzz/", "bench/", "man/")):
+            if (ROOT / name).is_file():
                 (cls.tree / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(ROOT / name, cls.tree / name)
-        shutil.copytree(ROOT / "tests" / "echo", cls.tree, dirs_exist_ok=True)
+        cls.copy_objects()
+        shutil.copytree(ROOT / "tests" / "echo", cls.tree, dirs_exist_ok=True, copy_function=shutil.copy)
         cls.original = {name: (cls.tree / name).read_text() for name, _, _ in ROWS}
 
     @classmethod
-    def tearDownClass(cls):
-        cls.temporary.cleanup()
+    def copy_objects(cls):
+        """Copies what is built of the files that stay unchanged, with its modification times, so that make builds the rest."""
+        if BUILD.name != "build":  # has options that the build of the copy lacks
+            return
+        for folder in ("client", "daemon", "lib", "proto"):
+            shutil.copytree(BUILD / folder, cls.tree / "build" / folder, dirs_exist_ok=True)
 
     def write_rows(self):
         for name, text in self.original.items():
@@ -87,17 +103,26 @@ class EchoKind(unittest.TestCase):
             (self.tree / name).write_text(text)
 
     @contextlib.contextmanager
-    def without_rows_in(self, name):
-        """Restores the file with its old modification time, so that it is not rebuilt."""
+    def without_rows_in(self, name, user):
+        """The file keeps its modification time, and only the source that uses the rows gets a new one: make builds nothing else."""
         path = self.tree / name
-        status, text = path.stat(), path.read_text()
-        path.write_text(self.original[name])
+        status, with_rows = path.stat(), path.read_text()
+
+        def write(text):
+            path.write_text(text)
+            os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+            os.utime(self.tree / user)
+
+        write(self.original[name])
         yield
-        path.write_text(text)
-        os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+        write(with_rows)
+
+    def run_in_tree(self, *command):
+        """Runs a command that may build: without optimization, which takes half as long, and so that a warning is an error."""
+        return subprocess.run(command, cwd=self.tree, capture_output=True, text=True, env={**os.environ, "CFLAGS": "-O0 -g1 -Werror"})
 
     def make(self, *targets):
-        return subprocess.run(["make", "-s", "-j2", *targets], cwd=self.tree, capture_output=True, text=True)
+        return self.run_in_tree("make", "-s", f"-j{os.cpu_count()}", *targets)
 
     def use(self):
         """Submits, queries, restarts and queries again; raises an error with the failed step."""
@@ -122,30 +147,28 @@ class EchoKind(unittest.TestCase):
 
     def test_a_kind_needs_new_files_and_few_rows_and_a_missing_row_is_detected(self):
         self.write_rows()
-        built = self.make("build/perfd", "build/perfctl")
+        built = self.make("all")
         self.assertEqual(built.returncode, 0, built.stderr)
         self.assertIsNone(self.use())
-        print(f"existing product files with rows for a kind: {len(self.original)}")
-        self.assertLessEqual(len(self.original), FILES_MAX)
-        self.assertEqual(set(self.original), {*COMPILED, *USED, *UNIT_TESTED})
+        files = {name for name in self.original if name.startswith(PRODUCT)}
+        print(f"existing product files with rows for a kind: {len(files)}")
+        self.assertLessEqual(len(files), FILES_MAX)
+        self.assertEqual(files, {*COMPILED, *USED, *UNIT_TESTED})
 
-        for name, target in USED.items():
-            with self.subTest(without=name):
-                with self.without_rows_in(name):
-                    built = self.make(target)
-                    self.assertEqual(built.returncode, 0, built.stderr)
-                    self.assertIsNotNone(self.use())
-                os.utime(self.tree / name)
-                self.assertEqual(self.make(target).returncode, 0)
-        for name, target in UNIT_TESTED.items():
-            with self.subTest(without=name), self.without_rows_in(name):
-                built = self.make(target)
+        linted = self.run_in_tree("tests/lint", "--without", "hardening")
+        self.assertEqual(linted.returncode, 0, linted.stdout + linted.stderr)
+
+        for name, (user, target) in (USED | UNIT_TESTED).items():
+            with self.subTest(without=name), self.without_rows_in(name, user):
+                built = self.make(f"build/{target}")
                 self.assertEqual(built.returncode, 0, built.stderr)
-                self.assertNotEqual(subprocess.run([target], cwd=self.tree, capture_output=True).returncode, 0)
-        for name, target in COMPILED.items():
-            with self.subTest(without=name), self.without_rows_in(name):
-                built = self.make(target)
-                self.assertTrue(built.returncode != 0 or "warning" in built.stderr, "compiled without complaint")
+                if name in UNIT_TESTED:
+                    self.assertNotEqual(subprocess.run([f"build/{target}"], cwd=self.tree, capture_output=True).returncode, 0)
+                else:
+                    self.assertIsNotNone(self.use())
+        for name, (user, target) in COMPILED.items():
+            with self.subTest(without=name), self.without_rows_in(name, user):
+                self.assertNotEqual(self.make(f"build/{target}").returncode, 0, "compiled without complaint")
 
 
 def accepts(path):

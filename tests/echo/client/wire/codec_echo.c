@@ -3,7 +3,7 @@
 
 #include "client/wire/codec_frame.h"
 
-int codec_encode_echo(uint64_t sequence, const char *text, Buffer *out) {
+int codec_echo_encode(uint64_t sequence, const char *text, Buffer *out) {
         Perfd__V1__Echo echo = PERFD__V1__ECHO__INIT;
 
         echo.text = (char *)text;

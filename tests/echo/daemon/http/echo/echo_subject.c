@@ -10,31 +10,25 @@ static void answer_echoes(const Target *target, const Sources *sources, Response
         int r;
 
         (void)target;
-        r = echo_reader_list(sources->reader);
-        if (r != 0) {
-                (void)exchange_store_error(response, r);
-                return;
-        }
-
         json_object_begin(&json);
-        json_key(&json, "echoes");
-        json_array_begin(&json);
-        while ((r = echo_reader_next(sources->reader, &text)) == 0)
+        json_put_array_begin(&json, "echoes");
+        r = store_echo_list(sources->reader);
+        while (r == 0 && (r = store_echo_next(sources->reader, &text)) == 0)
                 json_string(&json, text);
         json_array_end(&json);
         json_object_end(&json);
         if (r != READER_END)
-                (void)exchange_store_error(response, r);
+                (void)exchange_store_error(response, r); /* replaces the body */
 }
 
-/* Collectors must not read the store, which may take long. */
-static int collect_echoes(Exposition *exposition, const Sources *sources) {
-        (void)sources;
+/* Collectors do not read the store, which may take long. */
+static int collect_echoes(Exposition *exposition, const Snapshot *snapshot) {
+        (void)snapshot;
         exposition_single(exposition, "perfd_echo_tables", FAMILY_GAUGE, "Tables of texts", 1);
         return 0;
 }
 
 static const Route routes[] = { { "/api/v1/echoes", "", false, true, answer_echoes }, {} };
-static const Collector collectors[] = { { "echo", false, collect_echoes }, {} };
+static const Collector collectors[] = { { "echo", false, collect_echoes, NULL }, {} };
 
 const Subject echo_subject = { routes, collectors };

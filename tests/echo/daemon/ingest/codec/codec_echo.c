@@ -4,7 +4,7 @@
 #include "ingest/codec/refuse.h"
 #include "proto/perfd.pb-c.h"
 
-int codec_decode_echo(Decoded *decoded, const DecodeContext *context, const ProtobufCMessage *message) {
+int codec_echo_decode(Decoded *decoded, const DecodeContext *context, const ProtobufCMessage *message) {
         const Perfd__V1__Echo *from = (const Perfd__V1__Echo *)message;
 
         decoded->request.echo.text = from->text;

@@ -5,4 +5,4 @@
 
 #include "ingest/codec/codec_decode.h"
 
-int codec_decode_echo(Decoded *decoded, const DecodeContext *context, const ProtobufCMessage *message);
+int codec_echo_decode(Decoded *decoded, const DecodeContext *context, const ProtobufCMessage *message);

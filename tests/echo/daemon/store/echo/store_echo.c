@@ -3,6 +3,7 @@
 
 #include "store/database/database.h"
 #include "store/read/read_connection.h"
+#include "store/table/table_salvage.h"
 
 STATEMENT echo_put = { "INSERT INTO echo (time_ms, text) VALUES (?1, ?2)", 0 };
 STATEMENT echo_list = { "SELECT text FROM echo ORDER BY row", 1 };
@@ -17,21 +18,20 @@ static int apply(RowSet *set, Database *database, void *state) {
         return database_run(database, &echo_put, fields, N_ELEMENTS(fields));
 }
 
-static const RowKind echo_kind = { "echo", apply };
-static const RowKind *const echo_kinds[] = { &echo_kind, NULL };
+static const RowKind echo_kind = { .name = "echo", .apply = apply };
 
-RowSet *echo_rows_pack(const char *text, uint64_t time_ms, StoreCookie cookie) {
+RowSet *store_echo_pack(const char *text, uint64_t time_ms, StoreCookie cookie) {
         scoped(buffer_deinit) Buffer buffer = {};
 
         rowset_begin(&buffer, FIELDS(field_u64(time_ms), field_string(text)));
         return rowset_finish(&buffer, &echo_kind, 1, cookie);
 }
 
-int echo_reader_list(Reader *reader) {
+int store_echo_list(Reader *reader) {
         return read_connection_begin(reader_connection(reader), &echo_list, NULL, 0);
 }
 
-int echo_reader_next(Reader *reader, const char **ret_text) {
+int store_echo_next(Reader *reader, const char **ret_text) {
         const Prepared *row;
         int r;
 
@@ -41,16 +41,20 @@ int echo_reader_next(Reader *reader, const char **ret_text) {
         return r;
 }
 
+static const TableSalvage echo_salvage = {};
+
 static const StoreTable echo_table = {
         .name = "echo",
         .schema = "CREATE TABLE echo (row INTEGER PRIMARY KEY, time_ms INTEGER NOT NULL, text TEXT NOT NULL) STRICT;",
         .checks = { "SELECT max(row) FROM echo" },
+        .salvage = &echo_salvage,
 };
 
-static const StoreTable *const echo_tables[] = { &echo_table, NULL };
+static const StoreTable *const tables[] = { &echo_table, NULL };
+static const RowKind *const kinds[] = { &echo_kind, NULL };
 
 const StoreSubject store_echo = {
         .name = "echo",
-        .tables = echo_tables,
-        .kinds = echo_kinds,
+        .tables = tables,
+        .kinds = kinds,
 };

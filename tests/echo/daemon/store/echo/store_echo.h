@@ -9,8 +9,8 @@
 extern const StoreSubject store_echo;
 
 /* Packs a text stored at `time_ms`, for store_put(). Returns NULL if out of memory. */
-RowSet *echo_rows_pack(const char *text, uint64_t time_ms, StoreCookie cookie);
+RowSet *store_echo_pack(const char *text, uint64_t time_ms, StoreCookie cookie);
 
 /* Reads the stored texts, oldest first. Returns 0 or an outcome of reader.h. */
-int echo_reader_list(Reader *reader);
-int echo_reader_next(Reader *reader, const char **ret_text);
+int store_echo_list(Reader *reader);
+int store_echo_next(Reader *reader, const char **ret_text);

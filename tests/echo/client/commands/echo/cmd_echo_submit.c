@@ -19,7 +19,7 @@ static int echo_submit_run(const CommandLine *line) {
         r = wire_connect(&wire, wire_path(line->global.socket), deadline_ns);
         if (r == 0) {
                 sequence = wire_next_sequence(&wire);
-                r = codec_encode_echo(sequence, line->arguments[0], &frame);
+                r = codec_echo_encode(sequence, line->arguments[0], &frame);
                 if (r == 0)
                         r = wire_exchange(&wire, &frame, sequence, deadline_ns, &reply);
         }
