@@ -15,7 +15,7 @@
 #include <stddef.h>
 
 #include "analysis/change_point.h"
-#include "analysis/shift_settings.h"
+#include "analysis/shift_test.h"
 
 #define SHIFT_POINTS_MIN 5U /* shorter series have no change points */
 

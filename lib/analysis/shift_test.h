@@ -8,11 +8,22 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "analysis/shift_settings.h"
-
 #define SHIFT_WINDOW 30U      /* values of each side for the t-test */
 #define SHIFT_SD_FLOOR 1e-3   /* relative noise that every series has at least */
 #define SHIFT_PRIOR_N 3.0     /* weight of the noise of the whole series, in values */
+
+/* Limits of the tests of shift.h. */
+typedef struct ShiftSettings {
+        double t_p_max;        /* limit of the t-test's p-value */
+        double rank_p_max;     /* of the rank-sum test, for many values */
+        double separation;     /* number of the arrangements of few values that pass the rank-sum test */
+        double effect_min;     /* least relative change of the level */
+        size_t n_min_last;     /* values of a new level before it can be found */
+        const bool *allowed;   /* borrowed; for each value, whether a level may begin there; NULL: everywhere */
+} ShiftSettings;
+
+#define SHIFT_DEFAULTS ((ShiftSettings){ .t_p_max = 1e-5, .rank_p_max = 1e-4, .separation = 3, .effect_min = 0.01, .n_min_last = 3 })
+#define SHIFT_SENSITIVE ((ShiftSettings){ .t_p_max = 1e-4, .rank_p_max = 1e-4, .separation = 6, .effect_min = 0.01, .n_min_last = 2 })
 
 /* A series after the transformation, and its noise. */
 typedef struct ShiftSeries {

@@ -15,19 +15,13 @@
 #include "store/indicators/stack_facts.h"
 #include "util/nearest.h"
 
-#define NAMES_MAX 256U           /* keys listed in a message */
-#define LISTED_BYTES_MAX 400U    /* bytes of such a list */
+#define LISTED_BYTES_MAX 400U /* of the keys listed in a message */
 #define SCORE_KEY "overall_score"
 
 typedef struct VocabularyModel {
         char *component; /* owned; component of the model, NULL: any */
         char *results, *declaration; /* owned; JSON */
 } VocabularyModel;
-
-typedef struct Names {
-        char *items[NAMES_MAX]; /* owned */
-        size_t n;
-} Names;
 
 typedef enum PropertyKind {
         KIND_PARAMETER,
@@ -49,27 +43,26 @@ struct Vocabulary {
 
 /* --- names --------------------------------------------------------------------------------------- */
 
-static void names_deinit(Names *names) {
+void names_deinit(Names *names) {
         for (size_t i = 0; i < names->n; i++)
                 free(names->items[i]);
 }
 
-static bool names_has(const Names *names, const char *name) {
+bool names_has(const Names *names, const char *name) {
         for (size_t i = 0; i < names->n; i++)
                 if (strcmp(names->items[i], name) == 0)
                         return true;
         return false;
 }
 
-/* Skips names that do not fit or cannot be allocated: the list is for messages only. */
-static void names_add(Names *names, const char *name) {
-        char *copy;
-
+int names_add(Names *names, const char *name) {
         if (names->n == NAMES_MAX || !*name || names_has(names, name))
-                return;
-        copy = strdup(name);
-        if (copy)
-                names->items[names->n++] = copy;
+                return 0;
+        names->items[names->n] = strdup(name);
+        if (!names->items[names->n])
+                return -ENOMEM;
+        names->n++;
+        return 0;
 }
 
 Vocabulary *vocabulary_free(Vocabulary *vocabulary) {
@@ -89,6 +82,7 @@ Vocabulary *vocabulary_free(Vocabulary *vocabulary) {
         return NULL;
 }
 
+/* A name that cannot be allocated is skipped: the list is for messages only. */
 static void names_add_members(Names *names, JsonText object) {
         JsonWalk walk = json_text_walk(object);
         JsonText key, unused;
@@ -97,7 +91,7 @@ static void names_add_members(Names *names, JsonText object) {
                 scoped(buffer_deinit) Buffer name = {};
 
                 json_text_decode(key, &name);
-                names_add(names, buffer_error(&name) == 0 && name.text ? name.text : "");
+                (void)names_add(names, buffer_error(&name) == 0 && name.text ? name.text : "");
         }
 }
 

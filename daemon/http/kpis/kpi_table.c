@@ -10,6 +10,212 @@
 #include "util/hash.h"
 #include "util/array.h"
 
+#define VERSION_KEY "version"
+
+/* Parameters that identify a run, or describe how a KPI is shown: MatrixBenchmarking's settings that its analysis does not compare. */
+static const char *const never_compared[] = {
+        "kpi_settings_version", "lts_schema_version", "help", "unit", "@timestamp", "value", "run_id", "urls", "test_path", "ci_engine",
+        "test_uuid", "exit_code", "format", "full_format", "ignored_for_regression", "divisor", "divisor_unit", "lower_better",
+};
+
+void kpi_rules_deinit(KpiRules *rules) {
+        for (size_t i = 0; i < rules->n_entries; i++)
+                free(rules->texts[i]);
+        rules->n_entries = 0;
+        names_deinit(&rules->compared);
+        names_deinit(&rules->ignored);
+        names_deinit(&rules->sorted_by);
+}
+
+/* --- names of the rules ---------------------------------------------------------------------------- */
+
+static int take_fields(const FieldList *fields, Names *ret) {
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < fields->n; i++)
+                r = names_add(ret, fields->names[i]);
+        return r;
+}
+
+/* Takes a list of a model, which was checked when the model was loaded. */
+static int take_list(JsonText list, Names *ret) {
+        JsonWalk walk = json_text_walk(list);
+        char key[CONDITION_KEY_MAX + 1];
+        JsonText unused, item;
+        int r = 0;
+
+        while (r == 0 && list.text && !walk.is_object && json_text_walk_next(&walk, &unused, &item)) {
+                scoped(buffer_deinit) Buffer name = {};
+
+                json_text_decode(item, &name);
+                r = buffer_error(&name);
+                if (r == 0 && name.text && condition_read_key(name.text, name.n, key) == 0)
+                        r = names_add(ret, key);
+        }
+        return r;
+}
+
+/* A name that the model lists, but does not declare, may be a label. */
+static void note_undeclared(KpiRules *rules, const char *key) {
+        rules->has_undeclared |= point_parameter_key(key) == key && !vocabulary_declares_parameter(rules->vocabulary, key);
+}
+
+/* The names of the request take precedence over the names of the model. */
+static int take_names(const Target *target, Response *response, const Vocabulary *vocabulary, const char *name, FieldList *fields,
+                      Names *ret) {
+        const char *text = exchange_parameter(target, name);
+        int r;
+
+        r = selection_parse_fields(response, name, text, fields);
+        if (r != 0)
+                return r;
+        r = text ? take_fields(fields, ret) : take_list(vocabulary_model_member(vocabulary, name), ret);
+        return r < 0 ? exchange_store_error(response, r) : 0;
+}
+
+static bool lists(const Names *names, JsonText key) {
+        for (size_t i = 0; i < names->n; i++) {
+                const char *name = point_parameter_key(names->items[i]);
+
+                if (name && json_text_is_string(key, name, strlen(name)))
+                        return true;
+        }
+        return false;
+}
+
+/* True if results that differ in the parameter have different histories. */
+static bool divides(const KpiRules *rules, JsonText parameter) {
+        if (lists(&rules->compared, parameter) || lists(&rules->ignored, parameter))
+                return false;
+        for (size_t i = 0; i < N_ELEMENTS(never_compared); i++)
+                if (json_text_is_string(parameter, never_compared[i], strlen(never_compared[i])))
+                        return vocabulary_declares_parameter(rules->vocabulary, never_compared[i]);
+        return true;
+}
+
+/* --- ignored entries ------------------------------------------------------------------------------ */
+
+/* Adds the condition KEY=VALUE. */
+static int add_entry(Response *response, KpiRules *rules, const char *key, size_t n_key, const char *value, size_t n_value) {
+        bool is_plain = memchr(key, '"', n_key) || condition_key_length(key, "=<>!,") >= n_key;
+        const char *quote = is_plain ? "" : "\"";
+        char *text;
+
+        if (rules->n_entries == KPI_ENTRIES_MAX)
+                return exchange_error(response, 400, "more than %u values of entries to ignore", KPI_ENTRIES_MAX);
+        if (asprintf(&text, "%s%.*s%s=%.*s", quote, (int)n_key, key, quote, (int)n_value, value) < 0)
+                return exchange_store_error(response, -ENOMEM);
+        rules->texts[rules->n_entries] = text;
+        if (condition_parse(text, &rules->entries[rules->n_entries++]) == 0)
+                return 0;
+        return exchange_error(response, 400, "an ignored entry must be KEY=VALUE or KEY=VALUE,VALUE, not '%s'", text);
+}
+
+static int add_given(Response *response, KpiRules *rules, const char *text, FieldList *keys) {
+        size_t n_key = condition_key_length(text, "=!<>");
+        const char *value = text[n_key] == '=' ? text + n_key + 1 : NULL;
+        int r = 0;
+
+        if (keys->n < N_ELEMENTS(keys->names) && condition_read_key(text, n_key, keys->names[keys->n]) == 0)
+                keys->n++;
+
+        if (!value)
+                return exchange_error(response, 400, "query parameter 'ignore_entry' must be KEY=VALUE or KEY=VALUE,VALUE, not '%s'", text);
+        while (r == 0 && value) {
+                size_t n = strcspn(value, ",");
+
+                r = add_entry(response, rules, text, n_key, value, n);
+                value = value[n] ? value + n + 1 : NULL;
+        }
+        return r;
+}
+
+static int add_declared(Response *response, KpiRules *rules, JsonText key, JsonText value) {
+        scoped(buffer_deinit) Buffer name = {}, text = {};
+
+        json_text_decode(key, &name);
+        if (json_text_kind(value) == JSON_KIND_STRING)
+                json_text_decode(value, &text);
+        else
+                buffer_put(&text, value.text, value.n);
+        if (buffer_error(&name) < 0 || buffer_error(&text) < 0)
+                return exchange_store_error(response, -ENOMEM);
+        return add_entry(response, rules, name.text ?: "", name.n, text.text ?: "", text.n);
+}
+
+static int add_all_declared(Response *response, KpiRules *rules) {
+        JsonWalk walk = json_text_walk(vocabulary_model_member(rules->vocabulary, "ignore_entries")), items;
+        JsonText key, value, unused, item;
+        int r = 0;
+
+        while (r == 0 && walk.is_object && json_text_walk_next(&walk, &key, &value)) {
+                if (json_text_kind(value) != JSON_KIND_LIST) {
+                        r = add_declared(response, rules, key, value);
+                        continue;
+                }
+                items = json_text_walk(value);
+                while (r == 0 && json_text_walk_next(&items, &unused, &item))
+                        r = add_declared(response, rules, key, item);
+        }
+        return r;
+}
+
+/* True if the result is one of ignore_entries. */
+static bool skips(const KpiRules *rules, const PointRow *row) {
+        for (size_t i = 0; i < rules->n_entries; i++)
+                if (point_meets(row, &rules->entries[i], 1))
+                        return true;
+        return false;
+}
+
+/* --- rules of a request ---------------------------------------------------------------------------- */
+
+static int read_across(const Target *target, Response *response, KpiRules *rules) {
+        const char *text = exchange_parameter(target, "across");
+
+        if (text && strcmp(text, "hardware") != 0)
+                return exchange_error(response, 400, "query parameter 'across' must be hardware, not '%s'", text);
+        rules->is_across_hardware = text;
+        for (size_t i = 0; i < rules->compared.n; i++)
+                rules->is_across_hardware |= strcmp(rules->compared.items[i], "hardware") == 0;
+        return 0;
+}
+
+int kpi_rules_read(const Target *target, Response *response, const Vocabulary *vocabulary, Selection *selection, KpiRules *ret) {
+        int r;
+
+        ret->vocabulary = vocabulary;
+        ret->compared = ret->ignored = ret->sorted_by = (Names){};
+        ret->n_entries = 0;
+        r = take_names(target, response, vocabulary, "compare_by", &selection->fields, &ret->compared);
+        if (r == 0 && ret->compared.n == 0) {
+                bool is_parameter = vocabulary_declares_parameter(vocabulary, VERSION_KEY);
+
+                r = names_add(&ret->compared, is_parameter ? CONDITION_PARAMETERS VERSION_KEY : VERSION_KEY);
+                if (r < 0)
+                        return exchange_store_error(response, r);
+        }
+        ret->has_undeclared = false;
+        for (size_t i = 0; i < ret->compared.n && !exchange_parameter(target, "compare_by"); i++)
+                note_undeclared(ret, ret->compared.items[i]);
+        if (r == 0)
+                r = take_names(target, response, vocabulary, "ignore", &selection->across, &ret->ignored);
+        if (r == 0 && take_list(vocabulary_model_member(vocabulary, "sort_by"), &ret->sorted_by) < 0)
+                r = exchange_store_error(response, -ENOMEM);
+        if (r == 0)
+                r = read_across(target, response, ret);
+        if (r == 0)
+                r = add_all_declared(response, ret);
+        for (size_t i = 0; i < ret->n_entries; i++)
+                note_undeclared(ret, ret->entries[i].key);
+        for (size_t i = 0; r == 0 && i < target->n_parameters; i++)
+                if (strcmp(target->parameters[i].name, "ignore_entry") == 0)
+                        r = add_given(response, ret, target->parameters[i].value, &selection->hold);
+        return r;
+}
+
+/* --- table ---------------------------------------------------------------------------------------- */
+
 struct KpiTable {
         const KpiRules *rules;
         size_t n_numbers;
@@ -62,7 +268,7 @@ static void put_parameters(const KpiTable *table, JsonText parameters, Json *jso
                 scoped(buffer_deinit) Buffer name = {};
 
                 /* Null counts as a missing value. */
-                if (!kpi_rules_divides(table->rules, key) || json_text_kind(value) == JSON_KIND_NULL)
+                if (!divides(table->rules, key) || json_text_kind(value) == JSON_KIND_NULL)
                         continue;
                 json_text_decode(key, &name);
                 json_key(json, name.text ?: "");
@@ -84,7 +290,7 @@ static void put_labels(const KpiTable *table, const PointRow *row, Buffer *out) 
 
 /* Writes the value of one compared field, or "KEY=VALUE|KEY=VALUE" of several. Returns false if none is known. */
 static bool put_version(const KpiTable *table, const PointRow *row, Buffer *out) {
-        const KpiNames *compared = &table->rules->compared;
+        const Names *compared = &table->rules->compared;
         bool is_known = false;
 
         buffer_puts(out, "");
@@ -92,7 +298,7 @@ static bool put_version(const KpiTable *table, const PointRow *row, Buffer *out)
                 const char *text = NULL;
                 JsonText value = {};
 
-                kpi_rules_find(table->rules, i, row, &value, &text);
+                point_find(row, compared->items[i], &value, &text);
                 if (compared->n > 1)
                         buffer_printf(out, "%s%s=", i > 0 ? "|" : "", compared->items[i]);
                 if (text)
@@ -201,7 +407,7 @@ int kpi_table_add(KpiTable *table, const PointRow *row) {
         size_t version;
         int r;
 
-        if (kpi_rules_skips(table->rules, row))
+        if (skips(table->rules, row))
                 return 0;
         r = find_version(table, row, &version);
         if (r == 0 && (table->n == 0 || row->series == 0 || row->series != table->last_series)) {
@@ -259,7 +465,7 @@ static int compare_values(JsonText a, JsonText b) {
 
 static int compare(const void *a, const void *b, void *userdata) {
         const KpiSeries *x = a, *y = b;
-        const KpiNames *names = userdata;
+        const Names *names = userdata;
         JsonText left = json_text_find(json_text(x->labels, strlen(x->labels)), "parameters"),
                  right = json_text_find(json_text(y->labels, strlen(y->labels)), "parameters");
 
@@ -273,7 +479,7 @@ static int compare(const void *a, const void *b, void *userdata) {
 }
 
 void kpi_table_sort(KpiTable *table) {
-        KpiNames names = table->rules->sorted_by;
+        Names names = table->rules->sorted_by;
 
         if (table->n > 0)
                 qsort_r(table->series, table->n, sizeof(*table->series), compare, &names);

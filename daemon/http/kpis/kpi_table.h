@@ -12,10 +12,36 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "http/kpis/kpi_rules.h"
+#include "document/indicator_model.h"
+#include "http/indicators/vocabulary.h"
 #include "kpi/history.h"
 #include "store/indicators/points.h"
 #include "util/scoped.h"
+
+#define KPI_ENTRIES_MAX (2 * MODEL_ENTRIES_MAX) /* values to ignore, of the model and of the request */
+
+/*
+ * KPI rules: which results form the history of a KPI
+ *
+ * The request, otherwise the model, selects the names that are compared and ignored. Names that only identify a run are never compared,
+ * unless a model declares them as parameters.
+ */
+typedef struct KpiRules {
+        Names compared;  /* names that distinguish versions */
+        Names ignored;   /* may differ in a history */
+        Names sorted_by; /* order of the series */
+        Condition entries[KPI_ENTRIES_MAX]; /* a result that meets one is not judged; their values point to the texts */
+        char *texts[KPI_ENTRIES_MAX]; /* owned */
+        size_t n_entries;
+        const Vocabulary *vocabulary; /* borrowed */
+        bool is_across_hardware;
+        bool has_undeclared; /* the model lists a name that it does not declare as a parameter: it may be a label */
+} KpiRules;
+
+/* Reads the query parameters compare_by, ignore, ignore_entry and across. Names in the request are added to the lists of
+ * `selection`, which vocabulary_check() checks. Call kpi_rules_deinit() in any case. 0 or EXCHANGE_ANSWERED. */
+int kpi_rules_read(const Target *target, Response *response, const Vocabulary *vocabulary, Selection *selection, KpiRules *ret);
+void kpi_rules_deinit(KpiRules *rules);
 
 #define KPI_SERIES_MAX 5000U
 #define KPI_TABLE_BYTES_MAX (15U * 1024U * 1024U) /* of all results, and the runs of one number */

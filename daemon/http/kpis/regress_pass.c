@@ -265,7 +265,7 @@ static void add_fields(Pass *pass, const char **fields) {
 int regress_pass(const Target *target, const Sources *sources, Response *response, RegressRequest *request, const char *name,
                  const char *component) {
         scoped(pass_freep) Pass *pass = calloc(1, sizeof(*pass));
-        const char *fields[KPI_NAMES_MAX + KPI_ENTRIES_MAX];
+        const char *fields[NAMES_MAX + KPI_ENTRIES_MAX];
         int r;
 
         if (!pass)
