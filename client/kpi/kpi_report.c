@@ -232,7 +232,7 @@ static void put_value(const Value *kpi, Buffer *out) {
         buffer_printf(out, "; %.0f run%s of %.0f version%s", n_runs, n_runs == 1 ? "" : "s", n_versions, n_versions == 1 ? "" : "s");
 }
 
-static void put_left_out(const Value *kpi, Buffer *out) {
+static void put_excluded(const Value *kpi, Buffer *out) {
         static const struct {
                 const char *member, *text;
         } parts[] = {
@@ -241,11 +241,11 @@ static void put_left_out(const Value *kpi, Buffer *out) {
                 { "older", "older than the compared runs" },
                 { "accepted", "before the baseline" },
         };
-        const Value *left_out = value_get(kpi, "left_out");
+        const Value *excluded = value_get(kpi, "excluded");
         size_t n = 0;
 
         for (size_t i = 0; i < N_ELEMENTS(parts); i++) {
-                double n_runs = answer_number_or_zero(left_out, parts[i].member);
+                double n_runs = answer_number_or_zero(excluded, parts[i].member);
 
                 if (n_runs > 0)
                         buffer_printf(out, "%s%.0f run%s %s", n++ == 0 ? "  " : ", ", n_runs, n_runs == 1 ? "" : "s", parts[i].text);
@@ -267,7 +267,7 @@ static void put_verdict(const Value *kpi, Buffer *out) {
 
 void kpi_report_write_details(Screen *screen, const Value *kpi) {
         static void (*const parts[])(const Value *kpi, Buffer *out) = { put_title, put_value, put_verdict, put_profile,
-                                                                                put_left_out };
+                                                                                put_excluded };
 
         for (size_t i = 0; i < N_ELEMENTS(parts); i++) {
                 scoped(buffer_deinit) Buffer text = {};

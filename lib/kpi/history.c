@@ -133,13 +133,13 @@ static size_t put_in_order(HistoryRun *runs, size_t n, const HistoryRun *current
         for (size_t i = 0; i < n; i++)
                 if (compare_runs(&runs[i], &last, verdict->order) <= 0)
                         runs[n_kept++] = runs[i];
-        verdict->left_out.n_later = n - n_kept;
+        verdict->excluded.n_later = n - n_kept;
         qsort_r(runs, n_kept, sizeof(*runs), compare, &verdict->order);
         if (n_kept <= HISTORY_RUNS_MAX)
                 return n_kept;
 
-        verdict->left_out.n_older = n_kept - HISTORY_RUNS_MAX;
-        memmove(runs, &runs[verdict->left_out.n_older], HISTORY_RUNS_MAX * sizeof(*runs));
+        verdict->excluded.n_older = n_kept - HISTORY_RUNS_MAX;
+        memmove(runs, &runs[verdict->excluded.n_older], HISTORY_RUNS_MAX * sizeof(*runs));
         return HISTORY_RUNS_MAX;
 }
 
@@ -159,11 +159,11 @@ static size_t put_in_compat_order(HistoryRun *runs, size_t n, const HistoryRun *
         for (size_t i = 0; i < n; i++)
                 if (!is_same(runs[i].version, last.version) && (n_kept == 0 || !is_same(runs[i].version, runs[n_kept - 1].version)))
                         runs[n_kept++] = runs[i];
-        verdict->left_out.n_repeated = n - n_kept - 1;
+        verdict->excluded.n_repeated = n - n_kept - 1;
         if (n_kept >= HISTORY_RUNS_MAX) {
-                verdict->left_out.n_older = n_kept - (HISTORY_RUNS_MAX - 1);
+                verdict->excluded.n_older = n_kept - (HISTORY_RUNS_MAX - 1);
                 n_kept = HISTORY_RUNS_MAX - 1;
-                memmove(runs, &runs[verdict->left_out.n_older], n_kept * sizeof(*runs));
+                memmove(runs, &runs[verdict->excluded.n_older], n_kept * sizeof(*runs));
         }
         runs[n_kept++] = last;
         return n_kept;
@@ -320,7 +320,7 @@ static int drop_accepted(HistoryRun *runs, size_t *n, const HistoryRun *accepted
         r = find_level(runs, at, question, &level);
         if (r < 0)
                 return r;
-        verdict->left_out.n_accepted = level;
+        verdict->excluded.n_accepted = level;
         *n -= level;
         memmove(runs, &runs[level], *n * sizeof(*runs));
         return 0;
@@ -335,7 +335,7 @@ int history_judge(HistoryRun *runs, size_t n, const HistoryQuestion *question, H
 
         *ret = (HistoryVerdict){
                 .verdict = JUDGE_UNKNOWN, .value = NAN, .relative = NAN, .low = NAN, .high = NAN, .p_value = NAN, .smallest = NAN,
-                .order = order, .left_out.n_batched = n - n_joined, .since = n,
+                .order = order, .excluded.n_batched = n - n_joined, .since = n,
         };
         if (!current)
                 return HISTORY_NO_CURRENT;

@@ -47,13 +47,13 @@ typedef struct HistoryQuestion {
 } HistoryQuestion;
 
 /* Numbers of runs that are not judged by themselves. */
-typedef struct HistoryLeftOut {
+typedef struct HistoryExcluded {
         size_t n_later;    /* of later versions */
         size_t n_older;    /* beyond HISTORY_RUNS_MAX */
         size_t n_repeated; /* further runs of a version; only with is_compat */
         size_t n_batched;  /* that count with others of their batch, by the median */
         size_t n_accepted; /* before an accepted level */
-} HistoryLeftOut;
+} HistoryExcluded;
 
 typedef struct HistoryVerdict {
         JudgeVerdict verdict;
@@ -66,7 +66,7 @@ typedef struct HistoryVerdict {
         HistoryOrder order; /* by time if a version cannot be ordered as requested */
         size_t n;         /* number of judged runs: the first n of the given runs, in their new order */
         size_t since;     /* index of the first run of the new level, or of the outlier; n: no change */
-        HistoryLeftOut left_out;
+        HistoryExcluded excluded;
         size_t n_versions;
         size_t n_needed;  /* more runs needed for a verdict; 0: none */
         const char *version;       /* of the judged run; borrowed; NULL: unknown */

@@ -223,7 +223,7 @@ class IndicatorAnswers(TestCase):
             compared += n if len(enough) > 1 else 0
             counts["nothing_to_compare_with"] += n if len(enough) < 2 else 0
             medians.append(sorted((statistics.median(v) for v in enough.values()), reverse=direction == "higher"))
-        self.assertEqual((answer["left_out"], answer["compared"], answer["scanned"]), (counts, compared, len(expected)), words)
+        self.assertEqual((answer["excluded"], answer["compared"], answer["scanned"]), (counts, compared, len(expected)), words)
         self.assertEqual(sum(counts.values()) + compared, len(expected))
         got = [[a["median"] for a in ranking["alternatives"]] for ranking in answer["rankings"]]
         self.assertEqual(len(got), len(sets), words)

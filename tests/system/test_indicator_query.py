@@ -133,7 +133,7 @@ class IndicatorQuery(TestCase):
                                              "b,float32,2,0,5,2,2"])
         ranking = self.perfctl("indicator", "rank", "PiMatmul", "-b", "component", "-b", "dtype", "-o", "rate", "--direction", "higher",
                                "--hold", "matrix_size", "--hold", "version", "--json")
-        self.assertEqual([one["key"] for one in json.loads(ranking)["rankings"][0]["left_out"]],
+        self.assertEqual([one["key"] for one in json.loads(ranking)["rankings"][0]["excluded"]],
                          [{"component": "a", "dtype": "float32"}, {"component": "b", "dtype": "float32"}])
         self.assertIn("names 'dtype' twice", self.perfctl("indicator", "query", "PiMatmul", "-b", "dtype", "-b", "dtype", status=1))
 
@@ -258,8 +258,8 @@ class IndicatorQuery(TestCase):
             self.assertEqual((last["key"], last["tied"], last["n"]), ({"component": "pytorch", "version": "1.4"}, False, 9))
             self.assertGreater(last["rank"], 1)
             self.assertTrue(last["low"] <= last["median"] <= last["high"])
-        self.assertEqual([left["key"]["version"] for left in answer["rankings"][1]["left_out"]], ["3.0"])
-        self.assertIn("fewer than 3", answer["rankings"][1]["left_out"][0]["reason"])
+        self.assertEqual([left["key"]["version"] for left in answer["rankings"][1]["excluded"]], ["3.0"])
+        self.assertIn("fewer than 3", answer["rankings"][1]["excluded"][0]["reason"])
         self.assertEqual(len(self.ask(path, objective="rate", direction="higher", across="parameters,hardware")["rankings"]), 1)
         lower = self.ask(path, objective="elapsed", direction="lower", by="component")
         self.assertEqual(lower["rankings"][0]["alternatives"][0]["key"], {"component": "tensorflow"})
@@ -269,7 +269,7 @@ class IndicatorQuery(TestCase):
         self.assertIn("Left out: tensorflow 3.0", text)
         self.assertIn("=1  tensorflow  2.1", text)
 
-    def test_every_result_is_compared_or_counted_as_left_out(self):
+    def test_every_result_is_compared_or_counted_as_excluded(self):
         without = matmul(version="2.1")
         del without["@result"]["rate"]
         self.submit(*(matmul(rate=100 + i, version=version) for version in ("2.1", "2.2") for i in range(5)), without,
@@ -277,13 +277,13 @@ class IndicatorQuery(TestCase):
         self.submit(*(matmul(rate=1, size=64) for _ in range(4)), matmul(rate=2, version="3.0"), matmul(rate=3, version="3.0"))
         path = "/api/v1/indicators/PiMatmul/rank"
         answer = self.ask(path, objective="rate", direction="higher")
-        self.assertEqual(answer["left_out"], {"failed": 1, "without_objective": 1, "too_few_runs": 2, "nothing_to_compare_with": 4})
+        self.assertEqual(answer["excluded"], {"failed": 1, "without_objective": 1, "too_few_runs": 2, "nothing_to_compare_with": 4})
         self.assertEqual((answer["compared"], answer["scanned"], answer["apart"]), (10, 18, ["matrix_size"]))
         small, large = answer["rankings"] # ordered by size, 64 and 512
         self.assertEqual([a["difference"] for a in small["alternatives"]], ["nothing to compare with"])
         self.assertEqual([(a["difference"], a["n"], a["n_failed"], a["n_without"]) for a in large["alternatives"]],
                          [("best", 5, 0, 1), ("noise", 5, 1, 0)])
-        self.assertEqual([(left["key"]["version"], left["n"]) for left in large["left_out"]], [("3.0", 2)])
+        self.assertEqual([(left["key"]["version"], left["n"]) for left in large["excluded"]], [("3.0", 2)])
         text = self.perfctl("indicator", "rank", "PiMatmul", "-o", "rate", "--direction", "higher")
         for line in ("Compared: 10 of 18 results. Left out: 1 failed, 1 without the objective, 2 in\n",
                      "  matrix_size=64: tensorflow 2.1 (4)\n",

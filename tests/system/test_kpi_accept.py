@@ -50,7 +50,7 @@ class KpiAccept(TestCase):
         first = self.kpi("check", "PiMatmul.rate", "--json")
         self.assertEqual(self.kpi("check", "PiMatmul.rate", "--json"), first)
         kpi = json.loads(first)["kpis"][0]
-        self.assertEqual((kpi["verdict"], kpi["runs"], kpi["left_out"]["accepted"]), ("no change", 6, 30))
+        self.assertEqual((kpi["verdict"], kpi["runs"], kpi["excluded"]["accepted"]), ("no change", 6, 30))
         self.assertEqual((kpi["accepted"]["version"], kpi["accepted"]["uid"], kpi["accepted"]["for_all"], kpi["accepted"]["note"]),
                          ("2.11.0", os.getuid(), os.getuid() == 0, "slower, but exact"))
         self.assertIn(f"baseline: level of 2.11.0, accepted by {'root' if os.getuid() == 0 else ''}",
@@ -67,7 +67,7 @@ class KpiAccept(TestCase):
         self.assertRegex(self.kpi("accept", "--list"), r"PiMatmul\.rate +- .* slower, but exact")
         self.assertIn("no level of other is accepted", self.kpi("accept", "--remove", "other", status=1))
         self.assertEqual(self.kpi("accept", "--remove", "PiMatmul.rate"), "PiMatmul.rate (-): no longer accepted\n")
-        self.assertEqual(self.regress(status=4)[512]["left_out"]["accepted"], 0)
+        self.assertEqual(self.regress(status=4)[512]["excluded"]["accepted"], 0)
         self.assertIn("no level is accepted", self.kpi("accept", "--list"))
 
     def test_a_condition_selects_series(self):

@@ -239,7 +239,7 @@ two_wait_seconds{component="c",uid="UID",size="4"} 2
         ranking = json.loads(self.perfctl("indicator", "rank", "tokens_per_second", "--json", "--objective", "tokens_per_second",
                                           "--direction", "higher", "--by", "model_name").stdout)
         self.assertEqual({one["key"]["model_name"] for ranked in ranking["rankings"]
-                          for one in ranked["alternatives"] + ranked["left_out"]}, {"llama3", "granite"})
+                          for one in ranked["alternatives"] + ranked["excluded"]}, {"llama3", "granite"})
         done = self.running.perfctl("indicator", "query", "tokens_per_second", "-w", "model_nam=x")
         self.assertIn("no result of tokens_per_second has a parameter 'model_nam'", done.stderr)
         versions = json.loads(self.perfctl("kpi", "check", "tokens_per_second.tokens_per_second", "--json", "--by",

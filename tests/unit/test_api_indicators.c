@@ -176,7 +176,7 @@ static void alternatives_are_ranked(void **state) {
         assert_non_null(strstr(fixture->body.text, "\"rank\":1"));
         check(fixture, PATH "/rank?by=dtype&objective=elapsed&direction=lower&across=parameters,hardware,component,version",
                200, "\"tied\":");
-        check(fixture, PATH "/rank?by=matrix_size&objective=rate&direction=higher&where=dtype=float32&confidence=0.9", 200, "\"left_out\"");
+        check(fixture, PATH "/rank?by=matrix_size&objective=rate&direction=higher&where=dtype=float32&confidence=0.9", 200, "\"excluded\"");
         check(fixture, PATH "/rank?by=component&objective=raet", 400, "did you mean rate?");
         check(fixture, PATH "/rank?by=component&objective=rate&direction=up", 400, "higher or lower");
         check(fixture, PATH "/rank?by=component&objective=rate&confidence=2", 400, "0.5 to 0.999");

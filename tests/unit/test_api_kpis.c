@@ -94,11 +94,11 @@ static void a_regression_is_told_with_its_version(void **state) {
         check(fixture, PATH ".rate/regress", 200, "\"verdict\":\"changed\"");
 }
 
-static void later_versions_are_left_out(void **state) {
+static void later_versions_are_excluded(void **state) {
         Fixture *fixture = *state;
 
         check(fixture, PATH ".rate/regress?direction=higher&current=2.9.0", 200, "\"verdict\":\"no change\"");
-        check(fixture, PATH ".rate/regress?direction=higher&current=2.9.0", 200, "\"left_out\":{\"later\":6");
+        check(fixture, PATH ".rate/regress?direction=higher&current=2.9.0", 200, "\"excluded\":{\"later\":6");
         check(fixture, PATH ".rate/regress?current=7.0.0", 404, "'7.0.0'");
         check(fixture, PATH ".rate/regress?method=relative&order=time&direction=higher", 200, "\"method\":\"relative\"");
 }
@@ -123,7 +123,7 @@ static void a_pattern_selects_kpis_of_all_indicators(void **state) {
         check(fixture, "/api/v1/kpis/rate/regress", 404, "'rate'");
 }
 
-static void entries_can_be_left_out(void **state) {
+static void entries_can_be_excluded(void **state) {
         Fixture *fixture = *state;
 
         check(fixture, PATH ".rate/regress?ignore_entry=reps=4,50", 200, "\"kpis\":[]");
@@ -260,10 +260,10 @@ static void wrong_requests_are_refused(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(a_regression_is_told_with_its_version, setup, teardown),
-                cmocka_unit_test_setup_teardown(later_versions_are_left_out, setup, teardown),
+                cmocka_unit_test_setup_teardown(later_versions_are_excluded, setup, teardown),
                 cmocka_unit_test_setup_teardown(histories_are_kept_apart_by_parameters, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_pattern_selects_kpis_of_all_indicators, setup, teardown),
-                cmocka_unit_test_setup_teardown(entries_can_be_left_out, setup, teardown),
+                cmocka_unit_test_setup_teardown(entries_can_be_excluded, setup, teardown),
                 cmocka_unit_test_setup_teardown(the_status_of_the_original_is_told, setup, teardown),
                 cmocka_unit_test_setup_teardown(an_accepted_level_is_told_with_the_verdict, setup, teardown),
                 cmocka_unit_test(the_runs_of_a_table_are_limited_by_their_memory),

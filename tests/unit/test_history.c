@@ -60,10 +60,10 @@ static void a_regression_has_the_version_since_which_it_is_there(void **state) {
         assert_true(fabs(verdict.relative - 0.1) < 0.02);
         assert_true(verdict.low > 0.05 && verdict.low <= verdict.relative && verdict.relative <= verdict.high && verdict.high < 0.15);
         assert_true(verdict.smallest >= 0.01 && verdict.smallest < 0.1);
-        assert_true(verdict.n == 24 && verdict.n_versions == 11 && verdict.left_out.n_later == 0 && verdict.n_needed == 0);
+        assert_true(verdict.n == 24 && verdict.n_versions == 11 && verdict.excluded.n_later == 0 && verdict.n_needed == 0);
 }
 
-static void runs_of_later_versions_are_left_out(void **state) {
+static void runs_of_later_versions_are_excluded(void **state) {
         Runs runs = {};
         HistoryVerdict verdict;
 
@@ -76,7 +76,7 @@ static void runs_of_later_versions_are_left_out(void **state) {
         }
         verdict = judge(&runs, &(HistoryQuestion){ .current = "1.10.0", .judge = lower.judge });
         assert_int_equal(verdict.verdict, JUDGE_NO_CHANGE);
-        assert_true(verdict.n == 12 && verdict.left_out.n_later == 4 && verdict.n_versions == 6);
+        assert_true(verdict.n == 12 && verdict.excluded.n_later == 4 && verdict.n_versions == 6);
         assert_int_equal(history_judge(runs.items, runs.n, &(HistoryQuestion){ .current = "9.0.0", .judge = lower.judge }, &verdict),
                          HISTORY_NO_CURRENT);
 }
@@ -160,7 +160,7 @@ static void the_runs_of_a_batch_count_as_their_median(void **state) {
         }
         verdict = judge(&runs, &lower);
         assert_int_equal(verdict.verdict, JUDGE_NO_CHANGE);
-        assert_true(verdict.n == 8 && verdict.left_out.n_batched == 24 && verdict.n_versions == 8);
+        assert_true(verdict.n == 8 && verdict.excluded.n_batched == 24 && verdict.n_versions == 8);
 }
 
 static void versions_are_selected_as_the_original_does(void **state) {
@@ -182,7 +182,7 @@ static void versions_are_selected_as_the_original_does(void **state) {
         add(&runs, "2.2.0", 1, 130);
         add(&runs, "2.2.0", 1, 70);
         verdict = judge(&runs, &question);
-        assert_true(verdict.n == 11 && verdict.left_out.n_repeated == 11 && verdict.left_out.n_later == 0);
+        assert_true(verdict.n == 11 && verdict.excluded.n_repeated == 11 && verdict.excluded.n_later == 0);
         assert_string_equal(verdict.status.description, "Regression");
         assert_true(verdict.status.is_accepted == BASELINE_FALSE && verdict.status.is_improved == BASELINE_FALSE);
         assert_int_equal(verdict.verdict, JUDGE_REGRESSION);
@@ -210,7 +210,7 @@ static void odd_series_have_a_verdict(void **state) {
         memset(&runs, 0, sizeof(runs));
         add(&runs, "1.0.0", RUNS_MAX, 7);
         verdict = judge(&runs, &lower);
-        assert_true(verdict.n == HISTORY_RUNS_MAX && verdict.left_out.n_older == RUNS_MAX - HISTORY_RUNS_MAX);
+        assert_true(verdict.n == HISTORY_RUNS_MAX && verdict.excluded.n_older == RUNS_MAX - HISTORY_RUNS_MAX);
 }
 
 /* Keeps the runs, of which history_judge() leaves those that it judged. */
@@ -241,7 +241,7 @@ static void an_accepted_level_is_what_runs_are_compared_with(void **state) {
         question.accepted_ms = 1000 + 29;
         verdict = judge_copy(&runs, &question);
         assert_int_equal(verdict.verdict, JUDGE_NO_CHANGE);
-        assert_int_equal(verdict.left_out.n_accepted, 24);
+        assert_int_equal(verdict.excluded.n_accepted, 24);
         assert_int_equal(verdict.n, 6);
         assert_int_equal(verdict.accepted_ms, 1000 + 29);
         assert_string_equal(verdict.accepted_version, "2.8.0");
@@ -251,7 +251,7 @@ static void an_accepted_level_is_what_runs_are_compared_with(void **state) {
         add(&runs, "2.9.0", 4, 120);
         verdict = judge_copy(&runs, &question);
         assert_int_equal(verdict.verdict, JUDGE_NO_CHANGE);
-        assert_int_equal(verdict.left_out.n_accepted, 25);
+        assert_int_equal(verdict.excluded.n_accepted, 25);
         add(&runs, "2.10.0", 6, 140);
         verdict = judge_copy(&runs, &question);
         assert_int_equal(verdict.verdict, JUDGE_REGRESSION);
@@ -262,7 +262,7 @@ static void an_accepted_level_is_what_runs_are_compared_with(void **state) {
         question.current = "2.7.0";
         verdict = judge_copy(&runs, &question);
         assert_int_equal(verdict.accepted_ms, 0);
-        assert_int_equal(verdict.left_out.n_accepted, 0);
+        assert_int_equal(verdict.excluded.n_accepted, 0);
 }
 
 static void the_level_of_an_unchanged_run_begins_with_it(void **state) {
@@ -273,7 +273,7 @@ static void the_level_of_an_unchanged_run_begins_with_it(void **state) {
         (void)state;
         add(&runs, "2.1.0", 12, 100);
         verdict = judge_copy(&runs, &question);
-        assert_int_equal(verdict.left_out.n_accepted, 9);
+        assert_int_equal(verdict.excluded.n_accepted, 9);
         assert_int_equal(verdict.n, 3);
         question.accepted_ms = 999; /* before all runs */
         verdict = judge_copy(&runs, &question);
@@ -303,7 +303,7 @@ static void the_share_of_false_changes_is_limited(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_regression_has_the_version_since_which_it_is_there),
-                cmocka_unit_test(runs_of_later_versions_are_left_out),
+                cmocka_unit_test(runs_of_later_versions_are_excluded),
                 cmocka_unit_test(a_change_lies_between_two_versions_only),
                 cmocka_unit_test(one_version_that_is_none_orders_all_by_time),
                 cmocka_unit_test(runs_at_the_same_time_have_the_order_of_their_results),

@@ -188,9 +188,9 @@ static void write_excluded(Screen *screen, const Value *alternatives, const char
         }
 }
 
-static void write_left_out(Screen *screen, const Value *left_out, const char *objective) {
-        for (size_t i = 0; i < answer_length(left_out); i++) {
-                const Value *group = &left_out->items[i];
+static void write_excluded_groups(Screen *screen, const Value *excluded, const char *objective) {
+        for (size_t i = 0; i < answer_length(excluded); i++) {
+                const Value *group = &excluded->items[i];
                 scoped(buffer_deinit) Buffer key = {}, why = {};
 
                 put_excluded(&why, group, objective);
@@ -233,12 +233,12 @@ static void put_differing(Buffer *out, const Value *differing) {
 }
 
 /* Names the differences of the software stacks of a ranking besides its keys. */
-static void write_also_differ(Screen *screen, const Value *differ, uint64_t n_left_out) {
+static void write_also_differ(Screen *screen, const Value *differ, uint64_t n_excluded) {
         scoped(buffer_deinit) Buffer text = {};
         size_t n = answer_length(differ);
 
-        if (n_left_out > 0)
-                write_line(screen, "Not compared: the software stacks of %" PRIu64 " runs, which are too many", n_left_out);
+        if (n_excluded > 0)
+                write_line(screen, "Not compared: the software stacks of %" PRIu64 " runs, which are too many", n_excluded);
         if (n == 0)
                 return;
         for (size_t i = 0; i < n && i < DIFFERING_SHOWN; i++) {
@@ -261,8 +261,8 @@ static int write_ranking(Screen *screen, const Value *ranking, const Value *answ
                 return EXIT_FAILED;
         write_needed(screen, ranking, answer);
         write_excluded(screen, alternatives, answer_text(answer, "objective"));
-        write_left_out(screen, value_get(ranking, "left_out"), answer_text(answer, "objective"));
-        write_also_differ(screen, value_get(ranking, "also_differ"), answer_time(ranking, "also_differ_left_out"));
+        write_excluded_groups(screen, value_get(ranking, "excluded"), answer_text(answer, "objective"));
+        write_also_differ(screen, value_get(ranking, "also_differ"), answer_time(ranking, "also_differ_excluded"));
         return EXIT_DONE;
 }
 
@@ -289,14 +289,14 @@ static void put_label(Buffer *out, const Value *ranking, const Value *apart) {
 
 /* A set in which there is one alternative, or none that has enough runs. */
 static void write_alone(Screen *screen, const Value *ranking, const Value *answer) {
-        const Value *alternatives = value_get(ranking, "alternatives"), *left_out = value_get(ranking, "left_out");
-        size_t n_ranked = answer_length(alternatives), n = n_ranked + answer_length(left_out);
+        const Value *alternatives = value_get(ranking, "alternatives"), *excluded = value_get(ranking, "excluded");
+        size_t n_ranked = answer_length(alternatives), n = n_ranked + answer_length(excluded);
         scoped(buffer_deinit) Buffer line = {}, why = {};
 
         buffer_puts(&line, "  ");
         put_label(&line, ranking, value_get(answer, "apart"));
         for (size_t i = 0; i < n; i++) {
-                const Value *group = i < n_ranked ? &alternatives->items[i] : &left_out->items[i - n_ranked];
+                const Value *group = i < n_ranked ? &alternatives->items[i] : &excluded->items[i - n_ranked];
 
                 buffer_clear(&why);
                 put_excluded(&why, group, answer_text(answer, "objective"));
@@ -370,14 +370,14 @@ static void write_counts(Screen *screen, const Value *answer) {
                 { "too_few_runs", "in groups with fewer than 3" },
                 { "nothing_to_compare_with", "with nothing to compare" },
         };
-        const Value *left_out = value_get(answer, "left_out"), *apart = value_get(answer, "apart");
+        const Value *excluded = value_get(answer, "excluded"), *apart = value_get(answer, "apart");
         scoped(buffer_deinit) Buffer text = {};
         bool is_first = true;
 
         buffer_printf(&text, "Compared: %.0f of %.0f results.", answer_number_or_zero(answer, "compared"),
                       answer_number_or_zero(answer, "scanned"));
         for (size_t i = 0; i < N_ELEMENTS(reasons); i++) {
-                double n = answer_number_or_zero(left_out, reasons[i].key);
+                double n = answer_number_or_zero(excluded, reasons[i].key);
 
                 if (n <= 0)
                         continue;

@@ -328,10 +328,10 @@ static void write_notes(Screen *screen, const Value *kpis, bool wants_time) {
         bool is_by_time = false;
 
         for (size_t i = 0; i < answer_length(kpis); i++) {
-                const Value *kpi = &kpis->items[i], *left_out = value_get(kpi, "left_out");
+                const Value *kpi = &kpis->items[i], *excluded = value_get(kpi, "excluded");
 
-                n_later += answer_number_or_zero(left_out, "later");
-                n_older += answer_number_or_zero(left_out, "older");
+                n_later += answer_number_or_zero(excluded, "later");
+                n_older += answer_number_or_zero(excluded, "older");
                 n_needed = fmax(n_needed, answer_number_or_zero(kpi, "runs_needed"));
                 is_by_time |= strcmp(answer_text(kpi, "order"), "time") == 0;
                 n_disturbed += is_disturbed(kpi);

@@ -26,9 +26,9 @@ static int print_diff(const Value *answer, const CommandLine *line, bool is_of_r
         const Value *differ = value_get(answer, "differ");
         scoped(grid_deinit) Grid grid = {};
 
-        if (answer_time(answer, "differ_left_out") > 0)
+        if (answer_time(answer, "differ_excluded") > 0)
                 message_print("not compared: the software stacks of %" PRIu64 " runs, which are too many: select fewer results",
-                              answer_time(answer, "differ_left_out"));
+                              answer_time(answer, "differ_excluded"));
         if (answer_length(differ) == 0) {
                 message_print(is_of_runs ? "the runs have no software stacks that differ" : "the stacks do not differ");
                 return EXIT_DONE;

@@ -4,7 +4,7 @@
  *
  * Compares only results with the same parameters on the same hardware, and makes one ranking for each such set, unless the
  * request names fields that may differ. The same applies to component and version if they do not identify the alternatives.
- * Every selected result is either compared, or counted as left out.
+ * Every selected result is either compared, or counted as excluded.
  */
 
 #include <assert.h>
@@ -268,8 +268,8 @@ static const char *reason_of(const RankQuery *rank, const Group *group) {
         return "every run failed";
 }
 
-static void write_left_out(Json *json, const RankQuery *rank, const Group *groups, size_t n) {
-        json_put_array_begin(json, "left_out");
+static void write_excluded(Json *json, const RankQuery *rank, const Group *groups, size_t n) {
+        json_put_array_begin(json, "excluded");
         for (size_t i = 0; i < n; i++) {
                 if (rank_query_values(rank, &groups[i])->n >= RANKING_N_MIN)
                         continue;
@@ -296,7 +296,7 @@ static int rank_set(const RankQuery *rank, const Group *groups, size_t n, Altern
         return ranking_make(ret, *ret_n, &config);
 }
 
-/* Returns the number of results that are left out. */
+/* Returns the number of results that are excluded. */
 static uint64_t merge_stack(StackCount *stacks, size_t *n, const StackCount *more) {
         size_t i = 0;
 
@@ -314,20 +314,20 @@ static uint64_t merge_stack(StackCount *stacks, size_t *n, const StackCount *mor
 /* Writes the differences of the software stacks of the set, besides the keys that distinguish its alternatives. */
 static int write_also_differ(const Sources *sources, Response *response, Json *json, const RankQuery *rank, const Group *groups, size_t n) {
         scoped(freep) StackCount *stacks = calloc(GROUP_STACKS_MAX, sizeof(*stacks));
-        uint64_t n_left_out = 0;
+        uint64_t n_excluded = 0;
         size_t n_stacks = 0;
         int r;
 
         if (!stacks)
                 return -ENOMEM;
         for (size_t i = 0; i < n; i++) {
-                n_left_out += groups[i].n_of_further_stacks;
+                n_excluded += groups[i].n_of_further_stacks;
                 for (size_t k = 0; k < groups[i].n_stacks; k++)
-                        n_left_out += merge_stack(stacks, &n_stacks, &groups[i].stacks[k]);
+                        n_excluded += merge_stack(stacks, &n_stacks, &groups[i].stacks[k]);
         }
-        r = stack_diff_write(sources, response, json, "also_differ", stacks, n_stacks, rank->fields.names, rank->fields.n, &n_left_out);
+        r = stack_diff_write(sources, response, json, "also_differ", stacks, n_stacks, rank->fields.names, rank->fields.n, &n_excluded);
         if (r == 0)
-                json_put_uint(json, "also_differ_left_out", n_left_out);
+                json_put_uint(json, "also_differ_excluded", n_excluded);
         return r;
 }
 
@@ -350,7 +350,7 @@ static int write_set(const Sources *sources, Response *response, Json *json, con
         json_array_end(json);
         if (n_alternatives > 1)
                 json_put_uint(json, "runs_needed", ranking_values_needed(n_alternatives, rank->confidence));
-        write_left_out(json, rank, groups, n);
+        write_excluded(json, rank, groups, n);
         r = write_also_differ(sources, response, json, rank, groups, n);
         json_object_end(json);
         return r;
@@ -453,7 +453,7 @@ static void write_counts(Json *json, const RankQuery *rank) {
 
         json_put_uint(json, "scanned", rank->n_scanned);
         json_put_uint(json, "compared", rank->n_compared);
-        json_put_object_begin(json, "left_out");
+        json_put_object_begin(json, "excluded");
         for (Exclusion i = 0; i < N_EXCLUSIONS; i++)
                 json_put_uint(json, names[i], rank->n_excluded[i]);
         json_object_end(json);

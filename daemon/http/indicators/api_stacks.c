@@ -130,7 +130,7 @@ void indicators_subject_stacks_of_results(const Target *target, const Sources *s
         scoped(grouping_freep) Grouping *grouping = NULL;
         const GroupFields fields = {};
         Json json = { .out = response->body };
-        uint64_t n_scanned, n_left_out;
+        uint64_t n_scanned, n_excluded;
         Selection selection;
         Group *groups;
         size_t n;
@@ -145,10 +145,10 @@ void indicators_subject_stacks_of_results(const Target *target, const Sources *s
         json_object_begin(&json);
         json_put_uint(&json, "scanned", n_scanned);
         json_put_uint(&json, "stacks", n > 0 ? groups[0].n_stacks : 0);
-        n_left_out = n > 0 ? groups[0].n_of_further_stacks : 0;
+        n_excluded = n > 0 ? groups[0].n_of_further_stacks : 0;
         if (stack_diff_write(sources, response, &json, "differ", n > 0 ? groups[0].stacks : NULL, n > 0 ? groups[0].n_stacks : 0, NULL, 0,
-                             &n_left_out) > 0)
+                             &n_excluded) > 0)
                 return;
-        json_put_uint(&json, "differ_left_out", n_left_out);
+        json_put_uint(&json, "differ_excluded", n_excluded);
         json_object_end(&json);
 }

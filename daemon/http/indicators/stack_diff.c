@@ -246,7 +246,7 @@ static void write_keys(Json *json, FactSet *set, const StackCount *stacks, size_
 
 int stack_diff_write(const Sources *sources, Response *response, Json *json, const char *key, const StackCount *stacks, size_t n,
                      const char *const *without,
-                     size_t n_without, uint64_t *ret_n_left_out) {
+                     size_t n_without, uint64_t *ret_n_excluded) {
         scoped(fact_set_deinit) FactSet set = {};
         size_t n_read = n > 1 ? n : 0;
         int r;
@@ -254,12 +254,12 @@ int stack_diff_write(const Sources *sources, Response *response, Json *json, con
         r = read_stacks(sources, stacks, &n_read, &set);
         if (r != 0)
                 return exchange_store_error(response, r);
-        if (n_read < n && n > 1 && !ret_n_left_out)
+        if (n_read < n && n > 1 && !ret_n_excluded)
                 return exchange_error(response, 413, "the software stacks have more than %u packages; select fewer results",
                                       STACK_DIFF_FACTS_MAX);
 
         for (size_t i = n_read; n > 1 && i < n; i++)
-                *ret_n_left_out += stacks[i].n + stacks[i].n_failed;
+                *ret_n_excluded += stacks[i].n + stacks[i].n_failed;
         json_put_array_begin(json, key);
         write_keys(json, &set, stacks, n_read, without, n_without);
         json_array_end(json);

@@ -19,9 +19,9 @@
 #define STACK_DIFF_FACTS_MAX 200000U /* packages and other facts of all stacks together */
 
 /*
- * Writes the list as the member `key`, without the keys in `without`. Stacks beyond STACK_DIFF_FACTS_MAX are left out, and their
- * results added to *ret_n_left_out; NULL: they are refused with 413. 0 or EXCHANGE_ANSWERED.
+ * Writes the list as the member `key`, without the keys in `without`. Stacks beyond STACK_DIFF_FACTS_MAX are excluded, and their
+ * results added to *ret_n_excluded; NULL: they are refused with 413. 0 or EXCHANGE_ANSWERED.
  */
 int stack_diff_write(const Sources *sources, Response *response, Json *json, const char *key, const StackCount *stacks, size_t n,
                      const char *const *without,
-                     size_t n_without, uint64_t *ret_n_left_out);
+                     size_t n_without, uint64_t *ret_n_excluded);

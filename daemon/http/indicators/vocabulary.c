@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "http/indicators/declaration.h"
+#include "http/indicators/names.h"
 #include "http/selection/result_groups.h"
 #include "snapshot/shared_texts.h"
 #include "store/indicators/indicator_reader.h"
@@ -40,30 +41,6 @@ struct Vocabulary {
         size_t n_declared; /* number of results that models declare */
         Names names[N_KINDS];
 };
-
-/* --- names --------------------------------------------------------------------------------------- */
-
-void names_deinit(Names *names) {
-        for (size_t i = 0; i < names->n; i++)
-                free(names->items[i]);
-}
-
-bool names_has(const Names *names, const char *name) {
-        for (size_t i = 0; i < names->n; i++)
-                if (strcmp(names->items[i], name) == 0)
-                        return true;
-        return false;
-}
-
-int names_add(Names *names, const char *name) {
-        if (names->n == NAMES_MAX || !*name || names_has(names, name))
-                return 0;
-        names->items[names->n] = strdup(name);
-        if (!names->items[names->n])
-                return -ENOMEM;
-        names->n++;
-        return 0;
-}
 
 Vocabulary *vocabulary_free(Vocabulary *vocabulary) {
         if (!vocabulary)

@@ -11,19 +11,6 @@
 #include "http/exchange.h"
 #include "http/selection/selection.h"
 
-#define NAMES_MAX 256U
-
-/* Names in the order in which they were added, each once. */
-typedef struct Names {
-        char *items[NAMES_MAX]; /* owned */
-        size_t n;
-} Names;
-
-void names_deinit(Names *names);
-bool names_has(const Names *names, const char *name);
-/* Adds a copy, unless the name is empty or known, or the list is full. 0 or -ENOMEM. */
-int names_add(Names *names, const char *name);
-
 typedef struct Vocabulary Vocabulary;
 
 /* Reads the models of a name; NULL: an empty vocabulary. 0, or EXCHANGE_ANSWERED: the name has neither models nor results. */

@@ -88,14 +88,14 @@ static void write_status(Json *json, const BaselineStatus *status) {
         json_object_end(json);
 }
 
-static void write_left_out(Json *json, const JudgedKpi *kpi) {
-        json_put_object_begin(json, "left_out");
-        json_put_uint(json, "later", kpi->verdict.left_out.n_later);
-        json_put_uint(json, "older", kpi->verdict.left_out.n_older);
-        json_put_uint(json, "repeated", kpi->verdict.left_out.n_repeated);
-        json_put_uint(json, "batched", kpi->verdict.left_out.n_batched);
+static void write_excluded(Json *json, const JudgedKpi *kpi) {
+        json_put_object_begin(json, "excluded");
+        json_put_uint(json, "later", kpi->verdict.excluded.n_later);
+        json_put_uint(json, "older", kpi->verdict.excluded.n_older);
+        json_put_uint(json, "repeated", kpi->verdict.excluded.n_repeated);
+        json_put_uint(json, "batched", kpi->verdict.excluded.n_batched);
         json_put_uint(json, "failed", kpi->n_failed);
-        json_put_uint(json, "accepted", kpi->verdict.left_out.n_accepted);
+        json_put_uint(json, "accepted", kpi->verdict.excluded.n_accepted);
         json_object_end(json);
 }
 
@@ -140,7 +140,7 @@ static void write_kpi(Json *json, const JudgedKpi *kpi) {
         json_key(json, "labels");
         json_raw(json, kpi->labels);
         write_verdict(json, &kpi->verdict);
-        write_left_out(json, kpi);
+        write_excluded(json, kpi);
         if (kpi->profile) {
                 json_key(json, "profile");
                 json_raw(json, kpi->profile);

@@ -18,7 +18,7 @@ static const char *const never_compared[] = {
         "test_uuid", "exit_code", "format", "full_format", "ignored_for_regression", "divisor", "divisor_unit", "lower_better",
 };
 
-void kpi_rules_deinit(KpiRules *rules) {
+void kpi_table_rules_deinit(KpiRules *rules) {
         for (size_t i = 0; i < rules->n_entries; i++)
                 free(rules->texts[i]);
         rules->n_entries = 0;
@@ -181,7 +181,7 @@ static int read_across(const Target *target, Response *response, KpiRules *rules
         return 0;
 }
 
-int kpi_rules_read(const Target *target, Response *response, const Vocabulary *vocabulary, Selection *selection, KpiRules *ret) {
+int kpi_table_read_rules(const Target *target, Response *response, const Vocabulary *vocabulary, Selection *selection, KpiRules *ret) {
         int r;
 
         ret->vocabulary = vocabulary;

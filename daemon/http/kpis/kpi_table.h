@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "document/indicator_model.h"
+#include "http/indicators/names.h"
 #include "http/indicators/vocabulary.h"
 #include "kpi/history.h"
 #include "store/indicators/points.h"
@@ -39,9 +40,9 @@ typedef struct KpiRules {
 } KpiRules;
 
 /* Reads the query parameters compare_by, ignore, ignore_entry and across. Names in the request are added to the lists of
- * `selection`, which vocabulary_check() checks. Call kpi_rules_deinit() in any case. 0 or EXCHANGE_ANSWERED. */
-int kpi_rules_read(const Target *target, Response *response, const Vocabulary *vocabulary, Selection *selection, KpiRules *ret);
-void kpi_rules_deinit(KpiRules *rules);
+ * `selection`, which vocabulary_check() checks. Call kpi_table_rules_deinit() in any case. 0 or EXCHANGE_ANSWERED. */
+int kpi_table_read_rules(const Target *target, Response *response, const Vocabulary *vocabulary, Selection *selection, KpiRules *ret);
+void kpi_table_rules_deinit(KpiRules *rules);
 
 #define KPI_SERIES_MAX 5000U
 #define KPI_TABLE_BYTES_MAX (15U * 1024U * 1024U) /* of all results, and the runs of one number */

@@ -23,7 +23,7 @@ typedef struct Pass {
 
 static Pass *pass_free(Pass *pass) {
         if (pass) {
-                kpi_rules_deinit(&pass->rules);
+                kpi_table_rules_deinit(&pass->rules);
                 vocabulary_free(pass->vocabulary);
         }
         free(pass);
@@ -93,7 +93,7 @@ static int add_numbers(const Target *target, const Sources *sources, Response *r
 
 /* --- runs ----------------------------------------------------------------------------------------- */
 
-static int say_many(Response *response, int outcome) {
+static int refuse_more(Response *response, int outcome) {
         if (outcome == KPI_MANY_SERIES)
                 return exchange_error(response, 413, "the selected results form more than %u series, or %u bytes of labels and versions; "
                                                      "select fewer with where= or component=, or name parameters that do not matter with "
@@ -123,7 +123,7 @@ static int read_runs(const Sources *sources, Response *response, Pass *pass, Kpi
                 int added = kpi_table_add(table, &row);
 
                 if (added != 0)
-                        return say_many(response, added);
+                        return refuse_more(response, added);
                 if (regress_pass_check_time(response, pass->request) > 0)
                         return EXCHANGE_ANSWERED;
                 pass->has_results = true;
@@ -161,7 +161,7 @@ static int keep(Response *response, const Pass *pass, const KpiSeries *series, s
         return r < 0 ? exchange_store_error(response, r) : 0;
 }
 
-static bool has_news(const HistoryVerdict *verdict) {
+static bool is_change(const HistoryVerdict *verdict) {
         return verdict->verdict != JUDGE_NO_CHANGE && verdict->verdict != JUDGE_UNKNOWN;
 }
 
@@ -170,7 +170,7 @@ static int add_profile(const Sources *sources, Response *response, Pass *pass, c
         bool is_disturbed = false;
         int r;
 
-        if (!has_news(verdict) || pass->request->question.is_compat || pass->request->n_profiles == KPI_PROFILES_MAX)
+        if (!is_change(verdict) || pass->request->question.is_compat || pass->request->n_profiles == KPI_PROFILES_MAX)
                 return 0;
         pass->request->n_profiles++;
         r = kpi_profile_write(sources->reader, runs->items, verdict->since, verdict->n, ret, &is_disturbed);
@@ -246,7 +246,7 @@ static int begin(const Target *target, const Sources *sources, Response *respons
                         vocabulary_new(&pass->vocabulary, target, sources, response, filter);
         if (r == 0)
                 filter->derived = vocabulary_derived(pass->vocabulary);
-        return r != 0 ? r : kpi_rules_read(target, response, pass->vocabulary, &pass->selection, &pass->rules);
+        return r != 0 ? r : kpi_table_read_rules(target, response, pass->vocabulary, &pass->selection, &pass->rules);
 }
 
 /* The names of facts in the lists of the model and of the request have to be read as well. */

@@ -144,7 +144,7 @@ static void put_differing(Buffer *out, JsonText differing) {
 static void put_also_differ(Buffer *out, JsonText ranking) {
         JsonWalk walk = json_text_walk(json_text_find(ranking, "also_differ"));
         JsonText key, differing;
-        uint64_t n_left_out;
+        uint64_t n_excluded;
         size_t n = 0;
 
         while (json_text_walk_next(&walk, &key, &differing)) {
@@ -157,20 +157,20 @@ static void put_also_differ(Buffer *out, JsonText ranking) {
         if (n > DIFFERING_MAX)
                 buffer_printf(out, " and %zu more", n - DIFFERING_MAX);
         buffer_puts(out, n > 0 ? ". <code>hold=KEY</code> compares only results with equal values.</p>\n" : "");
-        if (json_text_uint(json_text_find(ranking, "also_differ_left_out"), &n_left_out) && n_left_out > 0)
-                buffer_printf(out, "<p>The software stacks of %" PRIu64 " runs are too many to be compared.</p>\n", n_left_out);
+        if (json_text_uint(json_text_find(ranking, "also_differ_excluded"), &n_excluded) && n_excluded > 0)
+                buffer_printf(out, "<p>The software stacks of %" PRIu64 " runs are too many to be compared.</p>\n", n_excluded);
 }
 
 static void put_ranking(Buffer *out, JsonText ranking, JsonText objective, size_t number) {
-        JsonText alternatives = json_text_find(ranking, "alternatives"), left_out = json_text_find(ranking, "left_out"), first = {};
+        JsonText alternatives = json_text_find(ranking, "alternatives"), excluded = json_text_find(ranking, "excluded"), first = {};
         size_t n_rows;
 
-        if (!first_member(alternatives, &first) && !first_member(left_out, &first))
+        if (!first_member(alternatives, &first) && !first_member(excluded, &first))
                 return;
         put_heading(out, ranking, number);
         put_head(out, json_text_find(first, "key"), objective, number);
         n_rows = put_rows(out, alternatives, true, 0);
-        n_rows = put_rows(out, left_out, false, n_rows);
+        n_rows = put_rows(out, excluded, false, n_rows);
         buffer_puts(out, "</tbody>\n</table></div>\n");
         if (n_rows > ROWS_MAX)
                 buffer_printf(out, "<p>%zu more alternatives are not shown.</p>\n", n_rows - ROWS_MAX);
