@@ -282,8 +282,8 @@ static int on_reload_request(void *userdata, const Request *request, Ticket tick
 
         (void)ticket;
         if (!request->peer.is_admin && request->peer.uid != geteuid())
-                return desk_answer(ret, STATUS_DENIED, "", "only root, members of admin_group in [socket] of perfd.conf and the user of "
-                                                           "perfd may reload the configuration");
+                return desk_answer(ret, STATUS_DENIED, "", "permission denied: reload needs root, the user of perfd or a member of "
+                                                           "admin_group in [socket] of perfd.conf");
         if (daemon_reload(daemon, &error) != 0) {
                 if (error.file[0])
                         (void)snprintf(place, sizeof(place), error.line > 0 ? "%.180s:%u" : "%.180s", error.file, error.line);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/api/api_query.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <string.h>
 
@@ -54,10 +55,55 @@ static int parse_answer(ApiQuery *query) {
         return value_parse_next(&reader, &query->arena, &query->answer, &error);
 }
 
+#define PARAMETER "query parameter '"
+
+/* Returns the option that sets a parameter of a query; NULL if there is none. */
+static const char *find_option(const char *name, size_t n) {
+        static const struct {
+                const char *parameter, *option;
+        } options[] = {
+                { "across", "across" },       { "by", "by" },               { "compare_by", "by" },     { "component", "component" },
+                { "confidence", "confidence" }, { "current", "component-version" }, { "direction", "direction" }, { "fdr", "fdr" },
+                { "group_by", "by" },         { "hold", "hold" },           { "ignore", "ignore" },     { "ignore_entry", "ignore-entry" },
+                { "label", "label" },         { "limit", "limit" },         { "method", "method" },     { "objective", "objective" },
+                { "order", "order" },         { "since_ms", "since" },      { "stat", "stat" },         { "state", "state" },
+                { "until_ms", "until" },      { "where", "where" },
+        };
+
+        for (size_t i = 0; i < N_ELEMENTS(options); i++)
+                if (strlen(options[i].parameter) == n && memcmp(options[i].parameter, name, n) == 0)
+                        return options[i].option;
+        return NULL;
+}
+
+/* Rewrites a message for the command line: "--since" for "since_ms=" and for "query parameter 'since_ms'". */
+static void put_message(const char *message, Buffer *out) {
+        bool is_quoted = false;
+
+        for (const char *p = message; *p;) {
+                bool is_word = p == message || p[-1] == ' ', is_parameter = is_word && strncmp(p, PARAMETER, strlen(PARAMETER)) == 0;
+                const char *name = p + (is_parameter ? strlen(PARAMETER) : 0);
+                size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyz_");
+                const char *option = is_word && !is_quoted && name[n] == (is_parameter ? '\'' : '=') ? find_option(name, n) : NULL;
+
+                if (option) {
+                        p = name + n + 1;
+                        buffer_printf(out, "--%s%s", option, !is_parameter && isalnum((unsigned char)*p) ? " " : "");
+                        continue;
+                }
+                is_quoted ^= *p == '\'' && (is_quoted || is_word);
+                buffer_putc(out, *p++);
+        }
+}
+
 static int refuse(const ApiQuery *query, unsigned status) {
         const char *message = answer_text(value_get(query->answer, "error"), "message");
+        scoped(buffer_deinit) Buffer text = {};
 
-        message_print("%s", message[0] ? message : "unexpected answer from perfd");
+        put_message(message[0] ? message : "unexpected answer from perfd", &text);
+        message_print("%s", text.text ?: message);
+        if (status == 400 && strncmp(message, PARAMETER, strlen(PARAMETER)) == 0)
+                return EXIT_USAGE;
         return status == 503 ? EXIT_UNREACHABLE : EXIT_FAILED;
 }
 

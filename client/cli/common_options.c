@@ -43,7 +43,7 @@ const Option selection_options[] = {
 };
 
 const Option failed_run_options[] = {
-        { "indicator", 'i', "NAME", "Indicator of runs that do not name one", OPTION_LINE(FailedRunOptions, indicator, JOB_TEXT_MAX - 1) },
+        { "indicator", 'i', "NAME", "Name to record for runs that fail before printing one", OPTION_LINE(FailedRunOptions, indicator, JOB_TEXT_MAX - 1) },
         OPTION_ROW_COMPONENT(FailedRunOptions, component),
         {},
 };

@@ -108,6 +108,6 @@ OptionParse option_parse_job_id, option_parse_label, option_parse_condition;
 /* The arguments are the second half of the row: OPTION_NAME(), OPTION_CHOICE() or OPTION_LIST(), and a default. */
 #define OPTION_ROW_METHOD(...) { "method", 0, "METHOD", "Method of the analysis", __VA_ARGS__ }
 #define OPTION_ROW_DIRECTION(...) { "direction", 0, "WHICH", "Which values are better", __VA_ARGS__ }
-#define OPTION_ROW_ACROSS(...) { "across", 0, "WHAT,…", "Compare results that differ in WHAT", __VA_ARGS__ }
+#define OPTION_ROW_ACROSS(...) { "across", 0, "WHAT,…", "Ignore differences in WHAT", __VA_ARGS__ }
 #define OPTION_ROW_FORMAT(type, member, first, ...) \
         { "format", 'f', "FORMAT", "Output format", OPTION_CHOICE(type, member, first, __VA_ARGS__), .initial = first }

@@ -189,15 +189,15 @@ static void check_configuration(Checks *checks, const Value *configuration) {
         check = checks_add(checks, "configuration");
         if (*error) {
                 check_detail(check, "%s", error);
-                check_problem(check, CHECK_FAILED, "the former configuration is in force, and perfd does not start with these files",
+                check_problem(check, CHECK_FAILED, "the previous settings are still active, and the next start will fail",
                             "correct the files, then systemctl reload perfd");
         } else if (*edited) {
                 check_detail(check, "%s was edited and not reloaded", edited);
-                check_problem(check, CHECK_LIMITED, "the former configuration is in force until a reload or a restart",
+                check_problem(check, CHECK_LIMITED, "the previous settings are active until a reload or a restart",
                             "perfd --check-config, then systemctl reload perfd");
         } else if (*restart) {
                 check_detail(check, "settings wait for a restart: %s", restart);
-                check_problem(check, CHECK_LIMITED, "the former values of these settings are in force", "systemctl restart perfd");
+                check_problem(check, CHECK_LIMITED, "the previous values of these settings are still active", "systemctl restart perfd");
         } else if (*ignored) {
                 check_detail(check, "settings without effect: %s", ignored);
                 check_problem(check, CHECK_LIMITED, "systemd opens the sockets, with the paths and the mode of perfd.socket",

@@ -216,11 +216,12 @@ static void put_evidence(const VerdictPipeline *pipeline, Json *json) {
 
 /* --- table ---------------------------------------------------------------------------------------- */
 
+/* The time of workers may add up to slightly more than their interval. */
 static void put_share(Grid *grid, int n_decimals, double v) {
         char text[32] = "-";
 
         if (isfinite(v))
-                (void)snprintf(text, sizeof(text), "%.*f %%", n_decimals, 100 * v);
+                (void)snprintf(text, sizeof(text), "%.*f %%", n_decimals, 100 * fmin(v, 1));
         grid_right(grid, text);
 }
 
@@ -240,7 +241,7 @@ static void put_workers(Grid *grid, const StageAccounting *accounting) {
 }
 
 static const char *const readiness_names[] = {
-        [PIPELINE_READINESS_NO_DATA] = "no data",
+        [PIPELINE_READINESS_NO_DATA] = "not measured",
         [PIPELINE_READINESS_STALLED] = "stalled",
         [PIPELINE_READINESS_KNOWN] = "known",
 };

@@ -47,7 +47,7 @@ void report_results_format(const Value *result, ReportResult *ret) {
                 put_numbers(&text, value_get(value_get(result, "document"), "@result"));
 
         utf8_copy(ret->title, sizeof(ret->title), title.text ? title.text : "");
-        utf8_copy(ret->text, sizeof(ret->text), text.text ? text.text : "no number");
+        utf8_copy(ret->text, sizeof(ret->text), text.text ? text.text : "no results");
 }
 
 /* --- queries -------------------------------------------------------------------------------------- */

@@ -79,10 +79,10 @@ static void write_series(SummarySeries *series, const char *unit, Buffer *out) {
 
         statistics_of(series->values, series->n, &statistics);
         text_figure(statistics.median, median);
-        buffer_printf(out, "  %-24s n %zu, median %s%s%s", series->key, series->n, median, unit ? " " : "", unit ?: "");
+        buffer_printf(out, "  %-24s median %s%s%s", series->key, median, unit ? " " : "", unit ?: "");
         if (isfinite(statistics.cov))
-                buffer_printf(out, ", cov %.2f %%", 100 * statistics.cov);
-        buffer_putc(out, '\n');
+                buffer_printf(out, " ± %.*f %%", statistics.cov < 0.1, 100 * statistics.cov);
+        buffer_printf(out, ", %zu run%s\n", series->n, series->n == 1 ? "" : "s");
 }
 
 /* Groups the results of one indicator, in order of arrival. */

@@ -100,8 +100,8 @@ int announcement_begin(Announcement *announcement) {
         if (announcement->is_begun)
                 message_print("perfd does not respond; continuing without waiting");
         else
-                message_print("%s; the job is not recorded%s", reason,
-                              r == DELIVERY_UNAVAILABLE ? " unless perfd can be reached before the job ends" : "");
+                message_print("%s; the %s", reason, r == DELIVERY_UNAVAILABLE ?
+                              "job is recorded only if perfd can be reached before it ends" : "command runs unrecorded");
         if (r == DELIVERY_UNAVAILABLE && !announcement->is_begun) {
                 announcement->backoff_ns = BACKOFF_FIRST_NS;
                 schedule_retry(announcement, clock_boottime_ns());

@@ -478,7 +478,7 @@ static void refuse_removal(const Registry *registry, const Request *request, Ans
                 (void)snprintf(text, sizeof(text), "'%s' was registered by %s; only the owner or an administrator can remove it", name,
                                present->by_admin ? "an administrator" : "another user");
         else if (file)
-                (void)snprintf(text, sizeof(text), "'%s' is not registered; it is declared in %s", name, file->file);
+                (void)snprintf(text, sizeof(text), "'%s' is declared in %s: remove it there", name, file->file);
         else
                 (void)snprintf(text, sizeof(text), "no model of '%s'%s%.100s is registered", name, component ? " of " : " of any component",
                                component ?: "");

@@ -127,7 +127,7 @@ static int find_job(Results *results, const Request *request, size_t i, Answer *
         const Job *job = choose_job(results, request, item);
 
         if (job && !identity_may_act(results->identity, &request->peer, progress->ticket, job))
-                return answer_item(i, STATUS_DENIED, "job", "this job belongs to another user", ret);
+                return answer_item(i, STATUS_DENIED, "job", "belongs to another user", ret);
         progress->is_unvouched |= !job && item->job[0];
         if (!progress->packer)
                 progress->packer = result_rows_packer_new();
@@ -375,7 +375,7 @@ static int complete(void *state, const StoreDone *done, Answer *ret) {
         case STORE_DUPLICATE:
                 return answer_duplicate(done, ret);
         case STORE_DENIED:
-                return desk_answer(ret, STATUS_DENIED, "submit.indicators[].job", "this job belongs to another user");
+                return desk_answer(ret, STATUS_DENIED, "submit.indicators[].job", "belongs to another user");
         case STORE_QUOTA:
                 return answer_quota(results, done, ret);
         case STORE_MISSING:

@@ -470,7 +470,7 @@ static int complete_begin(void *state, const StoreDone *done, Answer *ret) {
         }
 
         if (done->outcome == STORE_CONFLICT)
-                desk_answer(ret, STATUS_INVALID, "job_begin.job", "an earlier job had this id; every job needs its own id");
+                desk_answer(ret, STATUS_INVALID, "job_begin.job", "an earlier job used this id; every job needs its own");
         else
                 desk_answer_store_failed(ret, lifecycle->store);
         jobs_remove(lifecycle->jobs, job);
@@ -526,11 +526,11 @@ static int place_end(void *state, const Request *request, Ticket ticket, Answer 
         if (!job)
                 return put_amend(lifecycle, request, &sender, ticket);
         if (!identity_may_act(lifecycle->identity, &request->peer, ticket, job))
-                return desk_answer(ret, STATUS_DENIED, "job_end.job", "this job belongs to another user");
+                return desk_answer(ret, STATUS_DENIED, "job_end.job", "belongs to another user");
 
         switch (job->stage) {
         case JOB_BEGINNING:
-                return desk_answer(ret, STATUS_UNAVAILABLE, "job_end.job", "this job is being begun: try again");
+                return desk_answer(ret, STATUS_UNAVAILABLE, "job_end.job", "is being begun: try again");
         case JOB_ACTIVE:
                 return end_active(lifecycle, job, &request->job_end.end, ticket);
         case JOB_ENDING: /* the store applies the amendment after the queued end */
@@ -550,7 +550,7 @@ static int complete_amend(Lifecycle *lifecycle, StoreOutcome outcome, Answer *re
         case STORE_MISSING:
                 return desk_answer(ret, STATUS_NOT_FOUND, "job_end.job", "no such job on this node");
         case STORE_DENIED:
-                return desk_answer(ret, STATUS_DENIED, "job_end.job", "this job belongs to another user");
+                return desk_answer(ret, STATUS_DENIED, "job_end.job", "belongs to another user");
         case STORE_CONFLICT:
         case STORE_QUOTA:
         case STORE_FAILED:

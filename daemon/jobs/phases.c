@@ -54,7 +54,7 @@ static Job *find_job(const Phases *phases, const Request *request, Ticket ticket
         if (!job)
                 answer_no_job(request, *ret_is_other, ret);
         else if (!identity_may_act(phases->identity, peer, ticket, job))
-                desk_answer(ret, STATUS_DENIED, "mark.job", "this job belongs to another user");
+                desk_answer(ret, STATUS_DENIED, "mark.job", "belongs to another user");
         else if (job->stage != JOB_ACTIVE || job->final)
                 desk_answer(ret, STATUS_UNAVAILABLE, "mark.job", "this job is being begun or ended: try again");
         else if (job->n_phases >= phases->config->phases_max)

@@ -30,7 +30,7 @@ static const char *choose_job(PipelineRoom *room, const Request *request, Ticket
 
         *ret_may_act = peer->is_admin || peer->uid == 0;
         if (job && !identity_may_act(room->identity, peer, ticket, job)) {
-                (void)desk_answer(ret, STATUS_DENIED, "pipeline_report.job", "this job belongs to another user");
+                (void)desk_answer(ret, STATUS_DENIED, "pipeline_report.job", "belongs to another user");
                 return NULL;
         }
         if (job) {
@@ -154,7 +154,7 @@ static int complete(void *state, const StoreDone *done, Answer *ret) {
         case STORE_MISSING:
                 return desk_answer(ret, STATUS_NOT_FOUND, "pipeline_report.job", "no such job on this node; it may have expired");
         case STORE_DENIED:
-                return desk_answer(ret, STATUS_DENIED, "pipeline_report.job", "this job belongs to another user");
+                return desk_answer(ret, STATUS_DENIED, "pipeline_report.job", "belongs to another user");
         case STORE_DUPLICATE:
         case STORE_CONFLICT:
         case STORE_QUOTA:

@@ -38,7 +38,7 @@ static const struct {
         const char *reason;
 } qualities[N_QUALITIES] = {
         [QUALITY_UNKNOWN_SOURCE] = { "absent", "Not readable at the start or the end." },
-        [QUALITY_TOO_SHORT] = { "absent", "Too short: no observation in this time." },
+        [QUALITY_TOO_SHORT] = { "absent", "Shorter than one sample." },
         [QUALITY_LOST] = { "absent", "Unknown after a reboot or a lost checkpoint." },
         [QUALITY_NO_GROUP] = { "absent", "The job has no cgroup of its own." },
         [QUALITY_NOT_ENABLED] = { "absent", "The controller is not enabled in its cgroup." },

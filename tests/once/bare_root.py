@@ -28,7 +28,7 @@ def why_not():
         return "needs root"
     for program in ("mmdebstrap", "unshare"):
         if not shutil.which(program):
-            return f"{program} is not there (make interop-deps)"
+            return f"{program} is not installed (make interop-deps)"
     return None if KEYS.exists() else "the keys of Debian's archive are not there"
 
 

@@ -23,7 +23,7 @@ def find_schemathesis():
     if not mark.exists():
         made = subprocess.run([sys.executable, "-m", "venv", "--clear", ENVIRONMENT], capture_output=True, text=True)
         if made.returncode:
-            raise unittest.SkipTest("python3-venv is not there (make interop-deps)")
+            raise unittest.SkipTest("python3-venv is not installed (make interop-deps)")
         subprocess.run([ENVIRONMENT / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check", *VERSIONS], check=True)
         mark.touch()
     return program

@@ -124,7 +124,7 @@ def find_spdl(version):
     if not mark.exists():
         made = subprocess.run([sys.executable, "-m", "venv", "--clear", environment], capture_output=True, text=True)
         if made.returncode:
-            raise unittest.SkipTest("python3-venv is not there (make interop-deps)")
+            raise unittest.SkipTest("python3-venv is not installed (make interop-deps)")
         subprocess.run([environment / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check", *VERSIONS[version]], check=True)
         mark.touch()
     return environment / "bin" / "python"
@@ -229,7 +229,7 @@ class Adapters(harness.TestCase):
 
     def test_torch(self):
         if subprocess.run([sys.executable, "-c", "import torch"], capture_output=True).returncode:
-            self.skipTest("python3-torch is not there (make interop-deps)")
+            self.skipTest("python3-torch is not installed (make interop-deps)")
         self.assertEqual(self.python(sys.executable, TORCH), "48 12 [1128, 1128]\n[[0, 1, 2, 3], [4, 5, 6, 7]]\n[0, 1, 2, 3]\nTrue\n")
         stages = self.stages()
         self.assertEqual(list(stages), ["load", "sink"])

@@ -19,7 +19,7 @@ def why_not():
     if os.geteuid() != 0:
         return "needs root"
     if not os.access("/lib/systemd/systemd", os.X_OK):
-        return "systemd is not there (make interop-deps)"
+        return "systemd is not installed (make interop-deps)"
     mounts = pathlib.Path("/proc/mounts").read_text()
     if not re.search(r"^\S+ \S+ cgroup2 rw", mounts, re.M):
         return "no cgroup v2 that can be written"

@@ -22,7 +22,7 @@ DOWNLOAD = "chroot \"$1\" sh -c 'apt-get -qq -y --download-only -o APT::Sandbox:
 def why_not():
     for program in ("mmdebstrap", "dpkg-deb", "apt-get"):
         if not shutil.which(program):
-            return f"{program} is not there (make interop-deps)"
+            return f"{program} is not installed (make interop-deps)"
     return booted.why_not()
 
 

@@ -54,7 +54,7 @@ def wait_for(predicate, what, timeout_s=None):
         if value:
             return value
         if time.monotonic() > deadline:
-            raise AssertionError(f"waited in vain for {what}")
+            raise AssertionError(f"timed out waiting for {what}")
         time.sleep(0.01)
 
 
@@ -113,7 +113,7 @@ def find_peer(command):
     """Returns the path of another program, or raises SkipTest with its name and the way to install the program."""
     path = shutil.which(command, path=f"{PEERS}:{os.environ['PATH']}:/usr/sbin:/sbin:/usr/lib/sysstat")
     if not path:
-        raise unittest.SkipTest(f"{command} is not there (make interop-deps)")
+        raise unittest.SkipTest(f"{command} is not installed (make interop-deps)")
     return path
 
 
@@ -121,7 +121,7 @@ def import_peer(module):
     try:
         return __import__(module)
     except ImportError:
-        raise unittest.SkipTest(f"Python's {module} is not there (make interop-deps)") from None
+        raise unittest.SkipTest(f"Python's {module} is not installed (make interop-deps)") from None
 
 
 def _load_wire():
@@ -473,7 +473,7 @@ class Daemon:
             while line not in lines:
                 lines += self.notify.recv(65536).decode().splitlines()
         except socket.timeout:
-            raise AssertionError(f"waited in vain for the notification {line}, got {lines}; log:\n{self.log()}") from None
+            raise AssertionError(f"timed out waiting for the notification {line}, got {lines}; log:\n{self.log()}") from None
         return lines
 
     def close(self):

@@ -135,7 +135,7 @@ class IndicatorQuery(TestCase):
                                "--hold", "matrix_size", "--hold", "version", "--json")
         self.assertEqual([one["key"] for one in json.loads(ranking)["rankings"][0]["excluded"]],
                          [{"component": "a", "dtype": "float32"}, {"component": "b", "dtype": "float32"}])
-        self.assertIn("names 'dtype' twice", self.perfctl("indicator", "query", "PiMatmul", "-b", "dtype", "-b", "dtype", status=1))
+        self.assertIn("--by names 'dtype' twice", self.perfctl("indicator", "query", "PiMatmul", "-b", "dtype", "-b", "dtype", status=2))
 
     def test_a_misspelt_key_is_reported_with_the_existing_keys(self):
         self.submit(*(matmul(rate=rate) for rate in (1, 2, 3)))

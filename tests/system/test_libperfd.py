@@ -132,7 +132,7 @@ class Program(TestCase):
 
     def test_the_header_is_cplusplus_as_well(self):
         if not shutil.which("g++"):
-            self.skipTest("g++ is not there (make interop-deps)")
+            self.skipTest("g++ is not installed (make interop-deps)")
         source = self.directory / "x.cc"
         source.write_text('#include <perfd.h>\nint main() { return perfd_version()[0] == 0; }\n')
         subprocess.run(["g++", "-Wall", "-Wextra", "-Werror", "-std=c++11", "-fsyntax-only", "-I", ROOT / "client" / "wire", source],

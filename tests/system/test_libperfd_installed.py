@@ -148,7 +148,7 @@ class Installed(TestCase):
 
     def test_a_program_in_cplusplus_links(self):
         if not shutil.which("g++"):
-            self.skipTest("g++ is not there (make interop-deps)")
+            self.skipTest("g++ is not installed (make interop-deps)")
         daemon = self.daemon()
         with daemon.client() as client:
             self.assert_status(client.begin("roots"), "OK")

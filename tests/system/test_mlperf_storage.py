@@ -69,7 +69,7 @@ class MlperfStorage(harness.TestCase):
         self.assertEqual({stage["queue"]["elapsed_s"] for stage in stages}, {13})
         self.assertIn("waited for data 26.9 % of the time", daemon.perfctl("pipeline", "show", "run").stdout)
 
-    @unittest.skipUnless(PUBLISHED.is_dir(), "a published run is not there (PERFD_FIXTURES)")
+    @unittest.skipUnless(PUBLISHED.is_dir(), "a published run is not installed (PERFD_FIXTURES)")
     def test_a_published_run(self):
         """The run reports the utilization of each rank and epoch itself, by the clock of the rank."""
         blocks = json.loads(show(PUBLISHED, "--json").stdout)["blocks"]

@@ -335,7 +335,7 @@ class Registered(WithModels):
         with self.running.client() as client:
             reply = self.unregister(client, "PiMatmul")
             self.assert_status(reply, "NOT_FOUND")
-            self.assertEqual(reply.message, f"'PiMatmul' is not registered; it is declared in {SHIPPED}/pimatmul.yaml")
+            self.assertEqual(reply.message, f"'PiMatmul' is declared in {SHIPPED}/pimatmul.yaml: remove it there")
             self.assert_status(self.register(client, {"name": "PiMatmul", "results": {"elapsed": {"unit": "s"}}}), "OK")
             self.assert_status(client.submit(MATMUL), "OK")
             self.assert_status(self.unregister(client, "PiMatmul"), "OK")
@@ -572,7 +572,7 @@ class Perfctl(WithModels):
         self.assertEqual(self.running.perfctl("model", "add", "-", stdin=json.dumps(document)).returncode, 0)
         done = self.running.perfctl("model", "remove", "MemBw")
         self.assertEqual((done.returncode, done.stdout), (1, ""))
-        self.assertEqual(done.stderr, "perfctl: the model of MemBw was not removed: name: "
+        self.assertEqual(done.stderr, "perfctl: the model of MemBw was not removed: "
                                       "no model of 'MemBw' of any component is registered\n")
         done = self.running.perfctl("model", "remove", "MemBw", "plain C")
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "MemBw of plain C: removed\n", ""))

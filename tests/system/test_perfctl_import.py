@@ -244,7 +244,7 @@ class Inspections(Import):
         self.assertEqual(done.returncode, 3)
         self.assertIn("repeat the import", done.stderr)
 
-    @unittest.skipUnless((FIXTURES / "thoth").is_dir(), "what Amun wrote is not there (PERFD_FIXTURES)")
+    @unittest.skipUnless((FIXTURES / "thoth").is_dir(), "what Amun wrote is not installed (PERFD_FIXTURES)")
     def test_real_inspections(self):
         directories = sorted((FIXTURES / "thoth").glob("inspection-*"))
         done = self.perfctl("import", "amun", *directories)
@@ -254,7 +254,7 @@ class Inspections(Import):
             self.assertCountEqual([row["document"]["@result"]["elapsed"] for row in self.stored(name)],
                                   [document["@result"]["elapsed"] for document in printed])
 
-    @unittest.skipUnless((FIXTURES / "thoth").is_dir(), "what Amun wrote is not there (PERFD_FIXTURES)")
+    @unittest.skipUnless((FIXTURES / "thoth").is_dir(), "what Amun wrote is not installed (PERFD_FIXTURES)")
     def test_statistics_of_real_batches_are_pandas(self):
         keys = {"mean": "mean", "median": "median", "sd": "std_ddof1", "standard_error": "std_error", "min": "min", "max": "max",
                 "q1": "q1_linear", "q3": "q3_linear", "iqr": "iqr", "cov": "cov", "covm": "covm", "skew": "skew_pandas", "n": "n"}

@@ -52,7 +52,7 @@ class Latencies(TestCase):
                 expected[f"prediction_latency_p{share}_usecs"] = float(numpy.percentile(queries, share))
             self.assert_same(self.submit({"time_per_batch": seconds, "batch_length": lengths})["@result"], expected)
 
-    @unittest.skipUnless((FIXTURES / "perfpy").is_dir(), "what upstream logged is not there (PERFD_FIXTURES)")
+    @unittest.skipUnless((FIXTURES / "perfpy").is_dir(), "what upstream logged is not installed (PERFD_FIXTURES)")
     def test_latencies_match_upstreams_log(self):
         golden = json.loads((FIXTURES / "perfpy" / "inference_latency_golden.json").read_text())
         both = {"time_per_batch": golden["time_per_batch_s"], "batch_length": golden["batch_length"]}

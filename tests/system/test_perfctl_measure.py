@@ -165,7 +165,7 @@ class Repeat(Measure):
         summary = done.stderr.decode()
         self.assertIn(f"batch {batch.hex()}: 4 runs, 0 failed, 4 results\n", summary)
         self.assertIn("PiTest of shell\n", summary)
-        self.assertRegex(summary, r"rate +n 4, median 4\.5, cov 28\.69 %")
+        self.assertRegex(summary, r"rate +median 4\.5 ± 29 %, 4 runs")
         job = self.running.get("/api/v1/jobs/b").json
         self.assertEqual((job["state"], job["exit"]["status"]), ("finished", 0))
 
@@ -175,7 +175,7 @@ class Repeat(Measure):
         rows = sorted(self.rows(), key=lambda row: row["index"])
         self.assertEqual([(row["name"], row["exit_status"]) for row in rows], [("PiTest", 5), ("PiTest", 0), ("PiTest", 6), ("PiTest", 0)])
         self.assertIn(b"4 runs, 2 failed, 4 results", done.stderr)
-        self.assertRegex(done.stderr.decode(), "rate +n 2, median 2.5, cov 0.00 %")
+        self.assertRegex(done.stderr.decode(), "rate +median 2.5 ± 0.0 %, 2 runs")
         batch = rows[0]["batch"].hex()
         self.assertIn(f"details: perfctl indicator show --batch {batch}", done.stderr.decode())
         # Otherwise the runs would belong to another alternative.
@@ -201,7 +201,7 @@ class Repeat(Measure):
         model.write_text("name: PiTest\nparameters: {n: int}\nresults: {rate: {type: float, unit: GFLOP/s}}\n")
         self.assertEqual(self.running.perfctl("model", "add", model).returncode, 0)
         done = self.run_command("sh", "-c", PRINT, options=("--repeat", "2"))
-        self.assertIn(b"n 2, median 2.5 GFLOP/s, cov 0.00 %", done.stderr)
+        self.assertIn("median 2.5 GFLOP/s ± 0.0 %, 2 runs".encode(), done.stderr)
         batch = self.rows()[0]["batch"].hex()
         self.assertEqual(self.running.get(f"/api/v1/batches/{batch}").json["units"],
                          {"rate": "GFLOP/s", "ru_utime": "s", "ru_stime": "s", "ru_maxrss": "KiB"})

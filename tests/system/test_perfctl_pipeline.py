@@ -167,8 +167,8 @@ class Pipeline(unittest.TestCase):
             pipeline, = self.answer(*words, "-", stdin=minutes(**{"1:work_qps": rate, "1:work_queue_occupancy_rate": [occupancy] * 4}))
             return pipeline["stages"][1]["readiness"], pipeline["stages"][1]["readiness_state"]
 
-        self.assertEqual(ready([0] * 4), (None, "no data"))
-        self.assertEqual(ready([0] * 4, "--producer", "spdl=0.6"), (None, "no data"))
+        self.assertEqual(ready([0] * 4), (None, "not measured"))
+        self.assertEqual(ready([0] * 4, "--producer", "spdl=0.6"), (None, "not measured"))
         self.assertEqual(ready([0] * 4, "--producer", "spdl=0.8", occupancy=0), (0, "known"))
         self.assertEqual(ready([10, 10, 10, 0]), (None, "stalled"))
         self.assertEqual(ready([10, 0, 10, 10]), (1, "known"))

@@ -92,7 +92,7 @@ class Slurm:
         for name in ("slurmctld", "slurmd", "slurmstepd"):
             found = [path for path in (unpacked / "sbin" / f"{name}-wlm", pathlib.Path("/usr/sbin") / name) if path.exists()]
             if not found:
-                raise unittest.SkipTest(f"{name} is not there (make interop-deps)")
+                raise unittest.SkipTest(f"{name} is not installed (make interop-deps)")
             (self.bin / name).symlink_to(found[0])
         self.is_unpacked = (unpacked / "sbin" / "slurmd-wlm").exists()
         libraries = [path for path in unpacked.glob("lib/*-linux-gnu*") if self.is_unpacked]

@@ -80,7 +80,7 @@ def slurm_tree(directory):
             # A Slurm daemon checks its own name, which Debian sets as an alternative.
             source = UNPACKED / folder / (f"{name}-wlm" if folder == "sbin" else name)
             if not source.exists():
-                raise unittest.SkipTest(f"{name} is not there (make interop-deps)")
+                raise unittest.SkipTest(f"{name} is not installed (make interop-deps)")
             shutil.copy(source, directory / "usr" / folder / name)
     libraries = next(UNPACKED.glob("lib/*-linux-gnu*"))
     here = directory / "usr/lib" / libraries.name

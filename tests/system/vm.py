@@ -28,7 +28,7 @@ def why_not():
     path = f"{os.environ['PATH']}:/usr/sbin:/sbin"
     for program in ("qemu-system-x86_64", "mmdebstrap", "mke2fs", "apt-get"):
         if not shutil.which(program, path=path):
-            return f"{program} is not there (make interop-deps)"
+            return f"{program} is not installed (make interop-deps)"
     return None
 
 

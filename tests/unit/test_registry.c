@@ -335,7 +335,7 @@ static void files_declare_models_too(void **state) {
         assert_non_null(model_of(f, "F"));
         assert_false(f->indicators.registry.is_declaration_due);
         assert_int_equal(unregister_model(f, "F", "c"), STATUS_NOT_FOUND);
-        assert_non_null(strstr(f->answer.complaint.text, "is declared in"));
+        assert_non_null(strstr(f->answer.complaint.text, "remove it there"));
         assert_int_equal(register_model(f, TEXT("F", "s")), STATUS_DENIED);
 
         write_models(f, "name: G\ncomponent: c\nresults:\n  n:\n    type: nonsense\n");

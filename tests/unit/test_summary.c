@@ -35,10 +35,10 @@ static void each_number_has_its_line(void **state) {
         add(&summary, "A", "rate", 2);
         summary_write(&summary, &units, &out);
         assert_string_equal(out.text, "A of c\n"
-                                      "  rate                     n 3, median 2 GFLOP/s, cov 50.00 %\n"
-                                      "  elapsed                  n 1, median 0.5\n"
+                                      "  rate                     median 2 GFLOP/s ± 50 %, 3 runs\n"
+                                      "  elapsed                  median 0.5, 1 run\n"
                                       "B of c\n"
-                                      "  rate                     n 1, median 7 GFLOP/s\n");
+                                      "  rate                     median 7 GFLOP/s, 1 run\n");
 }
 
 static void excess_runs_are_counted(void **state) {

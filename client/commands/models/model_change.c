@@ -12,11 +12,11 @@ const Option model_change_options[] = {
         {},
 };
 
-/* Removes the request from a field path: "results.rate.type" from "register.results.rate.type". */
+/* Removes the request from a field path: "results.rate.type" from "register.results.rate.type"; "" for the name, which is known. */
 static const char *place_of(const Complaint *complaint) {
         const char *dot = strchr(complaint->path, '.');
 
-        return dot ? dot + 1 : complaint->path;
+        return strcmp(complaint->path, "unregister.name") == 0 ? "" : dot ? dot + 1 : complaint->path;
 }
 
 int model_change_refuse(const Courier *courier, const Delivery *delivery, const char *name, const char *change, int outcome) {
@@ -28,7 +28,7 @@ int model_change_refuse(const Courier *courier, const Delivery *delivery, const 
         if (delivery->reply.status == STATUS_UNSUPPORTED)
                 message_print("the model of %s was not %s: this version of perfd does not support it", name, change);
         else
-                message_print("the model of %s was not %s: %s%s%s", name, change, place_of(complaint), complaint->path[0] ? ": " : "",
+                message_print("the model of %s was not %s: %s%s%s", name, change, place_of(complaint), place_of(complaint)[0] ? ": " : "",
                     complaint->text[0] ? complaint->text : request_status_name(delivery->reply.status));
         return EXIT_FAILED;
 }

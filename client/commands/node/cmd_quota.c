@@ -136,7 +136,7 @@ const Command cmd_quota = {
         .arguments = "",
         .summary = "Show resource usage and shares of users",
         .help = "A share is the largest amount that a user may hold at the current usage of the other users. A request beyond the share is "
-                "refused with the status QUOTA or, over HTTP, 429. Administrators have no share.",
+                "refused. Administrators have no share.",
         .examples = { "perfctl quota", "perfctl quota --user ci", "perfctl quota --all" },
         COMMAND_OPTIONS(QuotaOptions, options_table),
         .run = quota_run,

@@ -28,7 +28,8 @@ static int reload_run(const CommandLine *line) {
         r = deliver_reload(&courier, &delivery);
         if (r != 0) {
                 delivery_explain(&delivery, &courier, reason);
-                message_print("%s%s", delivery.error < 0 ? "" : "the configuration was not changed: ",
+                message_print("%s%s", delivery.error < 0 || delivery.reply.status == STATUS_DENIED ? "" :
+                              "the configuration was not changed: ",
                               r < 0 ? strerrordesc_np(-r) : reason);
                 return delivery_failure_status(&delivery, r);
         }

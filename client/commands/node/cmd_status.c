@@ -184,10 +184,10 @@ static void write_node(Screen *screen, const Value *node) {
         write_store(screen, value_get(node, "store"));
         write_error(screen, "http port", value_get(node, "http"), "error");
         if (*answer_text(configuration, "error"))
-                write_field(screen, "config", "the files are not in force, perfd does not start with them: %s",
+                write_field(screen, "config", "configuration error, previous settings still active, next start will fail: %s",
                             answer_text(configuration, "error"));
         else if (*answer_text(configuration, "edited"))
-                write_field(screen, "config", "the files are not in force: %s was edited and not reloaded",
+                write_field(screen, "config", "%s was edited and not reloaded, previous settings still active",
                             answer_text(configuration, "edited"));
         write_error(screen, "restart", configuration, "restart");
         if (*answer_text(configuration, "ignored"))

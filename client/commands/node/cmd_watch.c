@@ -105,13 +105,14 @@ static void write_rates(Screen *screen, const RateLine *line, const Value *lates
 
 static void write_title(Screen *screen, const Value *node) {
         char time[TEXT_MAX];
+        uint64_t n_jobs = answer_time(node, "jobs_running");
 
         text_time(answer_time(node, "time_ms"), time);
         screen_style_begin(screen, STYLE_BOLD);
         (void)screen_text(screen, answer_text(node, "hostname"));
         screen_style_end(screen);
-        buffer_printf(screen->out, "  %ju CPUs  %ju jobs  %s\n\n", (uintmax_t)answer_time(node, "cpus"),
-                      (uintmax_t)answer_time(node, "jobs_running"), time);
+        buffer_printf(screen->out, "  %ju CPUs  %ju job%s  %s\n\n", (uintmax_t)answer_time(node, "cpus"),
+                      (uintmax_t)n_jobs, n_jobs == 1 ? "" : "s", time);
 }
 
 static void write_load(Screen *screen, const Value *load) {

@@ -123,11 +123,11 @@ static int find_direction(const Target *target, Response *response, const char *
         if (direction == DIRECTION_NONE)
                 return exchange_error(response, 400,
                                       "the model of %s declares that neither a higher nor a lower '%s' is better; specify direction=higher "
-                                      "or direction=lower (perfctl: --direction)", rank->selection.filter.name, objective);
+                                      "or direction=lower", rank->selection.filter.name, objective);
         if (direction == DIRECTION_UNKNOWN)
                 return exchange_error(response, 400,
                                       "no model of %s declares whether a higher or a lower '%s' is better; specify direction=higher or "
-                                      "direction=lower (perfctl: --direction)", rank->selection.filter.name, objective);
+                                      "direction=lower", rank->selection.filter.name, objective);
 
         rank->is_higher_better = direction == DIRECTION_HIGHER;
         return 0;
@@ -525,8 +525,8 @@ static int count_sets(const Sources *sources, Response *response, RankQuery *ran
 
                 if (vocabulary_list_results(rank->vocabulary, sources, response, rank_query_objective(rank), &list) > 0)
                         return EXCHANGE_ANSWERED;
-                return exchange_error(response, 400, "no selected result of %s has a number '%s'; choose another with "
-                                                     "objective= (perfctl: --objective). Available: %s",
+                return exchange_error(response, 400, "no selected result of %s has a number '%s'; choose a result with "
+                                                     "objective=. Available: %s",
                                       rank->selection.filter.name, rank_query_objective(rank), list.text ?: "");
         }
         if (n_values > RANK_VALUES_MAX)

@@ -492,6 +492,8 @@ static int say_refused(Response *response, const Condition *condition, JsonText 
                 return exchange_error(response, 400,
                                       "'%s' is declared as %s by its model, and < and > compare numbers, versions and times: use = or "
                                       "!=", key, expected.text);
+        if (condition->value[0] == '=')
+                return exchange_error(response, 400, "unknown operator '==' after '%s': use =", key);
         return exchange_error(response, 400, "'%s' cannot be '%s': its model declares it as %s", key, condition->value, expected.text);
 }
 

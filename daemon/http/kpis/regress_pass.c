@@ -60,7 +60,7 @@ static int say_undeclared(const Sources *sources, Response *response, Pass *pass
                 return 0;
         if (vocabulary_list_results(pass->vocabulary, sources, response, "", &list) > 0)
                 return EXCHANGE_ANSWERED;
-        return exchange_error(response, 400, "no model of %s declares results; name one as %s.RESULT. Available: %s", pass->name,
+        return exchange_error(response, 400, "%s has no model: name a result as %s.RESULT, or add a model. Available: %s", pass->name,
                               pass->name, list.text ?: "");
 }
 

@@ -132,7 +132,7 @@ static void put_interval(Buffer *out, const Alternative *alternative) {
                 buffer_printf(out, "%.5g to %.5g (%.4g %%)", alternative->interval.low, alternative->interval.high,
                               100 * alternative->interval.level);
         else if (alternative)
-                buffer_puts(out, "none at 95 %");
+                buffer_puts(out, "needs 6 runs");
         else
                 buffer_puts(out, "–");
         buffer_puts(out, "</td>");
