@@ -11,6 +11,7 @@
 /* The daemon decodes what the client encodes, and the reverse; the two codecs are independent. */
 #include "client/wire/codec.h"
 #include "ingest/codec/codec.h"
+#include "util/clock.h"
 #include "value/value_parse.h"
 
 #define FRAME_MAX_BYTES 1048576U
@@ -206,7 +207,8 @@ static void a_begin_carries_all_members(void **state) {
 static void a_begin_carries_place_and_owner(void **state) {
         Fixture *f = *state;
         JobInfo info = { .id = "job-1", .rank = 3, .node = 0, .n_nodes = 2, .n_ranks = 4, .enclosure = ENCLOSURE_CGROUP, .uid = 7 };
-        JobBegin begin = { .info = &info, .has_uid = true, .member_pid = 43, .is_fresh = true };
+        JobBegin begin = { .info = &info, .has_uid = true, .member_pid = 43, .is_fresh = true,
+                           .sample_ns = 20 * NS_PER_MS };
         const Request *request;
 
         assert_int_equal(codec_encode_job_begin(1, &begin, &f->bytes), 0);
@@ -219,6 +221,7 @@ static void a_begin_carries_place_and_owner(void **state) {
         assert_int_equal(request->job_begin.info->enclosure, ENCLOSURE_CGROUP);
         assert_int_equal(request->job_begin.member_pid, 43);
         assert_true(request->job_begin.is_fresh);
+        assert_int_equal(request->job_begin.cpu_interval_ns, 20 * NS_PER_MS);
 }
 
 static void a_mark_arrives_with_and_without_seconds(void **state) {
@@ -361,13 +364,17 @@ static void a_hello_brings_the_limits(void **state) {
 }
 
 static void a_status_of_a_newer_perfd_counts_as_unsupported(void **state) {
-        const uint8_t body[] = { 1 << 3, 4, 2 << 3, 99 }; /* sequence 4, status 99 */
-        Reply reply;
+        static const uint8_t statuses[] = { N_STATUSES, 99 };
 
         (void)state;
-        assert_int_equal(codec_decode_reply(&(Frame){ .data = body, .n = sizeof(body) }, &reply), 0);
-        assert_int_equal(reply.sequence, 4);
-        assert_int_equal(reply.status, STATUS_UNSUPPORTED);
+        for (size_t i = 0; i < N_ELEMENTS(statuses); i++) {
+                const uint8_t body[] = { 1 << 3, 4, 2 << 3, statuses[i] }; /* sequence 4, and the status */
+                Reply reply;
+
+                assert_int_equal(codec_decode_reply(&(Frame){ .data = body, .n = sizeof(body) }, &reply), 0);
+                assert_int_equal(reply.sequence, 4);
+                assert_int_equal(reply.status, STATUS_UNSUPPORTED);
+        }
 }
 
 static void invalid_bytes_of_a_reply_are_malformed(void **state) {
