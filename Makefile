@@ -6,6 +6,7 @@
 # make bench-pipelines  measure verdicts about planted data pipelines of SPDL
 # make coverage   measure each module's coverage by its own unit tests (MODULES=daemon/jobs selects)
 # make check-once      run the tests that need another installation or a registry
+# make check-mutations  plant faults, and see that the tests find them (TESTS= selects)
 # make check-hostile   try faults and hostile clients for HOSTILE_TIME= seconds
 # make uninstall  remove what `make install` has installed, except the configuration
 # make clean                                              make compile_commands.json
@@ -201,6 +202,11 @@ check-hostile: test-deps
 # Fuzz targets are only compiled, so that they keep up with what they call.
 unit-tests: $(UNIT_TESTS) $(FUZZ_OBJ)
 
+# Uses the build that is there, with all programs of the tests that faults name.
+check-mutations: test-deps
+	@$(MAKE) --no-print-directory -s all
+	@tests/mutations $(TESTS)
+
 bench: deps
 	@$(MAKE) --no-print-directory -s all benches
 	@bench/run $(B)
@@ -269,7 +275,7 @@ clean:
 
 always:
 
-.PHONY: always all deb examples deps run-deps test-deps interop-deps run check check-once check-hostile unit-tests bench bench-regress bench-pipelines benches lint coverage install uninstall help clean compile_commands.json
+.PHONY: always all deb examples deps run-deps test-deps interop-deps run check check-once check-hostile check-mutations unit-tests bench bench-regress bench-pipelines benches lint coverage install uninstall help clean compile_commands.json
 .SECONDARY:
 -include $(B)/daemon/main.d $(B)/client/main.d $(CORE_OBJ:.o=.d) $(DAEMON_OBJ:.o=.d) $(CLIENT_OBJ:.o=.d) $(UNIT_TESTS:=.d) $(BENCHES:=.d) \
          $(FUZZ_OBJ:.o=.d)
