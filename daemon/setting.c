@@ -10,12 +10,13 @@
 #include "document/indicator.h"
 #include "ingest/ingest.h"
 #include "sample/detection/pattern.h"
+#include "shares/shares.h"
 #include "user_database.h"
 #include "util/parse.h"
 #include "util/scan.h"
-#include "weights.h"
 
 #define ADDRESS_MAX 256
+#define WEIGHT_MAX 1000U
 
 bool setting_is_patterns(const Setting *setting) {
         return setting->type == SETTING_PATTERNS || setting->type == SETTING_PATTERNS_EXCLUSIVE;
@@ -163,6 +164,52 @@ static void store_number(const Setting *setting, uint64_t v, void *field) {
                 *(uint64_t *)field = v;
 }
 
+static int add_users(SharesWeights *weights, const uint32_t *uids, size_t n, uint32_t weight) {
+        if (n > SHARES_WEIGHTS_MAX - weights->n)
+                return SETTING_INVALID;
+        for (size_t i = 0; i < n; i++)
+                weights->items[weights->n++] = (SharesWeight){ .uid = uids[i], .weight = weight };
+        return 0;
+}
+
+/* Parses an entry such as "ci=4". */
+static int add_entry(SharesWeights *weights, char *entry) {
+        char *equals = strchr(entry, '=');
+        uint32_t uids[SHARES_WEIGHTS_MAX];
+        uint64_t weight;
+        size_t n = 1;
+        int r;
+
+        if (!equals || parse_u64(equals + 1, &weight) != 0 || weight < 1 || weight > WEIGHT_MAX)
+                return SETTING_INVALID;
+
+        *equals = '\0';
+        if (*entry == '@')
+                r = user_database_list_members(entry + 1, uids, N_ELEMENTS(uids), &n);
+        else
+                r = user_database_find_user(entry, &uids[0]);
+        return r == 0 ? add_users(weights, uids, n, (uint32_t)weight) : SETTING_INVALID;
+}
+
+/*
+ * In "ci=4 @hpc=2 1000=10", each entry gives a user, or each member of a group, a multiple of the default share. The first entry that
+ * names a user applies. An entry is invalid if it names an unknown user or group, or there are too many users.
+ */
+static int parse_weights(const char *text, SharesWeights *ret) {
+        scoped(freep) char *copy = strdup(text);
+        SharesWeights weights = {};
+        char *rest = copy;
+
+        if (!copy)
+                return SETTING_INVALID;
+        for (char *entry; (entry = strsep(&rest, " \t"));)
+                if (*entry && add_entry(&weights, entry) != 0)
+                        return SETTING_INVALID;
+
+        *ret = weights;
+        return 0;
+}
+
 int setting_set(const Setting *setting, void *fields, const char *text) {
         void *field = (char *)fields + setting->offset;
         uint64_t v;
@@ -170,7 +217,7 @@ int setting_set(const Setting *setting, void *fields, const char *text) {
         if (is_text(setting))
                 return parse_text(setting, text, field);
         if (setting->type == SETTING_WEIGHTS)
-                return weights_parse(text, field) == 0 ? 0 : SETTING_INVALID;
+                return parse_weights(text, field);
 
         assert(setting->size == sizeof(uint64_t) || (setting->size == sizeof(uint32_t) && setting->max <= UINT32_MAX) ||
                (setting->size == sizeof(bool) && setting->max == 1));

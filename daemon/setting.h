@@ -25,7 +25,7 @@ typedef enum SettingType {
         SETTING_HOSTS,  /* host names, separated by blanks */
         SETTING_LABEL,  /* key of a label of jobs, or empty */
         SETTING_CHOICE, /* one of the words in `expected`, "A or B"; stored as an index */
-        SETTING_WEIGHTS, /* see the syntax in weights.h */
+        SETTING_WEIGHTS, /* of users and groups: SharesWeights */
 } SettingType;
 
 typedef struct Setting {

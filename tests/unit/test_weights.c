@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests: daemon/user_database.c */
+/* tests: daemon/setting.c daemon/user_database.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,20 +13,27 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "setting.h"
+#include "shares/shares.h"
 #include "user_database.h"
-#include "weights.h"
+
+static int parse(const char *text, SharesWeights *ret) {
+        const Setting setting = { .type = SETTING_WEIGHTS, .size = sizeof(*ret) };
+
+        return setting_set(&setting, ret, text);
+}
 
 static void users_are_names_or_numbers(void **state) {
         SharesWeights weights;
 
         (void)state;
-        assert_int_equal(weights_parse(" root=3\t 4711=1000  root=5 ", &weights), 0);
+        assert_int_equal(parse(" root=3\t 4711=1000  root=5 ", &weights), 0);
         assert_int_equal(weights.n, 3);
         assert_int_equal(weights.items[0].uid, 0);
         assert_int_equal(weights.items[0].weight, 3);
         assert_int_equal(weights.items[1].uid, 4711);
         assert_int_equal(weights.items[1].weight, 1000);
-        assert_int_equal(weights_parse("", &weights), 0);
+        assert_int_equal(parse("", &weights), 0);
         assert_int_equal(weights.n, 0);
 }
 
@@ -38,7 +45,7 @@ static void an_invalid_weight_is_refused(void **state) {
 
         (void)state;
         for (size_t i = 0; i < N_ELEMENTS(texts); i++)
-                if (weights_parse(texts[i], &weights) != WEIGHTS_INVALID)
+                if (parse(texts[i], &weights) != SETTING_INVALID)
                         fail_msg("'%s' is a weight", texts[i]);
         assert_int_equal(weights.n, 77);
 }
@@ -52,10 +59,10 @@ static void too_many_users_are_refused(void **state) {
         assert_true(text && weights);
         for (unsigned i = 0; i < SHARES_WEIGHTS_MAX; i++)
                 p += sprintf(p, "%u=2 ", i);
-        assert_int_equal(weights_parse(text, weights), 0);
+        assert_int_equal(parse(text, weights), 0);
         assert_int_equal(weights->n, SHARES_WEIGHTS_MAX);
         strcpy(p, "1=2");
-        assert_int_equal(weights_parse(text, weights), WEIGHTS_INVALID);
+        assert_int_equal(parse(text, weights), SETTING_INVALID);
 }
 
 /* Finds a group of this machine with an existing member. Returns false if there is none. */
@@ -82,18 +89,18 @@ static void a_group_stands_for_its_members(void **state) {
         (void)state;
         assert_true(by_name && by_number);
         /* The group of root exists everywhere, usually without members. */
-        assert_int_equal(weights_parse("@root=2", by_name), 0);
+        assert_int_equal(parse("@root=2", by_name), 0);
 
         if (!find_group_with_members(name, &gid, &uid))
                 skip(); /* no group of this machine has members */
         (void)snprintf(text, sizeof(text), "@%s=7", name);
-        assert_int_equal(weights_parse(text, by_name), 0);
+        assert_int_equal(parse(text, by_name), 0);
         assert_true(by_name->n >= 1);
         assert_int_equal(by_name->items[0].uid, uid);
         assert_int_equal(by_name->items[0].weight, 7);
 
         (void)snprintf(text, sizeof(text), "@%u=7", gid);
-        assert_int_equal(weights_parse(text, by_number), 0);
+        assert_int_equal(parse(text, by_number), 0);
         assert_memory_equal(by_number, by_name, sizeof(*by_name));
 }
 
