@@ -14,7 +14,7 @@
 #include "store/damage/salvage.h"
 #include "store/database/checkpointer.h"
 #include "store/database/database.h"
-#include "store/report.h"
+#include "store/writer_report.h"
 #include "store/retention/holders.h"
 #include "store/retention/retention.h"
 #include "store/subject_states.h"
@@ -60,7 +60,7 @@ struct Writer {
         bool is_condemned; /* the file is damaged and must still be moved aside */
         WriterSchedule next;
         char failure[STORE_ERROR_MAX]; /* message of the last failure */
-        Report report;
+        WriterReport report;
         pthread_t thread;
         bool is_running;
 };
@@ -74,9 +74,9 @@ static void note_size(Writer *writer) {
         uint64_t n = stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
 
         holders_charge(&writer->holders, &writer->database);
-        report_checkpoints(&writer->report, writer->wal.n_failures, writer->wal.error);
-        report_size(&writer->report, n + wal_checkpoint_log_bytes(path), writer->retention.config.size_max_bytes,
-                    writer->retention.n_removed);
+        writer_report_checkpoints(&writer->report, writer->wal.n_failures, writer->wal.error);
+        writer_report_size(&writer->report, n + wal_checkpoint_log_bytes(path), writer->retention.config.size_max_bytes,
+                           writer->retention.n_removed);
 }
 
 /*
@@ -95,19 +95,19 @@ static void keep_failure(Writer *writer, int r, const char *explanation) {
 }
 
 static void note_failure(Writer *writer, int r) {
-        report_failure(&writer->report, writer->failure, r == DATABASE_REFUSED);
+        writer_report_failure(&writer->report, writer->failure, r == DATABASE_REFUSED);
 }
 
 static void note_closed(Writer *writer, const char *why) {
         (void)snprintf(writer->failure, sizeof(writer->failure), "%s", why);
-        report_closed(&writer->report, writer->failure);
+        writer_report_closed(&writer->report, writer->failure);
 }
 
 /* The size is set first: a caller that sees an open database sees its size, too. */
 static void note_open(Writer *writer) {
         writer->was_open = true;
         note_size(writer);
-        report_open(&writer->report);
+        writer_report_open(&writer->report);
 }
 
 /* --- opening ------------------------------------------------------------------------------------- */
@@ -125,7 +125,7 @@ static int begin_salvage(Writer *writer) {
                 return r == -ENOMEM ? r : 0; /* a damaged file that cannot be opened stays where it is */
         r = salvage_begin(&writer->salvage, &writer->database);
         if (r == 0)
-                report_salvage(&writer->report, true, writer->salvage.n_rows, NULL);
+                writer_report_salvage(&writer->report, true, writer->salvage.n_rows, NULL);
         else
                 salvage_close(&writer->salvage);
         return r;
@@ -135,7 +135,7 @@ static int begin_salvage(Writer *writer) {
 static void note_damage(Writer *writer, const char *note) {
         writer->is_condemned = false;
         if (note)
-                report_damage(&writer->report, note, false);
+                writer_report_damage(&writer->report, note, false);
 }
 
 static int open_database(Writer *writer, char **ret_note) {
@@ -234,8 +234,8 @@ static void condemn(Writer *writer) {
         writer->is_condemned = true;
         writer->is_undo_due = false;
         batches_begin_again(&writer->batches);
-        report_damage(&writer->report, writer->failure, true);
-        report_closed(&writer->report, writer->failure);
+        writer_report_damage(&writer->report, writer->failure, true);
+        writer_report_closed(&writer->report, writer->failure);
 
         writer->next.opening_ns = writer->next.replacement_ns;
         writer->next.replacement_ns = now_ns + REPLACEMENT_INTERVAL_NS;
@@ -264,17 +264,17 @@ static void condemn_if_damaged(Writer *writer) {
 /* --- settings and statistics ---------------------------------------------------------------------- */
 
 void writer_stats(Writer *writer, StoreStats *ret) {
-        report_read(&writer->report, ret);
+        writer_report_read(&writer->report, ret);
 }
 
 void writer_configure(Writer *writer, const StoreConfig *config) {
-        report_set_config(&writer->report, config);
+        writer_report_set_config(&writer->report, config);
 }
 
 static void take_config(Writer *writer) {
         StoreConfig config;
 
-        if (!report_take_config(&writer->report, &config))
+        if (!writer_report_take_config(&writer->report, &config))
                 return;
 
         /* If the connection cannot be changed, the file keeps its old limit; rows are removed by the new limit. */
@@ -449,7 +449,7 @@ static void write_batch(Writer *writer, RowBatch *batch) {
         }
 
         if (r == 0)
-                report_commit(&writer->report, clock_boottime_ns() - begin_ns, batch->n_rows, is_clean);
+                writer_report_commit(&writer->report, clock_boottime_ns() - begin_ns, batch->n_rows, is_clean);
         note_size(writer);
         done = take_done(writer, batch);
         if (done)
@@ -485,7 +485,7 @@ static void remove_some(Writer *writer) {
         r = retention_step(&writer->retention, &writer->database, clock_realtime_ns(), &writer->next.has_more_to_remove);
         if (r != 0)
                 handle_failure(writer, r);
-        report_expiry(&writer->report, &writer->retention.expiry.stats);
+        writer_report_expiry(&writer->report, &writer->retention.expiry.stats);
         subject_states_forget(writer->states);
         writer->next.has_more_work |= writer->retention.n_removed != n_removed;
         writer->next.is_settled &= !writer->next.has_more_to_remove;
@@ -540,7 +540,7 @@ static void end_salvage(Writer *writer) {
         r = salvage_end(&writer->salvage, &note);
         if (r < 0)
                 salvage_close(&writer->salvage);
-        report_salvage(&writer->report, false, 0, note ? note : strerrordesc_np(-r));
+        writer_report_salvage(&writer->report, false, 0, note ? note : strerrordesc_np(-r));
         /* The next file, if there is another. */
         (void)begin_salvage(writer);
 }
@@ -559,7 +559,7 @@ static void salvage_some(Writer *writer) {
                 r = salvage_step(&writer->salvage, &writer->database, &has_more);
         subject_states_forget(writer->states);
         if (r == 0) {
-                report_salvage(&writer->report, true, writer->salvage.n_rows - n_before, NULL);
+                writer_report_salvage(&writer->report, true, writer->salvage.n_rows - n_before, NULL);
                 if (!has_more)
                         end_salvage(writer);
         } else {
@@ -603,7 +603,7 @@ static void settle(Writer *writer) {
 
         /* While the store is reported as not writable, callers may put nothing: checks whether writing works again. */
         if (!is_writable(writer) && commit_batch(writer, NULL) == 0)
-                report_commit(&writer->report, 0, 0, true);
+                writer_report_commit(&writer->report, 0, 0, true);
 
         /* Cuts a log that grew behind a reader, or while space was released, if no rows come. */
         if (writer->wal.is_barrier_closed || wal_checkpoint_log_bytes(writer->opening->path) > writer->retention.n_wal_bytes_max)
@@ -665,7 +665,7 @@ int writer_new(Writer **ret, Queue *queue, WalBarrier *barrier, Opening *opening
                             .retention = { .config = *config, .shares = config->shares } };
         writer->wal.checkpointer = &writer->checkpointer;
         checkpointer_init(&writer->checkpointer, opening->path, opening->is_volatile);
-        report_init(&writer->report);
+        writer_report_init(&writer->report);
         r = subject_states_new(&writer->states, config->shares);
         if (r == 0)
                 *ret = TAKE(writer);
@@ -696,7 +696,7 @@ Writer *writer_free(Writer *writer) {
         salvage_close(&writer->salvage);
         database_close(&writer->database);
         subject_states_free(writer->states);
-        report_deinit(&writer->report);
+        writer_report_deinit(&writer->report);
         free(writer);
         return NULL;
 }

@@ -31,8 +31,8 @@ ROWS = [
     ("daemon/ingest/codec/codec.c", '#include "ingest/codec/refuse.h"', '#include "ingest/codec/codec_echo.h"\n'),
     ("daemon/rooms.c", "                DESK_ROW(results_kinds,", "                DESK_ROW(echo_room_kinds, rooms->store),\n"),
     ("daemon/rooms.c", '#include "http_port.h"', '#include "echo/echo.h"\n'),
-    ("daemon/store/subjects/subjects.c", "        &holders_subject,", "        &store_echo,\n"),
-    ("daemon/store/subjects/subjects.c", '#include "store/indicators/result_rows.h"', '#include "store/echo/store_echo.h"\n'),
+    ("daemon/store/subjects/store_subjects.c", "        &holders_subject,", "        &store_echo,\n"),
+    ("daemon/store/subjects/store_subjects.c", '#include "store/indicators/result_rows.h"', '#include "store/echo/store_echo.h"\n'),
     ("daemon/http/subjects/subjects.c", "        &pages_subject,", "        &echo_subject,\n"),
     ("daemon/http/subjects/subjects.c", '#include "http/indicators/indicators_subject.h"', '#include "http/echo/echo_subject.h"\n'),
     ("web/openapi.json", '    "/api/v1/node": {',
@@ -58,7 +58,7 @@ COMPILED = {
 }
 USED = {
     "daemon/rooms.c": ("daemon/rooms.c", "perfd"),
-    "daemon/store/subjects/subjects.c": ("daemon/store/subjects/subjects.c", "perfd"),
+    "daemon/store/subjects/store_subjects.c": ("daemon/store/subjects/store_subjects.c", "perfd"),
     "daemon/http/subjects/subjects.c": ("daemon/http/subjects/subjects.c", "perfd"),
     "client/commands/commands.h": ("client/commands/perfctl.c", "perfctl"),
 }

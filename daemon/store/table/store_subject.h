@@ -5,7 +5,7 @@
  * Store subject: the data that the store keeps about one subject (jobs, indicators, the node)
  *
  * A subject is a folder with its tables, their statements, the row sets that change them and the readers that query them. One
- * row of type StoreSubject describes the subject for shared code; subjects/subjects.c lists the subjects, and no other shared file
+ * row of type StoreSubject describes the subject for shared code; subjects/store_subjects.c lists the subjects, and no other shared file
  * names one.
  */
 

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/report.h"
+#include "store/writer_report.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "util/lock.h"
 
-void report_init(Report *report) {
-        *report = (Report){};
+void writer_report_init(WriterReport *report) {
+        *report = (WriterReport){};
         pthread_mutex_init(&report->mutex, NULL);
 }
 
-void report_deinit(Report *report) {
+void writer_report_deinit(WriterReport *report) {
         pthread_mutex_destroy(&report->mutex);
 }
 
-void report_size(Report *report, uint64_t size_bytes, uint64_t size_max_bytes, uint64_t n_rows_removed) {
+void writer_report_size(WriterReport *report, uint64_t size_bytes, uint64_t size_max_bytes, uint64_t n_rows_removed) {
         LOCKED(&report->mutex);
 
         report->stats.size_bytes = size_bytes;
@@ -23,13 +23,13 @@ void report_size(Report *report, uint64_t size_bytes, uint64_t size_max_bytes, u
         report->stats.n_rows_removed = n_rows_removed;
 }
 
-void report_expiry(Report *report, const ExpiryStats *stats) {
+void writer_report_expiry(WriterReport *report, const ExpiryStats *stats) {
         LOCKED(&report->mutex);
 
         report->stats.expiry = *stats;
 }
 
-void report_commit(Report *report, uint64_t duration_ns, size_t n_rows, bool is_clean) {
+void writer_report_commit(WriterReport *report, uint64_t duration_ns, size_t n_rows, bool is_clean) {
         LOCKED(&report->mutex);
 
         report->stats.n_commits++;
@@ -40,31 +40,31 @@ void report_commit(Report *report, uint64_t duration_ns, size_t n_rows, bool is_
                 report->stats.error[0] = '\0';
 }
 
-static void set_error(Report *report, const char *error, bool is_writable) {
+static void set_error(WriterReport *report, const char *error, bool is_writable) {
         report->stats.is_writable = is_writable;
         (void)snprintf(report->stats.error, sizeof(report->stats.error), "%s", error);
 }
 
-void report_failure(Report *report, const char *error, bool is_writable) {
+void writer_report_failure(WriterReport *report, const char *error, bool is_writable) {
         LOCKED(&report->mutex);
 
         report->stats.n_commit_failures++;
         set_error(report, error, is_writable);
 }
 
-void report_open(Report *report) {
+void writer_report_open(WriterReport *report) {
         LOCKED(&report->mutex);
 
         set_error(report, "", true);
 }
 
-void report_closed(Report *report, const char *error) {
+void writer_report_closed(WriterReport *report, const char *error) {
         LOCKED(&report->mutex);
 
         set_error(report, error, false);
 }
 
-void report_checkpoints(Report *report, uint64_t n_failures, int error) {
+void writer_report_checkpoints(WriterReport *report, uint64_t n_failures, int error) {
         char *text = report->stats.sync_error;
         const char *name = strerrorname_np(-error);
 
@@ -75,7 +75,7 @@ void report_checkpoints(Report *report, uint64_t n_failures, int error) {
                 (void)snprintf(text, sizeof(report->stats.sync_error), "%s: %s", name ? name : "unknown", strerrordesc_np(-error));
 }
 
-void report_damage(Report *report, const char *found, bool is_condemned) {
+void writer_report_damage(WriterReport *report, const char *found, bool is_condemned) {
         DamageStats *damage = &report->stats.damage;
 
         LOCKED(&report->mutex);
@@ -85,7 +85,7 @@ void report_damage(Report *report, const char *found, bool is_condemned) {
         (void)snprintf(damage->found, sizeof(damage->found), "%s", found);
 }
 
-void report_salvage(Report *report, bool is_salvaging, uint64_t n_rows, const char *note) {
+void writer_report_salvage(WriterReport *report, bool is_salvaging, uint64_t n_rows, const char *note) {
         DamageStats *damage = &report->stats.damage;
 
         LOCKED(&report->mutex);
@@ -95,20 +95,20 @@ void report_salvage(Report *report, bool is_salvaging, uint64_t n_rows, const ch
                 (void)snprintf(damage->salvaged, sizeof(damage->salvaged), "%s", note);
 }
 
-void report_read(Report *report, StoreStats *ret) {
+void writer_report_read(WriterReport *report, StoreStats *ret) {
         LOCKED(&report->mutex);
 
         *ret = report->stats;
 }
 
-void report_set_config(Report *report, const StoreConfig *config) {
+void writer_report_set_config(WriterReport *report, const StoreConfig *config) {
         LOCKED(&report->mutex);
 
         report->config = *config;
         report->has_config = true;
 }
 
-bool report_take_config(Report *report, StoreConfig *ret) {
+bool writer_report_take_config(WriterReport *report, StoreConfig *ret) {
         LOCKED(&report->mutex);
 
         if (!report->has_config)
