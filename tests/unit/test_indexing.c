@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The work of registering a model is that of the results of its name: counted in steps of SQLite's virtual machine. */
-/* tests: daemon/store/catalog/indexing.c daemon/store/indicators/model_rows.c daemon/store/catalog/reshaping.c */
+/* tests: daemon/store/catalog/indexing.c daemon/store/indicators/model_rows.c daemon/store/catalog/shape_update.c */
 
 #include "run_results_fixture.h"
 
@@ -267,7 +267,7 @@ static void a_model_of_many_components_is_applied_in_steps(void **state) {
                 print_message("%s: %ld steps at once, then up to %ld\n", changes[i], (long)n_at_once, (long)n_longest);
                 assert_false(has_more);
                 assert_true(n_at_once < 60000 && n_longest < 150000);
-                assert_int_equal(ask_place(&f.place, "SELECT count(*) FROM reshaping"), 0);
+                assert_int_equal(ask_place(&f.place, "SELECT count(*) FROM shape_update"), 0);
                 assert_int_equal(ask_place(&f.place, "SELECT count(*) FROM indexing"), 0);
                 assert_int_equal(ask_place(&f.place, "SELECT count(*) FROM indicator WHERE indexed_from = 0"), N_COMPONENTS + 3);
                 assert_int_equal(ask_place(&f.place, "SELECT count(*) FROM point"), N_COMPONENTS + N_OWN);
@@ -314,15 +314,15 @@ static void a_name_that_is_registered_again_begins_again_behind_others(void **st
         set_up_components(&f, N_COMPONENTS);
         (void)apply_model(&f, &model);
         (void)work(&f, 3, &has_more);
-        assert_true(ask_place(&f.place, "SELECT component FROM reshaping") > 100032);
+        assert_true(ask_place(&f.place, "SELECT component FROM shape_update") > 100032);
         any.name = MODEL_ANY_NAME;
         (void)apply_model(&f, &any);
         properties[0].index = INDEX_NONE;
         (void)apply_model(&f, &model);
-        assert_int_equal(ask_place(&f.place, "SELECT count(*) FROM reshaping"), 2);
-        assert_true(ask_place(&f.place, "SELECT component FROM reshaping WHERE name = last_name") < 100032);
+        assert_int_equal(ask_place(&f.place, "SELECT count(*) FROM shape_update"), 2);
+        assert_true(ask_place(&f.place, "SELECT component FROM shape_update WHERE name = last_name") < 100032);
         (void)work(&f, 1, &has_more);
-        assert_true(ask_place(&f.place, "SELECT component FROM reshaping WHERE name = last_name") < 100032);
+        assert_true(ask_place(&f.place, "SELECT component FROM shape_update WHERE name = last_name") < 100032);
         (void)work(&f, 1000, &has_more);
         assert_false(has_more);
         assert_int_equal(ask_place(&f.place, "SELECT count(*) FROM indicator WHERE shape IS NULL OR indexed_from > 0"), 0);

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <errno.h>
 
-#include "store/catalog/reshaping.h"
+#include "store/catalog/shape_update.h"
 #include "store/catalog/series.h"
 #include "store/catalog/shape.h"
 
@@ -217,7 +217,7 @@ int indexing_find(Database *database, bool *ret_has_work) {
         int64_t name = 0;
         int r;
 
-        r = reshaping_find(database, ret_has_work);
+        r = shape_update_find(database, ret_has_work);
         if (r == 0 && !*ret_has_work) {
                 r = database_get(database, &name_next, NULL, 0, &name);
                 *ret_has_work = name != 0;
@@ -248,8 +248,8 @@ int indexing_step(Database *database, Catalog *catalog, bool *ret_has_more) {
         bool has_place;
         int r;
 
-        r = reshaping_find(database, &has_place);
+        r = shape_update_find(database, &has_place);
         if (r == 0)
-                r = has_place ? reshaping_step(database) : index_some(database, catalog);
+                r = has_place ? shape_update_step(database) : index_some(database, catalog);
         return r == 0 ? indexing_find(database, ret_has_more) : r;
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "store/catalog/catalog.h"
-#include "store/catalog/reshaping.h"
+#include "store/catalog/shape_update.h"
 #include "store/catalog/series.h"
 #include "store/catalog/shape.h"
 #include "store/database/database.h"
@@ -43,10 +43,10 @@ static int put_model(Unpack *from, const Field sender[static N_SENDER_FIELDS], b
 
 /*
  * From here on, results that are stored already are looked up in their documents until they are indexed. name: of
- * one model, or NULL for all. n_now: as for reshaping_begin().
+ * one model, or NULL for all. n_now: as for shape_update_begin().
  */
 static int apply_models(Database *database, const Field *name, size_t *n_now) {
-        return reshaping_begin(database, name && strcmp(name->text, MODEL_ANY_NAME) != 0 ? name : NULL, n_now);
+        return shape_update_begin(database, name && strcmp(name->text, MODEL_ANY_NAME) != 0 ? name : NULL, n_now);
 }
 
 STATEMENT model_remove = {

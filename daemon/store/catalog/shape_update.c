@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/catalog/reshaping.h"
+#include "store/catalog/shape_update.h"
 
 #include <assert.h>
 #include <stdint.h>
@@ -10,19 +10,19 @@
  * Names whose indicators behind (name, component, uid) do not have their shapes yet. last_name: the name, or the highest possible number
  * for all names.
  */
-const StoreTable reshaping_table = {
-        .name = "reshaping",
+const StoreTable shape_update_table = {
+        .name = "shape_update",
         .schema =
-                "CREATE TABLE reshaping ("
+                "CREATE TABLE shape_update ("
                 " number INTEGER PRIMARY KEY, name INTEGER NOT NULL, component INTEGER NOT NULL, uid INTEGER NOT NULL,"
                 " last_name INTEGER NOT NULL UNIQUE) STRICT;",
-        .checks = { "SELECT count(*) FROM reshaping" },
+        .checks = { "SELECT count(*) FROM shape_update" },
 };
 
 /* The indicators up to last_name, by the order of their key, behind this one. */
-typedef struct ReshapingPlace {
+typedef struct ShapeUpdatePlace {
         int64_t name, component, uid, last_name;
-} ReshapingPlace;
+} ShapeUpdatePlace;
 
 /* --- some indicators ----------------------------------------------------------------------------- */
 
@@ -34,7 +34,7 @@ STATEMENT keys_next = {
 };
 
 /* Moves the place behind the next indicators. */
-static int move(Database *database, ReshapingPlace *place, size_t n_max, size_t *ret_n) {
+static int move(Database *database, ShapeUpdatePlace *place, size_t n_max, size_t *ret_n) {
         Prepared *next = database_prepare(database, &keys_next,
                                           FIELDS(field_i64(place->name), field_i64(place->component), field_i64(place->uid),
                                                  field_i64(place->last_name), field_u64(n_max)));
@@ -65,8 +65,8 @@ STATEMENT shapes_apply = {
 };
 
 /* Gives up to n_max indicators their shapes, and moves the place behind them. */
-static int apply(Database *database, ReshapingPlace *place, size_t n_max, size_t *ret_n) {
-        const ReshapingPlace from = *place;
+static int apply(Database *database, ShapeUpdatePlace *place, size_t n_max, size_t *ret_n) {
+        const ShapeUpdatePlace from = *place;
         int64_t next = 1;
         int r;
 
@@ -82,33 +82,33 @@ static int apply(Database *database, ReshapingPlace *place, size_t n_max, size_t
 /* --- the names that wait ------------------------------------------------------------------------- */
 
 STATEMENT term_id = { "SELECT id FROM term WHERE text = ?1", 1 };
-STATEMENT place_put = { "INSERT OR REPLACE INTO reshaping (name, component, uid, last_name) VALUES (?1, ?2, ?3, ?4)", 0 };
-STATEMENT place_move = { "UPDATE reshaping SET name = ?1, component = ?2, uid = ?3 WHERE last_name = ?4", 0 };
-STATEMENT place_remove = { "DELETE FROM reshaping WHERE last_name = ?1", 0 };
+STATEMENT place_put = { "INSERT OR REPLACE INTO shape_update (name, component, uid, last_name) VALUES (?1, ?2, ?3, ?4)", 0 };
+STATEMENT place_move = { "UPDATE shape_update SET name = ?1, component = ?2, uid = ?3 WHERE last_name = ?4", 0 };
+STATEMENT place_remove = { "DELETE FROM shape_update WHERE last_name = ?1", 0 };
 
 enum { PLACE_NAME, PLACE_COMPONENT, PLACE_UID, PLACE_LAST, N_PLACE_COLUMNS };
-STATEMENT place_first = { "SELECT name, component, uid, last_name FROM reshaping ORDER BY number LIMIT 1", N_PLACE_COLUMNS };
+STATEMENT place_first = { "SELECT name, component, uid, last_name FROM shape_update ORDER BY number LIMIT 1", N_PLACE_COLUMNS };
 
-static int write_place(Database *database, const Statement *statement, const ReshapingPlace *place) {
+static int write_place(Database *database, const Statement *statement, const ShapeUpdatePlace *place) {
         return database_run(database, statement, FIELDS(field_i64(place->name), field_i64(place->component), field_i64(place->uid),
                                                         field_i64(place->last_name)));
 }
 
-static int find_first(Database *database, ReshapingPlace *ret) {
+static int find_first(Database *database, ShapeUpdatePlace *ret) {
         Prepared *first = database_prepare(database, &place_first, NULL, 0);
         int r;
 
-        *ret = (ReshapingPlace){};
+        *ret = (ShapeUpdatePlace){};
         r = database_step(database, first);
         if (r != DATABASE_ROW)
                 return r;
-        *ret = (ReshapingPlace){ column_i64(first, PLACE_NAME), column_i64(first, PLACE_COMPONENT), column_i64(first, PLACE_UID),
+        *ret = (ShapeUpdatePlace){ column_i64(first, PLACE_NAME), column_i64(first, PLACE_COMPONENT), column_i64(first, PLACE_UID),
                         column_i64(first, PLACE_LAST) };
         return database_finish(database, first);
 }
 
-int reshaping_begin(Database *database, const Field *name, size_t *n_now) {
-        ReshapingPlace place = { .last_name = INT64_MAX };
+int shape_update_begin(Database *database, const Field *name, size_t *n_now) {
+        ShapeUpdatePlace place = { .last_name = INT64_MAX };
         size_t n_max = *n_now, n = 0;
         int r = 0;
 
@@ -128,8 +128,8 @@ int reshaping_begin(Database *database, const Field *name, size_t *n_now) {
                          : write_place(database, &place_put, &place);
 }
 
-int reshaping_find(Database *database, bool *ret_has_work) {
-        ReshapingPlace place;
+int shape_update_find(Database *database, bool *ret_has_work) {
+        ShapeUpdatePlace place;
         int r;
 
         r = find_first(database, &place);
@@ -137,8 +137,8 @@ int reshaping_find(Database *database, bool *ret_has_work) {
         return r;
 }
 
-int reshaping_step(Database *database) {
-        ReshapingPlace place;
+int shape_update_step(Database *database) {
+        ShapeUpdatePlace place;
         size_t n;
         int r;
 

@@ -2,11 +2,12 @@
 #pragma once
 
 /*
- * Reshaping: gives each indicator the shape of the model that applies to its results
+ * Shape update: gives each indicator the shape of the model that applies to its results
  *
- * A name may have very many indicators. A change of models reaches some of them at once, the others in steps between batches; the table
- * `reshaping` has how far each name is done. Queries meanwhile read the points of the former shape, or look results up in their documents:
- * both have the same values. A new result gives its indicator the new shape itself.
+ * A name may have very many indicators. A change of models reaches some of them at once, the others in steps between
+ * batches; the table `shape_update` has how far each name is done. Queries meanwhile read the points of the former
+ * shape, or look results up in their documents: both have the same values. A new result gives its indicator the new
+ * shape itself.
  */
 
 #include <stdbool.h>
@@ -31,10 +32,10 @@
  * Gives the indicators of a name (NULL: of all names) their shapes, now or later. *n_now: number of indicators that may be updated at
  * once, which is decremented. 0 or an outcome of database.h, as below.
  */
-int reshaping_begin(Database *database, const Field *name, size_t *n_now);
+int shape_update_begin(Database *database, const Field *name, size_t *n_now);
 /* Checks whether indicators remain that do not have their shapes yet. */
-int reshaping_find(Database *database, bool *ret_has_work);
+int shape_update_find(Database *database, bool *ret_has_work);
 /* Gives the next of them their shapes, some of the name that has waited longest. */
-int reshaping_step(Database *database);
+int shape_update_step(Database *database);
 
-extern const StoreTable reshaping_table;
+extern const StoreTable shape_update_table;
