@@ -11,14 +11,13 @@
 
 #include "sample/host/diskstats.h"
 #include "sample/host/loadavg.h"
-#include "sample/host/meminfo.h"
+#include "sample/host/memory.h"
 #include "sample/mounts.h"
 #include "sample/host/netdev.h"
 #include "sample/pressure.h"
 #include "sample/process.h"
 #include "sample/host/stat.h"
 #include "sample/text.h"
-#include "sample/host/vmstat.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -80,8 +79,8 @@ static void fuzz_rest(const char *text, Sample *sample) {
         uint64_t ticks;
         int r;
 
-        check(meminfo_parse(text, &sample->memory, &fault), fault);
-        check(vmstat_parse(text, sample, &fault), fault);
+        check(memory_parse_meminfo(text, &sample->memory, &fault), fault);
+        check(memory_parse_vmstat(text, sample, &fault), fault);
         check(loadavg_parse(text, &sample->load, &fault), fault);
         check(pressure_parse(text, &sample->counter[KERNEL_PSI_CPU_SOME], NULL, &fault), fault);
         check(pressure_parse(text, &sample->counter[KERNEL_PSI_IO_SOME], &sample->counter[KERNEL_PSI_IO_FULL], &fault), fault);

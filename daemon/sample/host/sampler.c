@@ -15,13 +15,12 @@
 #include "sample/host/filesystems.h"
 #include "sample/kernel_file.h"
 #include "sample/host/loadavg.h"
-#include "sample/host/meminfo.h"
+#include "sample/host/memory.h"
 #include "sample/host/netdev.h"
 #include "sample/pressure.h"
 #include "sample/process.h"
 #include "sample/host/stat.h"
 #include "sample/text.h"
-#include "sample/host/vmstat.h"
 #include "util/file.h"
 
 struct Sampler {
@@ -120,9 +119,9 @@ static int parse(Sampler *sampler, Source source, Sample *sample, const char **r
         case SOURCE_STAT:
                 return stat_parse(text, sample, ret_fault);
         case SOURCE_MEMINFO:
-                return meminfo_parse(text, &sample->memory, ret_fault);
+                return memory_parse_meminfo(text, &sample->memory, ret_fault);
         case SOURCE_VMSTAT:
-                return vmstat_parse(text, sample, ret_fault);
+                return memory_parse_vmstat(text, sample, ret_fault);
         case SOURCE_DISKSTATS:
                 return diskstats_parse(text, sampler->root_fd, &sampler->disks, sample, ret_fault);
         case SOURCE_NETDEV:
