@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "text/text.h"
+
 #define FAILURES_WORRYING 0.05
 #define FIRST_BATCH_LONG_S 600
 #define BUSY_MOST         0.5 /* a stage that is the limit with less has failed tasks, whose time is not measured */
@@ -40,12 +42,14 @@ double verdict_waited_s(const VerdictPipeline *pipeline) {
 static void write_wait(const VerdictPipeline *pipeline, Buffer *out) {
         const PipelineDiagnosis *diagnosis = &pipeline->diagnosis;
         double waited_s = verdict_waited_s(pipeline);
+        char waited[TEXT_MAX];
 
+        text_seconds(waited_s, waited);
         buffer_puts(out, " (");
         if (pipeline->job.n_gpus > 0)
                 buffer_printf(out, "%.3g GPU-minutes", waited_s / 60 * pipeline->job.n_gpus);
         else
-                buffer_printf(out, waited_s < 60 ? "%.3g s" : "%.3g min", waited_s < 60 ? waited_s : waited_s / 60);
+                buffer_puts(out, waited);
         if (!isnan(diagnosis->mean_wait_s))
                 buffer_printf(out, ", %.4g ms per item", 1e3 * diagnosis->mean_wait_s);
         buffer_putc(out, ')');

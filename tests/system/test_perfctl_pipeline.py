@@ -148,7 +148,7 @@ class Pipeline(unittest.TestCase):
     def test_the_text_names_the_wait_and_the_stage(self):
         done = show("-", stdin=minutes())
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.assertIn("The training loop waited for data 50.0 % of the time (1.5 min, 50 ms per item). work is the limit: its 1 "
+        self.assertIn("The training loop waited for data 50.0 % of the time (1 min 30 s, 50 ms per item). work is the limit: its 1 "
                       "worker is busy "
                       "100 % of the time. Raise its concurrency above 1; the training loop limits next, at 2 times the throughput. "
                       "Confidence: high.", done.stdout)
