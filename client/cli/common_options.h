@@ -93,7 +93,7 @@ OptionParse option_parse_job_id, option_parse_label, option_parse_condition;
 #define OPTION_ROW_COMPONENT(type, member) { "component", 0, "NAME", "Measured component", OPTION_LINE(type, member, COMPONENT_MAX_BYTES) }
 #define OPTION_ROW_COMPONENT_VERSION(type, member) \
         { "component-version", 0, "VERSION", "Version of the measured component", OPTION_LINE(type, member, STRING_MAX_BYTES) }
-#define OPTION_ROW_AS(type, member, program) { "as", 0, "PROGRAM", "Compute as this program does", OPTION_CHOICE(type, member, program) }
+#define OPTION_ROW_AS(type, member, program) { "as", 0, "PROGRAM", "Use its formulas", OPTION_CHOICE(type, member, program) }
 #define OPTION_ROW_USER(type, member) { "user", 'u', "USER", "User, a name or a number", OPTION_TEXT(type, member) }
 #define OPTION_ROW_WHERE(type, member, n_max) \
         { "where", 'w', "CONDITION", "Select by KEY=VALUE, or != < <= > >=; may be repeated", \

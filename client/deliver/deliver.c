@@ -467,23 +467,9 @@ int deliver_mark(Courier *courier, const JobRef *job, const char *name, double w
 
 _Static_assert(DELIVERY_TEXT_MAX >= WIRE_ERROR_MAX, "both texts fit");
 
-/* Returns the member of a request that a complaint is about, without the request's name in the protocol. */
-static const char *find_member(const char *path) {
-        static const char *const requests[] = { "job_begin", "job_end", "mark", "register", "unregister", "pipeline_report", "submit",
-                                                "hello" };
-
-        for (size_t i = 0; i < N_ELEMENTS(requests); i++) {
-                size_t n = strlen(requests[i]);
-
-                if (strncmp(path, requests[i], n) == 0 && (path[n] == '.' || path[n] == '\0'))
-                        return path + n + (path[n] == '.');
-        }
-        return path;
-}
-
 void delivery_explain(const Delivery *delivery, const Courier *courier, char ret[static DELIVERY_TEXT_MAX]) {
         const Complaint *complaint = &delivery->reply.complaint;
-        const char *member = find_member(complaint->path);
+        const char *member = codec_find_member(complaint->path);
         char which[40] = "";
 
         if (delivery->refused != DELIVERY_WHOLE)

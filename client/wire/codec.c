@@ -46,6 +46,19 @@ static void reply_freep(Perfd__V1__Reply **p) {
         perfd__v1__reply__free_unpacked(*p, NULL);
 }
 
+const char *codec_find_member(const char *path) {
+        static const char *const requests[] = { "job_begin", "job_end", "mark", "register", "unregister", "pipeline_report", "submit",
+                                                "hello" };
+
+        for (size_t i = 0; i < N_ELEMENTS(requests); i++) {
+                size_t n = strlen(requests[i]);
+
+                if (strncmp(path, requests[i], n) == 0 && (path[n] == '.' || path[n] == '\0'))
+                        return path + n + (path[n] == '.');
+        }
+        return path;
+}
+
 int codec_decode_reply(const Frame *frame, Reply *ret) {
         scoped(reply_freep) Perfd__V1__Reply *wire = NULL;
         const Perfd__V1__HelloReply *hello;

@@ -78,4 +78,6 @@ int codec_submission_size(const Submission *item, const Submission *before, size
 /* Upper limit of the size of a submit frame without its items. */
 #define CODEC_SUBMIT_OVERHEAD 32U
 
+/* Returns the member of a request that a complaint is about, without the request's name in the protocol. */
+const char *codec_find_member(const char *path);
 int codec_decode_reply(const Frame *frame, Reply *ret);

@@ -88,8 +88,10 @@ static int fail(PerfdClient *client, int status, const char *format, ...) {
 }
 
 static int complain(PerfdClient *client, int status, const Complaint *complaint) {
-        if (complaint->path[0])
-                return fail(client, status, "%s: %s", complaint->path, complaint->text);
+        const char *member = codec_find_member(complaint->path);
+
+        if (member[0])
+                return fail(client, status, "%s: %s", member, complaint->text);
 
         return fail(client, status, "%s", complaint->text[0] ? complaint->text : request_status_name((Status)status));
 }

@@ -289,10 +289,10 @@ class Behaviour(TestCase):
 
     def test_a_place_in_a_run_is_checked(self):
         client = self.open(self.daemon().socket)
-        for job, words in ((PerfdJob(rank=8, has_rank=1, ranks=8), "job_begin.rank: is 8 of 8 ranks"),
-                           (PerfdJob(node=2, has_node=1, nodes=2), "job_begin.node: is 2 of 2 nodes"),
+        for job, words in ((PerfdJob(rank=8, has_rank=1, ranks=8), "rank: is 8 of 8 ranks"),
+                           (PerfdJob(node=2, has_node=1, nodes=2), "node: is 2 of 2 nodes"),
                            (PerfdJob(node=-1, has_node=1), "node: expected 0 or more"),
-                           (PerfdJob(member_pid=-1), "job_begin.member_pid: is negative")):
+                           (PerfdJob(member_pid=-1), "member_pid: is negative")):
             self.assertEqual(self.library.perfd_job_begin(client, b"j", ctypes.byref(job)), INVALID)
             self.assertIn(words, self.error(client))
         job = PerfdJob(rank=7, has_rank=1, ranks=8, node=1, has_node=1, nodes=2)
