@@ -116,10 +116,11 @@ class BareRoot(harness.TestCase):
         return "".join(lines)
 
     def expect_demonstration(self, text):
-        for line in (r"Missing packages: .*\bpython3\b", r"Installing \d+ packages", r"Building perfd: \d+ files \.\.\.",
-                     r"\[ *\d+/\d+\] build/", r"Open http://127\.0\.0\.1:\d+/", r"Job \S+ \(memset\)  finished: exit 0$",
-                     r" +1  c +\S+ +5 ", r" +2  python +\S+ +5 ", r"  regression: \+.* since 1\.11\.0\n\(exit status 4\)$",
-                     r"The training loop waited for data ", r"Next: make check ", r"perfd has stopped\.$"):
+        for line in (r"Missing packages: .*\bpython3\b", r"(?:.*\[y/N\] )?Installing \d+ packages",
+                     r"Building perfd: \d+ files \.\.\.", r"\[ *\d+/\d+\] build/", r"Open http://127\.0\.0\.1:\d+/",
+                     r"Job \S+ \(memset\)  finished: exit 0$", r" +1  c +\S+ +5 ", r" +2  python +\S+ +5 ",
+                     r"  regression: \+.* since 1\.11\.0\n\(exit status 4\)$", r"The training loop waited for data ",
+                     r"Next: make check ", r"perfd has stopped\.$"):
             self.assertRegex(text, re.compile("^" + line, re.M))
         wrong = r".*(?:exit status [^4]|not found|No such file|[Ww]arning|Nothing to compare).*"
         self.assertEqual(re.findall(wrong, text), [], text)
