@@ -147,6 +147,19 @@ static void output_beyond_the_limit_is_forgotten(void **state) {
         assert_false(f->capture.names_result);
 }
 
+static void the_name_of_a_result_is_found_wherever_it_is_cut(void **state) {
+        static const char text[] = "\"@result\": {\"rate\": 1.5}}";
+        Found *f = *state;
+
+        for (size_t at = 1; at < sizeof(text) - 1; at++) {
+                capture_clear(&f->capture);
+                f->capture.is_too_long = true;
+                capture_add(&f->capture, text, at);
+                capture_add(&f->capture, text + at, sizeof(text) - 1 - at);
+                assert_true(f->capture.names_result);
+        }
+}
+
 /* Each brace could be the start of a document as long as the rest of the text. */
 static void text_similar_to_json_is_scanned_in_linear_time(void **state) {
         Found *f = *state;
@@ -184,6 +197,7 @@ int main(void) {
                 TEST(a_malformed_indicator_is_distinguished_from_other_text),
                 TEST(empty_output_contains_no_documents),
                 TEST(output_beyond_the_limit_is_forgotten),
+                TEST(the_name_of_a_result_is_found_wherever_it_is_cut),
                 TEST(text_similar_to_json_is_scanned_in_linear_time),
                 TEST(the_number_of_documents_is_limited),
         };

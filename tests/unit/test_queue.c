@@ -85,6 +85,48 @@ static void a_full_queue_refuses_sets_unless_it_is_empty(void **state) {
         assert_true(queue_has_room(queue, 20, 1));
 }
 
+static void a_queue_may_be_filled_to_its_limit(void **state) {
+        Queue *queue = *state;
+
+        assert_non_null(push(queue, 9));
+        assert_false(queue_has_room(queue, 2, 1));
+        assert_true(queue_has_room(queue, 1, 1));
+        assert_non_null(push(queue, 1));
+        assert_false(queue_has_room(queue, 1, 1));
+}
+
+#define N_SETS 500U
+
+static void *take_sets(void *userdata) {
+        Queue *queue = userdata;
+        bool is_stopping;
+
+        for (size_t n = 0; n < N_SETS;) {
+                RowSet *sets = queue_take(queue, DEADLINE_NS, &is_stopping);
+
+                for (const RowSet *set = sets; set; set = set->next)
+                        n++;
+                queue_done(queue, sets);
+        }
+        return NULL;
+}
+
+/* The thread sanitizer finds what is not locked. */
+static void a_thread_takes_sets_while_another_adds_some(void **state) {
+        Queue *queue = *state;
+        size_t n_rows, n_bytes;
+        pthread_t thread;
+
+        queue_configure(queue, N_SETS, N_SETS * ROW_BYTES);
+        assert_int_equal(pthread_create(&thread, NULL, take_sets, queue), 0);
+        for (size_t i = 0; i < N_SETS; i++)
+                assert_non_null(push(queue, 1));
+        assert_int_equal(pthread_join(thread, NULL), 0);
+        queue_count(queue, &n_rows, &n_bytes);
+        assert_int_equal(n_rows, 0);
+        assert_int_equal(n_bytes, 0);
+}
+
 static void a_stopped_queue_says_so_and_does_not_wait(void **state) {
         Queue *queue = *state;
         bool is_stopping = false;
@@ -100,6 +142,8 @@ int main(void) {
                 TEST(sets_are_taken_in_their_order),
                 TEST(a_poke_stays_for_the_next_take_that_waits),
                 TEST(a_full_queue_refuses_sets_unless_it_is_empty),
+                TEST(a_queue_may_be_filled_to_its_limit),
+                TEST(a_thread_takes_sets_while_another_adds_some),
                 TEST(a_stopped_queue_says_so_and_does_not_wait),
         };
 

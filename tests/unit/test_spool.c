@@ -223,6 +223,19 @@ static void only_finished_files_are_listed(void **state) {
         spool_entries_free(entries, n);
 }
 
+static void a_full_spool_takes_no_more_files(void **state) {
+        Fixture *f = *state;
+        char first[PATH_MAX], path[PATH_MAX], name[SPOOL_NAME_MAX];
+
+        assert_int_equal(spool_put(f->directory, &f->batch, 1, name), 0);
+        assert_true(snprintf(first, sizeof(first), "%s/%s", f->directory, name) < PATH_MAX);
+        for (unsigned i = 1; i < SPOOL_FILES_MAX; i++) { /* links are made faster than files */
+                assert_true(snprintf(path, sizeof(path), "%s/%u.jsonl", f->directory, i) < PATH_MAX);
+                assert_int_equal(link(first, path), 0);
+        }
+        assert_int_equal(spool_put(f->directory, &f->batch, 2, name), -ENOSPC);
+}
+
 static void a_missing_spool_is_empty(void **state) {
         struct dirent **entries;
         size_t n;
@@ -317,6 +330,7 @@ int main(void) {
                 TEST(an_invalid_batch_is_malformed),
                 TEST(files_appear_whole_private_and_in_order),
                 TEST(only_finished_files_are_listed),
+                TEST(a_full_spool_takes_no_more_files),
                 TEST(a_missing_spool_is_empty),
                 TEST(a_file_has_one_sender_at_a_time),
                 TEST(a_rejected_file_is_kept_with_the_reason),
