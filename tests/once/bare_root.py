@@ -58,7 +58,8 @@ class BareRoot(harness.TestCase):
 
     def enter(self, *command, user=None, environment=()):
         """The words of a command that runs in the root, in mounts of its own, which end with it."""
-        mounts = """mount -t proc proc "$0/proc"; mount --rbind /sys "$0/sys"; mount --rbind /dev "$0/dev"
+        mounts = """mount -t proc proc "$0/proc"; mount --rbind /sys "$0/sys"
+            mount -t devpts -o newinstance,ptmxmode=666 devpts "$0/dev/pts"; mount -t tmpfs -o mode=1777 tmpfs "$0/dev/shm"
             exec chroot "$0" "$@" """
         user = user or self.user
         return ["unshare", "--mount", "--propagation", "private", "sh", "-ec", mounts, self.root, "env", "-i",
