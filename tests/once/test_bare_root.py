@@ -58,8 +58,8 @@ class BareRoot(bare_root.BareRoot):
         self.assertRegex(shown, r"(?m)^kept |of an older perfd")
 
         self.inside("apt-get", "-qq", "-y", "purge", "perfd", "perfctl")
-        left = self.inside("find", "/etc", "/var/lib", "/usr", "-path", "*perf[dc]*", "-not", "-path", "*/dpkg/*", "-type",
-                           "f")
+        left = self.inside("find", "/etc", "/var/lib", "/usr", "-regex", ".*perf\\(d\\|ctl\\).*", "-type", "f", "-not", "-path",
+                           "*/dpkg/*")
         self.assertEqual(left, "")
 
 
