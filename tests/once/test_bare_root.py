@@ -56,6 +56,7 @@ class BareRoot(bare_root.BareRoot):
         self.assertRegex(shown, r"(?m)^new ")
         # A file of another format is kept under another name, which is said.
         self.assertRegex(shown, r"(?m)^kept |of an older perfd")
+        self.assertNotIn("damaged", shown, "the tables have changed, and SCHEMA_VERSION has not")
 
         self.inside("apt-get", "-qq", "-y", "purge", "perfd", "perfctl")
         left = self.inside("find", "/etc", "/var/lib", "/usr", "-regex", ".*perf\\(d\\|ctl\\).*", "-type", "f", "-not", "-path",
