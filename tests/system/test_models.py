@@ -159,7 +159,7 @@ class Judged(WithModels):
         file.write_text(json.dumps({"name": "Own", "parameters": {}, "results": {"plain": {"direction": "lower"}}}))
         self.assertEqual(self.running.perfctl("model", "add", file).returncode, 0)
         for name in ("sorted", "copied"):
-            self.assertEqual(self.running.perfctl("run", "--name", name, "--", "true").returncode, 0)
+            self.assertEqual(self.running.perfctl("run", "--indicator", name, "--", "true").returncode, 0)
         with self.running.client() as client:
             for component in ('a "quoted" \\ one', "tab\there", "\u202eübel", "x" * 256):
                 self.assert_status(client.submit({**MATMUL, "component": component}), "OK")

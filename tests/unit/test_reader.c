@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Queries: filters, pages, time limits, and the indexes used. */
-/* tests: daemon/store/read/page.c daemon/store/database/statement.c daemon/store/read/read_connection.c daemon/store/jobs/job_reader.c
+/* tests: daemon/store/database/statement.c daemon/store/read/read_connection.c daemon/store/jobs/job_reader.c
     daemon/store/node/store_node.c daemon/store/indicators/result_reader.c
     daemon/store/indicators/indicator_reader.c daemon/store/catalog/catalog.c */
 
