@@ -131,7 +131,7 @@ def measure_cost(build, perfctl, n_versions):
     with Daemon(build, "[http]\nquery_timeout = 60s\n") as daemon:
         submit_history(daemon, perfctl, n_versions)
         begin = cpu_us(daemon.pid)
-        done = subprocess.run([perfctl, "kpi", "regress", "--socket", daemon.socket, "--http-socket", daemon.http_socket, "--json",
+        done = subprocess.run([perfctl, "kpi", "check", "--socket", daemon.socket, "--http-socket", daemon.http_socket, "--json",
                                "--fail-on", "none", "Wide*"], check=True, stdout=subprocess.PIPE)
         cpu_s, counts = (cpu_us(daemon.pid) - begin) / 1e6, json.loads(done.stdout)["counts"]
         print(f"| {sum(counts.values())} × {n_versions} | {cpu_s:.2f} s | {LIMITS[n_versions]:g} s | {peak_mib(daemon.pid):.1f} MiB | "

@@ -130,7 +130,7 @@ static void put_fact(const Value *fact, const char *member, Buffer *out) {
                 value_write_json(value, &json);
 }
 
-/* A software stack is named by the first digits of its digest, as `perfctl indicator stack` accepts them. */
+/* A software stack is named by the first digits of its digest, as `perfctl stack show` accepts them. */
 static void put_difference(const Value *fact, Buffer *out) {
         const char *key = answer_text(fact, "key");
 

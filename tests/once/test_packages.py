@@ -152,7 +152,7 @@ class Install(Installed):
         self.assertEqual(self.run_inside("stat", "-c", "%U:%a", "/var/lib/perfd").strip(), "perfd:700")
         self.assertEqual(self.submit().returncode, 0)
         self.run_inside("perfctl", "run", "--job", "first", "--", "true")
-        self.assertEqual(json.loads(self.run_inside("perfctl", "job", "show", "--json", "first"))["state"], "finished")
+        self.assertEqual(json.loads(self.run_inside("perfctl", "report", "--json", "first"))["state"], "finished")
         self.run_inside("perfctl", "status")
         self.run_inside("systemctl", "reload", "perfd")
         self.assertEqual(self.run_inside("dpkg", "--verify"), "")
@@ -168,7 +168,7 @@ class Install(Installed):
         self.run_inside(*environment, "/usr/share/perfd/slurm/prolog")
         self.assertIn("PERFD_JOB=7", self.run_inside(*environment, "/usr/share/perfd/slurm/task_prolog"))
         self.run_inside(*environment, "/usr/share/perfd/slurm/epilog")
-        self.assertEqual(json.loads(self.run_inside("perfctl", "job", "show", "--json", "7"))["state"], "finished")
+        self.assertEqual(json.loads(self.run_inside("perfctl", "report", "--json", "7"))["state"], "finished")
         library = self.run_inside("sh", "-c", "ldconfig -p | grep libperfd.so").split("=> ")[-1].strip()
         self.assertRegex(self.text(re.sub(r"libperfd.*", "pkgconfig/perfd.pc", library)), rf"libdir=/usr{os.path.dirname(library)}\n")
 
@@ -181,7 +181,7 @@ class Change(Installed):
         self.run_inside("systemctl", "reload", "perfd")
         self.run_inside("systemd-run", "--quiet", "--unit=open", "perfctl", "run", "--job", "open", "--", "sh", "-c",
                         "perfctl mark begun; while [ ! -e /run/go ]; do sleep 0.1; done; exit 3")
-        show = ("perfctl", "job", "show", "--json", "open")
+        show = ("perfctl", "report", "--json", "open")
         wait_for(lambda: self.inside(*show).returncode == 0, "the job")
         begun, pid = json.loads(self.run_inside(*show))["begin_ms"], self.run_inside("systemctl", "show", "-P", "MainPID", "perfd")
         # One submission after the other during the upgrade; it ends at the first that fails.

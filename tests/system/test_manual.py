@@ -289,7 +289,7 @@ class Run(harness.TestCase):
         lines = {self.normalized(line) for line in re.findall(r"(?m)^    (\S.*)$", block)}
         self.assertGreater(len(lines), 10)
         return {line for line in lines
-                if not line.startswith(("$ make run", "Hardware ", "Read ", "perfd # ", "The training loop "))}
+                if not line.startswith(("$ make run", "Hardware ", "Read ", "perfd # ", "The training loop ", "decode "))}
 
     def test_make_check_shows_what_the_readme_shows(self):
         screen = re.search(r"(?m)^    \$ make check TESTS=(\S+)\n((?:    .*\n)+)", (ROOT / "README.md").read_text())
