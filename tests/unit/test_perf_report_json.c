@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The samples of a job in JSON, from a real store and from a snapshot. */
+/* tests: daemon/http/jobs/jobs_subject.c */
 
 #include "http/routes.h"
 #include "measure/export_samples.h"
