@@ -3,7 +3,8 @@
 /* tests: daemon/http/indicators/api_groups.c daemon/http/indicators/api_rank.c daemon/http/indicators/api_batch.c
           daemon/store/indicators/indicator_reader.c */
 /* tests: daemon/http/selection/grouping.c */
-/* tests: daemon/http/selection/result_groups.c daemon/http/selection/selection.c daemon/http/indicators/vocabulary.c daemon/http/indicators/names.c */
+/* tests: daemon/http/selection/result_groups.c daemon/http/selection/selection.c */
+/* tests: daemon/http/indicators/vocabulary.c daemon/http/indicators/names.c */
 /* tests: daemon/http/pagination.c daemon/http/format/csv.c daemon/http/routes.c */
 
 #include "run_results_fixture.h"
