@@ -102,7 +102,7 @@ all: $(B)/perfd $(B)/perfctl $(B)/libperfd.so $(B)/libperfd.a $(B)/perfd.pc
 $(B)/perfd: $(filter-out $(REQUEST_OBJ),$(B)/daemon/main.o $(DAEMON_OBJ) $(CORE_OBJ)) $(REQUEST_OBJ)
 	$(CC) $(CFLAGS) -pie $(LDFLAGS) -o $@ $^ $(DAEMON_LIBS)
 
-$(B)/perfctl: $(B)/client/main.o $(B)/libclient.a $(B)/libcore.a
+$(B)/perfctl: $(B)/client/perfctl.o $(B)/libclient.a $(B)/libcore.a
 	$(CC) $(CFLAGS) -pie $(LDFLAGS) -o $@ $^ $(CLIENT_LIBS)
 
 $(B)/libperfd.so.0: $(LIB_OBJ) $(B)/libcore.a
@@ -277,5 +277,5 @@ always:
 
 .PHONY: always all deb examples deps run-deps test-deps interop-deps run check check-once check-hostile check-mutations unit-tests bench bench-regress bench-pipelines benches lint coverage install uninstall help clean compile_commands.json
 .SECONDARY:
--include $(B)/daemon/main.d $(B)/client/main.d $(CORE_OBJ:.o=.d) $(DAEMON_OBJ:.o=.d) $(CLIENT_OBJ:.o=.d) $(UNIT_TESTS:=.d) $(BENCHES:=.d) \
+-include $(B)/daemon/main.d $(B)/client/perfctl.d $(CORE_OBJ:.o=.d) $(DAEMON_OBJ:.o=.d) $(CLIENT_OBJ:.o=.d) $(UNIT_TESTS:=.d) $(BENCHES:=.d) \
          $(FUZZ_OBJ:.o=.d)

@@ -23,7 +23,7 @@
 #include <sys/timerfd.h>
 #include <sys/un.h>
 
-#include "client/wire/codec.h"
+#include "client/wire/protocol.h"
 #include "proto/frame.h"
 #include "util/clock.h"
 #include "util/parse.h"
@@ -129,7 +129,7 @@ static int encode_submit(Buffer *out) {
                 return -EINVAL;
 
         memcpy(item.id, mark_id, ID_BYTES);
-        return codec_encode_submit(MARK_SEQUENCE, &item, 1, out);
+        return protocol_encode_submit(MARK_SEQUENCE, &item, 1, out);
 }
 
 static int encode_job(const Plan *plan, Buffer *out) {
@@ -138,8 +138,8 @@ static int encode_job(const Plan *plan, Buffer *out) {
 
         (void)snprintf(info.name, sizeof(info.name), "%.40s", plan->name);
         (void)snprintf(info.id, sizeof(info.id), "%.40s-%s", plan->name, mark_digits);
-        return plan->kind == KIND_BEGIN ? codec_encode_job_begin(MARK_SEQUENCE, &(JobBegin){ .info = &info }, out)
-                                        : codec_encode_job_end(MARK_SEQUENCE, info.id, &end, out);
+        return plan->kind == KIND_BEGIN ? protocol_encode_job_begin(MARK_SEQUENCE, &(JobBegin){ .info = &info }, out)
+                                        : protocol_encode_job_end(MARK_SEQUENCE, info.id, &end, out);
 }
 
 static int pattern_init(Pattern *pattern, const Plan *plan) {
@@ -319,7 +319,7 @@ static int client_write(Client *client, const Load *load) {
 static int refuse_reply(const Client *client, const Frame *frame) {
         Reply reply;
 
-        if (codec_decode_reply(frame, &reply) == 0)
+        if (protocol_decode_reply(frame, &reply) == 0)
                 fprintf(stderr, "load: request %" PRIu64 " of a connection got reply %" PRIu64 ", %s %s: %s\n", client->n_answered,
                         reply.sequence - SEQUENCE_FIRST, request_status_name(reply.status), reply.complaint.path, reply.complaint.text);
         else

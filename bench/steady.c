@@ -92,7 +92,7 @@ static bool read_options(char **words, Options *ret) {
         if (!ret->config_path || !ret->socket || !ret->state || !ret->http || words[0])
                 return false;
 
-        /* absolute paths, as set by options.c */
+        /* absolute paths, as set by daemon_options.c */
         (void)snprintf(ret->socket_path, sizeof(ret->socket_path), "%s", ret->socket);
         (void)snprintf(ret->state_path, sizeof(ret->state_path), "%s", ret->state);
         return true;

@@ -184,7 +184,7 @@ static int daemon_read_config(const Options *options, Config *ret, ConfigError *
         *ret_error = (ConfigError){};
         r = config_load(options->config_path, ret, ret_error);
         if (r == 0)
-                r = options_apply(options, ret, ret_error);
+                r = daemon_options_apply(options, ret, ret_error);
         return r;
 }
 

@@ -8,7 +8,7 @@
  * feeds the watchdog.
  */
 
-#include "options.h"
+#include "daemon_options.h"
 
 /* Returns the process's exit code. Errors are logged. */
 int daemon_run(const Options *options);

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "options.h"
+#include "daemon_options.h"
 #include "store/maintenance.h"
 
 static int refuse(void) {

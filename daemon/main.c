@@ -4,7 +4,7 @@
 int main(int argc, char *argv[]) {
         Options options;
 
-        switch (options_from_arguments(&options, argc, argv)) {
+        switch (daemon_options_parse(&options, argc, argv)) {
         case 0:
                 return daemon_run(&options);
         case OPTIONS_DONE:

@@ -12,7 +12,7 @@
 #include "client/api/answer.h"
 #include "client/api/http_client.h"
 #include "client/cli/common_options.h"
-#include "client/wire/codec.h"
+#include "client/wire/protocol.h"
 #include "util/arena.h"
 #include "value/value.h"
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "client/wire/codec.h"
+#include "client/wire/protocol.h"
 #include "util/array.h"
 #include "util/clock.h"
 #include "util/utf8.h"
@@ -87,7 +87,7 @@ static int fitted_shorten(Fitted *fitted, Batch *batch, size_t i, size_t n_max) 
                 return FIT_TOO_LARGE;
         r = copy_items(fitted, batch);
         if (r == 0)
-                r = codec_submission_size(&fitted->items[i], NULL, &size);
+                r = protocol_submission_size(&fitted->items[i], NULL, &size);
         if (r == 0)
                 r = add_arena(fitted, value_parse_arena_size(size), &arena);
         if (r < 0)
@@ -97,7 +97,7 @@ static int fitted_shorten(Fitted *fitted, Batch *batch, size_t i, size_t n_max) 
                 arena_reset(arena);
                 r = shorten_value(whole, text_max, arena, &fitted->items[i].run);
                 if (r == 0)
-                        r = codec_submission_size(&fitted->items[i], NULL, &size);
+                        r = protocol_submission_size(&fitted->items[i], NULL, &size);
                 if (r < 0 || size <= n_max)
                         return r;
         }
@@ -156,7 +156,7 @@ static int ask_frame_max(Courier *courier, Delivery *delivery, size_t *ret) {
         uint64_t sequence = wire_next_sequence(&courier->wire);
         int r;
 
-        r = codec_encode_hello(sequence, "perfctl " PERFD_VERSION, &frame);
+        r = protocol_encode_hello(sequence, "perfctl " PERFD_VERSION, &frame);
         if (r == 0)
                 r = exchange(courier, &frame, sequence, delivery);
         if (r == 0)
@@ -182,19 +182,19 @@ static int check_sizes(Courier *courier, Batch *batch, Fitted *fitted, Delivery 
         int r;
 
         for (size_t i = delivery->n_acked; i < batch->n_items; i++) {
-                r = codec_submission_size(&batch->items[i], NULL, &size);
-                if (r == 0 && CODEC_SUBMIT_OVERHEAD + size > n_max && !is_asked) {
+                r = protocol_submission_size(&batch->items[i], NULL, &size);
+                if (r == 0 && PROTOCOL_SUBMIT_OVERHEAD + size > n_max && !is_asked) {
                         r = ask_frame_max(courier, delivery, &n_max);
                         is_asked = true;
                 }
                 if (r != 0)
                         return r;
-                if (CODEC_SUBMIT_OVERHEAD + size <= n_max)
+                if (PROTOCOL_SUBMIT_OVERHEAD + size <= n_max)
                         continue;
 
-                r = fitted_shorten(fitted, batch, i, n_max - CODEC_SUBMIT_OVERHEAD);
+                r = fitted_shorten(fitted, batch, i, n_max - PROTOCOL_SUBMIT_OVERHEAD);
                 if (r != 0)
-                        return r < 0 ? r : refuse_large(delivery, i, CODEC_SUBMIT_OVERHEAD + size, n_max);
+                        return r < 0 ? r : refuse_large(delivery, i, PROTOCOL_SUBMIT_OVERHEAD + size, n_max);
         }
 
         return 0;
@@ -221,7 +221,7 @@ static void find_refused(Delivery *delivery, size_t n_sent) {
 
 /* Counts how many of the next items fit into one request. */
 static int choose_part(Courier *courier, const Batch *batch, Delivery *delivery, size_t *ret) {
-        size_t first = delivery->n_acked, n = 0, n_max = SMALL_BYTES, n_bytes = CODEC_SUBMIT_OVERHEAD, size;
+        size_t first = delivery->n_acked, n = 0, n_max = SMALL_BYTES, n_bytes = PROTOCOL_SUBMIT_OVERHEAD, size;
         size_t n_stacks = 0, n_specifications = 0;
         int r;
 
@@ -232,7 +232,7 @@ static int choose_part(Courier *courier, const Batch *batch, Delivery *delivery,
                 n_specifications += item->specification && (!before || item->specification != before->specification);
                 if (n_stacks > SUBMIT_STACKS_MAX || n_specifications > SUBMIT_SPECIFICATIONS_MAX)
                         break;
-                r = codec_submission_size(item, before, &size);
+                r = protocol_submission_size(item, before, &size);
                 if (r < 0)
                         return r;
                 if (n_bytes + size <= n_max)
@@ -265,7 +265,7 @@ static int send_part(Courier *courier, const Batch *batch, Delivery *delivery) {
                 return r;
 
         sequence = wire_next_sequence(&courier->wire);
-        r = codec_encode_submit(sequence, batch->items + delivery->n_acked, n, &frame);
+        r = protocol_encode_submit(sequence, batch->items + delivery->n_acked, n, &frame);
         if (r == 0)
                 r = exchange(courier, &frame, sequence, delivery);
         if (r == DELIVERY_REFUSED)
@@ -290,7 +290,7 @@ static int send_end(Courier *courier, const Batch *batch, Delivery *delivery) {
         uint64_t sequence = wire_next_sequence(&courier->wire);
         int r;
 
-        r = codec_encode_job_end(sequence, batch->ended_job, &batch->end, &frame);
+        r = protocol_encode_job_end(sequence, batch->ended_job, &batch->end, &frame);
         return r == 0 ? exchange(courier, &frame, sequence, delivery) : r;
 }
 
@@ -397,21 +397,21 @@ int deliver_begin(Courier *courier, const JobBegin *begin, Delivery *ret) {
         scoped(buffer_deinit) Buffer frame = {};
         uint64_t sequence = wire_next_sequence(&courier->wire);
 
-        return deliver_frame(courier, codec_encode_job_begin(sequence, begin, &frame), &frame, sequence, true, ret);
+        return deliver_frame(courier, protocol_encode_job_begin(sequence, begin, &frame), &frame, sequence, true, ret);
 }
 
 int deliver_models(Courier *courier, const Value *const *models, size_t n_models, Delivery *ret) {
         scoped(buffer_deinit) Buffer frame = {};
         uint64_t sequence = wire_next_sequence(&courier->wire);
 
-        return deliver_frame(courier, codec_encode_register(sequence, models, n_models, &frame), &frame, sequence, true, ret);
+        return deliver_frame(courier, protocol_encode_register(sequence, models, n_models, &frame), &frame, sequence, true, ret);
 }
 
 int deliver_model_removal(Courier *courier, const char *name, const char *component, Delivery *ret) {
         scoped(buffer_deinit) Buffer frame = {};
         uint64_t sequence = wire_next_sequence(&courier->wire);
 
-        return deliver_frame(courier, codec_encode_unregister(sequence, name, component, &frame), &frame, sequence, true, ret);
+        return deliver_frame(courier, protocol_encode_unregister(sequence, name, component, &frame), &frame, sequence, true, ret);
 }
 
 static int deliver_pipeline_report(Courier *courier, const PipelineReport *report, Delivery *ret) {
@@ -419,7 +419,7 @@ static int deliver_pipeline_report(Courier *courier, const PipelineReport *repor
         uint64_t sequence = wire_next_sequence(&courier->wire);
         int r;
 
-        r = deliver_frame(courier, codec_encode_pipeline_report(sequence, report, &frame), &frame, sequence, true, ret);
+        r = deliver_frame(courier, protocol_encode_pipeline_report(sequence, report, &frame), &frame, sequence, true, ret);
         if (r == 0)
                 utf8_copy(ret->remark, sizeof(ret->remark), ret->reply.complaint.text);
         return r;
@@ -443,7 +443,7 @@ int deliver_reload(Courier *courier, Delivery *ret) {
         scoped(buffer_deinit) Buffer frame = {};
         uint64_t sequence = wire_next_sequence(&courier->wire);
 
-        return deliver_frame(courier, codec_encode_reload(sequence, &frame), &frame, sequence, true, ret);
+        return deliver_frame(courier, protocol_encode_reload(sequence, &frame), &frame, sequence, true, ret);
 }
 
 /*
@@ -455,7 +455,7 @@ int deliver_mark(Courier *courier, const JobRef *job, const char *name, double w
         uint64_t sequence = wire_next_sequence(&courier->wire);
         int r;
 
-        r = deliver_frame(courier, codec_encode_mark(sequence, job, name, wall_seconds, &frame), &frame, sequence, false, ret_delivery);
+        r = deliver_frame(courier, protocol_encode_mark(sequence, job, name, wall_seconds, &frame), &frame, sequence, false, ret_delivery);
         if (r != 0)
                 return r;
 
@@ -469,7 +469,7 @@ _Static_assert(DELIVERY_TEXT_MAX >= WIRE_ERROR_MAX, "both texts fit");
 
 void delivery_explain(const Delivery *delivery, const Courier *courier, char ret[static DELIVERY_TEXT_MAX]) {
         const Complaint *complaint = &delivery->reply.complaint;
-        const char *member = codec_find_member(complaint->path);
+        const char *member = protocol_find_member(complaint->path);
         char which[40] = "";
 
         if (delivery->refused != DELIVERY_WHOLE)

@@ -161,7 +161,7 @@ static void retry_begin(Announcement *announcement, uint64_t now_ns) {
         Reply reply;
 
         announcement->next_ns = 0;
-        if (codec_encode_job_begin(sequence, &begin, &frame) < 0 || wire_connect(wire, announcement->courier->path, now_ns) < 0) {
+        if (protocol_encode_job_begin(sequence, &begin, &frame) < 0 || wire_connect(wire, announcement->courier->path, now_ns) < 0) {
                 schedule_retry(announcement, now_ns);
                 return;
         }

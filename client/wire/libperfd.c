@@ -16,7 +16,7 @@
 #include <string.h>
 #include <sys/un.h>
 
-#include "client/wire/codec.h"
+#include "client/wire/protocol.h"
 #include "client/wire/id.h"
 #include "client/wire/user.h"
 #include "client/wire/wire.h"
@@ -88,7 +88,7 @@ static int fail(PerfdClient *client, int status, const char *format, ...) {
 }
 
 static int complain(PerfdClient *client, int status, const Complaint *complaint) {
-        const char *member = codec_find_member(complaint->path);
+        const char *member = protocol_find_member(complaint->path);
 
         if (member[0])
                 return fail(client, status, "%s: %s", member, complaint->text);
@@ -278,7 +278,7 @@ int perfd_job_begin(PerfdClient *client, const char *id, const PerfdJob *job) {
                 begin.is_fresh = job->fresh;
         }
         sequence = next_sequence(client);
-        return ask_perfd(client, codec_encode_job_begin(sequence, &begin, &frame), &frame, sequence, REPETITION_HARMLESS);
+        return ask_perfd(client, protocol_encode_job_begin(sequence, &begin, &frame), &frame, sequence, REPETITION_HARMLESS);
 }
 
 int perfd_job_end(PerfdClient *client, const char *id, int exit_status) {
@@ -300,7 +300,7 @@ int perfd_job_end(PerfdClient *client, const char *id, int exit_status) {
                 return fail(client, PERFD_INVALID, "exit_status: expected -1…255, not %d", exit_status);
 
         sequence = next_sequence(client);
-        return ask_perfd(client, codec_encode_job_end(sequence, id, &end, &frame), &frame, sequence, REPETITION_HARMLESS);
+        return ask_perfd(client, protocol_encode_job_end(sequence, id, &end, &frame), &frame, sequence, REPETITION_HARMLESS);
 }
 
 int perfd_mark(PerfdClient *client, const char *job, const char *name) {
@@ -319,7 +319,7 @@ int perfd_mark(PerfdClient *client, const char *job, const char *name) {
                             PHASE_NAME_MAX - 1);
 
         sequence = next_sequence(client);
-        return ask_perfd(client, codec_encode_mark(sequence, &marked, name, NAN, &frame), &frame, sequence, REPETITION_COUNTS);
+        return ask_perfd(client, protocol_encode_mark(sequence, &marked, name, NAN, &frame), &frame, sequence, REPETITION_COUNTS);
 }
 
 /* Parses exactly one document; a second one is an error. */
@@ -381,7 +381,7 @@ int perfd_submit_json(PerfdClient *client, const char *job, const char *json) {
                 return complain(client, PERFD_INVALID, &complaint);
 
         sequence = next_sequence(client);
-        return ask_perfd(client, codec_encode_submit(sequence, &item, 1, &frame), &frame, sequence, REPETITION_HARMLESS);
+        return ask_perfd(client, protocol_encode_submit(sequence, &item, 1, &frame), &frame, sequence, REPETITION_HARMLESS);
 }
 
 /* --- data pipelines ------------------------------------------------------------------------------- */
@@ -406,7 +406,7 @@ static int send_report(PerfdClient *client, const char *job, PipelineReport *rep
         report->job = named.id;
         report->is_job_inherited = named.is_inherited;
         sequence = next_sequence(client);
-        return ask_perfd(client, codec_encode_pipeline_report(sequence, report, &frame), &frame, sequence, REPETITION_HARMLESS);
+        return ask_perfd(client, protocol_encode_pipeline_report(sequence, report, &frame), &frame, sequence, REPETITION_HARMLESS);
 }
 
 /* Fails with a message about an interval. */

@@ -141,7 +141,7 @@ static int take_reply(Wire *wire, Reply *ret) {
         r = frame_read(wire->in, wire->n_in, sizeof(wire->in), &frame, NULL);
         if (r == FRAME_PENDING)
                 return r;
-        if (r != 0 || codec_decode_reply(&frame, ret) != 0)
+        if (r != 0 || protocol_decode_reply(&frame, ret) != 0)
                 return -EPROTO;
 
         assert(frame.n_consumed <= wire->n_in);
@@ -221,7 +221,7 @@ int wire_ask_hello(const char *path, uint64_t deadline_ns, Reply *ret) {
 
         wire_init(&wire);
         sequence = wire_next_sequence(&wire);
-        r = codec_encode_hello(sequence, "perfctl " PERFD_VERSION, &frame);
+        r = protocol_encode_hello(sequence, "perfctl " PERFD_VERSION, &frame);
         if (r < 0)
                 return r;
 

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "client/wire/codec.h"
+#include "client/wire/protocol.h"
 #include "util/buffer.h"
 
 #define WIRE_REPLY_MAX 16384U

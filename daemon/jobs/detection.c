@@ -37,7 +37,7 @@ static int attach(Lifecycle *lifecycle, Job *job, const FoundGroup *group) {
         if (r < 0)
                 return r;
         if (job->stage == JOB_ACTIVE)
-                job_drop_final(job);
+                running_job_drop_final(job);
         return job_watch_start_group(lifecycle, job);
 }
 

@@ -92,7 +92,7 @@ int job_end_make(Job *job, const Node *node, const SampleLog *samples, JobState 
                 if (r == 0)
                         r = write_samples(job, node, samples, &job->final->samples);
                 if (r < 0) {
-                        job_drop_final(job);
+                        running_job_drop_final(job);
                         return r;
                 }
         }
@@ -100,7 +100,7 @@ int job_end_make(Job *job, const Node *node, const SampleLog *samples, JobState 
         job->final->state = state;
         job->final->result.end = *end;
         if ((end->has_exit_status || end->realtime_ms > 0) && strstr(job->info.note, JOB_NO_END_NOTE))
-                job_set_note(job, "");
+                running_job_set_note(job, "");
         return 0;
 }
 
@@ -158,7 +158,7 @@ int job_end_make_before(Job *job, const Node *node, const Totals *last, uint64_t
         };
         r = fill_before(job, node, last, realtime_ms, job->final);
         if (r < 0)
-                job_drop_final(job);
+                running_job_drop_final(job);
         return r;
 }
 

@@ -66,7 +66,7 @@ static int close_job(Lifecycle *lifecycle, Job *job) {
                 return 0;
         assert(job->final);
         if (job->is_announced && job->default_note && job->final->state == JOB_INTERRUPTED)
-                job_set_note(job, job->default_note);
+                running_job_set_note(job, job->default_note);
         r = job_end_put(job, lifecycle->store, cookie);
         return r < 0 ? r : 0;
 }
@@ -90,7 +90,7 @@ static int on_empty(Lifecycle *lifecycle, Job *job, const char *note) {
 
 void job_watch_note_removal(Job *job) {
         if (!job->group.is_empty && !job->final)
-                job_set_note(job, "its cgroup was removed before its last counters were read; totals end at the previous sample");
+                running_job_set_note(job, "its cgroup was removed before its last counters were read; totals end at the previous sample");
         job->group.is_empty = true;
 }
 
@@ -102,7 +102,7 @@ static int on_removed(Lifecycle *lifecycle, Job *job) {
 static int on_refilled(Job *job) {
         job->group.is_empty = false;
         if (job->stage == JOB_ACTIVE)
-                job_drop_final(job);
+                running_job_drop_final(job);
         return 0;
 }
 
@@ -147,7 +147,7 @@ int job_watch_end_process(Lifecycle *lifecycle, Job *job) {
                 return 0; /* the end is queued already */
         if (job->group.cgroup && !job->group.is_empty) {
                 if (!job->final)
-                        job_set_note(job, "its process ended, " JOB_NO_END_NOTE "; the job continues until its cgroup is empty");
+                        running_job_set_note(job, "its process ended, " JOB_NO_END_NOTE "; the job continues until its cgroup is empty");
                 return 0;
         }
 

@@ -338,7 +338,7 @@ static void begin_earlier(Job *job, uint64_t late_ns) {
                 usage_begin_earlier(job->group.usage, late_ns);
         (void)snprintf(text, sizeof(text), "the start was reported %.1f s late; metrics of the node cover the time since the report",
                        (double)late_ns / 1e9);
-        job_set_note(job, text);
+        running_job_set_note(job, text);
 }
 
 int lifecycle_begin_found(Lifecycle *lifecycle, const JobInfo *info, const CgroupPlace *place) {
@@ -583,7 +583,7 @@ static int complete_end(void *state, const StoreDone *done, Answer *ret) {
         /* Makes the job active again: a client may repeat its end request, and the next tick puts an unreported end again. */
         job->stage = JOB_ACTIVE;
         if (!job->group.is_empty && !job->process.is_gone)
-                job_drop_final(job);
+                running_job_drop_final(job);
         return desk_answer_store_failed(ret, lifecycle->store);
 }
 

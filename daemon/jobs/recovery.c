@@ -27,7 +27,7 @@ static void note_gap(Job *job, const RecoveredJob *recovered) {
 
         (void)snprintf(note, sizeof(note),
                        "perfd restarted: totals are exact, but peaks, threshold times and the timeline lack %.1f s", (double)gap_ms / 1e3);
-        job_set_note(job, note);
+        running_job_set_note(job, note);
 }
 
 /* Adds a job with the windows, usage and phase of its checkpoint. */
@@ -93,7 +93,7 @@ static int resume_group(Lifecycle *lifecycle, Job *job, GroupState state, const 
                 return r < 0 ? r : 0;
         case GROUP_REMADE:
                 job->group.is_usage_cut = true;
-                job_set_note(job, REMADE_NOTE);
+                running_job_set_note(job, REMADE_NOTE);
                 r = groups_attach(lifecycle->groups, job, place, true);
                 return r < 0 ? r : 0;
         }
@@ -125,7 +125,7 @@ static int end_before(Lifecycle *lifecycle, Job *job, const Before *before, cons
                 end_usage(job->group.usage, &before->totals);
         if (job->phase && job->phase->has_usage)
                 end_usage(&job->phase->usage, &before->totals);
-        job_set_note(job, note);
+        running_job_set_note(job, note);
         job->group.is_empty = true;
         r = job_end_make_before(job, lifecycle->node, &before->totals, before->realtime_ms);
         if (r < 0)

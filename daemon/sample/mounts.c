@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdbool.h>
 
-#include "sample/text.h"
+#include "sample/kernel_text.h"
 #include "util/array.h"
 #include "util/scan.h"
 
@@ -63,7 +63,7 @@ static const char *scan_mount(const char *p, Mount *mount) {
 
         /* taken from the end of the line, since the source may be empty */
         mount->options = last_word(p);
-        return text_next_line(p);
+        return kernel_text_next_line(p);
 }
 
 int mounts_parse(const char *text, MountList *list, const char **ret_fault) {
@@ -79,11 +79,11 @@ int mounts_parse(const char *text, MountList *list, const char **ret_fault) {
                 text = scan_mount(text, &list->items[list->n++]);
                 if (!text) {
                         list->n = 0;
-                        return text_malformed("a line that is not a mount", ret_fault);
+                        return kernel_text_malformed("a line that is not a mount", ret_fault);
                 }
         }
 
-        return list->n > 0 ? 0 : text_malformed("no mounts", ret_fault);
+        return list->n > 0 ? 0 : kernel_text_malformed("no mounts", ret_fault);
 }
 
 static int octal_digit(char c) {

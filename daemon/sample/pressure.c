@@ -3,12 +3,12 @@
 
 #include <assert.h>
 
-#include "sample/text.h"
+#include "sample/kernel_text.h"
 #include "util/scan.h"
 
 /* Parses the total of the line at p. Returns the start of the next line, or NULL. */
 static const char *scan_total(const char *p, uint64_t *ret_us) {
-        const char *next = text_next_line(p);
+        const char *next = kernel_text_next_line(p);
         const char *at;
 
         if (!next)
@@ -26,19 +26,19 @@ int pressure_parse(const char *text, uint64_t *ret_some_us, uint64_t *ret_full_u
 
         assert(ret_some_us || ret_full_us);
         if (ret_some_us) {
-                p = text_skip(p, "some");
+                p = kernel_text_skip(p, "some");
                 if (!p)
-                        return text_malformed("no some line", ret_fault);
+                        return kernel_text_malformed("no some line", ret_fault);
                 p = scan_total(p, &some_us);
                 if (!p)
-                        return text_malformed("a some line without a total", ret_fault);
+                        return kernel_text_malformed("a some line without a total", ret_fault);
         }
         if (ret_full_us) {
-                p = text_skip(p, "full");
+                p = kernel_text_skip(p, "full");
                 if (!p)
-                        return text_malformed("no full line", ret_fault);
+                        return kernel_text_malformed("no full line", ret_fault);
                 if (!scan_total(p, &full_us))
-                        return text_malformed("a full line without a total", ret_fault);
+                        return kernel_text_malformed("a full line without a total", ret_fault);
                 *ret_full_us = full_us;
         }
         if (ret_some_us)

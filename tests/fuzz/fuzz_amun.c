@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "client/import/amun.h"
-#include "client/wire/codec.h"
+#include "client/wire/protocol.h"
 #include "ingest/codec/codec.h"
 #include "util/scoped.h"
 #include "util/utf8.h"
@@ -35,7 +35,7 @@ static void check_taken(Submission *item) {
 
         item->job = "";
         item->has_batch = true;
-        assert(codec_encode_submit(1, item, 1, &bytes) == 0);
+        assert(protocol_encode_submit(1, item, 1, &bytes) == 0);
         assert(frame_read((const uint8_t *)bytes.text, bytes.n, FRAME_MAX_BYTES, &frame, NULL) == 0);
         assert(arena_init(&arena, FRAME_MAX_BYTES * CODEC_ARENA_FACTOR) == 0);
         r = codec_decode(&arena, &frame, &(Peer){}, DOCUMENT_LIMITS_DEFAULT, &decoded);

@@ -12,7 +12,7 @@
 
 #include "sample/cgroup/cgroup_devices.h"
 #include "sample/cgroup/cgroup_parse.h"
-#include "sample/text.h"
+#include "sample/kernel_text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -17,7 +17,7 @@
 #include "client/report/perf_report.h"
 #include "client/report/report.h"
 #include "client/run/capture.h"
-#include "client/wire/codec.h"
+#include "client/wire/protocol.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -59,7 +59,7 @@ static void try_reply(const uint8_t *data, size_t size) {
         Frame frame;
         Reply reply;
 
-        if (frame_read(data, size, size, &frame, NULL) != 0 || codec_decode_reply(&frame, &reply) != 0)
+        if (frame_read(data, size, size, &frame, NULL) != 0 || protocol_decode_reply(&frame, &reply) != 0)
                 return;
         assert((unsigned)reply.status < N_STATUSES);
         assert(strnlen(reply.job, sizeof(reply.job)) < sizeof(reply.job));

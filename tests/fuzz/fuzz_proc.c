@@ -17,7 +17,7 @@
 #include "sample/pressure.h"
 #include "sample/process.h"
 #include "sample/host/stat.h"
-#include "sample/text.h"
+#include "sample/kernel_text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

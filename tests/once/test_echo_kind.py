@@ -54,13 +54,13 @@ ROWS = [
 COMPILED = {
     "lib/request/request.h": ("daemon/echo/echo.c", "daemon/echo/echo.o"),
     "daemon/ingest/codec/codec.c": ("daemon/ingest/codec/codec.c", "daemon/ingest/codec/codec.o"),
-    "proto/perfd.proto": ("proto/perfd.proto", "client/wire/codec_echo.o"),
+    "proto/perfd.proto": ("proto/perfd.proto", "client/wire/protocol_echo.o"),
 }
 USED = {
     "daemon/rooms.c": ("daemon/rooms.c", "perfd"),
     "daemon/store/subjects/store_subjects.c": ("daemon/store/subjects/store_subjects.c", "perfd"),
     "daemon/http/subjects/subjects.c": ("daemon/http/subjects/subjects.c", "perfd"),
-    "client/commands/commands.h": ("client/commands/perfctl.c", "perfctl"),
+    "client/commands/commands.h": ("client/commands/commands.c", "perfctl"),
 }
 UNIT_TESTED = {"web/openapi.json": ("daemon/http/self/openapi.c", "tests/unit/test_routes")}
 

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "sample/cgroup/cgroup_parse.h"
-#include "sample/text.h"
+#include "sample/kernel_text.h"
 #include "util/scoped.h"
 
 static void cpus_are_counted_in_lists(void **state) {

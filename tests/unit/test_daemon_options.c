@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests: daemon/options.c */
+/* tests: daemon/daemon_options.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/options.h"
+#include "daemon/daemon_options.h"
 #include "util/scoped.h"
 
 typedef struct Output {
@@ -41,7 +41,7 @@ static int parse(const char *const *words, Options *ret, Output *ret_output) {
         assert_true(dup2(out, STDOUT_FILENO) >= 0 && dup2(error, STDERR_FILENO) >= 0);
 
         optind = 0; /* resets getopt */
-        r = options_from_arguments(ret, argc, (char **)words);
+        r = daemon_options_parse(ret, argc, (char **)words);
 
         fflush(stdout);
         assert_true(dup2(saved_out, STDOUT_FILENO) >= 0 && dup2(saved_error, STDERR_FILENO) >= 0);
@@ -139,14 +139,14 @@ static void the_command_line_wins_over_the_configuration(void **state) {
         (void)state;
         config_defaults(&config);
         assert_int_equal(PARSE(&options, &output, "--socket", "/run/x.sock", "--http", "[::1]:80", "--state", "/var/x", "--volatile"), 0);
-        assert_int_equal(options_apply(&options, &config, &error), 0);
+        assert_int_equal(daemon_options_apply(&options, &config, &error), 0);
         assert_string_equal(config.sockets.path, "/run/x.sock");
         assert_string_equal(config.sockets.http_listen, "[::1]:80");
         assert_string_equal(config.store.directory, "/var/x");
         assert_true(config.store.is_volatile);
 
         assert_int_equal(PARSE(&options, &output, "--http", "localhost"), 0);
-        assert_int_equal(options_apply(&options, &config, &error), CONFIG_INVALID);
+        assert_int_equal(daemon_options_apply(&options, &config, &error), CONFIG_INVALID);
         assert_string_equal(error.file, "command line");
         assert_non_null(strstr(error.text, "expected ADDRESS:PORT"));
         assert_string_equal(config.sockets.http_listen, "[::1]:80");

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "sample/host/diskstats.h"
-#include "sample/text.h"
+#include "sample/kernel_text.h"
 #include "tree.h"
 
 typedef struct Disks {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests: daemon/jobs/lifecycle.c daemon/jobs/job_end.c daemon/jobs/table/job.c daemon/jobs/job_room.c daemon/jobs/sampling.c */
+/* tests: daemon/jobs/lifecycle.c daemon/jobs/job_end.c daemon/jobs/table/running_job.c daemon/jobs/job_room.c daemon/jobs/sampling.c */
 #include "room_fixture.h"
 
 #include "jobs/job_end.h"
@@ -414,11 +414,11 @@ static void final_numbers_stay_whoever_reports_the_end(void **state) {
         assert_true(job->final->realtime_ms == realtime_ms);
         assert_int_equal(job->final->state, JOB_FINISHED);
         assert_int_equal(job->final->result.end.exit_status, 9);
-        job_set_note(job, "a note");
+        running_job_set_note(job, "a note");
         assert_string_equal(job->info.note, "a note");
-        job_drop_final(job);
+        running_job_drop_final(job);
         assert_null(job->final);
-        assert_null(job_free(NULL));
+        assert_null(running_job_free(NULL));
 }
 
 int main(void) {

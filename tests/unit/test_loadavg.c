@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "sample/host/loadavg.h"
-#include "sample/text.h"
+#include "sample/kernel_text.h"
 #include "tree.h"
 
 static void assert_fault(const char *text) {

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "sample/mounts.h"
-#include "sample/text.h"
+#include "sample/kernel_text.h"
 #include "tree.h"
 
 static Word word(const char *text) {

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "sample/host/netdev.h"
-#include "sample/text.h"
+#include "sample/kernel_text.h"
 #include "tree.h"
 
 #define HEADINGS "Inter-|   Receive  |  Transmit\n face |bytes packets errs\n"

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "sample/pressure.h"
-#include "sample/text.h"
+#include "sample/kernel_text.h"
 #include "tree.h"
 
 typedef enum Lines {

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "sample/host/stat.h"
-#include "sample/text.h"
+#include "sample/kernel_text.h"
 #include "tree.h"
 
 static uint64_t ticks_in_all(const CpuTimes *times) {

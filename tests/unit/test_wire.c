@@ -44,7 +44,7 @@ static int set_up(void **state) {
         assert_int_equal(bind(f->listen_fd, (struct sockaddr *)&f->address, sizeof(f->address)), 0);
         assert_int_equal(listen(f->listen_fd, 0), 0);
         wire_init(&f->wire);
-        return codec_encode_hello(1, "test", &f->frame);
+        return protocol_encode_hello(1, "test", &f->frame);
 }
 
 static int tear_down(void **state) {

@@ -57,7 +57,7 @@ int jobs_add(Jobs *jobs, const JobInfo *info, const Totals *begin, Job **ret) {
                 return -ENOMEM;
         job->begin = snapshot_totals_new(begin);
         if (!job->begin || job_description_make(&without_cgroup, &job->info) < 0) {
-                job_free(job);
+                running_job_free(job);
                 return -ENOMEM;
         }
 
@@ -170,7 +170,7 @@ void jobs_remove(Jobs *jobs, Job *job) {
         *(job->links.next ? &job->links.next->links.previous : &jobs->last) = job->links.previous;
         assert(jobs->n > 0);
         jobs->n--;
-        job_free(job);
+        running_job_free(job);
 }
 
 static FinishedJob *finished_new(const Job *job) {

@@ -8,7 +8,7 @@
  * find jobs by id and by the name of their own cgroup. A Job is never moved.
  */
 
-#include "jobs/table/job.h"
+#include "jobs/table/running_job.h"
 #include "jobs/table/usage_file.h"
 #include "jobs/table/hidden_jobs.h"
 #include "jobs/table/user_totals.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "jobs/table/job.h"
+#include "jobs/table/running_job.h"
 #include "util/buffer.h"
 
 /* Numbers of a usage and of a sample in the order of the file. Those of a usage are followed by the samples `begin` and `last`. */

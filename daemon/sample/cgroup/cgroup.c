@@ -8,7 +8,7 @@
 #include "sample/cgroup/cgroup_limits.h"
 #include "sample/cgroup/cgroup_parse.h"
 #include "sample/cgroup/cgroup_tree.h"
-#include "sample/text.h"
+#include "sample/kernel_text.h"
 #include "util/clock.h"
 
 /*

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sample/text.h"
+#include "sample/kernel_text.h"
 #include "util/array.h"
 #include "util/file.h"
 #include "util/scan.h"

@@ -3,7 +3,7 @@
 
 #include "measure/sample.h"
 #include "sample/pressure.h"
-#include "sample/text.h"
+#include "sample/kernel_text.h"
 #include "util/scan.h"
 #include "util/scoped.h"
 
@@ -105,7 +105,7 @@ static bool parse_line(const char *line, const Key *keys, size_t n_keys, CgroupS
 static bool parse_keys(const char *text, const Key *keys, size_t n_keys, CgroupSample *ret) {
         uint32_t found = 0, parts = 0, lacking = 0;
 
-        for (; text && *text; text = text_next_line(text))
+        for (; text && *text; text = kernel_text_next_line(text))
                 if (!parse_line(text, keys, n_keys, ret, &found))
                         return false;
 
@@ -120,7 +120,7 @@ bool cgroup_parse_populated(const char *text) {
         uint64_t v;
 
         while (text && strncmp(text, key, strlen(key)) != 0)
-                text = text_next_line(text);
+                text = kernel_text_next_line(text);
         return !text || !scan_u64(text + strlen(key), &v) || v != 0;
 }
 
@@ -134,7 +134,7 @@ static bool parse_number(const char *text, uint64_t *ret) {
 
 /* Parses a number or "no limit" ("max" in v2, a very large number in v1), followed by `end`. */
 static const char *scan_limit(const char *p, char end, uint64_t *ret) {
-        const char *past = text_skip(p, "max");
+        const char *past = kernel_text_skip(p, "max");
 
         *ret = CGROUP_NO_LIMIT;
         if (!past)

@@ -5,7 +5,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "sample/text.h"
+#include "sample/kernel_text.h"
 #include "util/array.h"
 #include "util/scan.h"
 
@@ -73,7 +73,7 @@ static const char *scan_counters(const char *p, SampleDisk *disk, bool *ret_idle
         disk->writes = column[COLUMN_WRITES];
         disk->io_ms = column[COLUMN_IO_MS];
         *ret_idle = any == 0;
-        return text_next_line(p);
+        return kernel_text_next_line(p);
 }
 
 /*
@@ -161,7 +161,7 @@ static bool is_partition_name(const char *name) {
 
 /* Returns true for nvme0c0n1, one of several paths to the namespace nvme0n1. */
 static bool is_nvme_path_name(const char *name) {
-        const char *p = text_skip(name, "nvme");
+        const char *p = kernel_text_skip(name, "nvme");
         uint64_t number;
 
         return p && (p = scan_u64(p, &number)) && *p == 'c';
@@ -201,7 +201,7 @@ static int parse_devices(const char *p, bool is_new, int block_fd, DeviceList *l
 
                 p = scan_name(p, &name, &n_name);
                 if (!p)
-                        return text_malformed("a line without a device", ret_fault);
+                        return kernel_text_malformed("a line without a device", ret_fault);
                 r = device_list_take(list, i, name, n_name, is_new, &device);
                 if (r != 0)
                         return r;
@@ -211,9 +211,9 @@ static int parse_devices(const char *p, bool is_new, int block_fd, DeviceList *l
                 r = ARRAY_RESERVE(sample->disks, sample->allocated.n_disks, sample->n_disks + 1);
                 if (r < 0)
                         return r;
-                p = device->left_out ? text_next_line(p) : scan_disk(p, device, sample);
+                p = device->left_out ? kernel_text_next_line(p) : scan_disk(p, device, sample);
                 if (!p)
-                        return text_malformed("a line that is not eleven counters", ret_fault);
+                        return kernel_text_malformed("a line that is not eleven counters", ret_fault);
         }
         return i == list->n ? 0 : DEVICE_LIST_OTHER;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sample/host/loadavg.h"
 
-#include "sample/text.h"
+#include "sample/kernel_text.h"
 #include "util/scan.h"
 
 /* Parses "0.05 ", always with two decimals. Independent of the locale, unlike strtod(). */
@@ -28,15 +28,15 @@ int loadavg_parse(const char *text, SampleLoad *ret, const char **ret_fault) {
         for (size_t i = 0; i < 3; i++) {
                 text = scan_load(text, &load[i]);
                 if (!text)
-                        return text_malformed("a load that is not a number", ret_fault);
+                        return kernel_text_malformed("a load that is not a number", ret_fault);
         }
 
         text = scan_u64(text, &n_running);
         if (!text || *text != '/' || !(text = scan_u64(text + 1, &n_threads)) || *text != ' ' ||
             n_running > UINT32_MAX || n_threads > UINT32_MAX)
-                return text_malformed("no count of threads", ret_fault);
-        if (!text_next_line(text))
-                return text_malformed("truncated", ret_fault);
+                return kernel_text_malformed("no count of threads", ret_fault);
+        if (!kernel_text_next_line(text))
+                return kernel_text_malformed("truncated", ret_fault);
 
         *ret = (SampleLoad){
                 .average1 = load[0],

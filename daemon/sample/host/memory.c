@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sample/host/memory.h"
 
-#include "sample/text.h"
+#include "sample/kernel_text.h"
 
 static const TextField meminfo_fields[] = {
         { "\nMemTotal:", offsetof(SampleMemory, total_bytes), "no MemTotal" },
@@ -16,7 +16,7 @@ static const TextField meminfo_fields[] = {
 static const TextTable meminfo_table = { meminfo_fields, N_ELEMENTS(meminfo_fields), " kB\n", 1024, "a line that is not a number of kB" };
 
 int memory_parse_meminfo(const char *text, SampleMemory *ret, const char **ret_fault) {
-        return text_parse_table(&meminfo_table, text, ret, ret_fault);
+        return kernel_text_parse_table(&meminfo_table, text, ret, ret_fault);
 }
 
 static const TextField vmstat_fields[] = {
@@ -29,5 +29,5 @@ static const TextField vmstat_fields[] = {
 static const TextTable vmstat_table = { vmstat_fields, N_ELEMENTS(vmstat_fields), "\n", 1, "a line that is not a number" };
 
 int memory_parse_vmstat(const char *text, Sample *sample, const char **ret_fault) {
-        return text_parse_table(&vmstat_table, text, sample, ret_fault);
+        return kernel_text_parse_table(&vmstat_table, text, sample, ret_fault);
 }

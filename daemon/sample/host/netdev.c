@@ -3,7 +3,7 @@
 
 #include <fcntl.h>
 
-#include "sample/text.h"
+#include "sample/kernel_text.h"
 #include "util/array.h"
 #include "util/scan.h"
 
@@ -22,10 +22,10 @@ enum {
 
 /* Returns the position after the two header lines, or NULL. */
 static const char *skip_headings(const char *p) {
-        p = text_skip(p, "Inter-|");
-        p = p ? text_next_line(p) : NULL;
-        p = p ? text_skip(p, " face |") : NULL;
-        return p ? text_next_line(p) : NULL;
+        p = kernel_text_skip(p, "Inter-|");
+        p = p ? kernel_text_next_line(p) : NULL;
+        p = p ? kernel_text_skip(p, " face |") : NULL;
+        return p ? kernel_text_next_line(p) : NULL;
 }
 
 /* Returns the position after the colon (old kernels write no blank: "eth0:1234"), or NULL. */
@@ -60,7 +60,7 @@ static const char *scan_counters(const char *p, SampleNet *net) {
         net->sent_bytes = column[COLUMN_SENT_BYTES];
         net->sent_packets = column[COLUMN_SENT_PACKETS];
         net->sent_errors = column[COLUMN_SENT_ERRORS];
-        return text_next_line(p);
+        return kernel_text_next_line(p);
 }
 
 static NetClass classify(const char *name, int net_fd) {
@@ -79,7 +79,7 @@ static NetClass classify(const char *name, int net_fd) {
 static int parse_devices(const char *p, bool is_new, int net_fd, DeviceList *list, Sample *sample, const char **ret_fault) {
         p = skip_headings(p);
         if (!p)
-                return text_malformed("no headings", ret_fault);
+                return kernel_text_malformed("no headings", ret_fault);
 
         for (sample->n_nets = 0; *p; sample->n_nets++) {
                 DeviceListEntry *device;
@@ -90,7 +90,7 @@ static int parse_devices(const char *p, bool is_new, int net_fd, DeviceList *lis
 
                 p = scan_name(p, &name, &n_name);
                 if (!p)
-                        return text_malformed("a line without an interface", ret_fault);
+                        return kernel_text_malformed("a line without an interface", ret_fault);
                 r = device_list_take(list, sample->n_nets, name, n_name, is_new, &device);
                 if (r != 0)
                         return r;
@@ -103,7 +103,7 @@ static int parse_devices(const char *p, bool is_new, int net_fd, DeviceList *lis
                 net = &sample->nets[sample->n_nets];
                 p = scan_counters(p, net);
                 if (!p)
-                        return text_malformed("a line that is not counters", ret_fault);
+                        return kernel_text_malformed("a line that is not counters", ret_fault);
                 memcpy(net->name, device->name, sizeof(device->name));
                 net->class = device->class.net;
         }

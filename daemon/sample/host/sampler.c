@@ -20,7 +20,7 @@
 #include "sample/pressure.h"
 #include "sample/process.h"
 #include "sample/host/stat.h"
-#include "sample/text.h"
+#include "sample/kernel_text.h"
 #include "util/file.h"
 
 struct Sampler {
@@ -113,7 +113,7 @@ static int parse(Sampler *sampler, Source source, Sample *sample, const char **r
 
         /* in a file with optional lines, a truncated line could be mistaken for a missing one */
         if (sampler->text.n > 0 && text[sampler->text.n - 1] != '\n')
-                return text_malformed("truncated in the middle of a line", ret_fault);
+                return kernel_text_malformed("truncated in the middle of a line", ret_fault);
 
         switch (source) {
         case SOURCE_STAT:
@@ -140,7 +140,7 @@ static int parse(Sampler *sampler, Source source, Sample *sample, const char **r
         case N_SOURCES:
                 break;
         }
-        return text_malformed("no such source", ret_fault);
+        return kernel_text_malformed("no such source", ret_fault);
 }
 
 static void note_failure(Sampler *sampler, Source source, const char *why) {

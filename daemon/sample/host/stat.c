@@ -3,7 +3,7 @@
 
 #include <assert.h>
 
-#include "sample/text.h"
+#include "sample/kernel_text.h"
 #include "util/array.h"
 #include "util/scan.h"
 #include "util/scoped.h"
@@ -64,14 +64,14 @@ static int parse_cpus(const char **p, Sample *sample, size_t *ret_n_cpus, const 
         const char *at;
         size_t n_cpus = 0;
 
-        while ((at = text_skip(*p, "cpu"))) {
+        while ((at = kernel_text_skip(*p, "cpu"))) {
                 SampleCpu *cpu;
                 uint64_t number;
                 int r;
 
                 at = scan_u64(at, &number);
                 if (!at || number >= N_CPUS_MAX)
-                        return text_malformed("a cpu line without a number", ret_fault);
+                        return kernel_text_malformed("a cpu line without a number", ret_fault);
 
                 r = new_cpu(sample, &n_cpus, number, &cpu);
                 if (r < 0)
@@ -79,14 +79,14 @@ static int parse_cpus(const char **p, Sample *sample, size_t *ret_n_cpus, const 
 
                 *p = scan_times(at, &cpu->times);
                 if (!*p)
-                        return text_malformed("a cpu line that is not numbers", ret_fault);
+                        return kernel_text_malformed("a cpu line that is not numbers", ret_fault);
 
                 sample->n_online += !cpu->online;
                 cpu->online = true;
         }
 
         if (n_cpus == 0)
-                return text_malformed("no cpu0 line", ret_fault);
+                return kernel_text_malformed("no cpu0 line", ret_fault);
         *ret_n_cpus = n_cpus;
         return 0;
 }
@@ -102,16 +102,16 @@ static int parse_all(const char *text, Sample *sample, size_t *ret_n_cpus, const
         const char *p;
         int r;
 
-        p = text_skip(text, "cpu ");
+        p = kernel_text_skip(text, "cpu ");
         if (!p)
-                return text_malformed("no cpu line", ret_fault);
+                return kernel_text_malformed("no cpu line", ret_fault);
 
         p = scan_times(p, &sample->cpu);
         if (!p)
-                return text_malformed("a cpu line that is not numbers", ret_fault);
+                return kernel_text_malformed("a cpu line that is not numbers", ret_fault);
 
         r = parse_cpus(&p, sample, ret_n_cpus, ret_fault);
-        return r != 0 ? r : text_parse_table(&counter_table, p, sample, ret_fault);
+        return r != 0 ? r : kernel_text_parse_table(&counter_table, p, sample, ret_fault);
 }
 
 int stat_parse(const char *text, Sample *sample, const char **ret_fault) {

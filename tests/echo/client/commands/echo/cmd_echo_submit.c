@@ -3,7 +3,7 @@
 
 #include "client/cli/message.h"
 #include "client/commands/commands.h"
-#include "client/wire/codec_echo.h"
+#include "client/wire/protocol_echo.h"
 #include "client/wire/wire.h"
 #include "util/clock.h"
 
@@ -19,7 +19,7 @@ static int echo_submit_run(const CommandLine *line) {
         r = wire_connect(&wire, wire_path(line->global.socket), deadline_ns);
         if (r == 0) {
                 sequence = wire_next_sequence(&wire);
-                r = codec_echo_encode(sequence, line->arguments[0], &frame);
+                r = protocol_echo_encode(sequence, line->arguments[0], &frame);
                 if (r == 0)
                         r = wire_exchange(&wire, &frame, sequence, deadline_ns, &reply);
         }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/wire/codec.h"
-#include "client/wire/codec_frame.h"
+#include "client/wire/protocol.h"
+#include "client/wire/protocol_frame.h"
 #include "util/clock.h"
 
 static void job_info_to_wire(const JobInfo *info, Perfd__V1__JobBegin *ret) {
@@ -28,7 +28,7 @@ static void client_cpu_to_wire(const ClientCpu *from, Perfd__V1__CpuTime *ret) {
         ret->system_us = from->system_us;
 }
 
-int codec_encode_job_begin(uint64_t sequence, const JobBegin *from, Buffer *out) {
+int protocol_encode_job_begin(uint64_t sequence, const JobBegin *from, Buffer *out) {
         Perfd__V1__Label labels[JOB_LABELS_MAX], *pointers[JOB_LABELS_MAX];
         Perfd__V1__JobBegin begin = PERFD__V1__JOB_BEGIN__INIT;
         const JobInfo *info = from->info;
@@ -55,10 +55,10 @@ int codec_encode_job_begin(uint64_t sequence, const JobBegin *from, Buffer *out)
                 pointers[i] = &labels[i];
         }
 
-        return codec_frame_put(sequence, PERFD__V1__REQUEST__BODY_JOB_BEGIN, &begin, out);
+        return protocol_frame_put(sequence, PERFD__V1__REQUEST__BODY_JOB_BEGIN, &begin, out);
 }
 
-int codec_encode_mark(uint64_t sequence, const JobRef *job, const char *name, double wall_seconds, Buffer *out) {
+int protocol_encode_mark(uint64_t sequence, const JobRef *job, const char *name, double wall_seconds, Buffer *out) {
         Perfd__V1__Mark mark = PERFD__V1__MARK__INIT;
 
         mark.job = (char *)job->id;
@@ -69,7 +69,7 @@ int codec_encode_mark(uint64_t sequence, const JobRef *job, const char *name, do
                 mark.seconds = wall_seconds;
         }
 
-        return codec_frame_put(sequence, PERFD__V1__REQUEST__BODY_MARK, &mark, out);
+        return protocol_frame_put(sequence, PERFD__V1__REQUEST__BODY_MARK, &mark, out);
 }
 
 static void rusage_to_wire(const JobRusage *from, Perfd__V1__Rusage *ret) {
@@ -92,7 +92,7 @@ static void rusage_to_wire(const JobRusage *from, Perfd__V1__Rusage *ret) {
         ret->nivcsw = from->ru_nivcsw;
 }
 
-int codec_encode_job_end(uint64_t sequence, const char *job, const JobEnd *from, Buffer *out) {
+int protocol_encode_job_end(uint64_t sequence, const char *job, const JobEnd *from, Buffer *out) {
         Perfd__V1__CpuTime cpu;
         Perfd__V1__Rusage rusage;
         Perfd__V1__JobEnd end = PERFD__V1__JOB_END__INIT;
@@ -112,5 +112,5 @@ int codec_encode_job_end(uint64_t sequence, const char *job, const JobEnd *from,
         client_cpu_to_wire(&from->client_cpu, &cpu);
         end.client_cpu = cpu.user_us + cpu.system_us > 0 ? &cpu : NULL;
 
-        return codec_frame_put(sequence, PERFD__V1__REQUEST__BODY_JOB_END, &end, out);
+        return protocol_frame_put(sequence, PERFD__V1__REQUEST__BODY_JOB_END, &end, out);
 }

@@ -27,7 +27,7 @@ enum {
         OPTIONS_DONE = 1,
         OPTIONS_USAGE,
 };
-int options_from_arguments(Options *ret, int argc, char *argv[]);
+int daemon_options_parse(Options *ret, int argc, char *argv[]);
 
 /* Overrides settings of a configuration with those of the command line. Returns 0 or CONFIG_INVALID. */
-int options_apply(const Options *options, Config *config, ConfigError *ret_error);
+int daemon_options_apply(const Options *options, Config *config, ConfigError *ret_error);

@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "client/wire/codec.h"
-#include "client/wire/codec_frame.h"
+#include "client/wire/protocol.h"
+#include "client/wire/protocol_frame.h"
 
 #define TEXT_OVERHEAD (1U + FRAME_HEADER_MAX) /* tag and length of an item, a stack or a specification */
 
@@ -133,10 +133,10 @@ static int put_submit(uint64_t sequence, const Submission *items, size_t n_items
         submit.stacks = stacks.texts;
         submit.n_specifications = specifications.n;
         submit.specifications = specifications.texts;
-        return codec_frame_put(sequence, PERFD__V1__REQUEST__BODY_SUBMIT, &submit, out);
+        return protocol_frame_put(sequence, PERFD__V1__REQUEST__BODY_SUBMIT, &submit, out);
 }
 
-int codec_encode_submit(uint64_t sequence, const Submission *items, size_t n_items, Buffer *out) {
+int protocol_encode_submit(uint64_t sequence, const Submission *items, size_t n_items, Buffer *out) {
         scoped(freep) Perfd__V1__Indicator *indicators = calloc(n_items, sizeof(*indicators));
         scoped(freep) Perfd__V1__Indicator **pointers = calloc(n_items, sizeof(*pointers));
         ItemTexts texts = {};
@@ -158,7 +158,7 @@ static size_t size_of_document(const Value *document, const Value *before, Buffe
         return room->n + TEXT_OVERHEAD;
 }
 
-int codec_submission_size(const Submission *item, const Submission *before, size_t *ret) {
+int protocol_submission_size(const Submission *item, const Submission *before, size_t *ret) {
         Perfd__V1__Indicator indicator;
         ItemTexts texts = {};
         size_t n;
@@ -176,7 +176,7 @@ int codec_submission_size(const Submission *item, const Submission *before, size
         return r;
 }
 
-int codec_encode_register(uint64_t sequence, const Value *const *models, size_t n_models, Buffer *out) {
+int protocol_encode_register(uint64_t sequence, const Value *const *models, size_t n_models, Buffer *out) {
         scoped(freep) ProtobufCBinaryData *texts = calloc(n_models, sizeof(*texts));
         Perfd__V1__Register body = PERFD__V1__REGISTER__INIT;
         ItemTexts all = {};
@@ -193,16 +193,16 @@ int codec_encode_register(uint64_t sequence, const Value *const *models, size_t 
                         texts[i] = next_text(&all, texts[i].len);
                 body.model = texts;
                 body.n_model = n_models;
-                r = codec_frame_put(sequence, PERFD__V1__REQUEST__BODY_REGISTER, &body, out);
+                r = protocol_frame_put(sequence, PERFD__V1__REQUEST__BODY_REGISTER, &body, out);
         }
         buffer_deinit(&all.text);
         return r;
 }
 
-int codec_encode_unregister(uint64_t sequence, const char *name, const char *component, Buffer *out) {
+int protocol_encode_unregister(uint64_t sequence, const char *name, const char *component, Buffer *out) {
         Perfd__V1__Unregister body = PERFD__V1__UNREGISTER__INIT;
 
         body.name = (char *)name;
         body.component = (char *)component;
-        return codec_frame_put(sequence, PERFD__V1__REQUEST__BODY_UNREGISTER, &body, out);
+        return protocol_frame_put(sequence, PERFD__V1__REQUEST__BODY_UNREGISTER, &body, out);
 }

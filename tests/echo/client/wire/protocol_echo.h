@@ -6,4 +6,4 @@
 #include "util/buffer.h"
 
 /* Appends one frame, including its header. Returns 0 or -ENOMEM. */
-int codec_echo_encode(uint64_t sequence, const char *text, Buffer *out);
+int protocol_echo_encode(uint64_t sequence, const char *text, Buffer *out);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/wire/codec.h"
+#include "client/wire/protocol.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "client/wire/codec_frame.h"
+#include "client/wire/protocol_frame.h"
 
-int codec_frame_put(uint64_t sequence, Perfd__V1__Request__BodyCase body_case, void *body, Buffer *out) {
+int protocol_frame_put(uint64_t sequence, Perfd__V1__Request__BodyCase body_case, void *body, Buffer *out) {
         Perfd__V1__Request request = PERFD__V1__REQUEST__INIT;
         ProtobufCBufferSimple packed = PROTOBUF_C_BUFFER_SIMPLE_INIT(((uint8_t[256]){}));
         uint8_t header[FRAME_HEADER_MAX];
@@ -29,24 +29,24 @@ int codec_frame_put(uint64_t sequence, Perfd__V1__Request__BodyCase body_case, v
         return buffer_error(out);
 }
 
-int codec_encode_hello(uint64_t sequence, const char *client, Buffer *out) {
+int protocol_encode_hello(uint64_t sequence, const char *client, Buffer *out) {
         Perfd__V1__Hello hello = PERFD__V1__HELLO__INIT;
 
         hello.client = (char *)client;
-        return codec_frame_put(sequence, PERFD__V1__REQUEST__BODY_HELLO, &hello, out);
+        return protocol_frame_put(sequence, PERFD__V1__REQUEST__BODY_HELLO, &hello, out);
 }
 
-int codec_encode_reload(uint64_t sequence, Buffer *out) {
+int protocol_encode_reload(uint64_t sequence, Buffer *out) {
         Perfd__V1__Reload reload = PERFD__V1__RELOAD__INIT;
 
-        return codec_frame_put(sequence, PERFD__V1__REQUEST__BODY_RELOAD, &reload, out);
+        return protocol_frame_put(sequence, PERFD__V1__REQUEST__BODY_RELOAD, &reload, out);
 }
 
 static void reply_freep(Perfd__V1__Reply **p) {
         perfd__v1__reply__free_unpacked(*p, NULL);
 }
 
-const char *codec_find_member(const char *path) {
+const char *protocol_find_member(const char *path) {
         static const char *const requests[] = { "job_begin", "job_end", "mark", "register", "unregister", "pipeline_report", "submit",
                                                 "hello" };
 
@@ -59,13 +59,13 @@ const char *codec_find_member(const char *path) {
         return path;
 }
 
-int codec_decode_reply(const Frame *frame, Reply *ret) {
+int protocol_decode_reply(const Frame *frame, Reply *ret) {
         scoped(reply_freep) Perfd__V1__Reply *wire = NULL;
         const Perfd__V1__HelloReply *hello;
 
         wire = perfd__v1__reply__unpack(NULL, frame->n, frame->data);
         if (!wire)
-                return CODEC_MALFORMED;
+                return PROTOCOL_MALFORMED;
 
         /* A newer perfd may send a status that this client does not know; all statuses but OK are refusals. */
         *ret = (Reply){ .sequence = wire->sequence, .status = STATUS_UNSUPPORTED };

@@ -90,9 +90,9 @@ struct Job {
 };
 
 /* Frees the job and stops its watches. */
-Job *job_free(Job *job);
+Job *running_job_free(Job *job);
 
 /* Sets the job's note. Out of memory: the job keeps its former note. */
-void job_set_note(Job *job, const char *text);
+void running_job_set_note(Job *job, const char *text);
 /* Drops the final numbers, because a process runs in the job again. */
-void job_drop_final(Job *job);
+void running_job_drop_final(Job *job);

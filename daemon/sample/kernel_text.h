@@ -20,13 +20,13 @@ enum {
         DEVICE_LIST_OTHER,  /* the text names other devices than the list (devices.h) */
 };
 
-static inline int text_malformed(const char *fault, const char **ret_fault) {
+static inline int kernel_text_malformed(const char *fault, const char **ret_fault) {
         *ret_fault = fault;
         return TEXT_MALFORMED;
 }
 
 /* Returns the position after the newline of this line. NULL if the text has no further newline. */
-static inline const char *text_next_line(const char *p) {
+static inline const char *kernel_text_next_line(const char *p) {
         p = strchr(p, '\n');
         return p ? p + 1 : NULL;
 }
@@ -49,8 +49,8 @@ typedef struct TextTable {
 } TextTable;
 
 /* Fills the fields of the struct. Returns 0, or TEXT_MALFORMED without changes. */
-int text_parse_table(const TextTable *table, const char *text, void *ret, const char **ret_fault);
+int kernel_text_parse_table(const TextTable *table, const char *text, void *ret, const char **ret_fault);
 
 /* Returns the position after the literal at p; NULL if the text differs. */
-#define text_skip(p, literal) \
+#define kernel_text_skip(p, literal) \
         (strncmp((p), (literal), sizeof(literal) - 1) == 0 ? (p) + sizeof(literal) - 1 : NULL)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "options.h"
+#include "daemon_options.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -59,7 +59,7 @@ static int options_finish(Options *options, int argc, char *argv[]) {
         return 0;
 }
 
-int options_from_arguments(Options *ret, int argc, char *argv[]) {
+int daemon_options_parse(Options *ret, int argc, char *argv[]) {
         /* An option with an argument has its index in this table as its value. */
         const char **const texts[] = { &ret->config_path, &ret->socket, &ret->http, &ret->state, &ret->root, &ret->db };
         const struct option longs[] = {
@@ -99,7 +99,7 @@ int options_from_arguments(Options *ret, int argc, char *argv[]) {
         return options_finish(ret, argc, argv);
 }
 
-int options_apply(const Options *options, Config *config, ConfigError *ret_error) {
+int daemon_options_apply(const Options *options, Config *config, ConfigError *ret_error) {
         const struct {
                 const char *section, *key, *text; /* NULL: keep the configured value */
         } rows[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "jobs/table/job.h"
+#include "jobs/table/running_job.h"
 
-Job *job_free(Job *job) {
+Job *running_job_free(Job *job) {
         if (!job)
                 return NULL;
 
@@ -11,7 +11,7 @@ Job *job_free(Job *job) {
         free(job->group.usage);
         free(job->phase);
         snapshot_totals_unref(job->begin);
-        job_drop_final(job);
+        running_job_drop_final(job);
         recording_deinit(&job->recording);
         sample_log_span_deinit(&job->samples);
         job_description_deinit(&job->info);
@@ -20,11 +20,11 @@ Job *job_free(Job *job) {
         return NULL;
 }
 
-void job_set_note(Job *job, const char *text) {
+void running_job_set_note(Job *job, const char *text) {
         (void)job_description_set_note(&job->info, text);
 }
 
-void job_drop_final(Job *job) {
+void running_job_drop_final(Job *job) {
         if (job->final) {
                 free(job->final->phase);
                 buffer_deinit(&job->final->samples);

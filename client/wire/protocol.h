@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Codec: encodes requests as frames and decodes replies
+ * Protocol: encodes requests as frames and decodes replies
  *
- * In the client, only the codec's files use the generated protobuf types. The requests of each subject are encoded in
- * a separate file: codec_jobs.c, codec_indicators.c, codec_pipelines.c.
+ * In the client, only the files of this module use the generated protobuf types. The requests of each subject are encoded in
+ * a separate file: protocol_jobs.c, protocol_indicators.c, protocol_pipelines.c.
  */
 
 #include <stdbool.h>
@@ -50,34 +50,34 @@ typedef struct JobRef {
 } JobRef;
 
 enum {
-        CODEC_MALFORMED = 1,
+        PROTOCOL_MALFORMED = 1,
 };
 
 /* Each function appends one frame, including its header, to `out`. Returns 0 or -ENOMEM. */
-int codec_encode_hello(uint64_t sequence, const char *client, Buffer *out);
-int codec_encode_reload(uint64_t sequence, Buffer *out);
-int codec_encode_job_begin(uint64_t sequence, const JobBegin *begin, Buffer *out);
-int codec_encode_job_end(uint64_t sequence, const char *job, const JobEnd *end, Buffer *out);
+int protocol_encode_hello(uint64_t sequence, const char *client, Buffer *out);
+int protocol_encode_reload(uint64_t sequence, Buffer *out);
+int protocol_encode_job_begin(uint64_t sequence, const JobBegin *begin, Buffer *out);
+int protocol_encode_job_end(uint64_t sequence, const char *job, const JobEnd *end, Buffer *out);
 /* wall_seconds: duration of the phase that ends; negative or NAN if unknown. */
-int codec_encode_mark(uint64_t sequence, const JobRef *job, const char *name, double wall_seconds, Buffer *out);
+int protocol_encode_mark(uint64_t sequence, const JobRef *job, const char *name, double wall_seconds, Buffer *out);
 /*
  * Encodes all members of each item except the model. Of the indicator, only the document is encoded, and for a failed
  * run name and component.
  */
-int codec_encode_submit(uint64_t sequence, const Submission *items, size_t n_items, Buffer *out);
+int protocol_encode_submit(uint64_t sequence, const Submission *items, size_t n_items, Buffer *out);
 /* models: objects as described in perfd-indicators(5); at least one. */
-int codec_encode_register(uint64_t sequence, const Value *const *models, size_t n_models, Buffer *out);
+int protocol_encode_register(uint64_t sequence, const Value *const *models, size_t n_models, Buffer *out);
 /* component: "" for the model without a component. */
-int codec_encode_unregister(uint64_t sequence, const char *name, const char *component, Buffer *out);
+int protocol_encode_unregister(uint64_t sequence, const char *name, const char *component, Buffer *out);
 /* At most PIPELINE_REPORT_INTERVALS_MAX / 2 intervals. An interval is encoded with its means, so that sums are rounded. */
-int codec_encode_pipeline_report(uint64_t sequence, const PipelineReport *report, Buffer *out);
+int protocol_encode_pipeline_report(uint64_t sequence, const PipelineReport *report, Buffer *out);
 
 /* Writes the number of bytes that one item adds to a submit frame after the item `before`, whose stack and specification the
  * frame has; NULL: the item is the first. */
-int codec_submission_size(const Submission *item, const Submission *before, size_t *ret);
+int protocol_submission_size(const Submission *item, const Submission *before, size_t *ret);
 /* Upper limit of the size of a submit frame without its items. */
-#define CODEC_SUBMIT_OVERHEAD 32U
+#define PROTOCOL_SUBMIT_OVERHEAD 32U
 
 /* Returns the member of a request that a complaint is about, without the request's name in the protocol. */
-const char *codec_find_member(const char *path);
-int codec_decode_reply(const Frame *frame, Reply *ret);
+const char *protocol_find_member(const char *path);
+int protocol_decode_reply(const Frame *frame, Reply *ret);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/wire/codec.h"
+#include "client/wire/protocol.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#include "client/wire/codec_frame.h"
+#include "client/wire/protocol_frame.h"
 #include "util/scoped.h"
 
 static double mean(double sum, double n) {
@@ -67,7 +67,7 @@ static void event_to_wire(const PipelineEvent *from, Perfd__V1__PipelineEvent *r
         ret->seconds = from->seconds;
 }
 
-int codec_encode_pipeline_report(uint64_t sequence, const PipelineReport *report, Buffer *out) {
+int protocol_encode_pipeline_report(uint64_t sequence, const PipelineReport *report, Buffer *out) {
         Perfd__V1__PipelineReport message = PERFD__V1__PIPELINE_REPORT__INIT;
         scoped(freep) WireStage *stages = calloc(report->n_intervals + 1, sizeof(*stages));
         scoped(freep) Perfd__V1__PipelineEvent *events = calloc(report->n_events + 1, sizeof(*events));
@@ -94,5 +94,5 @@ int codec_encode_pipeline_report(uint64_t sequence, const PipelineReport *report
         message.n_events = report->n_events;
         message.events = event_list;
         message.description = (ProtobufCBinaryData){ report->description.n, (uint8_t *)report->description.text };
-        return codec_frame_put(sequence, PERFD__V1__REQUEST__BODY_PIPELINE_REPORT, &message, out);
+        return protocol_frame_put(sequence, PERFD__V1__REQUEST__BODY_PIPELINE_REPORT, &message, out);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sample/text.h"
+#include "sample/kernel_text.h"
 
 #include <assert.h>
 
@@ -15,7 +15,7 @@ static const char *find_key(const char *p, const char *key) {
         return p ? p + n_key : NULL;
 }
 
-int text_parse_table(const TextTable *table, const char *text, void *ret, const char **ret_fault) {
+int kernel_text_parse_table(const TextTable *table, const char *text, void *ret, const char **ret_fault) {
         uint64_t values[TEXT_FIELDS_MAX] = {};
 
         assert(table->n <= TEXT_FIELDS_MAX);
@@ -25,11 +25,11 @@ int text_parse_table(const TextTable *table, const char *text, void *ret, const 
                 if (!p && !table->fields[i].missing)
                         continue;
                 if (!p)
-                        return text_malformed(table->fields[i].missing, ret_fault);
+                        return kernel_text_malformed(table->fields[i].missing, ret_fault);
 
                 text = scan_u64(p, &values[i]);
                 if (!text || strncmp(text, table->end, strlen(table->end)) != 0 || values[i] > UINT64_MAX / table->factor)
-                        return text_malformed(table->malformed, ret_fault);
+                        return kernel_text_malformed(table->malformed, ret_fault);
         }
 
         for (size_t i = 0; i < table->n; i++)

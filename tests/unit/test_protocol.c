@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 /* The daemon decodes what the client encodes, and the reverse; the two codecs are independent. */
-#include "client/wire/codec.h"
+#include "client/wire/protocol.h"
 #include "ingest/codec/codec.h"
 #include "util/clock.h"
 #include "value/value_parse.h"
@@ -85,7 +85,7 @@ static void a_document_arrives_as_it_was_printed(void **state) {
         const Request *request;
 
         item.is_job_inherited = true;
-        assert_int_equal(codec_encode_submit(3, &item, 1, &f->bytes), 0);
+        assert_int_equal(protocol_encode_submit(3, &item, 1, &f->bytes), 0);
         request = decode(f, 3);
         assert_int_equal(request->kind, REQUEST_SUBMIT);
         assert_int_equal(request->submit.n_items, 1);
@@ -115,7 +115,7 @@ static void the_run_record_arrives_with_the_result(void **state) {
         memcpy(item.batch, "fedcba9876543210", sizeof(item.batch));
         item.batch_index = UINT32_MAX;
         item.run = read_json(f, "{\"rusage\":{\"ru_utime\":1.5},\"stderr\":\"x\"}");
-        assert_int_equal(codec_encode_submit(3, &item, 1, &f->bytes), 0);
+        assert_int_equal(protocol_encode_submit(3, &item, 1, &f->bytes), 0);
         got = &decode(f, 3)->submit.items[0];
         assert_true(got->has_exit_status);
         assert_int_equal(got->exit_status, 0);
@@ -131,15 +131,15 @@ static void a_failed_run_arrives_without_a_document(void **state) {
         const Submission *got;
         size_t size;
 
-        assert_int_equal(codec_encode_submit(3, &item, 1, &f->bytes), 0);
+        assert_int_equal(protocol_encode_submit(3, &item, 1, &f->bytes), 0);
         got = &decode(f, 3)->submit.items[0];
         assert_int_equal(got->exit_status, 139);
         assert_string_equal(got->indicator.name, "PiMatmul");
         assert_string_equal(got->indicator.component, "tensorflow");
         assert_string_equal(got->indicator.version, "2.2");
         assert_null(got->indicator.document);
-        assert_int_equal(codec_submission_size(&item, NULL, &size), 0);
-        assert_in_range(f->bytes.n, 1, CODEC_SUBMIT_OVERHEAD + size);
+        assert_int_equal(protocol_submission_size(&item, NULL, &size), 0);
+        assert_in_range(f->bytes.n, 1, PROTOCOL_SUBMIT_OVERHEAD + size);
 }
 
 static void a_model_arrives_as_it_was_declared(void **state) {
@@ -147,7 +147,7 @@ static void a_model_arrives_as_it_was_declared(void **state) {
         const Value *model = read_json(f, "{\"name\":\"M\",\"parameters\":{\"n\":{\"type\":[\"int\",\"str\"],\"index\":\"exact\"}},"
                                           "\"results\":{\"rate\":{\"type\":\"float\",\"unit\":\"GFLOP/s\",\"direction\":\"higher\"}}}");
 
-        assert_int_equal(codec_encode_register(4, &model, 1, &f->bytes), 0);
+        assert_int_equal(protocol_encode_register(4, &model, 1, &f->bytes), 0);
         assert_int_equal(decode(f, 4)->kind, REQUEST_REGISTER);
         assert_same_json(f->decoded.request.register_model.models[0].document, model);
         assert_int_equal(f->decoded.request.register_model.models[0].properties[0].index, INDEX_EXACT);
@@ -156,14 +156,14 @@ static void a_model_arrives_as_it_was_declared(void **state) {
 static void a_reload_arrives(void **state) {
         Fixture *f = *state;
 
-        assert_int_equal(codec_encode_reload(5, &f->bytes), 0);
+        assert_int_equal(protocol_encode_reload(5, &f->bytes), 0);
         assert_int_equal(decode(f, 5)->kind, REQUEST_RELOAD);
 }
 
 static void a_model_to_forget_arrives_by_name(void **state) {
         Fixture *f = *state;
 
-        assert_int_equal(codec_encode_unregister(4, "M", "plain C", &f->bytes), 0);
+        assert_int_equal(protocol_encode_unregister(4, "M", "plain C", &f->bytes), 0);
         assert_int_equal(decode(f, 4)->kind, REQUEST_UNREGISTER);
         assert_string_equal(f->decoded.request.unregister_model.name, "M");
         assert_string_equal(f->decoded.request.unregister_model.component, "plain c");
@@ -172,15 +172,15 @@ static void a_model_to_forget_arrives_by_name(void **state) {
 static void the_size_of_a_submission_bounds_its_share_of_the_frame(void **state) {
         Fixture *f = *state;
         Submission items[3];
-        size_t n_bytes = CODEC_SUBMIT_OVERHEAD, size;
+        size_t n_bytes = PROTOCOL_SUBMIT_OVERHEAD, size;
 
         for (size_t i = 0; i < 3; i++) {
                 items[i] = make_item(f, "{\"name\":\"M\",\"component\":\"c\",\"@parameters\":{},\"@result\":{\"rate\":1.0}}");
-                assert_int_equal(codec_submission_size(&items[i], NULL, &size), 0);
+                assert_int_equal(protocol_submission_size(&items[i], NULL, &size), 0);
                 n_bytes += size;
         }
-        assert_int_equal(codec_encode_submit(UINT64_MAX, items, 3, &f->bytes), 0);
-        assert_in_range(f->bytes.n, n_bytes - CODEC_SUBMIT_OVERHEAD - 3 * FRAME_HEADER_MAX, n_bytes);
+        assert_int_equal(protocol_encode_submit(UINT64_MAX, items, 3, &f->bytes), 0);
+        assert_in_range(f->bytes.n, n_bytes - PROTOCOL_SUBMIT_OVERHEAD - 3 * FRAME_HEADER_MAX, n_bytes);
 }
 
 static void a_begin_carries_all_members(void **state) {
@@ -190,7 +190,7 @@ static void a_begin_carries_all_members(void **state) {
                          .labels = labels, .n_labels = 2 };
         const JobInfo *got;
 
-        assert_int_equal(codec_encode_job_begin(1, &(JobBegin){ .info = &info }, &f->bytes), 0);
+        assert_int_equal(protocol_encode_job_begin(1, &(JobBegin){ .info = &info }, &f->bytes), 0);
         got = decode(f, 1)->job_begin.info;
         assert_int_equal(f->decoded.request.kind, REQUEST_JOB_BEGIN);
         assert_string_equal(got->id, "job-1");
@@ -211,7 +211,7 @@ static void a_begin_carries_place_and_owner(void **state) {
                            .sample_ns = 20 * NS_PER_MS };
         const Request *request;
 
-        assert_int_equal(codec_encode_job_begin(1, &begin, &f->bytes), 0);
+        assert_int_equal(protocol_encode_job_begin(1, &begin, &f->bytes), 0);
         request = decode(f, 1);
         assert_int_equal(request->job_begin.info->uid, 7);
         assert_int_equal(request->job_begin.info->rank, 3);
@@ -229,7 +229,7 @@ static void a_mark_arrives_with_and_without_seconds(void **state) {
         Fixture *f = *state;
         const Request *request;
 
-        assert_int_equal(codec_encode_mark(4, &(JobRef){ .id = "job-1", .is_inherited = true }, "train", 1.5, &f->bytes), 0);
+        assert_int_equal(protocol_encode_mark(4, &(JobRef){ .id = "job-1", .is_inherited = true }, "train", 1.5, &f->bytes), 0);
         request = decode(f, 4);
         assert_int_equal(request->kind, REQUEST_MARK);
         assert_string_equal(request->mark.job, "job-1");
@@ -240,7 +240,7 @@ static void a_mark_arrives_with_and_without_seconds(void **state) {
 
         for (size_t i = 0; i < N_ELEMENTS(unknown); i++) {
                 buffer_clear(&f->bytes);
-                assert_int_equal(codec_encode_mark(5, &(JobRef){ .id = "" }, "", unknown[i], &f->bytes), 0);
+                assert_int_equal(protocol_encode_mark(5, &(JobRef){ .id = "" }, "", unknown[i], &f->bytes), 0);
                 request = decode(f, 5);
                 assert_string_equal(request->mark.job, "");
                 assert_false(request->mark.is_job_inherited);
@@ -253,7 +253,7 @@ static void an_unset_rank_stays_unset(void **state) {
         Fixture *f = *state;
         JobInfo info = { .id = "job-1", .rank = -1 };
 
-        assert_int_equal(codec_encode_job_begin(1, &(JobBegin){ .info = &info }, &f->bytes), 0);
+        assert_int_equal(protocol_encode_job_begin(1, &(JobBegin){ .info = &info }, &f->bytes), 0);
         assert_int_equal(decode(f, 1)->job_begin.info->rank, -1);
         assert_int_equal(f->decoded.request.job_begin.cpu_interval_ns, 0);
         assert_int_equal(f->decoded.request.job_begin.client_cpu.user_us, 0);
@@ -271,7 +271,7 @@ static void an_end_carries_status_and_all_sixteen_of_rusage(void **state) {
 #define X(field) end.rusage.field = i++;
         RUSAGE_FIELDS(X)
 #undef X
-        assert_int_equal(codec_encode_job_end(2, "job-1", &end, &f->bytes), 0);
+        assert_int_equal(protocol_encode_job_end(2, "job-1", &end, &f->bytes), 0);
         got = decode(f, 2)->job_end.end;
         assert_string_equal(f->decoded.request.job_end.job, "job-1");
         assert_true(got.has_exit_status);
@@ -289,7 +289,7 @@ static void an_end_may_be_empty(void **state) {
         Fixture *f = *state;
         const JobEnd *got;
 
-        assert_int_equal(codec_encode_job_end(2, "job-1", &(JobEnd){}, &f->bytes), 0);
+        assert_int_equal(protocol_encode_job_end(2, "job-1", &(JobEnd){}, &f->bytes), 0);
         got = &decode(f, 2)->job_end.end;
         assert_false(got->has_exit_status);
         assert_false(got->has_rusage);
@@ -300,7 +300,7 @@ static Reply decode_reply(const uint8_t *bytes, size_t n) {
         Reply reply;
 
         assert_int_equal(frame_read(bytes, n, CODEC_REPLY_MAX, &frame, NULL), 0);
-        assert_int_equal(codec_decode_reply(&frame, &reply), 0);
+        assert_int_equal(protocol_decode_reply(&frame, &reply), 0);
         return reply;
 }
 
@@ -371,7 +371,7 @@ static void a_status_of_a_newer_perfd_counts_as_unsupported(void **state) {
                 const uint8_t body[] = { 1 << 3, 4, 2 << 3, statuses[i] }; /* sequence 4, and the status */
                 Reply reply;
 
-                assert_int_equal(codec_decode_reply(&(Frame){ .data = body, .n = sizeof(body) }, &reply), 0);
+                assert_int_equal(protocol_decode_reply(&(Frame){ .data = body, .n = sizeof(body) }, &reply), 0);
                 assert_int_equal(reply.sequence, 4);
                 assert_int_equal(reply.status, STATUS_UNSUPPORTED);
         }
@@ -382,7 +382,7 @@ static void invalid_bytes_of_a_reply_are_malformed(void **state) {
         Reply reply;
 
         (void)state;
-        assert_int_equal(codec_decode_reply(&(Frame){ .data = body, .n = sizeof(body) }, &reply), CODEC_MALFORMED);
+        assert_int_equal(protocol_decode_reply(&(Frame){ .data = body, .n = sizeof(body) }, &reply), PROTOCOL_MALFORMED);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

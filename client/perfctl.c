@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/commands/perfctl.h"
+/* perfctl: parses the command line and runs one command. Data goes to standard output, messages to standard error. */
 
 #include <assert.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
 #include "client/commands/complete.h"
 #include "util/file.h"
-
-#define ROW_HEADING(text) { .heading = (text) },
-#define ROW_COMMAND(name) { .command = &name },
-
-const CommandRow commands[] = { COMMANDS(ROW_HEADING, ROW_COMMAND) {} };
 
 /* Options before the command's name. */
 typedef struct MainOptions {
@@ -159,7 +156,22 @@ static int parse_and_run(const Command *command, const GlobalOptions *global, in
         return r == EXIT_DONE ? command->run(&line) : r;
 }
 
-int perfctl_main(int argc, char **argv) {
+/*
+ * Started with a standard descriptor closed, the next one we open would take its place, and a command would write into
+ * our connection. What is opened here instead can neither be read nor written, and is closed for the command again.
+ */
+static void hold_standard_descriptors(void) {
+        int fd;
+
+        do
+                fd = open("/", O_PATH | O_CLOEXEC);
+        while (fd >= 0 && fd <= STDERR_FILENO);
+
+        if (fd >= 0)
+                (void)close(fd);
+}
+
+int main(int argc, char **argv) {
         char error[OPTION_ERROR_MAX];
         MainOptions options = {};
         const Command *command;
@@ -168,6 +180,7 @@ int perfctl_main(int argc, char **argv) {
         const char *nearest;
         int n_taken;
 
+        hold_standard_descriptors();
         if (argc > 1 && strcmp(argv[1], COMPLETE_COMMAND) == 0)
                 return complete_print(main_options, argc - 2, argv + 2);
 
