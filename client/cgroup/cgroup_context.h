@@ -4,7 +4,7 @@
 /*
  * Cgroup context: the control groups of this process and its permissions there
  *
- * Reads facts below a root directory, so that a captured tree can be tested; enclosure.h decides what the facts allow.
+ * Reads facts below a root directory, so that a captured tree can be tested; isolation.h decides what the facts allow.
  */
 
 #include <stdbool.h>

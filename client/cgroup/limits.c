@@ -118,14 +118,14 @@ static int open_own(int *ret_fd) {
         return *ret_fd < 0 ? -errno : 0;
 }
 
-void limits_apply(const RunLimits *limits, Enclosure kind, const char *reason) {
+void limits_apply(const RunLimits *limits, Isolation kind, const char *reason) {
         scoped(closep) int fd = -1;
         const char *file = "its control group";
         int r;
 
         if (!limits_are_set(limits))
                 return;
-        if (kind != ENCLOSURE_SCOPE && kind != ENCLOSURE_CGROUP) {
+        if (kind != ISOLATION_SCOPE && kind != ISOLATION_CGROUP) {
                 message_print("limits not applied: %s", reason[0] ? reason : "no control group for the job");
                 return;
         }

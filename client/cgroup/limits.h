@@ -37,7 +37,7 @@ static inline bool limits_are_set(const RunLimits *limits) {
 bool limits_parse(const char *text, RunLimits *ret, char ret_error[static LIMITS_ERROR_MAX]);
 
 /* Applies limits to the group that this process has just entered, and reports those that fail. reason: why there is no group, or "". */
-void limits_apply(const RunLimits *limits, Enclosure kind, const char *reason);
+void limits_apply(const RunLimits *limits, Isolation kind, const char *reason);
 
 /* Applies limits to the group of a directory. 0, or a negative errno with the files that could not be written. */
 int limits_write(const RunLimits *limits, int group_fd, const char **ret_file);

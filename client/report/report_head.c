@@ -150,32 +150,32 @@ static void write_path(Screen *screen, const char *path, const char *remark) {
         write_text(screen, "cgroup", text.text ? text.text : "");
 }
 
-static void write_enclosure(Screen *screen, const Value *job) {
+static void write_isolation(Screen *screen, const Value *job) {
         const char *path = answer_text(job, "cgroup"), *last = strrchr(path, '/');
-        int enclosure = job_enclosure_find(answer_text(job, "enclosure"));
+        int isolation = job_isolation_find(answer_text(job, "isolation"));
         scoped(buffer_deinit) Buffer text = {};
 
-        if (enclosure < 0) /* of another version of perfd */
+        if (isolation < 0) /* of another version of perfd */
                 return;
-        switch ((Enclosure)enclosure) {
-        case ENCLOSURE_NONE:
+        switch ((Isolation)isolation) {
+        case ISOLATION_NONE:
                 write_text(screen, "cgroup", report_has_own(job) ? "none for this job; CPU time from wait4(2) at the end" :
                                                                    "none for this job; metrics are of the node");
                 break;
-        case ENCLOSURE_SCOPE:
+        case ISOLATION_SCOPE:
                 buffer_printf(&text, "scope %s (created for this job)", last ? last + 1 : path);
                 write_text(screen, "cgroup", text.text ? text.text : "");
                 break;
-        case ENCLOSURE_CGROUP:
+        case ISOLATION_CGROUP:
                 write_path(screen, path, " (created for this job)");
                 break;
-        case ENCLOSURE_SUBREAPER:
+        case ISOLATION_SUBREAPER:
                 write_text(screen, "cgroup", "none for this job; CPU time from wait4(2) at the end");
                 break;
-        case ENCLOSURE_FOUND:
+        case ISOLATION_FOUND:
                 write_path(screen, path, " (existed before)");
                 break;
-        case N_ENCLOSURES:
+        case N_ISOLATIONS:
                 break;
         }
 }
@@ -234,7 +234,7 @@ void report_write_head(Screen *screen, const Value *job, const Value *node) {
                 sheet_row_write(screen, "command", &(Style){ STYLE_DIM }, answer_text(value_get(job, "hidden"), "command"));
         write_where(screen, job, sheet.on);
         report_write_time(screen, answer_time(job, "begin_ms"), answer_time(job, "end_ms"), answer_time(sheet.on, "time_ms"));
-        write_enclosure(screen, job);
+        write_isolation(screen, job);
         if (!report_has_own(job))
                 write_usage(screen, job);
         write_labels(screen, job);

@@ -24,7 +24,7 @@ static const Expected of_report[] = {
         { "command", KIND_TEXT, false },
         { "note", KIND_TEXT, false },
         { "cgroup", KIND_TEXT, false },
-        { "enclosure", KIND_TEXT, false },
+        { "isolation", KIND_TEXT, false },
         { "uid", KIND_COUNT, false },
         { "rank", KIND_COUNT, false },
         { "ranks", KIND_COUNT, false },

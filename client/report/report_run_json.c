@@ -104,7 +104,7 @@ static void write_report(Json *json, const RankReport *report) {
         put_time(json, "end_ms", report->end_ms);
         json_put_double(json, "seconds", report_run_rank_seconds(report));
         put_member(json, "note", report->job);
-        put_member(json, "enclosure", report->job);
+        put_member(json, "isolation", report->job);
         put_member(json, "cgroup", report->job);
         json_put_bool(json, "counted", report->counts);
         write_metrics(json, report->job, "job");

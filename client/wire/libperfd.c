@@ -255,7 +255,7 @@ static int set_info(PerfdClient *client, JobInfo *info, const char *id, const Pe
 
         utf8_copy_ellipsis(info->command, sizeof(info->command), job->command ?: "");
         info->pid = job->pid;
-        info->enclosure = job->fresh ? ENCLOSURE_CGROUP : ENCLOSURE_NONE;
+        info->isolation = job->fresh ? ISOLATION_CGROUP : ISOLATION_NONE;
         return set_labels(client, info, job->labels);
 }
 

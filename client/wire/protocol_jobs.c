@@ -11,7 +11,7 @@ static void job_info_to_wire(const JobInfo *info, Perfd__V1__JobBegin *ret) {
         ret->pid = info->pid;
         ret->nodes = info->n_nodes;
         ret->ranks = info->n_ranks;
-        ret->enclosure = (Perfd__V1__Enclosure)info->enclosure;
+        ret->isolation = (Perfd__V1__Isolation)info->isolation;
         if (info->rank >= 0) {
                 ret->rank_given_case = PERFD__V1__JOB_BEGIN__RANK_GIVEN_RANK;
                 ret->rank = info->rank;

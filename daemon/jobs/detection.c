@@ -30,7 +30,7 @@ static int attach(Lifecycle *lifecycle, Job *job, const FoundGroup *group) {
         if (r != 0)
                 return r == GROUPS_REFUSED ? 0 : r;
 
-        job->info.enclosure = ENCLOSURE_FOUND;
+        job->info.isolation = ISOLATION_FOUND;
         job->group.is_vouched = true;
         (void)shares_resize(&job->origin.charge, 1); /* perfd watches the cgroup from now on */
         r = lifecycle_update_identity(lifecycle, job);
@@ -54,7 +54,7 @@ static int begin(Detection *detection, const FoundGroup *group) {
                 .gid = JOB_UID_UNKNOWN,
                 .rank = -1,
                 .node = -1,
-                .enclosure = ENCLOSURE_FOUND,
+                .isolation = ISOLATION_FOUND,
         };
         Lifecycle *lifecycle = detection->lifecycle;
         int r;

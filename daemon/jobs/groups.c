@@ -137,7 +137,7 @@ int groups_attach(Groups *groups, Job *job, const CgroupPlace *place, bool is_fr
 }
 
 int groups_resume(Groups *groups, Job *job, const CgroupPlace *place) {
-        return attach(groups, job, place, job->info.enclosure == ENCLOSURE_FOUND, job->group.usage);
+        return attach(groups, job, place, job->info.isolation == ISOLATION_FOUND, job->group.usage);
 }
 
 static int read_group(Job *job, bool is_whole) {

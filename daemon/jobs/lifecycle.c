@@ -112,7 +112,7 @@ static int put_begin_again(Lifecycle *lifecycle, Job *job) {
 static int put_identity(Lifecycle *lifecycle, const Job *job, StoreCookie cookie) {
         const StoreJobIdentity identity = {
                 .job = job->info.id,
-                .enclosure = job->info.enclosure,
+                .isolation = job->info.isolation,
                 .cgroup = job->info.cgroup,
                 .uid = job->info.uid,
                 .gid = job->info.gid,
@@ -421,9 +421,9 @@ static int place_begin(void *state, const Request *request, Ticket ticket, Answe
         set_cpu_interval(lifecycle, job, request->job_begin.cpu_interval_ns);
         job->is_announced = true;
         job->group.is_vouched = request->peer.is_admin;
-        /* The enclosure that the client reports is valid only if perfd can read the cgroup. */
-        if (!job->group.cgroup && info->enclosure != ENCLOSURE_SUBREAPER)
-                job->info.enclosure = ENCLOSURE_NONE;
+        /* The isolation that the client reports is valid only if perfd can read the cgroup. */
+        if (!job->group.cgroup && info->isolation != ISOLATION_SUBREAPER)
+                job->info.isolation = ISOLATION_NONE;
 
         r = put_begin(lifecycle, job, ticket);
         if (r != 0)

@@ -194,7 +194,7 @@ static int close_over(Lifecycle *lifecycle, const RecoveredJob *recovered, const
 static bool may_be_next(const JobsConfig *config, const RecoveredJob *recovered, const Progress *progress) {
         uint64_t now_ms = clock_realtime_ns() / NS_PER_MS;
 
-        return recovered->info.enclosure == ENCLOSURE_FOUND &&
+        return recovered->info.isolation == ISOLATION_FOUND &&
                (progress->is_announced || now_ms < recovered->checkpoint_realtime_ms + config->linger_ns / NS_PER_MS);
 }
 

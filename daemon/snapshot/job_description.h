@@ -34,7 +34,7 @@ typedef struct JobDescription {
         int64_t rank;
         int32_t node;
         uint32_t n_nodes, n_ranks;
-        Enclosure enclosure;
+        Isolation isolation;
 } JobDescription;
 
 /* Makes a description with a block of its own and without a note. Returns 0 or -ENOMEM. Caller deinits. */

@@ -25,19 +25,19 @@ int job_state_find(const char *name) {
         return -1;
 }
 
-const char *const job_enclosure_choices[ENCLOSURE_FOUND + 1] = {
-        [ENCLOSURE_NONE] = "none", [ENCLOSURE_SCOPE] = "scope", [ENCLOSURE_CGROUP] = "cgroup", [ENCLOSURE_SUBREAPER] = "subreaper",
+const char *const job_isolation_choices[ISOLATION_FOUND + 1] = {
+        [ISOLATION_NONE] = "none", [ISOLATION_SCOPE] = "scope", [ISOLATION_CGROUP] = "cgroup", [ISOLATION_SUBREAPER] = "subreaper",
 };
-_Static_assert(ENCLOSURE_FOUND + 1 == N_ENCLOSURES, "the enclosure that cannot be requested is the last");
+_Static_assert(ISOLATION_FOUND + 1 == N_ISOLATIONS, "the kind of isolation that cannot be requested is the last");
 
-const char *job_enclosure_name(Enclosure enclosure) {
-        assert(enclosure < N_ENCLOSURES);
-        return job_enclosure_choices[enclosure] ?: "found";
+const char *job_isolation_name(Isolation isolation) {
+        assert(isolation < N_ISOLATIONS);
+        return job_isolation_choices[isolation] ?: "found";
 }
 
-int job_enclosure_find(const char *name) {
-        for (Enclosure i = 0; i < N_ENCLOSURES; i++)
-                if (strcmp(job_enclosure_name(i), name) == 0)
+int job_isolation_find(const char *name) {
+        for (Isolation i = 0; i < N_ISOLATIONS; i++)
+                if (strcmp(job_isolation_name(i), name) == 0)
                         return (int)i;
         return -1;
 }

@@ -35,19 +35,19 @@ const char *job_state_name(JobState state);
 int job_state_find(const char *name); /* -1 when there is none */
 
 /* The means that separates the job's processes from all others of the node. The numbers are those of the protocol. */
-typedef enum Enclosure {
-        ENCLOSURE_NONE,      /* no isolation: the metrics are those of the node */
-        ENCLOSURE_SCOPE,     /* a transient scope of systemd, made for the job */
-        ENCLOSURE_CGROUP,    /* a cgroup, made for the job by perfctl */
-        ENCLOSURE_SUBREAPER, /* no cgroup: wait4(2) of its whole process tree told the CPU time at the end */
-        ENCLOSURE_FOUND,     /* cannot be requested: a cgroup made for the job by a scheduler, systemd or Kubernetes */
-        N_ENCLOSURES,
-} Enclosure;
+typedef enum Isolation {
+        ISOLATION_NONE,      /* no isolation: the metrics are those of the node */
+        ISOLATION_SCOPE,     /* a transient scope of systemd, made for the job */
+        ISOLATION_CGROUP,    /* a cgroup, made for the job by perfctl */
+        ISOLATION_SUBREAPER, /* no cgroup: wait4(2) of its whole process tree told the CPU time at the end */
+        ISOLATION_FOUND,     /* cannot be requested: a cgroup made for the job by a scheduler, systemd or Kubernetes */
+        N_ISOLATIONS,
+} Isolation;
 
-/* Names of the enclosures that can be requested, those before ENCLOSURE_FOUND; NULL-terminated. */
-extern const char *const job_enclosure_choices[ENCLOSURE_FOUND + 1];
-const char *job_enclosure_name(Enclosure enclosure); /* "none", "scope", "cgroup", "subreaper", "found" */
-int job_enclosure_find(const char *name);            /* -1 when there is none */
+/* Names of the kinds of isolation that can be requested, those before ISOLATION_FOUND; NULL-terminated. */
+extern const char *const job_isolation_choices[ISOLATION_FOUND + 1];
+const char *job_isolation_name(Isolation isolation); /* "none", "scope", "cgroup", "subreaper", "found" */
+int job_isolation_find(const char *name);            /* -1 when there is none */
 
 typedef struct JobLabel {
         char key[65];
@@ -65,7 +65,7 @@ typedef struct JobInfo {
         int64_t rank;                  /* -1 when not given; `step` of the job's metrics is max(rank, 0) */
         int32_t node;                  /* index of this node among the run's, -1 when not given; ranks of one node share it */
         uint32_t n_nodes, n_ranks;     /* of the whole run; 0 when not given */
-        Enclosure enclosure;
+        Isolation isolation;
         char *cgroup; /* owned; the job's own cgroup: "/…" in cgroup v2, "cpuacct:/…" in v1; NULL without one */
         size_t n_labels;
         JobLabel *labels; /* owned */

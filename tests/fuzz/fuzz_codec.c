@@ -102,8 +102,8 @@ static void check_job_begin(const Request *request) {
         assert(info->rank >= -1 && info->pid >= 0 && request->job_begin.member_pid >= 0);
         assert(info->node >= -1 && (info->n_nodes == 0 || info->node < (int64_t)info->n_nodes));
         assert(info->n_ranks == 0 || info->rank < (int64_t)info->n_ranks);
-        assert(info->enclosure < ENCLOSURE_FOUND && !info->cgroup);
-        assert(request->job_begin.member_pid > 0 || (!request->job_begin.is_fresh && info->enclosure != ENCLOSURE_CGROUP));
+        assert(info->isolation < ISOLATION_FOUND && !info->cgroup);
+        assert(request->job_begin.member_pid > 0 || (!request->job_begin.is_fresh && info->isolation != ISOLATION_CGROUP));
         check_line(info->name, JOB_TEXT_MAX - 1);
         check_text(info->command);
         check_line(info->user, sizeof(info->user) - 1);

@@ -72,7 +72,7 @@ class BegunLate(GroupTest):
         daemon.start()
         wait_for(lambda: daemon.get("/api/v1/jobs/seen").status == 200, "the job")
         job = self.job(daemon, "seen")
-        if job["enclosure"] in ("scope", "cgroup"):  # otherwise, perfctl reads what the job used at its end
+        if job["isolation"] in ("scope", "cgroup"):  # otherwise, perfctl reads what the job used at its end
             job = wait_for(lambda: (j := self.job(daemon, "seen")) and self.metric(j, "job_cpu_seconds") and j, "what it used until now")
             self.assertGreaterEqual(self.metric(job, "job_cpu_seconds")["value"], 0.3)
             self.assertEqual(job["cgroup"], self.group_of(process))

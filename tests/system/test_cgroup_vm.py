@@ -128,7 +128,7 @@ class Unified(Everywhere, unittest.TestCase):
         job, done = wait_for(tried, "a systemd that is in time", TIMEOUT_S * vm.SLOWNESS)
         used = int(re.search(r"cpu_us=(\d+)", done)[1]) / 1e6
         shown = self.show(job)
-        self.assertEqual((shown["state"], shown["enclosure"]), ("finished", "scope"))
+        self.assertEqual((shown["state"], shown["isolation"]), ("finished", "scope"))
         # perfctl itself is in the group, from before the start until its exit.
         self.assertGreaterEqual(self.exact(shown, "job_cpu_seconds"), used)
         self.assertLess(self.exact(shown, "job_cpu_seconds"), used + 0.3)
@@ -184,7 +184,7 @@ class Unified(Everywhere, unittest.TestCase):
         self.machine.run("systemd-run --quiet --pipe --wait --unit=delegated -p Delegate=yes -p MemoryMax=64M -p CPUQuota=150% "
                          "perfctl run -j delegated -- work burn 0.2 1")
         shown = self.show("delegated")
-        self.assertEqual((shown["state"], shown["enclosure"]), ("finished", "cgroup"))
+        self.assertEqual((shown["state"], shown["isolation"]), ("finished", "cgroup"))
         self.assertIn("/delegated.service/", shown["cgroup"])
         self.assertEqual(self.exact(shown, "job_memory_limit_bytes"), 64 * MIB)
         self.assertEqual(self.exact(shown, "job_cpus_given"), 1.5)
@@ -200,7 +200,7 @@ class Unified(Everywhere, unittest.TestCase):
         shown = self.end("unit")
         self.assertEqual(self.exact(shown, "job_memory_limit_bytes"), 64 * MIB)
         self.assertEqual(self.exact(shown, "job_cpus_given"), 0.5)
-        self.assertEqual(shown["enclosure"], "found")
+        self.assertEqual(shown["isolation"], "found")
 
 
 # One measurement is enough on a slow machine: the code is the same as above, with other files.

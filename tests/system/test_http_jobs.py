@@ -59,7 +59,7 @@ class JobOverHttp(GroupTest):
                 answer = self.server.get(path.replace("{id}", "own"))
                 described = schema.document["paths"][path]["get"]["responses"]["200"]["content"]["application/json"]["schema"]
                 self.assertEqual(schema.complaints(answer.json, described), [], path)
-            self.assertEqual((job["enclosure"], job["rank"], job["node_index"]), ("cgroup", 3, None))
+            self.assertEqual((job["isolation"], job["rank"], job["node_index"]), ("cgroup", 3, None))
             self.assertTrue(job["cgroup"].endswith(f"/{self.own_group.path.name}"), job["cgroup"])
             self.assertEqual([p["name"] for p in job["phases"]], ["", *NAMES])
             self.assertFalse(job["phases_truncated"])
@@ -89,7 +89,7 @@ class JobOverHttp(GroupTest):
 
     def test_a_job_without_a_group_has_a_reason(self):
         job = self.job(self.server, "shared")
-        self.assertEqual((job["enclosure"], job["cgroup"], job["limits"]), ("none", None, {"cpus": None, "memory_bytes": None}))
+        self.assertEqual((job["isolation"], job["cgroup"], job["limits"]), ("none", None, {"cpus": None, "memory_bytes": None}))
         self.assertEqual({a["reason"] for a in job["absent"] if a["scope"] == "job"}, {"The job has no cgroup of its own."})
 
     def test_series_of_both_scopes_share_a_family(self):

@@ -111,10 +111,10 @@ class GroupTest(harness.TestCase):
         self.addCleanup(group.remove)
         return group
 
-    def begin(self, client, job, member, fresh=True, enclosure=wire.CGROUP, pid=0, **more):
+    def begin(self, client, job, member, fresh=True, isolation=wire.CGROUP, pid=0, **more):
         request = client.request()
         body = request.job_begin
-        body.job, body.member_pid, body.fresh, body.enclosure, body.pid = job, member.pid, fresh, enclosure, pid
+        body.job, body.member_pid, body.fresh, body.isolation, body.pid = job, member.pid, fresh, isolation, pid
         for key, value in more.items():
             setattr(body, key, value)
         return client.call(request)
@@ -143,7 +143,7 @@ class Accounting(GroupTest):
         self.assertEqual(used["quality"], "exact")
         self.assertEqual(used["scope"], "job")
         self.assertAlmostEqual(used["value"], truth, delta=max(0.01 * truth, 0.01))
-        self.assertEqual(job["enclosure"], "cgroup")
+        self.assertEqual(job["isolation"], "cgroup")
         self.assertEqual(job["cgroup"], "/" + group.path.name)
 
     def test_two_jobs_are_separate_and_their_sum_is_at_most_the_nodes(self):
@@ -175,7 +175,7 @@ class Accounting(GroupTest):
         reasons = {a["key"]: a["reason"] for a in job["absent"]}
         self.assertIn("no cgroup", reasons["job_cpu_seconds"])
         self.assertIsNone(job["cgroup"])
-        self.assertEqual(job["enclosure"], "none")
+        self.assertEqual(job["isolation"], "none")
 
     def test_a_group_belongs_to_one_job(self):
         daemon, group = self.daemon(self.CONFIG), self.group()
@@ -186,7 +186,7 @@ class Accounting(GroupTest):
         self.assertIsNotNone(self.job(daemon, "first")["cgroup"])
         second = self.job(daemon, "second")
         self.assertIsNone(second["cgroup"])
-        self.assertEqual(second["enclosure"], "none")
+        self.assertEqual(second["isolation"], "none")
 
 
 class Ends(GroupTest):
@@ -286,7 +286,7 @@ class Ends(GroupTest):
         daemon = self.daemon(self.CONFIG)
         with daemon.client() as client:
             request = client.request()
-            request.job_begin.job, request.job_begin.enclosure = "tree", wire.SUBREAPER
+            request.job_begin.job, request.job_begin.isolation = "tree", wire.SUBREAPER
             client.call(request)
             request = client.request()
             request.job_end.job, request.job_end.rusage.utime, request.job_end.rusage.stime = "tree", 1.5, 0.25
@@ -294,7 +294,7 @@ class Ends(GroupTest):
         job = self.job(daemon, "tree")
         self.assertEqual(self.metric(job, "job_cpu_seconds")["value"], 1.75)
         self.assertEqual(self.metric(job, "job_cpu_seconds")["quality"], "exact")
-        self.assertEqual(job["enclosure"], "subreaper")
+        self.assertEqual(job["isolation"], "subreaper")
 
 
 class Recovery(GroupTest):
@@ -407,7 +407,7 @@ class Found(GroupTest):
         process = step.start(cpu_seconds=0.1)
         step.used(process)
         job = wait_for(lambda: (r := daemon.get("/api/v1/jobs/17")).status == 200 and r.json, "job 17")
-        self.assertEqual((job["state"], job["enclosure"]), ("running", "found"))
+        self.assertEqual((job["state"], job["isolation"]), ("running", "found"))
         truth = group.cpu_seconds()
         step.stop()
         job = self.wait_state(daemon, "17", "finished")
@@ -440,7 +440,7 @@ class Found(GroupTest):
             group.remove()
             self.assert_status(client.end("19", 0), "OK")
         job = self.job(daemon, "19")
-        self.assertEqual((job["name"], job["enclosure"], job["state"]), ("named", "found", "finished"))
+        self.assertEqual((job["name"], job["isolation"], job["state"]), ("named", "found", "finished"))
         self.assertAlmostEqual(self.metric(job, "job_cpu_seconds")["value"], truth, places=6)
 
     def test_a_group_found_after_the_last_checkpoint_counts_from_its_creation(self):

@@ -37,7 +37,7 @@ class JobCpu(harness.TestCase):
         self.assertEqual(process.returncode, 0)
         command_s = float(told.read_text()) if told.exists() else 0
         record = daemon.get(f"/api/v1/jobs/{job}").json
-        if record["enclosure"] != kind:
+        if record["isolation"] != kind:
             self.skipTest(f"no {kind} on this machine")
         metrics = {m["key"]: m for m in record["metrics"] if m["key"].startswith("job_cpu")}
         return metrics, command_s, all_of_it.ru_utime + all_of_it.ru_stime - command_s
@@ -65,7 +65,7 @@ class OwnCpu(JobCpu):
             shown.update(daemon.wait_tick())
         after = daemon.wait_tick()
         record = daemon.get("/api/v1/jobs/job").json
-        if record["enclosure"] != "cgroup":
+        if record["isolation"] != "cgroup":
             self.skipTest("no cgroup on this machine")
         of_job = {s: v for s, v in shown.items() if s.startswith("perfd_job_cpu_") and s.split("{")[0].endswith("_total")}
         self.assertEqual({s: (v, after[s]) for s, v in of_job.items() if after[s] < v}, {})

@@ -121,7 +121,7 @@ class System(ScopeTestCase):
                                                   *self.run_words(job, "/usr/bin/python3", "-c", burn)))
             self.assertEqual(done.returncode, 0, done.stderr)
             known = self.ask(job)
-            self.assertEqual((known["state"], known["enclosure"]), ("finished", "scope"))
+            self.assertEqual((known["state"], known["isolation"]), ("finished", "scope"))
             self.assertTrue(known["cgroup"].endswith(f"/perfd-{job}.scope"), known["cgroup"])
             used = [m for m in known["metrics"] if m["key"] == "job_cpu_seconds"][0]
             self.assertEqual(used["quality"], "exact")

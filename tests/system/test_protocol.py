@@ -88,7 +88,7 @@ class Versions(harness.TestCase):
             self.assert_status(client.receive(), "OK")
         self.assertEqual(daemon.get("/api/v1/jobs/new-1").json["labels"], {"key": "value"})
 
-    def test_an_unknown_enclosure_is_treated_as_none(self):
+    def test_an_unknown_isolation_is_treated_as_none(self):
         daemon = self.daemon()
         with daemon.client() as client:
             client.send_bytes(harness.frame(b"\x08\x01" + field(JOB_BEGIN, field(1, b"new-1") + b"\x58\x63")))

@@ -224,7 +224,7 @@ class Jobs(TestCase):
         record = self.wait_state(job, "finished")
         output = self.slurm.output(job)
         self.assertTrue(output.startswith(f"{job}.{self.slurm.node}\n"), output)
-        self.assertEqual((record["exit"]["status"], record["uid"], record["enclosure"]), (3, NOBODY, "found"))
+        self.assertEqual((record["exit"]["status"], record["uid"], record["isolation"]), (3, NOBODY, "found"))
         self.assertEqual(record["cgroup"], f"cpuacct:/slurm_{self.slurm.node}/uid_{NOBODY}/job_{job}")
         self.assertEqual({key: record["labels"].get(key) for key in ("slurm_job", "slurm_node", "user", "partition")},
                          {"slurm_job": job, "slurm_node": self.slurm.node, "user": "nobody", "partition": "batch"})
@@ -246,7 +246,7 @@ class Jobs(TestCase):
         self.slurm.run("scontrol", "requeue", job)
         self.wait_state(job, "finished")
         record = self.wait_state(f"{job}.r1", "finished")
-        self.assertEqual((record["exit"]["status"], record["labels"]["slurm_job"], record["enclosure"]), (0, job, "found"))
+        self.assertEqual((record["exit"]["status"], record["labels"]["slurm_job"], record["isolation"]), (0, job, "found"))
 
 
 if __name__ == "__main__":

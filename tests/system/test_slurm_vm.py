@@ -124,7 +124,7 @@ class Jobs(unittest.TestCase):
         # Slurm may print other lines in between.
         lines = self.vm.run("cat /tmp/out").splitlines()
         self.assertEqual(lines[0], "4711", lines)
-        self.assertEqual((job["exit"]["status"], job["uid"], job["enclosure"]), (3, 65534, "found"))
+        self.assertEqual((job["exit"]["status"], job["uid"], job["isolation"]), (3, 65534, "found"))
         self.assertEqual(job["cgroup"], "/system.slice/node_slurmstepd.scope/job_4711")
         self.assertEqual({key: job["labels"].get(key) for key in ("slurm_job", "user", "partition")},
                          {"slurm_job": "4711", "user": "nobody", "partition": "batch"})

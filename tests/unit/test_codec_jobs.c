@@ -229,7 +229,7 @@ static void a_job_begin_carries_its_place_in_the_run_and_its_cgroup_member(void 
         put_number(&body, 5, 6);  /* rank */
         put_number(&body, 9, 77); /* member_pid */
         put_number(&body, 10, 1); /* fresh */
-        put_number(&body, 11, ENCLOSURE_SCOPE);
+        put_number(&body, 11, ISOLATION_SCOPE);
         put_number(&body, 12, 0); /* node */
         put_number(&body, 13, 2); /* nodes */
         put_number(&body, 14, 8); /* ranks */
@@ -238,7 +238,7 @@ static void a_job_begin_carries_its_place_in_the_run_and_its_cgroup_member(void 
         assert_int_equal(info->node, 0); /* 0 is distinct from none */
         assert_int_equal(info->n_nodes, 2);
         assert_int_equal(info->n_ranks, 8);
-        assert_int_equal(info->enclosure, ENCLOSURE_SCOPE);
+        assert_int_equal(info->isolation, ISOLATION_SCOPE);
         assert_null(info->cgroup);
         assert_int_equal(f->decoded.request.job_begin.member_pid, 77);
         assert_true(f->decoded.request.job_begin.is_fresh);
@@ -253,7 +253,7 @@ static void an_unset_place_is_none(void **state) {
         assert_int_equal(info->node, -1);
         assert_int_equal(info->n_nodes, 0);
         assert_int_equal(info->n_ranks, 0);
-        assert_int_equal(info->enclosure, ENCLOSURE_NONE);
+        assert_int_equal(info->isolation, ISOLATION_NONE);
         assert_int_equal(f->decoded.request.job_begin.member_pid, 0);
         assert_false(f->decoded.request.job_begin.is_fresh);
 
@@ -277,23 +277,23 @@ static void a_place_outside_the_run_is_refused(void **state) {
 }
 
 static void a_client_cannot_set_cgroup_facts_determined_by_perfd(void **state) {
-        static const uint64_t unknown[] = { ENCLOSURE_FOUND, 99, UINT64_MAX };
+        static const uint64_t unknown[] = { ISOLATION_FOUND, 99, UINT64_MAX };
         Fixture *f = *state;
         Buffer body = {};
 
         for (size_t i = 0; i < N_ELEMENTS(unknown); i++) {
                 put_number(&body, 9, 77);
                 put_number(&body, 11, unknown[i]);
-                assert_int_equal(begin_from(f, &body, &peer)->enclosure, ENCLOSURE_NONE);
+                assert_int_equal(begin_from(f, &body, &peer)->isolation, ISOLATION_NONE);
         }
 
         /* Without a process, there is no cgroup to find; a process tree needs none. */
-        put_number(&body, 11, ENCLOSURE_CGROUP);
+        put_number(&body, 11, ISOLATION_CGROUP);
         put_number(&body, 10, 1);
-        assert_int_equal(begin_from(f, &body, &peer)->enclosure, ENCLOSURE_NONE);
+        assert_int_equal(begin_from(f, &body, &peer)->isolation, ISOLATION_NONE);
         assert_false(f->decoded.request.job_begin.is_fresh);
-        put_number(&body, 11, ENCLOSURE_SUBREAPER);
-        assert_int_equal(begin_from(f, &body, &peer)->enclosure, ENCLOSURE_SUBREAPER);
+        put_number(&body, 11, ISOLATION_SUBREAPER);
+        assert_int_equal(begin_from(f, &body, &peer)->isolation, ISOLATION_SUBREAPER);
 }
 
 static void only_an_administrator_begins_jobs_for_others(void **state) {

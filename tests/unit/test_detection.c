@@ -22,7 +22,7 @@ static void a_cgroup_becomes_a_job(void **state) {
         job = jobs_find(&f->jobs.jobs, "42");
         assert_non_null(job);
         assert_int_equal(job->stage, JOB_BEGINNING);
-        assert_int_equal(job->info.enclosure, ENCLOSURE_FOUND);
+        assert_int_equal(job->info.isolation, ISOLATION_FOUND);
         assert_int_equal(complete_one(f), 0);
         assert_int_equal(job->stage, JOB_ACTIVE);
         assert_int_equal(job_room_publish(&f->jobs, &snapshot), 0);
@@ -44,7 +44,7 @@ static void a_cgroup_is_attached_to_the_job_that_was_announced(void **state) {
         assert_int_equal(f->jobs.jobs.n, 1);
         assert_non_null(job->group.cgroup);
         assert_true(job->group.is_vouched);
-        assert_int_equal(job->info.enclosure, ENCLOSURE_FOUND);
+        assert_int_equal(job->info.isolation, ISOLATION_FOUND);
         /* Found again after a reload: the job is already tracked. */
         configure(f);
         assert_int_equal(f->jobs.jobs.n, 1);

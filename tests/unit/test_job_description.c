@@ -16,7 +16,7 @@ static char cgroup[] = "/slice/job-1.scope";
 static JobInfo info_of_all(void) {
         return (JobInfo){
                 .id = "job-1", .name = "train", .command = "python3 train.py --lr=0.1", .user = "ada", .uid = 1000, .gid = 100, .pid = 42,
-                .pid_start_ticks = 4711, .rank = 3, .node = 1, .n_nodes = 2, .n_ranks = 8, .enclosure = ENCLOSURE_SCOPE,
+                .pid_start_ticks = 4711, .rank = 3, .node = 1, .n_nodes = 2, .n_ranks = 8, .isolation = ISOLATION_SCOPE,
                 .cgroup = cgroup, .n_labels = N_ELEMENTS(labels), .labels = labels,
         };
 }
@@ -55,7 +55,7 @@ static void a_description_has_all_members_of_the_info(void **state) {
         assert_int_equal(back.node, info.node);
         assert_int_equal(back.n_nodes, info.n_nodes);
         assert_int_equal(back.n_ranks, info.n_ranks);
-        assert_int_equal(back.enclosure, info.enclosure);
+        assert_int_equal(back.isolation, info.isolation);
 }
 
 static void the_longest_texts_fit(void **state) {
@@ -102,12 +102,12 @@ static void members_without_pointers_can_be_changed_in_place(void **state) {
 
         (void)state;
         job_description_share(&card, &shown);
-        card.enclosure = ENCLOSURE_FOUND;
+        card.isolation = ISOLATION_FOUND;
         card.uid = 7;
         assert_int_equal(shown.uid, 1000);
         job_description_share(&card, &shown);
         assert_int_equal(shown.uid, 7);
-        assert_int_equal(shown.enclosure, ENCLOSURE_FOUND);
+        assert_int_equal(shown.isolation, ISOLATION_FOUND);
 }
 
 static void a_changed_text_affects_one_description_only(void **state) {

@@ -79,13 +79,13 @@ static void only_given_facts_are_shown(void **state) {
         assert_true(says(fixture, "<small>Begin</small><b>2025-11-20 22:00:00" NBSP "UTC</b>"));
         assert_true(says(fixture, "<small>Runs for</small><b>1" NBSP "min" NBSP "30" NBSP "s</b>"));
         assert_true(says(fixture, "<small>User</small><b>" EVIL_ESCAPED "</b>"));
-        assert_true(says(fixture, "<small>Enclosure</small><b>none</b>"));
+        assert_true(says(fixture, "<small>Isolation</small><b>none</b>"));
         assert_true(says(fixture, "<small>Rank</small><b>0</b>"));
         assert_false(says(fixture, "<small>Node</small>"));
 
         buffer_clear(&fixture->out);
         job->info.user = "";
-        job->info.enclosure = ENCLOSURE_SCOPE;
+        job->info.isolation = ISOLATION_SCOPE;
         job->info.node = 1;
         job->info.n_nodes = 2;
         job->info.n_ranks = 8;

@@ -52,7 +52,7 @@ static void what_was_not_given_is_null(void **state) {
         fixture->job->info.rank = -1;
         job_json_write_identity(&fixture->json, fixture->job, &everybody);
         assert_true(says(fixture, "\"rank\":null,\"ranks\":null,\"node_index\":null,\"nodes\":null,"));
-        assert_true(says(fixture, "\"enclosure\":\"none\",\"cgroup\":null,"));
+        assert_true(says(fixture, "\"isolation\":\"none\",\"cgroup\":null,"));
         assert_true(says(fixture, "\"end_ms\":null"));
         assert_true(says(fixture, "\"exit\":null,\"rusage\":null"));
 }
@@ -64,10 +64,10 @@ static void the_place_in_the_run_and_the_cgroup_are_written(void **state) {
         fixture->job->info.node = 1;
         fixture->job->info.n_nodes = 2;
         fixture->job->info.n_ranks = 8;
-        fixture->job->info.enclosure = ENCLOSURE_SCOPE;
+        fixture->job->info.isolation = ISOLATION_SCOPE;
         fixture->job->info.cgroup = "/user.slice/a \"b\"\n\\x2d.scope";
         job_json_write_identity(&fixture->json, fixture->job, &everybody);
-        assert_true(says(fixture, "\"rank\":5,\"ranks\":8,\"node_index\":1,\"nodes\":2,\"enclosure\":\"scope\","
+        assert_true(says(fixture, "\"rank\":5,\"ranks\":8,\"node_index\":1,\"nodes\":2,\"isolation\":\"scope\","
                                   "\"cgroup\":\"/user.slice/a \\\"b\\\"\\n\\\\x2d.scope\","));
 }
 

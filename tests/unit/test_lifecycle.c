@@ -6,7 +6,7 @@
 #include "jobs/sampling.h"
 
 static void begin_found(Fixture *f, const char *id) {
-        JobInfo info = { .uid = JOB_UID_UNKNOWN, .gid = JOB_UID_UNKNOWN, .rank = -1, .node = -1, .enclosure = ENCLOSURE_FOUND };
+        JobInfo info = { .uid = JOB_UID_UNKNOWN, .gid = JOB_UID_UNKNOWN, .rank = -1, .node = -1, .isolation = ISOLATION_FOUND };
         CgroupPlace place;
 
         (void)snprintf(info.id, sizeof(info.id), "%s", id);

@@ -293,13 +293,13 @@ static void names_are_on_the_info_alone_whatever_is_in_them(void **state) {
         JobDescription *info = &fixture->snapshot.jobs.records[1].info;
 
         info->name = "gr\xc3\xbcn \"1\"\n\\x \xff";
-        info->enclosure = ENCLOSURE_SCOPE;
+        info->isolation = ISOLATION_SCOPE;
         info->node = 3;
         assert_int_equal(jobs_subject_metrics(&fixture->exposition, &fixture->snapshot), 0);
         assert_true(says(fixture, "\nperfd_job_info{job=\"job-1\",name=\"gr\xc3\xbcn \\\"1\\\"\\n\\\\x \xef\xbf\xbd\",user=\"ada\","
-                                  "state=\"running\",enclosure=\"scope\",rank=\"1\",node=\"3\"} 1\n"));
+                                  "state=\"running\",isolation=\"scope\",rank=\"1\",node=\"3\"} 1\n"));
         assert_true(says(fixture, "\nperfd_job_info{job=\"job-0\",name=\"training \\\"0\\\"\",user=\"ada\",state=\"running\","
-                                  "enclosure=\"none\",rank=\"0\"} 1\n"));
+                                  "isolation=\"none\",rank=\"0\"} 1\n"));
         assert_int_equal(count(fixture, "name="), 2);
         assert_int_equal(count(fixture, "user="), 2);
         check_contiguous(fixture);

@@ -147,7 +147,7 @@ static void a_job_that_another_begins_meanwhile_gets_no_part(void **state) {
         apply_part(f, set);
         assert_int_equal(set->outcome, STORE_DONE);
         change_place(&f->place, "INSERT INTO job (id, name, user, state, begin_ms, uid, gid, pid, pid_start_ticks, rank, node, n_nodes,"
-                                " n_ranks, enclosure, command, labels)"
+                                " n_ranks, isolation, command, labels)"
                                 " VALUES ('claimed', '', '', 'running', 1, 2000, 0, 0, 0, 0, 0, 1, 1, '', '[]', '{}')");
         apply_part(f, set);
         assert_int_equal(set->outcome, STORE_DENIED);

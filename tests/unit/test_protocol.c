@@ -206,7 +206,7 @@ static void a_begin_carries_all_members(void **state) {
 
 static void a_begin_carries_place_and_owner(void **state) {
         Fixture *f = *state;
-        JobInfo info = { .id = "job-1", .rank = 3, .node = 0, .n_nodes = 2, .n_ranks = 4, .enclosure = ENCLOSURE_CGROUP, .uid = 7 };
+        JobInfo info = { .id = "job-1", .rank = 3, .node = 0, .n_nodes = 2, .n_ranks = 4, .isolation = ISOLATION_CGROUP, .uid = 7 };
         JobBegin begin = { .info = &info, .has_uid = true, .member_pid = 43, .is_fresh = true,
                            .sample_ns = 20 * NS_PER_MS };
         const Request *request;
@@ -218,7 +218,7 @@ static void a_begin_carries_place_and_owner(void **state) {
         assert_int_equal(request->job_begin.info->node, 0);
         assert_int_equal(request->job_begin.info->n_nodes, 2);
         assert_int_equal(request->job_begin.info->n_ranks, 4);
-        assert_int_equal(request->job_begin.info->enclosure, ENCLOSURE_CGROUP);
+        assert_int_equal(request->job_begin.info->isolation, ISOLATION_CGROUP);
         assert_int_equal(request->job_begin.member_pid, 43);
         assert_true(request->job_begin.is_fresh);
         assert_int_equal(request->job_begin.cpu_interval_ns, 20 * NS_PER_MS);

@@ -92,7 +92,7 @@ static void a_recreated_cgroup_is_the_next_one_of_a_detected_job(void **state) {
 
         assert_int_equal(begin_in_42(f, "a"), STATUS_OK);
         job = jobs_find(&f->jobs.jobs, "a");
-        job->info.enclosure = ENCLOSURE_FOUND;
+        job->info.isolation = ISOLATION_FOUND;
         assert_int_equal(lifecycle_update_identity(&f->jobs.lifecycle, job), 0);
         assert_int_equal(job_room_checkpoint(&f->jobs, false), 0);
         wait_written(f);

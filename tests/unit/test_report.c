@@ -193,7 +193,7 @@ static void an_answer_of_an_older_perfd_is_a_report(void **state) {
 static const Value *read_own(Fixture *f, const char *metrics) {
         scoped(buffer_deinit) Buffer text = {};
 
-        buffer_printf(&text, "{\"id\":\"j\",\"state\":\"finished\",\"begin_ms\":1000,\"end_ms\":11000,\"enclosure\":\"found\","
+        buffer_printf(&text, "{\"id\":\"j\",\"state\":\"finished\",\"begin_ms\":1000,\"end_ms\":11000,\"isolation\":\"found\","
                              "\"cgroup\":\"/a/b\",\"on\":{\"hostname\":\"n\",\"cpus\":4,\"memory_bytes\":1073741824},\"metrics\":[%s]}",
                       metrics);
         return read_value(f, text.text);
@@ -231,7 +231,7 @@ static void an_unknown_owner_is_omitted(void **state) {
 }
 
 static void a_found_cgroup_that_is_long_keeps_its_end(void **state) {
-        const char *text = report_of(*state, read_value(*state, "{\"id\":\"j\",\"state\":\"running\",\"enclosure\":\"found\",\"cgroup\":"
+        const char *text = report_of(*state, read_value(*state, "{\"id\":\"j\",\"state\":\"running\",\"isolation\":\"found\",\"cgroup\":"
                 "\"/system.slice/slurmstepd.scope/a-name-that-is-very-long-indeed-and-then-some/job_4711/step_0/user/task_0\"}"), NULL);
 
         assert_says(text, ".../job_4711/step_0/user/task_0 (existed before)\n");

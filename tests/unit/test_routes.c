@@ -146,7 +146,7 @@ static size_t count_lists(const char *text, const char *const *words, size_t n) 
 
 /* A list in openapi.json that has other words than its table changes a number. */
 static void the_words_of_tables_are_described(void **state) {
-        const char *enclosures[N_ENCLOSURES];
+        const char *isolations[N_ISOLATIONS];
         const struct {
                 const char *const *words;
                 size_t n, n_lists;
@@ -156,7 +156,7 @@ static void the_words_of_tables_are_described(void **state) {
                 { judge_direction_names, N_JUDGE_DIRECTIONS, 2 },
                 { history_order_names, N_HISTORY_ORDERS, 2 },
                 { job_state_names, N_JOB_STATES, 1 },
-                { enclosures, N_ENCLOSURES, 1 },
+                { isolations, N_ISOLATIONS, 1 },
                 { sample_disk_class_names, N_DISK_CLASSES, 1 },
                 { sample_net_class_names, N_NET_CLASSES, 1 },
         };
@@ -171,8 +171,8 @@ static void the_words_of_tables_are_described(void **state) {
                         *end++ = *p;
         }
         *end = '\0';
-        for (Enclosure i = 0; i < N_ENCLOSURES; i++)
-                enclosures[i] = job_enclosure_name(i);
+        for (Isolation i = 0; i < N_ISOLATIONS; i++)
+                isolations[i] = job_isolation_name(i);
         for (size_t i = 0; i < N_ELEMENTS(tables); i++)
                 if (count_lists(text, tables[i].words, tables[i].n) != tables[i].n_lists)
                         fail_msg("openapi.json has another list of '%s' …", tables[i].words[0]);

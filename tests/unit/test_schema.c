@@ -222,9 +222,9 @@ static void a_newer_file_is_refused(void **state) {
         StoreConfig config = place_config(place);
 
         place_close(place);
-        change_place(place, "PRAGMA user_version = 4");
+        change_place(place, "PRAGMA user_version = 5");
         assert_int_equal(store_open(&place->store, &config, &note), STORE_TOO_NEW);
-        assert_non_null(strstr(note, "has format 4, written by a newer perfd; this perfd supports up to 3"));
+        assert_non_null(strstr(note, "has format 5, written by a newer perfd; this perfd supports up to 4"));
         free(note);
 }
 

@@ -89,7 +89,7 @@ static void the_place_of_a_job_round_trips(void **state) {
         info.node = 3;
         info.n_nodes = 4;
         info.n_ranks = UINT32_MAX;
-        info.enclosure = ENCLOSURE_SCOPE;
+        info.isolation = ISOLATION_SCOPE;
         info.cgroup = (char *)"/user.slice/perfd-job-1.scope";
         assert_int_equal(begin(place->store, &info), STORE_DONE);
 
@@ -97,12 +97,12 @@ static void the_place_of_a_job_round_trips(void **state) {
         assert_int_equal(row.view.info.node, 3);
         assert_int_equal(row.view.info.n_nodes, 4);
         assert_true(row.view.info.n_ranks == UINT32_MAX);
-        assert_int_equal(row.view.info.enclosure, ENCLOSURE_SCOPE);
+        assert_int_equal(row.view.info.isolation, ISOLATION_SCOPE);
         assert_string_equal(row.view.info.cgroup, "/user.slice/perfd-job-1.scope");
         assert_int_equal(row.view.n_phases, 0);
 
         assert_int_equal(job_recovery_read(store_path(place->store), NULL, &recovery), 0);
-        assert_int_equal(recovery->jobs[0].info.enclosure, ENCLOSURE_SCOPE);
+        assert_int_equal(recovery->jobs[0].info.isolation, ISOLATION_SCOPE);
         assert_string_equal(recovery->jobs[0].info.cgroup, "/user.slice/perfd-job-1.scope");
         assert_int_equal(recovery->jobs[0].info.node, 3);
 }
@@ -115,7 +115,7 @@ static void a_job_without_a_cgroup_has_none(void **state) {
         assert_int_equal(begin(place->store, &info), STORE_DONE);
         assert_int_equal(end(place->store, "job-1", NULL, NULL), STORE_DONE);
         assert_int_equal(job_reader_find(place->reader, "job-1", &row), 0);
-        assert_int_equal(row.view.info.enclosure, ENCLOSURE_NONE);
+        assert_int_equal(row.view.info.isolation, ISOLATION_NONE);
         assert_null(row.view.info.cgroup);
         assert_int_equal(row.view.info.node, -1);
         for (size_t i = 0; i < N_USAGES; i++)
@@ -127,7 +127,7 @@ static void usage_is_lost_if_it_could_not_be_read(void **state) {
         JobInfo info = make_job("job-1");
         JobRow row;
 
-        info.enclosure = ENCLOSURE_SUBREAPER;
+        info.isolation = ISOLATION_SUBREAPER;
         assert_int_equal(begin(place->store, &info), STORE_DONE);
         assert_int_equal(end(place->store, "job-1", NULL, NULL), STORE_DONE);
         assert_int_equal(job_reader_find(place->reader, "job-1", &row), 0);
@@ -143,7 +143,7 @@ static StoreOutcome learn(Store *store, const StoreJobIdentity *learned) {
 static void a_running_job_may_turn_out_to_have_a_cgroup_and_an_owner(void **state) {
         Place *place = *state;
         StoreJobIdentity learned = {
-                .job = "job-1", .enclosure = ENCLOSURE_FOUND, .cgroup = "cpuacct:/slurm/uid_0/job_7", .uid = 2000, .gid = 3000,
+                .job = "job-1", .isolation = ISOLATION_FOUND, .cgroup = "cpuacct:/slurm/uid_0/job_7", .uid = 2000, .gid = 3000,
         };
         JobInfo info = make_job("job-1");
         JobRow row;
@@ -157,7 +157,7 @@ static void a_running_job_may_turn_out_to_have_a_cgroup_and_an_owner(void **stat
         assert_int_equal(learn(place->store, &learned), STORE_MISSING);
 
         assert_int_equal(job_reader_find(place->reader, "job-1", &row), 0);
-        assert_int_equal(row.view.info.enclosure, ENCLOSURE_FOUND);
+        assert_int_equal(row.view.info.isolation, ISOLATION_FOUND);
         assert_string_equal(row.view.info.cgroup, "cpuacct:/slurm/uid_0/job_7");
         assert_int_equal(row.view.info.uid, 2000);
         assert_int_equal(row.view.info.gid, 3000);
@@ -374,13 +374,13 @@ static void invalid_places_are_unknown(void **state) {
         JobRow row;
 
         assert_int_equal(begin(place->store, &info), STORE_DONE);
-        change_place(place, "UPDATE job SET node = -7, n_nodes = -1, n_ranks = 4294967296, enclosure = 'of a later version', cgroup = '',"
+        change_place(place, "UPDATE job SET node = -7, n_nodes = -1, n_ranks = 4294967296, isolation = 'of a later version', cgroup = '',"
                       " n_phases = 9223372036854775807");
         assert_int_equal(job_reader_find(place->reader, "job-1", &row), 0);
         assert_int_equal(row.view.info.node, -1);
         assert_int_equal(row.view.info.n_nodes, 0);
         assert_int_equal(row.view.info.n_ranks, 0);
-        assert_int_equal(row.view.info.enclosure, ENCLOSURE_NONE);
+        assert_int_equal(row.view.info.isolation, ISOLATION_NONE);
         assert_null(row.view.info.cgroup);
         assert_int_equal(row.view.n_phases, 0);
 }

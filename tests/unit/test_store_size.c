@@ -186,7 +186,7 @@ static void run_begin(Run *run, Store *store, const Bench *bench, unsigned n) {
                 .info = {
                         .name = "train-resnet50", .command = "python3 train.py --epochs 90 --batch 256 --data /scratch/imagenet",
                         .user = "ada", .uid = 1000, .gid = 1000, .pid = 481516, .pid_start_ticks = 2342108, .rank = 3,
-                        .node = 1, .n_nodes = 4, .n_ranks = 16, .enclosure = ENCLOSURE_FOUND, .cgroup = cgroup,
+                        .node = 1, .n_nodes = 4, .n_ranks = 16, .isolation = ISOLATION_FOUND, .cgroup = cgroup,
                         .n_labels = N_ELEMENTS(labels), .labels = labels,
                 },
                 .group = { .boottime_ns = bench->now.boottime_ns },

@@ -35,7 +35,7 @@ static const Option options_table[] = {
         OPTION_ROW_NEW_JOB(RunOptions, job.id),
         OPTION_INCLUDE(RunOptions, job, JobOptions, job_options),
         { "isolation", 0, "KIND", "Isolation level",
-          OPTION_NAME(RunOptions, isolation, job_enclosure_choices), .initial = "scope" },
+          OPTION_NAME(RunOptions, isolation, job_isolation_choices), .initial = "scope" },
         { "limits", 0, "LIST", "Limits of the job's control group, such as cpu=500m,memory=4Gi", OPTION_TEXT(RunOptions, limits) },
         { "wait", 0, NULL, "Wait for all processes that the command started", OPTION_FLAG(RunOptions, wait) },
         { "collect", 0, "WHEN", "Collect results from the output",

@@ -9,7 +9,7 @@
 
 #include "client/api/api_query.h"
 #include "client/api/indicator_path.h"
-#include "client/cgroup/enclosure.h"
+#include "client/cgroup/isolation.h"
 #include "client/cgroup/limits.h"
 #include "client/cli/message.h"
 #include "client/deliver/spool.h"
@@ -30,7 +30,7 @@
 #include "util/file.h"
 
 /* Longest delays of a job, whatever state perfd is in. */
-#define ENCLOSURE_TIMEOUT_NS (200 * NS_PER_MS)
+#define ISOLATION_TIMEOUT_NS (200 * NS_PER_MS)
 #define LIMITED_TIMEOUT_NS (2 * NS_PER_S) /* a requested limit justifies a longer wait */
 #define END_TIMEOUT_NS (500 * NS_PER_MS)
 #define UNITS_TIMEOUT_NS (500 * NS_PER_MS) /* the summary does without them */
@@ -56,7 +56,7 @@ typedef struct RunJob {
         Launch launch;
         JobInfo info;
         RunLimits limits;
-        Enclosed enclosed;
+        Isolated isolated;
         Courier courier;
         Announcement announcement;
         bool is_ended; /* perfd has its end */
@@ -76,7 +76,7 @@ typedef struct RunJob {
 
 /* A group that perfd has not read at the end is left for it to read. */
 static void run_job_deinit(RunJob *run) {
-        enclosure_leave(&run->enclosed, run->is_ended || !run->announcement.is_begun);
+        isolation_leave(&run->isolated, run->is_ended || !run->announcement.is_begun);
         announcement_deinit(&run->announcement);
         job_info_deinit(&run->info);
         deliver_courier_deinit(&run->courier);
@@ -424,18 +424,18 @@ static int prepare(RunJob *run) {
 
 /* First step: the command's cgroup must contain nothing else, and perfd must know it from the start on. */
 static void enclose(RunJob *run) {
-        enclosure_enter(&run->enclosed, run->info.id, (Enclosure)job_enclosure_find(run->options->isolation), &run->limits,
-                        limits_are_set(&run->limits) ? LIMITED_TIMEOUT_NS : ENCLOSURE_TIMEOUT_NS);
+        isolation_enter(&run->isolated, run->info.id, (Isolation)job_isolation_find(run->options->isolation), &run->limits,
+                        limits_are_set(&run->limits) ? LIMITED_TIMEOUT_NS : ISOLATION_TIMEOUT_NS);
         run->own_cpu = own_cpu_since(&(ClientCpu){});
-        run->info.enclosure = run->enclosed.kind;
-        limits_apply(&run->limits, run->enclosed.kind, run->enclosed.text);
-        if (run->options->verbose && run->enclosed.text[0])
-                message_print("isolation: %s", run->enclosed.text);
+        run->info.isolation = run->isolated.kind;
+        limits_apply(&run->limits, run->isolated.kind, run->isolated.text);
+        if (run->options->verbose && run->isolated.text[0])
+                message_print("isolation: %s", run->isolated.text);
 }
 
 /* Returns true if the job has a cgroup of its own. */
 static bool has_group(const RunJob *run) {
-        return run->enclosed.kind == ENCLOSURE_SCOPE || run->enclosed.kind == ENCLOSURE_CGROUP;
+        return run->isolated.kind == ISOLATION_SCOPE || run->isolated.kind == ISOLATION_CGROUP;
 }
 
 static int begin_job(RunJob *run) {
@@ -474,8 +474,8 @@ static void run_command(RunJob *run, ChildSignals *signals, RunFacts *ret) {
                 .error = wants_error(run) ? &run->output.error : NULL,
                 .announcement = &run->announcement,
                 .signals = signals,
-                .adopts = run->enclosed.kind != ENCLOSURE_NONE || waits,
-                .adds_up = run->enclosed.kind == ENCLOSURE_SUBREAPER,
+                .adopts = run->isolated.kind != ISOLATION_NONE || waits,
+                .adds_up = run->isolated.kind == ISOLATION_SUBREAPER,
                 .waits = waits,
         };
         uint64_t begin_ns = clock_boottime_ns();
@@ -616,7 +616,7 @@ int run_job(const CommandLine *line, const RunOptions *options, char *const *com
         int r, status;
 
         announcement_init(&run.announcement);
-        enclosure_init(&run.enclosed);
+        isolation_init(&run.isolated);
         deliver_courier_init(&run.courier, line->global.socket, 0);
         if (options->limits && !limits_parse(options->limits, &run.limits, error))
                 return command_refuse(line->command->name, "--limits %s", error);

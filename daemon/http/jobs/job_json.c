@@ -27,7 +27,7 @@ static void write_place(Json *json, const JobDescription *info) {
         json_put_int_or_null(json, "ranks", info->n_ranks > 0, info->n_ranks);
         json_put_int_or_null(json, "node_index", info->node >= 0, info->node);
         json_put_int_or_null(json, "nodes", info->n_nodes > 0, info->n_nodes);
-        json_put_string(json, "enclosure", job_enclosure_name(info->enclosure));
+        json_put_string(json, "isolation", job_isolation_name(info->isolation));
         json_put_string(json, "cgroup", info->cgroup);
 }
 

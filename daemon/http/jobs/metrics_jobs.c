@@ -36,7 +36,7 @@ static void put_info(Exposition *exposition, const ExposedJobs *exposed) {
                 exposition_label(exposition, "name", job->info.name);
                 exposition_label(exposition, "user", job->info.user);
                 exposition_label(exposition, "state", job_state_name(job->state));
-                exposition_label(exposition, "enclosure", job_enclosure_name(job->info.enclosure));
+                exposition_label(exposition, "isolation", job_isolation_name(job->info.isolation));
                 if (job->info.rank >= 0)
                         exposition_label_i64(exposition, "rank", job->info.rank);
                 if (job->info.node >= 0)

@@ -73,16 +73,16 @@ static void put_index(Buffer *out, const char *label, int64_t index, uint32_t n)
 }
 
 static void put_place(Buffer *out, const JobDescription *info) {
-        static const char *const enclosures[N_ENCLOSURES] = {
-                [ENCLOSURE_NONE] = "none",
-                [ENCLOSURE_SCOPE] = "a scope of systemd",
-                [ENCLOSURE_CGROUP] = "a cgroup made for it",
-                [ENCLOSURE_SUBREAPER] = "its process tree",
-                [ENCLOSURE_FOUND] = "a cgroup that was found",
+        static const char *const isolations[N_ISOLATIONS] = {
+                [ISOLATION_NONE] = "none",
+                [ISOLATION_SCOPE] = "a scope of systemd",
+                [ISOLATION_CGROUP] = "a cgroup made for it",
+                [ISOLATION_SUBREAPER] = "its process tree",
+                [ISOLATION_FOUND] = "a cgroup that was found",
         };
 
-        fact_begin(out, "Enclosure");
-        buffer_puts(out, enclosures[info->enclosure]);
+        fact_begin(out, "Isolation");
+        buffer_puts(out, isolations[info->isolation]);
         fact_end(out);
 
         put_index(out, "Rank", info->rank, info->n_ranks);

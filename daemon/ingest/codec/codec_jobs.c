@@ -107,18 +107,18 @@ static int check_job_processes(Decoded *decoded, const Perfd__V1__JobBegin *from
 }
 
 /* Only perfd sets FOUND, and a cgroup needs a process that names it. */
-static Enclosure take_enclosure(const Perfd__V1__JobBegin *from) {
+static Isolation take_isolation(const Perfd__V1__JobBegin *from) {
         bool has_member = from->member_pid > 0;
 
-        switch ((int)from->enclosure) {
-        case PERFD__V1__ENCLOSURE__SCOPE:
-                return has_member ? ENCLOSURE_SCOPE : ENCLOSURE_NONE;
-        case PERFD__V1__ENCLOSURE__CGROUP:
-                return has_member ? ENCLOSURE_CGROUP : ENCLOSURE_NONE;
-        case PERFD__V1__ENCLOSURE__SUBREAPER:
-                return ENCLOSURE_SUBREAPER;
-        default: /* an enclosure of a newer client */
-                return ENCLOSURE_NONE;
+        switch ((int)from->isolation) {
+        case PERFD__V1__ISOLATION__SCOPE:
+                return has_member ? ISOLATION_SCOPE : ISOLATION_NONE;
+        case PERFD__V1__ISOLATION__CGROUP:
+                return has_member ? ISOLATION_CGROUP : ISOLATION_NONE;
+        case PERFD__V1__ISOLATION__SUBREAPER:
+                return ISOLATION_SUBREAPER;
+        default: /* an isolation of a newer client */
+                return ISOLATION_NONE;
         }
 }
 
@@ -130,7 +130,7 @@ static void take_job_info(const Peer *peer, const Perfd__V1__JobBegin *from, Job
         info->node = HAS_NODE(from) ? (int32_t)from->node : -1;
         info->n_nodes = from->nodes;
         info->n_ranks = from->ranks;
-        info->enclosure = take_enclosure(from);
+        info->isolation = take_isolation(from);
         strcpy(info->id, from->job);
         strcpy(info->name, from->name);
         strcpy(info->user, from->user);

@@ -32,7 +32,7 @@ static const StoreColumn view_columns[] = {
 enum {
         JOB_INFO = 1,
         JOB_LABELS = JOB_INFO + N_ELEMENTS(info_columns),
-        JOB_ENCLOSURE,
+        JOB_ISOLATION,
         JOB_CGROUP,
         JOB_STATE,
         JOB_BEGIN,
@@ -58,11 +58,11 @@ static void read_end(const Prepared *row, JobEnd *ret) {
 
 /* Reads the description of the job. Malformed labels are left out. 0 or -ENOMEM. */
 static int read_info(const Prepared *row, JobInfo *info) {
-        int enclosure = job_enclosure_find(text_at(row, JOB_ENCLOSURE));
+        int isolation = job_isolation_find(text_at(row, JOB_ISOLATION));
         bool has_cgroup = text_at(row, JOB_CGROUP)[0] != '\0';
 
         (void)statement_read(row, JOB_INFO, info_columns, N_ELEMENTS(info_columns), info);
-        info->enclosure = enclosure < 0 ? ENCLOSURE_NONE : (Enclosure)enclosure;
+        info->isolation = isolation < 0 ? ISOLATION_NONE : (Isolation)isolation;
         if ((has_cgroup && statement_column_copy(row, JOB_CGROUP, &info->cgroup) < 0) ||
             job_text_parse_labels(text_at(row, JOB_LABELS), info) < 0)
                 return -ENOMEM;

@@ -8,7 +8,7 @@
 
 #define JOB_COLUMNS                                                                            \
         "row, id, name, user, command, uid, gid, pid, pid_start_ticks, rank, node, n_nodes, "   \
-        "n_ranks, labels, enclosure, cgroup, state, begin_ms, end_ms, n_phases, "               \
+        "n_ranks, labels, isolation, cgroup, state, begin_ms, end_ms, n_phases, "               \
         "exit_status, signal, rusage, note"
 #define N_JOB_COLUMNS 24 /* further columns of a query follow */
 

@@ -162,7 +162,7 @@ int job_reader_list(Reader *reader, const JobFilter *filter) {
 
 /* Usage of a job that was closed when its checkpoint could not be read any more. */
 static void note_missing_usage(JobView *job) {
-        Quality why = job->info.enclosure == ENCLOSURE_NONE ? QUALITY_NO_GROUP : QUALITY_LOST;
+        Quality why = job->info.isolation == ISOLATION_NONE ? QUALITY_NO_GROUP : QUALITY_LOST;
 
         memset(job->usage.quality, (int)why, sizeof(job->usage.quality));
 }

@@ -88,7 +88,7 @@ STATEMENT running_checkpoint = {
 
 STATEMENT job_insert = {
         "INSERT INTO job (id, name, user, command, labels, uid, gid, pid, pid_start_ticks, rank,"
-        " node, n_nodes, n_ranks, enclosure, cgroup, begun_by, by_admin, begin_ms, state)"
+        " node, n_nodes, n_ranks, isolation, cgroup, begun_by, by_admin, begin_ms, state)"
         " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, 'running')"
         " ON CONFLICT (id) DO NOTHING",
         0,
@@ -250,7 +250,7 @@ static int apply_phase(RowSet *set, Database *database, void *state) {
 /* --- identity ------------------------------------------------------------------------------------ */
 
 STATEMENT job_identity = {
-        "UPDATE job SET enclosure = ?2, cgroup = ?3, uid = ?4, gid = ?5 WHERE id = ?1 AND state = 'running'",
+        "UPDATE job SET isolation = ?2, cgroup = ?3, uid = ?4, gid = ?5 WHERE id = ?1 AND state = 'running'",
         0,
 };
 
@@ -397,7 +397,7 @@ RowSet *job_rows_pack_begin(const StoreJobBegin *row, StoreCookie cookie) {
         pack_fields(&buffer, FIELDS(field_i64(info->uid), field_i64(info->gid), field_i64(info->pid),
                                     field_u64(info->pid_start_ticks), field_i64(info->rank), field_i64(info->node),
                                     field_i64(info->n_nodes), field_i64(info->n_ranks),
-                                    field_string(job_enclosure_name(info->enclosure)), field_string(info->cgroup),
+                                    field_string(job_isolation_name(info->isolation)), field_string(info->cgroup),
                                     field_u64(row->begun_by), field_i64(row->is_by_admin), field_u64(row->begin_realtime_ms)));
         pack_fields(&buffer, FIELDS(field_string(row->boot_id), field_string(row->progress), field_string(row->meter)));
         return rowset_finish(&buffer, &begin_kind, 1, cookie);
@@ -440,7 +440,7 @@ RowSet *job_rows_pack_phase(const StorePhase *row, StoreCookie cookie) {
 RowSet *job_rows_pack_identity(const StoreJobIdentity *identity, StoreCookie cookie) {
         scoped(buffer_deinit) Buffer buffer = {};
 
-        rowset_begin(&buffer, FIELDS(field_string(identity->job), field_string(job_enclosure_name(identity->enclosure)),
+        rowset_begin(&buffer, FIELDS(field_string(identity->job), field_string(job_isolation_name(identity->isolation)),
                                      field_string(identity->cgroup), field_u64(identity->uid), field_u64(identity->gid)));
         return rowset_finish(&buffer, &identity_kind, 1, cookie);
 }

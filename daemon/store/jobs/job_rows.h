@@ -62,7 +62,7 @@ RowSet *job_rows_pack_phase(const StorePhase *row, StoreCookie cookie);
 /* Cgroup and owner of a running job, if they became known after its begin. */
 typedef struct StoreJobIdentity {
         const char *job;
-        Enclosure enclosure;
+        Isolation isolation;
         const char *cgroup; /* or NULL */
         uint32_t uid, gid;
 } StoreJobIdentity;

@@ -70,7 +70,7 @@ static const TableSalvage job_salvage = {
         },
         .restored = (const SalvagedValue[]){
                 { "id", "'lost-id-' || old.row" }, { "state", "'interrupted'" }, { "rank", "-1" }, { "node", "-1" },
-                { "enclosure", "'none'" }, { "note", RESTORED }, { "labels", "'{}'" }, {},
+                { "isolation", "'none'" }, { "note", RESTORED }, { "labels", "'{}'" }, {},
         },
         .is_restored = "note = " RESTORED,
 };
@@ -119,7 +119,7 @@ static const StoreTable job_table = {
                 " uid INTEGER NOT NULL, gid INTEGER NOT NULL, pid INTEGER NOT NULL, pid_start_ticks INTEGER NOT NULL,"
                 " rank INTEGER NOT NULL, node INTEGER NOT NULL, n_nodes INTEGER NOT NULL, n_ranks INTEGER NOT NULL,"
                 " n_phases INTEGER NOT NULL DEFAULT 0, exit_status INTEGER, signal INTEGER NOT NULL DEFAULT 0,"
-                " enclosure TEXT NOT NULL, cgroup TEXT, rusage TEXT, note TEXT, command TEXT NOT NULL, labels TEXT NOT NULL,"
+                " isolation TEXT NOT NULL, cgroup TEXT, rusage TEXT, note TEXT, command TEXT NOT NULL, labels TEXT NOT NULL,"
                 " layout INTEGER, metrics TEXT, usage_layout INTEGER, usage TEXT,"
                 " begun_by INTEGER NOT NULL DEFAULT 0, by_admin INTEGER NOT NULL DEFAULT 0) STRICT;"
                 "CREATE UNIQUE INDEX job_by_id ON job (id);"

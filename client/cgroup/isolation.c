@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/cgroup/enclosure.h"
+#include "client/cgroup/isolation.h"
 
 #include <assert.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 
 /* --- choosing ------------------------------------------------------------------------------------- */
 
-const char *enclosure_refuse_scope(const CgroupContext *context) {
+const char *isolation_refuse_scope(const CgroupContext *context) {
         const ScopePlace *place = &context->scope;
 
         if (!context->has_systemd)
@@ -33,7 +33,7 @@ const char *enclosure_refuse_scope(const CgroupContext *context) {
         return NULL;
 }
 
-const char *enclosure_refuse_group(const CgroupContext *context) {
+const char *isolation_refuse_group(const CgroupContext *context) {
         bool is_managed = context->has_systemd && context->scope.is_root;
 
         if (!context->directory[0])
@@ -55,7 +55,7 @@ typedef struct Attempt {
         const char *no_scope, *no_group;   /* why the kind is not used; NULL: it can be tried */
         char failed_scope[BUS_REASON_MAX]; /* reasons found while trying */
         char failed_group[SCOPE_REASON_MAX];
-        Enclosed *enclosed;
+        Isolated *isolated;
 } Attempt;
 
 static void attempt_deinit(Attempt *attempt) {
@@ -94,8 +94,8 @@ static bool try_scope(Attempt *attempt, uint64_t timeout_ns) {
         r = bus_start_scope(&request, timeout_ns, attempt->failed_scope);
         /* The scope may exist although the confirmation came too late. */
         if ((r == 0 || r == BUS_LATE) && is_in_scope(attempt->root_fd, name)) {
-                attempt->enclosed->kind = ENCLOSURE_SCOPE;
-                snprintf(attempt->enclosed->text, ENCLOSED_TEXT_MAX, "scope %s", name);
+                attempt->isolated->kind = ISOLATION_SCOPE;
+                snprintf(attempt->isolated->text, ISOLATED_TEXT_MAX, "scope %s", name);
                 return true;
         }
 
@@ -107,14 +107,14 @@ static bool try_scope(Attempt *attempt, uint64_t timeout_ns) {
 }
 
 static bool try_group(Attempt *attempt) {
-        Enclosed *enclosed = attempt->enclosed;
+        Isolated *isolated = attempt->isolated;
         int r;
 
-        assert(enclosed->kind == ENCLOSURE_NONE && enclosed->group.parent_fd < 0);
-        r = child_group_enter(&enclosed->group, attempt->root_fd, attempt->context.directory, attempt->job);
+        assert(isolated->kind == ISOLATION_NONE && isolated->group.parent_fd < 0);
+        r = child_group_enter(&isolated->group, attempt->root_fd, attempt->context.directory, attempt->job);
         if (r == 0) {
-                enclosed->kind = ENCLOSURE_CGROUP;
-                snprintf(enclosed->text, ENCLOSED_TEXT_MAX, "cgroup %s (no scope: %s)", enclosed->group.name, attempt->no_scope);
+                isolated->kind = ISOLATION_CGROUP;
+                snprintf(isolated->text, ISOLATED_TEXT_MAX, "cgroup %s (no scope: %s)", isolated->group.name, attempt->no_scope);
                 return true;
         }
 
@@ -123,24 +123,24 @@ static bool try_group(Attempt *attempt) {
         return false;
 }
 
-static void choose(Attempt *attempt, Enclosure best) {
+static void choose(Attempt *attempt, Isolation best) {
         int r;
 
         attempt->root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
         r = cgroup_context_read(&attempt->context, attempt->root_fd, geteuid());
-        attempt->no_scope = r < 0 ? "no control groups" : enclosure_refuse_scope(&attempt->context);
-        attempt->no_group = r < 0 ? strerrordesc_np(-r) : enclosure_refuse_group(&attempt->context);
-        if (best > ENCLOSURE_SCOPE)
+        attempt->no_scope = r < 0 ? "no control groups" : isolation_refuse_scope(&attempt->context);
+        attempt->no_group = r < 0 ? strerrordesc_np(-r) : isolation_refuse_group(&attempt->context);
+        if (best > ISOLATION_SCOPE)
                 attempt->no_scope = "not wanted";
-        if (best > ENCLOSURE_CGROUP)
+        if (best > ISOLATION_CGROUP)
                 attempt->no_group = "not wanted";
 }
 
-void enclosure_enter(Enclosed *ret, const char *job, Enclosure best, const RunLimits *limits, uint64_t timeout_ns) {
-        scoped(attempt_deinit) Attempt attempt = { .job = job, .limits = limits, .root_fd = -1, .enclosed = ret };
+void isolation_enter(Isolated *ret, const char *job, Isolation best, const RunLimits *limits, uint64_t timeout_ns) {
+        scoped(attempt_deinit) Attempt attempt = { .job = job, .limits = limits, .root_fd = -1, .isolated = ret };
 
-        enclosure_init(ret);
-        if (best == ENCLOSURE_NONE)
+        isolation_init(ret);
+        if (best == ISOLATION_NONE)
                 return;
 
         choose(&attempt, best);
@@ -149,14 +149,14 @@ void enclosure_enter(Enclosed *ret, const char *job, Enclosure best, const RunLi
         if (!attempt.no_group && try_group(&attempt))
                 return;
 
-        ret->kind = ENCLOSURE_SUBREAPER;
+        ret->kind = ISOLATION_SUBREAPER;
         snprintf(ret->text, sizeof(ret->text), "no cgroup for the job (no scope: %s; no cgroup: %s)", attempt.no_scope, attempt.no_group);
 }
 
-void enclosure_init(Enclosed *enclosed) {
-        *enclosed = (Enclosed){ .kind = ENCLOSURE_NONE, .group = { .parent_fd = -1 } };
+void isolation_init(Isolated *isolated) {
+        *isolated = (Isolated){ .kind = ISOLATION_NONE, .group = { .parent_fd = -1 } };
 }
 
-void enclosure_leave(Enclosed *enclosed, bool removes) {
-        child_group_leave(&enclosed->group, removes);
+void isolation_leave(Isolated *isolated, bool removes) {
+        child_group_leave(&isolated->group, removes);
 }

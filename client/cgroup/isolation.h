@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Enclosure: what tells a job's processes from all others
+ * Isolation: what tells a job's processes from all others
  *
  * Chosen before the command starts, best first: a scope of systemd, an own control group, or this process as the
  * subreaper of all that the command starts. Neither limits nor accounts that somebody else set are left.
@@ -17,26 +17,26 @@
 #include "job/job.h"
 
 /* Return why the kind of isolation cannot be tried, for users; NULL: it can. Borrowed from the context. */
-const char *enclosure_refuse_scope(const CgroupContext *context);
-const char *enclosure_refuse_group(const CgroupContext *context);
+const char *isolation_refuse_scope(const CgroupContext *context);
+const char *isolation_refuse_group(const CgroupContext *context);
 
-#define ENCLOSED_TEXT_MAX 512U
+#define ISOLATED_TEXT_MAX 512U
 
-typedef struct Enclosed {
-        Enclosure kind;
+typedef struct Isolated {
+        Isolation kind;
         ChildGroup group;
-        char text[ENCLOSED_TEXT_MAX]; /* describes the enclosure and why no stronger kind is available, for people; "" for ENCLOSURE_NONE */
-} Enclosed;
+        char text[ISOLATED_TEXT_MAX]; /* describes the isolation and why no stronger kind is available, for people; "" for ISOLATION_NONE */
+} Isolated;
 
-void enclosure_init(Enclosed *enclosed);
+void isolation_init(Isolated *isolated);
 /*
  * Moves this process into the best available kind, from `best` on, and waits for systemd for timeout_ns at most. With
- * ENCLOSURE_SUBREAPER and ENCLOSURE_NONE the process stays in its group. limits: systemd gets them with a scope, since it enables
+ * ISOLATION_SUBREAPER and ISOLATION_NONE the process stays in its group. limits: systemd gets them with a scope, since it enables
  * the controllers that they need; in any group the caller still has to apply them.
  */
-void enclosure_enter(Enclosed *ret, const char *job, Enclosure best, const RunLimits *limits, uint64_t timeout_ns);
+void isolation_enter(Isolated *ret, const char *job, Isolation best, const RunLimits *limits, uint64_t timeout_ns);
 /*
  * Moves this process out of the group made for the job. removes: remove the group unless a process is left in it. A scope ends with
  * its last process.
  */
-void enclosure_leave(Enclosed *enclosed, bool removes);
+void isolation_leave(Isolated *isolated, bool removes);

@@ -150,7 +150,7 @@ def wait_end(name):
 """
 
 
-class EnclosureTestCase(TestCase):
+class IsolationTestCase(TestCase):
     def setUp(self):
         super().setUp()
         self.directory = self.temporary_directory()
@@ -204,7 +204,7 @@ class EnclosureTestCase(TestCase):
 
 
 @unittest.skipIf(why_no_group(), why_no_group())
-class Group(EnclosureTestCase):
+class Group(IsolationTestCase):
     def test_the_command_has_its_own_group(self):
         before = group_of("self").rstrip("/")
         status, out, _ = self.run_job("sh", "-c", "grep ^0:: /proc/self/cgroup /proc/$PPID/cgroup; exit 3", options=("--job", "t-own"))
@@ -216,7 +216,7 @@ class Group(EnclosureTestCase):
         self.run_job("true", options=("--job", "t-told"))
         begin, facts = self.recorder.one("job_begin")
         self.assertEqual((begin.pid, begin.member_pid, begin.fresh), (facts["pid"], facts["pid"], True))
-        self.assertEqual(wire.Enclosure.Name(begin.enclosure), "CGROUP")
+        self.assertEqual(wire.Isolation.Name(begin.isolation), "CGROUP")
         self.assertTrue(facts["group"].endswith("/perfd-t-told"), facts)
         self.assertEqual(facts["children"], [])
         _, facts = self.recorder.one("job_end")
@@ -269,7 +269,7 @@ class Group(EnclosureTestCase):
         self.assertEqual(status, 0)
         self.assertIn("/perfd-t-threaded\n", out)
         self.assertIn("no cgroup: cannot be created: Operation not supported", err)
-        self.assertEqual(wire.Enclosure.Name(self.recorder.one("job_begin")[0].enclosure), "SUBREAPER")
+        self.assertEqual(wire.Isolation.Name(self.recorder.one("job_begin")[0].isolation), "SUBREAPER")
         self.assertEqual([p.name for p in threaded.iterdir() if p.is_dir()], [])
 
     def test_no_more_is_tried_than_wanted(self):
@@ -277,7 +277,7 @@ class Group(EnclosureTestCase):
             self.recorder.requests.clear()
             status, out, _ = self.run_job("cat", "/proc/self/cgroup", options=("--job", "t-kind", "--isolation", wanted))
             begin, facts = self.recorder.one("job_begin")
-            self.assertEqual((status, wire.Enclosure.Name(begin.enclosure)), (0, found))
+            self.assertEqual((status, wire.Isolation.Name(begin.isolation)), (0, found))
             self.assertEqual("/perfd-t-kind" in out, found == "CGROUP")
             self.assertEqual((begin.member_pid, begin.fresh), (facts["pid"], True) if found == "CGROUP" else (0, False))
 
@@ -288,7 +288,7 @@ class Group(EnclosureTestCase):
 
 
 @unittest.skipIf(why_no_group(), why_no_group())
-class Numbers(EnclosureTestCase):
+class Numbers(IsolationTestCase):
     """Tests with the real perfd."""
 
     def job(self, daemon, job, kind, program):
@@ -301,7 +301,7 @@ class Numbers(EnclosureTestCase):
         daemon = self.daemon()
         job = self.job(daemon, "t-own", "cgroup", "child('daemon', 0.4, twice=True); child('child', 0.3); "
                        "wait_for('cpu-daemon'); wait_for('cpu-child'); note('first'); os._exit(0)")
-        self.assertEqual(job["enclosure"], "cgroup")
+        self.assertEqual(job["isolation"], "cgroup")
         self.assertTrue(job["cgroup"].endswith("/perfd-t-own"))
         used = [m for m in job["metrics"] if m["key"] == "job_cpu_seconds"][0]
         self.assertEqual((used["quality"], used["scope"]), ("exact", "job"))
@@ -312,7 +312,7 @@ class Numbers(EnclosureTestCase):
         daemon = self.daemon()
         job = self.job(daemon, "t-tree", "subreaper",
                        "child('daemon', 0.4, twice=True); wait_end('daemon'); note('first'); os._exit(0)")
-        self.assertEqual((job["enclosure"], job["cgroup"]), ("subreaper", None))
+        self.assertEqual((job["isolation"], job["cgroup"]), ("subreaper", None))
         used = [m for m in job["metrics"] if m["key"] == "job_cpu_seconds"][0]
         self.assert_cpu(used["value"], self.cpu("daemon", "first"))
 
@@ -351,7 +351,7 @@ class Numbers(EnclosureTestCase):
         wait_for(lambda: daemon.get("/api/v1/jobs/t-killed").json["state"] == "interrupted", "the end of a job with an empty group")
 
 
-class Subreaper(EnclosureTestCase):
+class Subreaper(IsolationTestCase):
     """Runs as a user who may not create groups; the numbers are the same for all users."""
 
     def test_cpu_time_is_not_exact_if_a_parent_ignores_its_children(self):
@@ -377,7 +377,7 @@ class Subreaper(EnclosureTestCase):
         self.assertEqual((status, group_of("self")), (0, re.search(r"^0::(.*)$", out, re.M)[1]))
         self.assertIn("no cgroup for the job (no scope: ", err)
         begin, facts = self.recorder.one("job_begin")
-        self.assertEqual(wire.Enclosure.Name(begin.enclosure), "SUBREAPER")
+        self.assertEqual(wire.Isolation.Name(begin.isolation), "SUBREAPER")
         self.assertEqual((begin.pid, begin.member_pid, begin.fresh), (facts["pid"], 0, False))
 
     def test_children_that_fork_twice_are_counted(self):
@@ -437,7 +437,7 @@ os._exit(0)
         self.assertGreater(end.rusage.maxrss, 96 << 10)
         self.assertLess(end.rusage.maxrss, 160 << 10)
 
-    def test_nothing_is_adopted_with_no_enclosure(self):
+    def test_nothing_is_adopted_with_no_isolation(self):
         program = """
 first = os.getpid()
 def look():
@@ -459,7 +459,7 @@ while not os.path.exists(f"{directory}/parent") or not open(f"{directory}/parent
             (self.directory / "parent").unlink()
 
 
-class Wait(EnclosureTestCase):
+class Wait(IsolationTestCase):
     KINDS = ("cgroup", "subreaper", "none")
 
     def test_wait_includes_all_started_processes(self):

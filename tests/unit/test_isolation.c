@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/cgroup/enclosure.h"
+#include "client/cgroup/isolation.h"
 
 /* Returns a machine with systemd and cgroup v2; the group at `path` belongs to root. */
 static CgroupContext machine(const char *path, uint32_t uid) {
@@ -32,7 +32,7 @@ static CgroupContext machine(const char *path, uint32_t uid) {
 
 /* no_scope, no_group: part of the expected reason, or NULL if the kind is possible. */
 static void assert_choice(const CgroupContext *surroundings, const char *no_scope, const char *no_group) {
-        const char *scope = enclosure_refuse_scope(surroundings), *group = enclosure_refuse_group(surroundings);
+        const char *scope = isolation_refuse_scope(surroundings), *group = isolation_refuse_group(surroundings);
 
         assert_int_equal(!scope, !no_scope);
         assert_int_equal(!group, !no_group);
@@ -149,18 +149,18 @@ static void in_version_1_only_root_has_a_scope(void **state) {
 }
 
 static void only_requested_kinds_are_tried(void **state) {
-        Enclosed enclosed;
+        Isolated isolated;
 
         (void)state;
-        enclosure_enter(&enclosed, "j1", ENCLOSURE_NONE, &(RunLimits){}, 0);
-        assert_int_equal(enclosed.kind, ENCLOSURE_NONE);
-        assert_string_equal(enclosed.text, "");
-        enclosure_leave(&enclosed, true);
+        isolation_enter(&isolated, "j1", ISOLATION_NONE, &(RunLimits){}, 0);
+        assert_int_equal(isolated.kind, ISOLATION_NONE);
+        assert_string_equal(isolated.text, "");
+        isolation_leave(&isolated, true);
 
-        enclosure_enter(&enclosed, "j1", ENCLOSURE_SUBREAPER, &(RunLimits){}, 0);
-        assert_int_equal(enclosed.kind, ENCLOSURE_SUBREAPER);
-        assert_string_equal(enclosed.text, "no cgroup for the job (no scope: not wanted; no cgroup: not wanted)");
-        enclosure_leave(&enclosed, true);
+        isolation_enter(&isolated, "j1", ISOLATION_SUBREAPER, &(RunLimits){}, 0);
+        assert_int_equal(isolated.kind, ISOLATION_SUBREAPER);
+        assert_string_equal(isolated.text, "no cgroup for the job (no scope: not wanted; no cgroup: not wanted)");
+        isolation_leave(&isolated, true);
 }
 
 int main(void) {
