@@ -7,10 +7,21 @@
 #include <string.h>
 
 #include "analysis/partition.h"
-#include "analysis/shift_test.h"
+#include "analysis/rank_sum.h"
+#include "analysis/statistics.h"
 #include "analysis/student.h"
 #include "util/scoped.h"
 
+#define SHIFT_WINDOW 30U     /* values of each side for the t-test */
+#define SHIFT_SD_FLOOR 1e-3  /* relative noise that every series has at least */
+#define SHIFT_PRIOR_N 3.0    /* weight of the noise of the whole series, in values */
+#define CLIP_SD 3.0
+#define AUTOCORRELATION_MAX 0.9
+#define AUTOCORRELATION_WEIGHT 100.0 /* of the whole series, in values */
+#define RANK_WINDOW 200U             /* values before the place for the rank test */
+#define RANK_EXACT_MAX 8U            /* the limits are tuned with the normal approximation for more values */
+#define RANK_P_LIMIT 0.01            /* however few values there are */
+#define EFFECT_SD_MIN 0.75           /* least change in standard deviations */
 #define PENALTY 3.0
 #define SEGMENT_MIN 5U
 #define FIRST_SEGMENT_MIN 2U
@@ -21,6 +32,175 @@
 #define OUTLIER_P 1e-3
 #define OUTLIER_SHARE 0.05
 #define OUTLIER_ENOUGH 20U
+
+/* --- the test of a place -------------------------------------------------------------------------- */
+
+/* A series after the transformation, and its noise. */
+typedef struct ShiftSeries {
+        const double *values; /* borrowed */
+        size_t n;
+        bool is_logarithmic;
+        double sd;              /* robust, from the differences of neighbours */
+        double autocorrelation; /* of neighbours around the levels, 0…0.8 */
+        double *scratch;        /* borrowed; room for 2 * n values */
+        double *rank_sums;      /* borrowed; scratch space of the rank-sum test */
+} ShiftSeries;
+
+typedef struct ShiftScore {
+        double score; /* >= 1: the test is passed */
+        double t_p, rank_p, difference;
+} ShiftScore;
+
+/* scratch: room for n. */
+static double median_of(const double *values, size_t n, double *scratch) {
+        memcpy(scratch, values, n * sizeof(*values));
+        return statistics_median_in_place(scratch, n);
+}
+
+/* Returns the robust standard deviation of residuals, at least that of the series' noise, and limits them to three of it. */
+static double clip(const ShiftSeries *series, double *residuals, size_t n, double *scratch) {
+        double sd;
+
+        for (size_t i = 0; i < n; i++)
+                scratch[n + i] = fabs(residuals[i]);
+        sd = 1.4826 * median_of(scratch + n, n, scratch);
+        if (n > 2)
+                sd *= n > 4 ? sqrt((double)n / ((double)n - 2)) : 1.4; /* the medians were taken from the same values */
+        sd = fmax(fmax(sd, 0.5 * series->sd), SHIFT_SD_FLOOR);
+        for (size_t i = 0; i < n; i++)
+                residuals[i] = fmin(fmax(residuals[i], -CLIP_SD * sd), CLIP_SD * sd);
+        return sd;
+}
+
+/* Values of both sides of a place; residuals of the first side come first. */
+typedef struct Sides {
+        const double *before, *after;
+        size_t n_before, n_after;
+        double median_before, median_after;
+        double residuals[2 * SHIFT_WINDOW];
+} Sides;
+
+static double mean_of(const double *values, size_t n) {
+        double sum = 0;
+
+        for (size_t i = 0; i < n; i++)
+                sum += values[i];
+        return sum / (double)n;
+}
+
+/* Level of the values after the place. Of fewer than five values, an order statistic that is close to the level before. */
+static double level_after(const Sides *sides) {
+        bool is_up = sides->median_after > sides->median_before;
+        double sorted[4];
+
+        if (sides->n_after >= 5)
+                return sides->median_after + mean_of(sides->residuals + sides->n_before, sides->n_after);
+
+        memcpy(sorted, sides->after, sides->n_after * sizeof(*sorted));
+        statistics_sort(sorted, sides->n_after);
+        switch (sides->n_after) {
+        case 1:
+                return sorted[0];
+        case 2:
+                return sorted[is_up ? 0 : 1];
+        case 3:
+                return sorted[1];
+        default:
+                return sorted[is_up ? 1 : 2];
+        }
+}
+
+static double autocorrelation_of(const Sides *sides, double sum_of_squares, double of_series) {
+        size_t n = sides->n_before + sides->n_after;
+        double products = 0, own = 0;
+
+        if (n < 10)
+                return fmin(of_series, AUTOCORRELATION_MAX);
+
+        for (size_t i = 0; i + 1 < n; i++)
+                if (i + 1 != sides->n_before)
+                        products += sides->residuals[i] * sides->residuals[i + 1];
+        if (sum_of_squares > 0)
+                own = products / sum_of_squares + (sides->n_after >= 5 ? 2.0 : 1.0) / (double)n; /* the estimate is too low by this */
+        own = ((double)n * own + AUTOCORRELATION_WEIGHT * of_series) / ((double)n + AUTOCORRELATION_WEIGHT);
+        return fmin(fmax(own, 0), AUTOCORRELATION_MAX);
+}
+
+/* Factor by which autocorrelation increases the variance of a mean of n values. */
+static double variance_factor(size_t n, double rho) {
+        double m = (double)n;
+
+        if (rho <= 0 || n < 2)
+                return 1;
+        return (1 + rho) / (1 - rho) - 2 * rho * (1 - pow(rho, m)) / (m * (1 - rho) * (1 - rho));
+}
+
+/* Few values pass if they are separated as only one of many arrangements is. */
+static double find_rank_limit(const ShiftSettings *settings, size_t n_before, size_t n_after) {
+        double arrangements = lgamma((double)(n_before + n_after) + 1) - lgamma((double)n_before + 1) - lgamma((double)n_after + 1);
+
+        return fmin(fmax(settings->rank_p_max, settings->separation * exp(-arrangements)), RANK_P_LIMIT);
+}
+
+static void fill_sides(const ShiftSeries *series, size_t begin, size_t at, size_t end, Sides *ret) {
+        size_t first = at - begin > SHIFT_WINDOW ? at - SHIFT_WINDOW : begin;
+
+        ret->before = &series->values[first];
+        ret->n_before = at - first;
+        ret->after = &series->values[at];
+        ret->n_after = end - at > SHIFT_WINDOW ? SHIFT_WINDOW : end - at;
+        ret->median_before = median_of(ret->before, ret->n_before, series->scratch);
+        ret->median_after = median_of(ret->after, ret->n_after, series->scratch);
+        for (size_t i = 0; i < ret->n_before; i++)
+                ret->residuals[i] = ret->before[i] - ret->median_before;
+        for (size_t i = 0; i < ret->n_after; i++)
+                ret->residuals[ret->n_before + i] = ret->after[i] - ret->median_after;
+        (void)clip(series, ret->residuals, ret->n_before + ret->n_after, series->scratch);
+}
+
+/* One-sided p-value of the rank-sum test between the values before the place and those after. */
+static double find_rank_p(const ShiftSeries *series, size_t begin, size_t at, const Sides *sides) {
+        double before[RANK_WINDOW], after[SHIFT_WINDOW];
+
+        memcpy(before, &series->values[begin], (at - begin) * sizeof(*before));
+        memcpy(after, sides->after, sides->n_after * sizeof(*after));
+        statistics_sort(before, at - begin);
+        statistics_sort(after, sides->n_after);
+        return rank_sum_test(before, at - begin, after, sides->n_after, RANK_EXACT_MAX, series->rank_sums).one_sided;
+}
+
+/* begin, end: the neighbouring change points, or the ends of the series. */
+static ShiftScore test(const ShiftSeries *series, const ShiftSettings *settings, size_t begin, size_t at, size_t end) {
+        size_t rank_begin = at - begin > RANK_WINDOW ? at - RANK_WINDOW : begin;
+        double squares = 0, df, variance, rho, error, level, relative, t_score, rank_score;
+        ShiftScore ret = { .t_p = 1, .rank_p = 1 };
+        Sides sides;
+
+        if (at - begin < 2 || end <= at)
+                return ret;
+
+        fill_sides(series, begin, at, end, &sides);
+        for (size_t i = 0; i < sides.n_before + sides.n_after; i++)
+                squares += sides.residuals[i] * sides.residuals[i];
+        df = SHIFT_PRIOR_N + (double)(sides.n_before + sides.n_after) - 2;
+        variance = fmax((SHIFT_PRIOR_N * series->sd * series->sd + squares) / df, SHIFT_SD_FLOOR * SHIFT_SD_FLOOR);
+        rho = autocorrelation_of(&sides, squares, series->autocorrelation);
+        error = sqrt(variance * (variance_factor(sides.n_before, rho) / (double)sides.n_before +
+                                 variance_factor(sides.n_after, rho) / (double)sides.n_after));
+        level = sides.median_before + mean_of(sides.residuals, sides.n_before);
+        ret.difference = level_after(&sides) - level;
+        if (rho > 0)
+                df = fmax(SHIFT_PRIOR_N, df * (1 - rho) / (1 + rho));
+        ret.t_p = student_two_sided(ret.difference / error, df);
+        ret.rank_p = find_rank_p(series, rank_begin, at, &sides);
+
+        relative = series->is_logarithmic ? fabs(expm1(ret.difference)) : fabs(ret.difference / level);
+        t_score = log(fmax(ret.t_p, 1e-300)) / log(settings->t_p_max);
+        rank_score = log(fmax(ret.rank_p, 1e-300)) / log(find_rank_limit(settings, at - rank_begin, sides.n_after));
+        ret.score = fmin(fmin(t_score, rank_score),
+                         fmin(relative / settings->effect_min, fabs(ret.difference) / (EFFECT_SD_MIN * sqrt(variance))));
+        return ret;
+}
 
 /* --- the series ----------------------------------------------------------------------------------- */
 
@@ -35,7 +215,7 @@ static void transform(const double *series, size_t n, ShiftSeries *transformed, 
         if (transformed->is_logarithmic)
                 return;
 
-        scale = shift_test_median(values, n, transformed->scratch);
+        scale = median_of(values, n, transformed->scratch);
         for (size_t i = 0; i < n && scale == 0; i++)
                 scale += values[i] / (double)n; /* more than half of the values are 0 */
         for (size_t i = 0; i < n; i++)
@@ -48,7 +228,7 @@ static double find_sd(const ShiftSeries *series) {
 
         for (size_t i = 0; i < n; i++)
                 differences[i] = fabs(series->values[i + 1] - series->values[i]);
-        sd = 1.4826 * shift_test_median(differences, n, series->scratch) / sqrt(2);
+        sd = 1.4826 * median_of(differences, n, series->scratch) / sqrt(2);
         if (n < DIFFERENCES_ENOUGH)
                 sd = sqrt((SHIFT_PRIOR_N * PRIOR_SD * PRIOR_SD + (double)n * sd * sd) / (SHIFT_PRIOR_N + (double)n));
         return fmax(sd, SHIFT_SD_FLOOR);
@@ -73,7 +253,7 @@ static double find_autocorrelation(const ShiftSeries *series, const ShiftPlaces 
 
         for (size_t i = 0; i <= places->n; i++) {
                 size_t begin = begin_of(places, i), end = i < places->n ? places->at[i] : series->n;
-                double median = shift_test_median(&series->values[begin], end - begin, series->scratch), before = 0;
+                double median = median_of(&series->values[begin], end - begin, series->scratch), before = 0;
 
                 for (size_t at = begin; at < end; at++) {
                         double residual = fmin(fmax(series->values[at] - median, -limit), limit);
@@ -91,11 +271,11 @@ static double find_autocorrelation(const ShiftSeries *series, const ShiftPlaces 
 
 /* Copies and transforms the series. *room: one allocation for the values and the scratch space. 0 or -ENOMEM. */
 static int make_series(const double *series, size_t n, ShiftSeries *ret, double **ret_room) {
-        double *room = malloc(4 * (n + 1) * sizeof(*room));
+        double *room = malloc((4 * (n + 1) + RANK_SUM_SCRATCH) * sizeof(*room));
 
         if (!room)
                 return -ENOMEM;
-        *ret = (ShiftSeries){ .values = room, .n = n, .scratch = room + n + 1 };
+        *ret = (ShiftSeries){ .values = room, .n = n, .scratch = room + n + 1, .rank_sums = room + 4 * (n + 1) };
         transform(series, n, ret, room);
         ret->sd = find_sd(ret);
         *ret_room = room;
@@ -106,7 +286,7 @@ static int make_series(const double *series, size_t n, ShiftSeries *ret, double 
 
 static void remove_weak(const ShiftSeries *series, const ShiftSettings *settings, ShiftPlaces *places, double *scores) {
         for (size_t i = 0; i < places->n; i++)
-                scores[i] = shift_test(series, settings, begin_of(places, i), places->at[i], end_of(places, i, series->n)).score;
+                scores[i] = test(series, settings, begin_of(places, i), places->at[i], end_of(places, i, series->n)).score;
 
         while (places->n > 0) {
                 size_t weakest = 0, n_moved;
@@ -121,7 +301,7 @@ static void remove_weak(const ShiftSeries *series, const ShiftSettings *settings
                 memmove(&places->at[weakest], &places->at[weakest + 1], n_moved * sizeof(*places->at));
                 memmove(&scores[weakest], &scores[weakest + 1], n_moved * sizeof(*scores));
                 for (size_t i = weakest > 0 ? weakest - 1 : 0; i <= weakest && i < places->n; i++)
-                        scores[i] = shift_test(series, settings, begin_of(places, i), places->at[i], end_of(places, i, series->n)).score;
+                        scores[i] = test(series, settings, begin_of(places, i), places->at[i], end_of(places, i, series->n)).score;
         }
 }
 
@@ -170,11 +350,11 @@ static ChangePoint describe(const double *values, const ShiftSeries *series, con
                             size_t end) {
         ChangePoint point = {
                 .index = at,
-                .mean_before = shift_test_median(&values[begin], at - begin, series->scratch),
-                .mean_after = shift_test_median(&values[at], end - at, series->scratch),
+                .mean_before = median_of(&values[begin], at - begin, series->scratch),
+                .mean_after = median_of(&values[at], end - at, series->scratch),
                 .sd_before = sd_of(&values[begin], at - begin),
                 .sd_after = sd_of(&values[at], end - at),
-                .p_value = shift_test(series, settings, begin, at, end).t_p,
+                .p_value = test(series, settings, begin, at, end).t_p,
         };
 
         point.relative = (point.mean_after - point.mean_before) / fabs(point.mean_before);
@@ -233,10 +413,10 @@ int shift_newest(const double *series, size_t n, size_t begin, const ShiftSettin
         if (r < 0)
                 return r;
 
-        median = shift_test_median(&all.values[n - 1 - n_before], n_before, all.scratch);
+        median = median_of(&all.values[n - 1 - n_before], n_before, all.scratch);
         for (size_t i = 0; i < n_before; i++)
                 residuals[i] = all.values[n - 1 - n_before + i] - median;
-        (void)shift_test_clip(&all, residuals, n_before, all.scratch);
+        (void)clip(&all, residuals, n_before, all.scratch);
         for (size_t i = 0; i < n_before; i++)
                 squares += residuals[i] * residuals[i];
         df = SHIFT_PRIOR_N + (double)n_before - 1;

@@ -14,7 +14,6 @@
 
 #include "analysis/judge.h"
 #include "analysis/partition.h"
-#include "analysis/rank_test.h"
 #include "analysis/student.h"
 #include "util/scoped.h"
 
@@ -60,26 +59,6 @@ static void probabilities_are_those_of_the_tables(void **state) {
         assert_near(student_two_sided(0, 4), 1, 1e-15);
         assert_near(student_two_sided(INFINITY, 4), 0, 0);
         assert_near(student_normal_above(1.959963984540054), 0.025, 1e-10);
-}
-
-/* 3 against 3 values without ties: 20 arrangements; by the normal distribution for many. */
-static void rank_sums_are_exact_for_few_values(void **state) {
-        static const double a[] = { 1, 2, 3 }, b[] = { 4, 5, 6 }, mixed[] = { 0, 2.5, 9 };
-        double scratch[128], many[60], shifted[60];
-
-        (void)state;
-        assert_near(rank_test(a, 3, b, 3, scratch), 1.0 / 20, 1e-12);
-        assert_near(rank_test(b, 3, a, 3, scratch), 1.0 / 20, 1e-12);
-        assert_near(rank_test(a, 3, mixed, 3, scratch), 10.0 / 20, 1e-12);
-        for (size_t i = 0; i < 60; i++) {
-                many[i] = (double)(i % 10);
-                shifted[i] = many[i] + 100;
-        }
-        assert_true(rank_test(many, 60, shifted, 60, scratch) < 1e-20);
-        assert_true(rank_test(many, 60, many, 60, scratch) > 0.4);
-        for (size_t i = 0; i < 60; i++)
-                many[i] = 3;
-        assert_near(rank_test(many, 60, many, 60, scratch), 1, 0);
 }
 
 /* The cost of each partition of a short series, computed directly. */
@@ -344,7 +323,6 @@ static void perfds_method_agrees_with_its_reference(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(probabilities_are_those_of_the_tables),
-                cmocka_unit_test(rank_sums_are_exact_for_few_values),
                 cmocka_unit_test(a_partition_has_the_lowest_cost_of_all),
                 cmocka_unit_test(steps_are_found_and_noise_is_not),
                 cmocka_unit_test(a_verdict_has_the_direction),

@@ -8,15 +8,14 @@
 
 #include <math.h>
 
-#include "http/indicators/rank_sum.h"
+#include "analysis/rank_sum.h"
 
 #define N(array) (sizeof(array) / sizeof(array[0]))
 
-static double probability(const double *a, size_t n_a, const double *b, size_t n_b) {
-        double p;
+static double scratch[RANK_SUM_SCRATCH];
 
-        assert_int_equal(rank_sum_probability(a, n_a, b, n_b, &p), 0);
-        return p;
+static double probability(const double *a, size_t n_a, const double *b, size_t n_b) {
+        return rank_sum_test(a, n_a, b, n_b, SIZE_MAX, scratch).two_sided;
 }
 
 /* The expected values were computed in Python with itertools.combinations. */
@@ -37,6 +36,21 @@ static void equal_values_share_their_ranks(void **state) {
         assert_true(probability(same, 3, same, 3) == 1);
         assert_true(probability(a, N(a), a, N(a)) == 1);
         assert_true(probability(a, 0, b, N(b)) == 1);
+}
+
+/* Equal values make a distribution that need not be symmetric: of 56 sums, 3 are as low as the observed one, and none is as high. */
+static void one_side_is_that_of_the_difference(void **state) {
+        static const double low[] = { 1, 2, 3 }, high[] = { 4, 5, 6 }, mixed[] = { 0, 2.5, 9 };
+        static const double a[] = { 1, 2, 2 }, b[] = { 2, 3, 3, 3, 3 }, c[] = { 1, 1 }, d[] = { 1, 2, 2, 2, 3, 3, 3 };
+
+        (void)state;
+        assert_true(fabs(rank_sum_test(a, 3, b, 5, SIZE_MAX, scratch).one_sided - 3.0 / 56) < 1e-12);
+        assert_true(fabs(rank_sum_test(a, 3, b, 5, SIZE_MAX, scratch).two_sided - 3.0 / 56) < 1e-12);
+        assert_true(fabs(rank_sum_test(d, 7, c, 2, SIZE_MAX, scratch).one_sided - 3.0 / 36) < 1e-12);
+        assert_true(fabs(rank_sum_test(d, 7, c, 2, SIZE_MAX, scratch).two_sided - 6.0 / 36) < 1e-12);
+        assert_true(fabs(rank_sum_test(low, 3, high, 3, SIZE_MAX, scratch).one_sided - 1.0 / 20) < 1e-12);
+        assert_true(fabs(rank_sum_test(high, 3, low, 3, SIZE_MAX, scratch).one_sided - 1.0 / 20) < 1e-12);
+        assert_true(fabs(rank_sum_test(low, 3, mixed, 3, SIZE_MAX, scratch).one_sided - 10.0 / 20) < 1e-12);
 }
 
 /* Fills in begin, begin + step, …; values above the maximum are replaced by it. */
@@ -90,6 +104,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(every_way_to_deal_the_values_out_is_counted),
                 cmocka_unit_test(equal_values_share_their_ranks),
+                cmocka_unit_test(one_side_is_that_of_the_difference),
                 cmocka_unit_test(large_samples_have_the_probability_that_others_compute),
                 cmocka_unit_test(the_least_is_that_of_samples_that_are_apart),
         };

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "http/indicators/rank_sum.h"
+#include "analysis/rank_sum.h"
 #include "util/scoped.h"
 
 /* The generator is splitmix64: it is small, takes any seed and suffices for resampling. */
@@ -52,10 +52,10 @@ const char *ranking_verdict_name(Verdict verdict) {
 
 /*
  * Working space: the values of one alternative, the resampled medians of the best of all, of the best of a rank and of the alternative
- * under test, and the differences of two sets of medians.
+ * under test, the differences of two sets of medians, and the rank-sum test.
  */
 typedef struct Room {
-        double *values, *first_medians, *medians, *next_medians, *differences; /* owned */
+        double *values, *first_medians, *medians, *next_medians, *differences, *rank_sums; /* owned */
 } Room;
 
 /* Comparison of an alternative with the best of all. */
@@ -83,6 +83,7 @@ static void room_deinit(Room *room) {
         free(room->medians);
         free(room->next_medians);
         free(room->differences);
+        free(room->rank_sums);
 }
 
 static int room_init(Room *room, size_t n_values_max, unsigned n_resamples) {
@@ -91,7 +92,9 @@ static int room_init(Room *room, size_t n_values_max, unsigned n_resamples) {
         room->medians = calloc(n_resamples, sizeof(double));
         room->next_medians = calloc(n_resamples, sizeof(double));
         room->differences = calloc(n_resamples, sizeof(double));
-        return room->values && room->first_medians && room->medians && room->next_medians && room->differences ? 0 : -ENOMEM;
+        room->rank_sums = calloc(RANK_SUM_SCRATCH, sizeof(double));
+        return room->values && room->first_medians && room->medians && room->next_medians && room->differences && room->rank_sums ? 0 :
+                                                                                                                                    -ENOMEM;
 }
 
 static void ranking_deinit(Ranking *ranking) {
@@ -189,8 +192,9 @@ static bool medians_differ(const double *a, const double *b, const RankingConfig
         return low > 0 || high < 0;
 }
 
-static int test(const Ranking *ranking, size_t i, size_t k, double *ret) {
-        return rank_sum_probability(ranking->begins[i], ranking->alternatives[i].n, ranking->begins[k], ranking->alternatives[k].n, ret);
+static double test(const Ranking *ranking, size_t i, size_t k) {
+        return rank_sum_test(ranking->begins[i], ranking->alternatives[i].n, ranking->begins[k], ranking->alternatives[k].n,
+                             SIZE_MAX, ranking->room.rank_sums).two_sided;
 }
 
 /* n_told: number of the n alternatives that are already distinguished from one of the two; up to n - 2. */
@@ -252,14 +256,13 @@ static void step_down(const Ranking *ranking, Comparison *comparisons, size_t n)
         }
 }
 
-static int judge(Ranking *ranking) {
+static void judge(Ranking *ranking) {
         Alternative *best = ranking->alternatives;
         Room *room = &ranking->room;
         size_t n = 0;
-        int r = 0;
 
         measure(ranking, 0, room->first_medians);
-        for (size_t i = 1; r == 0 && i < ranking->n; i++) {
+        for (size_t i = 1; i < ranking->n; i++) {
                 Alternative *alternative = &ranking->alternatives[i];
                 Comparison *comparison = &ranking->comparisons[n];
 
@@ -268,53 +271,36 @@ static int judge(Ranking *ranking) {
                         continue;
                 *comparison = (Comparison){ .alternative = alternative, .least = rank_sum_least(best->n, alternative->n) };
                 comparison->are_medians_apart = medians_differ(room->first_medians, room->next_medians, ranking->config, room->differences);
-                r = test(ranking, 0, i, &comparison->probability);
+                comparison->probability = test(ranking, 0, i);
                 n++;
         }
-        if (r < 0)
-                return r;
 
         step_down(ranking, ranking->comparisons, n);
         best->verdict = VERDICT_BEST;
-        return 0;
 }
 
 /* --- ranks: against the best alternative of each rank ---------------------------------------------- */
 
 /* Tests whether alternative i differs significantly from `best`, the best of a rank other than the first. Both already differ
  * from the best of all, and `best` also differs from the best of the rank before. */
-static int is_below(Ranking *ranking, size_t best, size_t n_told, size_t i, bool *ret) {
+static bool is_below(Ranking *ranking, size_t best, size_t n_told, size_t i) {
         Room *room = &ranking->room;
-        double probability;
-        int r;
 
-        r = test(ranking, best, i, &probability);
-        if (r < 0)
-                return r;
-
-        *ret = is_enough(correct(probability, ranking->n_judged, n_told), ranking->config->confidence);
-        if (!*ret)
-                return 0;
+        if (!is_enough(correct(test(ranking, best, i), ranking->n_judged, n_told), ranking->config->confidence))
+                return false;
 
         draw_medians(ranking, i, room->next_medians);
-        *ret = medians_differ(room->medians, room->next_medians, ranking->config, room->differences);
-        return 0;
+        return medians_differ(room->medians, room->next_medians, ranking->config, room->differences);
 }
 
-static int give_ranks(Ranking *ranking) {
+static void give_ranks(Ranking *ranking) {
         Alternative *alternatives = ranking->alternatives;
         size_t best = 0, n_told = 0;
-        int r = 0;
 
         alternatives[0].rank = 1;
         alternatives[0].is_tied = false;
         for (size_t i = 1; i < ranking->n; i++) {
-                bool is_apart = alternatives[i].verdict == VERDICT_SIGNIFICANT;
-
-                if (is_apart && best > 0)
-                        r = is_below(ranking, best, n_told, i, &is_apart);
-                if (r < 0)
-                        return r;
+                bool is_apart = alternatives[i].verdict == VERDICT_SIGNIFICANT && (best == 0 || is_below(ranking, best, n_told, i));
 
                 alternatives[i].is_tied = !is_apart;
                 if (!is_apart) {
@@ -330,7 +316,6 @@ static int give_ranks(Ranking *ranking) {
                 best = i;
                 alternatives[i].rank = (unsigned)i + 1;
         }
-        return 0;
 }
 
 int ranking_make(Alternative *alternatives, size_t n, const RankingConfig *config) {
@@ -345,6 +330,7 @@ int ranking_make(Alternative *alternatives, size_t n, const RankingConfig *confi
                 return r;
 
         put_in_order(&ranking);
-        r = judge(&ranking);
-        return r == 0 ? give_ranks(&ranking) : r;
+        judge(&ranking);
+        give_ranks(&ranking);
+        return 0;
 }
