@@ -9,6 +9,7 @@
 #include <sys/file.h>
 
 #include "store/damage/salvage.h"
+#include "store/damage/wal_log.h"
 #include "store/table/schema.h"
 #include "store/subject_states.h"
 #include "util/clock.h"
@@ -129,6 +130,18 @@ static int begin_anew(Opening *opening, const char *reason, int64_t version, Dat
         return r < 0 ? r : open_database(opening, database, &version);
 }
 
+/* SQLite would drop the transactions behind a damaged frame of the log, and write over them. */
+static int find_lost_transactions(Opening *opening, char **ret_reason) {
+        WalDamage damage;
+
+        opening->n_log_frames = 0;
+        if (!wal_log_is_damaged(opening->path, &damage))
+                return 0;
+        opening->n_log_frames = damage.n_bad + damage.n_lost;
+        return asprintf(ret_reason, "the checksums of %lu frames of perfd.db-wal are wrong, with %lu frames behind them",
+                        (unsigned long)damage.n_bad, (unsigned long)damage.n_lost) < 0 ? -ENOMEM : 0;
+}
+
 static int open_or_begin_anew(Opening *opening, Database *ret, char **ret_note) {
         scoped(database_close) Database database = {};
         scoped(freep) char *reason = NULL;
@@ -136,7 +149,9 @@ static int open_or_begin_anew(Opening *opening, Database *ret, char **ret_note) 
         int r;
 
         opening->has_found_damage = false;
-        r = open_database(opening, &database, &version);
+        r = find_lost_transactions(opening, &reason);
+        if (r == 0 && !reason)
+                r = open_database(opening, &database, &version);
         if (r == 0 && version > SCHEMA_VERSION)
                 return say_too_new(opening->path, version, ret_note);
         if (r == DATABASE_CORRUPT) {
@@ -144,7 +159,7 @@ static int open_or_begin_anew(Opening *opening, Database *ret, char **ret_note) 
                 if (!reason)
                         return -ENOMEM;
         }
-        if (reason || (r == 0 && version < SCHEMA_VERSION)) {
+        if ((reason && r >= 0) || (r == 0 && version < SCHEMA_VERSION)) {
                 database_close(&database);
                 r = begin_anew(opening, reason, version, &database, ret_note);
         }

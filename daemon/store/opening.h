@@ -9,6 +9,7 @@
  */
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "store/database/database.h"
 
@@ -17,6 +18,7 @@ typedef struct Opening {
         bool is_volatile;
         int lock_fd; /* -1 until the directory is locked */
         bool has_found_damage; /* the last opening moved a damaged file aside */
+        uint64_t n_log_frames; /* of the log, that were damaged or behind damaged ones at that opening */
 } Opening;
 
 /* 0 or -ENOMEM. */

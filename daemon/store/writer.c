@@ -132,10 +132,10 @@ static int begin_salvage(Writer *writer) {
 }
 
 /* Counts and reports a file that was moved aside. */
-static void note_damage(Writer *writer, const char *note) {
+static void note_damage(Writer *writer, const char *note, uint64_t n_log_frames) {
         writer->is_condemned = false;
         if (note)
-                writer_report_damage(&writer->report, note, false);
+                writer_report_damage(&writer->report, note, false, n_log_frames);
 }
 
 static int open_database(Writer *writer, char **ret_note) {
@@ -148,14 +148,14 @@ static int open_database(Writer *writer, char **ret_note) {
                 r = salvage_put_aside(writer->opening->path, clock_realtime_ns(), writer->failure, ret_note);
                 if (r < 0)
                         return r;
-                note_damage(writer, *ret_note);
+                note_damage(writer, *ret_note, 0);
                 free(TAKE(*ret_note));
         }
         r = opening_open(writer->opening, &writer->database, ret_note);
         if (r != 0)
                 return r;
         if (writer->opening->has_found_damage)
-                note_damage(writer, *ret_note);
+                note_damage(writer, *ret_note, writer->opening->n_log_frames);
 
         writer->next.has_more_work = true; /* the first step reports the failure */
         writer->next.n_bytes_unsettled = TRIM_BYTES; /* opening and starting free as much memory as a burst */
@@ -234,7 +234,7 @@ static void condemn(Writer *writer) {
         writer->is_condemned = true;
         writer->is_undo_due = false;
         batches_begin_again(&writer->batches);
-        writer_report_damage(&writer->report, writer->failure, true);
+        writer_report_damage(&writer->report, writer->failure, true, 0);
         writer_report_closed(&writer->report, writer->failure);
 
         writer->next.opening_ns = writer->next.replacement_ns;

@@ -75,12 +75,13 @@ void writer_report_checkpoints(WriterReport *report, uint64_t n_failures, int er
                 (void)snprintf(text, sizeof(report->stats.sync_error), "%s: %s", name ? name : "unknown", strerrordesc_np(-error));
 }
 
-void writer_report_damage(WriterReport *report, const char *found, bool is_condemned) {
+void writer_report_damage(WriterReport *report, const char *found, bool is_condemned, uint64_t n_log_frames) {
         DamageStats *damage = &report->stats.damage;
 
         LOCKED(&report->mutex);
         /* A file that is condemned first is counted when it is moved aside. */
         damage->n_files += !is_condemned;
+        damage->n_log_frames += n_log_frames;
         damage->is_condemned = is_condemned;
         (void)snprintf(damage->found, sizeof(damage->found), "%s", found);
 }

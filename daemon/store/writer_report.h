@@ -36,7 +36,7 @@ void writer_report_closed(WriterReport *report, const char *error);
 /* Counts failed checkpoints since start; error: negative errno of the last checkpoint, or 0. */
 void writer_report_checkpoints(WriterReport *report, uint64_t n_failures, int error);
 /* Reports that a damaged file was moved aside, or could not be moved aside yet (is_condemned). */
-void writer_report_damage(WriterReport *report, const char *found, bool is_condemned);
+void writer_report_damage(WriterReport *report, const char *found, bool is_condemned, uint64_t n_log_frames);
 /* n_rows: stored by this step. note: result at the end, or NULL. */
 void writer_report_salvage(WriterReport *report, bool is_salvaging, uint64_t n_rows, const char *note);
 void writer_report_read(WriterReport *report, StoreStats *ret);

@@ -47,6 +47,34 @@ def damaged_database(target):
     return f"{n} damages, {n_aside} files put aside"
 
 
+@fault("a byte of the database's log flipped while perfd is down", "said with the number of frames, kept, and hardly a result is lost",
+       restarts=True)
+def damaged_log(target):
+    n, n_silent, n_lost, n_all = 0, 0, 0, 0
+    while target.goes_on():
+        wait_stored(target, 30)
+        target.daemon.kill()
+        path = target.daemon.state / "perfd.db-wal"
+        with open(path, "r+b") as f:
+            n_bytes = path.stat().st_size
+            place = target.random.randrange(n_bytes)
+            f.seek(place)
+            byte = f.read(1)[0]
+            f.seek(place)
+            f.write(bytes([byte ^ 1 << target.random.randrange(8)]))
+        ids = list(target.bystander.acknowledged)
+        target.bystander.acknowledged.clear()
+        target.daemon.start()
+        store = target.daemon.get("/api/v1/node").json["store"]
+        if store["damage"]:
+            wait_for(lambda: target.daemon.get("/api/v1/node").json["store"]["salvage"], "the salvage")
+        with target.daemon.client() as client:
+            lost = sum(client.submit(harness.indicator(), ids=[i]).status == harness.wire.OK for i in ids)
+        target.check(not lost or "frames of perfd.db-wal are wrong" in (store["damage"] or ""), f"{lost} results are gone in silence")
+        n, n_silent, n_lost, n_all = n + 1, n_silent + (not store["damage"]), n_lost + lost, n_all + len(ids)
+    return f"{n} flipped bytes, {n_silent} of them behind the end of the log; {n_lost} of {n_all} results lost"
+
+
 @fault("damaged models", "the former models are kept, and the error is logged")
 def damaged_models(target):
     directory = target.daemon.directory / "indicators.d"

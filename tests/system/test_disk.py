@@ -38,6 +38,8 @@ class Disk(harness.TestCase):
         self.assertEqual(daemon.wait_tick()["perfd_store_writable"], 0)
         self.assertIn("cannot open", daemon.get("/api/v1/node").json["store"]["error"])
         self.assertEqual(daemon.get("/api/v1/indicators").status, 503)
+        ready = daemon.get("/-/ready")
+        self.assertEqual((ready.status, ready.text.startswith("not ready\nstore: cannot open")), (503, True), ready.text)
         log = daemon.wait_log("answering submissions with UNAVAILABLE")
         self.assertIn(f"Continuing without a database; will keep retrying: cannot open {directory}/perfd.db: No space left on", log)
         with daemon.client() as client:
@@ -54,6 +56,7 @@ class Disk(harness.TestCase):
             self.assert_status(client.end("early", 0), "OK")
         daemon.wait_log("The store is writable again")
         self.assertEqual(daemon.wait_tick()["perfd_store_writable"], 1)
+        self.assertEqual(daemon.get("/-/ready").text, "ready\n")
         self.assertEqual(daemon.get("/api/v1/jobs/early").json["state"], "finished")
         self.assertEqual(daemon.get("/api/v1/indicators").json["indicators"][0]["results"], 1)
 

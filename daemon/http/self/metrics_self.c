@@ -50,6 +50,8 @@ static const Scalar store_scalars[] = {
         SCALAR_COUNTER(StoreStats, n_sync_failures, "perfd_store_sync_failures",
                        "Failed attempts to write the log back into the database file"),
         SCALAR_COUNTER(StoreStats, damage.n_files, "perfd_store_damaged_files", "Database files that were found damaged and moved aside"),
+        SCALAR_COUNTER(StoreStats, damage.n_log_frames, "perfd_store_damaged_log_frames",
+                       "Frames of the database's log with a wrong checksum, and complete ones behind them"),
         SCALAR_COUNTER(StoreStats, damage.n_rows_salvaged, "perfd_store_rows_salvaged", "Rows moved out of damaged database files"),
         SCALAR_GAUGE(StoreStats, damage.is_salvaging, SCALAR_BOOL, "perfd_store_salvaging", "",
                      "Whether rows of a damaged database file are being moved"),

@@ -24,17 +24,19 @@ static void answer_healthy(const Target *target, const Sources *sources, Respons
                               snapshot->self.config_ignored);
 }
 
-/* perfd is not ready while it cannot store anything because of damage. The answer describes the damage. */
+/* perfd is not ready while it refuses all submissions. The answer says why, and describes damage. */
 static void answer_ready(const Target *target, const Sources *sources, Response *response) {
-        const DamageStats *damage = sources->snapshot ? &sources->snapshot->store.damage : &(DamageStats){};
-        bool is_ready = sources->is_ready && !damage->is_condemned;
+        const StoreStats *store = sources->snapshot ? &sources->snapshot->store : &(StoreStats){ .is_writable = true };
+        bool is_ready = sources->is_ready && store->is_writable && !store->damage.is_condemned;
 
         (void)target;
         response->type = CONTENT_TEXT;
         response->status = is_ready ? 200 : 503;
         buffer_puts(response->body, is_ready ? "ready\n" : "not ready\n");
-        if (damage->is_condemned || damage->is_salvaging)
-                buffer_printf(response->body, "damaged: %s\n", damage->found);
+        if (!store->is_writable)
+                buffer_printf(response->body, "store: %s\n", store->error);
+        if (store->damage.found[0])
+                buffer_printf(response->body, "damaged: %s\n", store->damage.found);
 }
 
 static void answer_openapi(const Target *target, const Sources *sources, Response *response) {

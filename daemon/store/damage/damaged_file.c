@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "store/damage/wal_log.h"
 #include "util/scoped.h"
 
 #define PAGE DAMAGED_PAGE_BYTES
@@ -52,19 +53,6 @@ static uint32_t u32(const uint8_t *p) {
 
 /* --- the write-ahead log ------------------------------------------------------------------------- */
 
-#define WAL_HEADER 32
-#define WAL_FRAME_HEADER 24
-#define WAL_MAGIC 0x377f0682U /* lowest bit set: checksums are big-endian */
-
-static void wal_add(const uint8_t *p, size_t n, bool is_big, uint32_t sums[static 2]) {
-        for (size_t i = 0; i < n; i += 8) {
-                uint32_t a = u32(p + i), b = u32(p + i + 4);
-
-                sums[0] += (is_big ? a : __builtin_bswap32(a)) + sums[1];
-                sums[1] += (is_big ? b : __builtin_bswap32(b)) + sums[0];
-        }
-}
-
 static int set_page_count(DamagedFile *file, uint32_t n_pages) {
         PageFact *facts = reallocarray(file->facts, n_pages + 1, sizeof(*facts));
 
@@ -77,48 +65,29 @@ static int set_page_count(DamagedFile *file, uint32_t n_pages) {
         return 0;
 }
 
-/* Frames of a log up to an offset, as a walk has found them. */
-typedef struct WalEnd {
-        uint64_t offset;
-        uint32_t n_pages; /* of the database after the commit that ends there; 0: there is no commit */
-} WalEnd;
-
-/* Finds the last commit before which all checksums are valid. */
-static WalEnd find_commit(int fd) {
-        uint8_t header[WAL_HEADER], frame[WAL_FRAME_HEADER + PAGE];
-        uint32_t sums[2] = {};
-        WalEnd end = {};
-        bool is_big;
-
-        if (pread(fd, header, sizeof(header), 0) != sizeof(header) || (u32(header) & ~1U) != WAL_MAGIC || u32(header + 8) != PAGE)
-                return end;
-        is_big = header[3] & 1;
-        wal_add(header, 24, is_big, sums);
-        if (sums[0] != u32(header + 24) || sums[1] != u32(header + 28))
-                return end;
-
-        for (uint64_t at = WAL_HEADER; pread(fd, frame, sizeof(frame), (off_t)at) == sizeof(frame); at += sizeof(frame)) {
-                wal_add(frame, 8, is_big, sums);
-                wal_add(frame + WAL_FRAME_HEADER, PAGE, is_big, sums);
-                if (u32(frame) == 0 || memcmp(frame + 8, header + 16, 8) != 0 || sums[0] != u32(frame + 16) || sums[1] != u32(frame + 20))
-                        break;
-                if (u32(frame + 4) != 0)
-                        end = (WalEnd){ at + sizeof(frame), u32(frame + 4) };
-        }
-        return end;
-}
-
+/* Takes each page from its last sound frame, up to the last transaction that ends with a sound frame. */
 static int read_wal(DamagedFile *file) {
-        WalEnd end = find_commit(file->wal_fd);
-        uint8_t number[4];
+        uint64_t end = 0;
+        uint32_t n_pages = 0;
+        WalFrame frame;
+        WalWalk walk;
         int r;
 
-        if (end.n_pages == 0)
+        if (!wal_log_walk(&walk, file->wal_fd))
                 return 0;
-        r = set_page_count(file, end.n_pages);
-        for (uint64_t at = WAL_HEADER; r == 0 && at < end.offset; at += WAL_FRAME_HEADER + PAGE)
-                if (pread(file->wal_fd, number, sizeof(number), (off_t)at) == sizeof(number) && u32(number) <= end.n_pages)
-                        file->facts[u32(number) - 1].wal_offset = at + WAL_FRAME_HEADER;
+        while (wal_log_next(&walk, &frame))
+                if (frame.is_sound && frame.n_pages > 0) {
+                        end = frame.page_offset;
+                        n_pages = frame.n_pages;
+                }
+        if (n_pages == 0)
+                return 0;
+
+        r = set_page_count(file, n_pages);
+        (void)wal_log_walk(&walk, file->wal_fd);
+        while (r == 0 && walk.offset < end && wal_log_next(&walk, &frame))
+                if (frame.is_sound && frame.page <= n_pages)
+                        file->facts[frame.page - 1].wal_offset = frame.page_offset;
         return r;
 }
 
