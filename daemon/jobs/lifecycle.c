@@ -11,7 +11,6 @@
 #include "jobs/job_watch.h"
 #include "jobs/progress.h"
 #include "jobs/sampling.h"
-#include "store/jobs/job_amend.h"
 #include "store/jobs/job_rows.h"
 #include "util/clock.h"
 
@@ -483,8 +482,9 @@ static int put_amend(Lifecycle *lifecycle, const Request *request, const Peer *s
         const Node *node = lifecycle->node;
 
         return desk_pending(store_put(lifecycle->store,
-                                      job_amend_pack(request->job_end.job, sender, &request->job_end.end, clock_realtime_ns() / NS_PER_MS,
-                                                     node_n_cpus(node), cookie_of(LIFECYCLE_END, ticket, NULL))));
+                                      job_rows_pack_amend(request->job_end.job, sender, &request->job_end.end,
+                                                          clock_realtime_ns() / NS_PER_MS, node_n_cpus(node),
+                                                          cookie_of(LIFECYCLE_END, ticket, NULL))));
 }
 
 /* Returns the CPU time that a snapshot can have: that of the latest reading, before the client's is excluded. */

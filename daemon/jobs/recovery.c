@@ -10,7 +10,7 @@
 #include "jobs/lifecycle.h"
 #include "jobs/job_watch.h"
 #include "jobs/progress.h"
-#include "store/jobs/job_recovery.h"
+#include "store/jobs/job_reader.h"
 #include "util/clock.h"
 
 /* State of the node when perfd was last running. */
@@ -300,14 +300,14 @@ static int restore_node(Node *node, const JobRecovery *recovery, Before *ret) {
 }
 
 int recovery_run(Lifecycle *lifecycle) {
-        scoped(job_recovery_freep) JobRecovery *recovery = NULL;
+        scoped(job_reader_free_recoveryp) JobRecovery *recovery = NULL;
         size_t n_running = 0;
         Before before;
         int r;
 
         assert(lifecycle->jobs->n == 0);
 
-        r = job_recovery_read(store_is_late(lifecycle->store) ? NULL : store_path(lifecycle->store),
+        r = job_reader_recover(store_is_late(lifecycle->store) ? NULL : store_path(lifecycle->store),
                               store_wal_barrier(lifecycle->store), &recovery);
         if (r == 0)
                 r = restore_node(lifecycle->node, recovery, &before);

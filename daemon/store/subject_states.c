@@ -7,6 +7,8 @@
 
 #include "store/retention/leftover.h"
 
+#define STATEMENT_FIELDS_MAX 8 /* of a row set of one statement */
+
 struct SubjectStates {
         size_t n;
         void *items[]; /* owned; by the order of store_subject_list */
@@ -49,24 +51,32 @@ SubjectStates *subject_states_free(SubjectStates *states) {
 
 /* --- for the writer ------------------------------------------------------------------------------ */
 
-static bool has_kind(const StoreSubject *subject, const RowKind *kind) {
-        const RowKind *const *next = subject->kinds;
+/* Runs the statement of a kind that has no function. */
+static int run_statement(RowSet *set, Database *database) {
+        Unpack from = rowset_unpack(set);
+        Field fields[STATEMENT_FIELDS_MAX];
+        size_t n = 0;
+        int r;
 
-        while (*next && *next != kind)
-                next++;
-        return *next;
+        while (from.p < from.end) {
+                assert(n < N_ELEMENTS(fields));
+                fields[n++] = pack_read(&from);
+        }
+        r = database_run(database, set->kind->statement, fields, n);
+        set->outcome = set->kind->needs_change && database_changes(database) == 0 ? STORE_MISSING : STORE_DONE;
+        return r;
 }
 
 int subject_states_apply(SubjectStates *states, Database *database, RowSet *set) {
         size_t i = 0;
         int r;
 
-        while (i < states->n && !has_kind(store_subject_list[i], set->kind))
+        while (i < states->n && store_subject_list[i] != set->kind->subject)
                 i++;
         assert(i < states->n);
 
         set->derived = rowset_free(set->derived);
-        r = set->kind->apply(set, database, states->items[i]);
+        r = set->kind->apply ? set->kind->apply(set, database, states->items[i]) : run_statement(set, database);
         for (i = 0; r == 0 && i < states->n; i++)
                 if (store_subject_list[i]->follow)
                         r = store_subject_list[i]->follow(states->items[i], database, set);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests: daemon/jobs/recovery.c daemon/jobs/job_end.c
-    daemon/store/jobs/job_amend.c */
+ daemon/store/jobs/job_rows.c */
 #include "room_fixture.h"
 
 #include "jobs/recovery.h"

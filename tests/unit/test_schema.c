@@ -11,7 +11,6 @@
 #include "store/indicators/points.h"
 #include "store/indicators/stored_models.h"
 #include "store/jobs/job_reader.h"
-#include "store/jobs/job_recovery.h"
 #include "store/jobs/job_rows.h"
 #include "store/node/store_node.h"
 #include "store/table/schema.h"
@@ -127,7 +126,7 @@ static void tables_without_rowids_begin_with_the_columns_of_their_key(void **sta
 
 /* The linker includes a file with its statements only if one of its functions is used. */
 static void (*const volatile used[])(void) = {
-        (void (*)(void))indicator_reader_list, (void (*)(void))job_reader_list, (void (*)(void))job_recovery_read,
+        (void (*)(void))indicator_reader_list, (void (*)(void))job_reader_list, (void (*)(void))job_reader_recover,
         (void (*)(void))points_new, (void (*)(void))result_reader_list, (void (*)(void))store_node_list,
         (void (*)(void))stored_models_read,
 };

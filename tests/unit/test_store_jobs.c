@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Jobs in the store: begun, ended, amended, and recovered at the start. */
-/* tests: daemon/store/jobs/job_rows.c daemon/store/jobs/job_amend.c daemon/store/jobs/job_parts.c
-    daemon/store/jobs/job_recovery.c daemon/store/jobs/job_columns.c
-    daemon/store/jobs/store_jobs.c daemon/store/retention/leftover.c daemon/store/subject_states.c */
+/* tests: daemon/store/jobs/job_rows.c
+ daemon/store/jobs/job_reader.c
+ daemon/store/retention/leftover.c daemon/store/subject_states.c */
 
 #include "store/indicators/indicator_reader.h"
 #include "store/indicators/result_reader.h"
 #include "store/indicators/result_rows.h"
 #include "store/jobs/job_reader.h"
-#include "store/jobs/job_recovery.h"
-#include "store/jobs/job_amend.h"
 #include "store/jobs/job_rows.h"
 #include "store/retention/leftover.h"
 #include "store/opening.h"
@@ -45,7 +43,7 @@ static StoreOutcome end_job(Store *store, const char *id, JobState job_state, co
 static StoreOutcome amend_job(Store *store, const char *id, uint32_t uid) {
         JobEnd end = { .has_exit_status = true, .exit_status = 3, .has_rusage = true, .rusage = { .ru_utime = 1.25 } };
 
-        assert_int_equal(store_put(store, job_amend_pack(id, &(Peer){ .uid = uid }, &end, 0, 1, cookie_of(3))), 0);
+        assert_int_equal(store_put(store, job_rows_pack_amend(id, &(Peer){ .uid = uid }, &end, 0, 1, cookie_of(3))), 0);
         return outcome_of(store, 3);
 }
 
@@ -198,7 +196,7 @@ static void an_administrator_acts_for_others_under_his_own_name(void **state) {
         reader_reset(place->reader);
 
         assert_int_equal(end_job(place->store, "job-1", JOB_INTERRUPTED, &(JobEnd){}, NULL), STORE_DONE);
-        assert_int_equal(store_put(place->store, job_amend_pack("job-1", &admin, &end, 0, 1, cookie_of(3))), 0);
+        assert_int_equal(store_put(place->store, job_rows_pack_amend("job-1", &admin, &end, 0, 1, cookie_of(3))), 0);
         assert_int_equal(outcome_of(place->store, 3), STORE_DONE);
 }
 
@@ -260,7 +258,7 @@ static void a_late_end_replaces_an_unknown_end(void **state) {
         assert_int_equal(begin_job(place->store, "job-1", 1000), STORE_DONE);
         assert_int_equal(store_put(place->store, job_rows_pack_end(&closed, cookie_of(2))), 0);
         assert_int_equal(outcome_of(place->store, 2), STORE_DONE);
-        assert_int_equal(store_put(place->store, job_amend_pack("job-1", &(Peer){ .uid = 1000 }, &end, 9000, 2, cookie_of(3))), 0);
+        assert_int_equal(store_put(place->store, job_rows_pack_amend("job-1", &(Peer){ .uid = 1000 }, &end, 9000, 2, cookie_of(3))), 0);
         assert_int_equal(outcome_of(place->store, 3), STORE_DONE);
 
         assert_int_equal(job_reader_find(place->reader, "job-1", &row), 0);
@@ -283,16 +281,16 @@ static void root_may_amend_any_job(void **state) {
 /* --- restart ------------------------------------------------------------------------------------- */
 
 static void a_new_store_has_nothing_to_recover(void **state) {
-        scoped(job_recovery_freep) JobRecovery *recovery = NULL;
+        scoped(job_reader_free_recoveryp) JobRecovery *recovery = NULL;
         Place *place = *state;
 
-        assert_int_equal(job_recovery_read(store_path(place->store), NULL, &recovery), 0);
+        assert_int_equal(job_reader_recover(store_path(place->store), NULL, &recovery), 0);
         assert_null(recovery->meter);
         assert_int_equal(recovery->n_jobs, 0);
 }
 
 static void running_jobs_are_recovered_with_their_last_checkpoint(void **state) {
-        scoped(job_recovery_freep) JobRecovery *recovery = NULL;
+        scoped(job_reader_free_recoveryp) JobRecovery *recovery = NULL;
         Place *place = *state;
         StoreCheckpoint checkpoint = { "job-2", "window-2" };
 
@@ -304,7 +302,7 @@ static void running_jobs_are_recovered_with_their_last_checkpoint(void **state) 
         place_close(place);
         place_open(place);
 
-        assert_int_equal(job_recovery_read(store_path(place->store), NULL, &recovery), 0);
+        assert_int_equal(job_reader_recover(store_path(place->store), NULL, &recovery), 0);
         assert_string_equal(recovery->meter, "meter-2");
         assert_string_equal(recovery->boot_id, "boot-2");
         assert_int_equal(recovery->meter_realtime_ms, 99);
@@ -322,14 +320,14 @@ static void running_jobs_are_recovered_with_their_last_checkpoint(void **state) 
 }
 
 static void a_begin_in_conflict_leaves_the_meter_alone(void **state) {
-        scoped(job_recovery_freep) JobRecovery *recovery = NULL;
+        scoped(job_reader_free_recoveryp) JobRecovery *recovery = NULL;
         Place *place = *state;
         JobInfo info = make_job("job-1", NULL, 0);
 
         assert_int_equal(begin_job(place->store, "job-1", 10), STORE_DONE);
         assert_int_equal(store_put(place->store, pack_begin_row(&info, 50, "boot-9", "w", "meter-9", cookie_of(1))), 0);
         assert_int_equal(outcome_of(place->store, 1), STORE_CONFLICT);
-        assert_int_equal(job_recovery_read(store_path(place->store), NULL, &recovery), 0);
+        assert_int_equal(job_reader_recover(store_path(place->store), NULL, &recovery), 0);
         assert_string_equal(recovery->meter, "meter-1");
         assert_string_equal(recovery->jobs[0].progress, "window-1");
 }

@@ -7,8 +7,6 @@
 #include "store/indicators/result_reader.h"
 #include "store/indicators/result_rows.h"
 #include "store/jobs/job_reader.h"
-#include "store/jobs/job_recovery.h"
-#include "store/jobs/job_amend.h"
 #include "store/jobs/job_rows.h"
 #include "store_fixture.h"
 
@@ -51,7 +49,7 @@ static int fill_disk(const Place *place) {
 
 /* Opens a store without a database, for the given reason. */
 static void open_late(Place *place, const char *reason) {
-        scoped(job_recovery_freep) JobRecovery *recovery = NULL;
+        scoped(job_reader_free_recoveryp) JobRecovery *recovery = NULL;
         scoped(freep) char *note = NULL;
         StoreConfig config = place_config(place);
         StoreStats stats;
@@ -68,7 +66,7 @@ static void open_late(Place *place, const char *reason) {
         assert_non_null(strstr(stats.error, "cannot open"));
         assert_non_null(strstr(stats.error, reason));
 
-        assert_int_equal(job_recovery_read(store_is_late(place->store) ? NULL : store_path(place->store), NULL, &recovery), 0);
+        assert_int_equal(job_reader_recover(store_is_late(place->store) ? NULL : store_path(place->store), NULL, &recovery), 0);
         assert_null(recovery->meter);
         assert_int_equal(recovery->n_jobs, 0);
 }
@@ -215,7 +213,7 @@ static void jobs_that_were_running_before_a_late_start_are_interrupted(void **st
         assert_string_equal(row.view.info.note, "");
 
         /* The end of the job can still be stored. */
-        assert_int_equal(store_put(place->store, job_amend_pack("checked", ROOT, &end, 0, 1, cookie_of(4))), 0);
+        assert_int_equal(store_put(place->store, job_rows_pack_amend("checked", ROOT, &end, 0, 1, cookie_of(4))), 0);
         assert_int_equal(outcome_of(place->store, 4), STORE_DONE);
 }
 

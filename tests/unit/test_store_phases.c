@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The cgroup, the usage and the phases of a job in the store. */
-/* tests: daemon/store/jobs/job_rows.c daemon/store/jobs/job_reader.c
-    daemon/store/jobs/job_recovery.c daemon/store/jobs/job_columns.c daemon/store/jobs/job_rows.c */
+/* tests: daemon/store/jobs/job_rows.c daemon/store/jobs/job_reader.c */
 
 #include "store/jobs/job_reader.h"
-#include "store/jobs/job_recovery.h"
 #include "store/jobs/job_rows.h"
 #include "store_fixture.h"
 
@@ -81,7 +79,7 @@ static uint64_t count_phases(Reader *reader, const char *job) {
 /* --- jobs ---------------------------------------------------------------------------------------- */
 
 static void the_place_of_a_job_round_trips(void **state) {
-        scoped(job_recovery_freep) JobRecovery *recovery = NULL;
+        scoped(job_reader_free_recoveryp) JobRecovery *recovery = NULL;
         Place *place = *state;
         JobInfo info = make_job("job-1");
         JobRow row;
@@ -101,7 +99,7 @@ static void the_place_of_a_job_round_trips(void **state) {
         assert_string_equal(row.view.info.cgroup, "/user.slice/perfd-job-1.scope");
         assert_int_equal(row.view.n_phases, 0);
 
-        assert_int_equal(job_recovery_read(store_path(place->store), NULL, &recovery), 0);
+        assert_int_equal(job_reader_recover(store_path(place->store), NULL, &recovery), 0);
         assert_int_equal(recovery->jobs[0].info.isolation, ISOLATION_SCOPE);
         assert_string_equal(recovery->jobs[0].info.cgroup, "/user.slice/perfd-job-1.scope");
         assert_int_equal(recovery->jobs[0].info.node, 3);
@@ -207,7 +205,7 @@ static void phases_are_read_in_order_including_the_last(void **state) {
 }
 
 static void a_phase_is_stored_with_the_progress_of_its_job_and_the_meter(void **state) {
-        scoped(job_recovery_freep) JobRecovery *recovery = NULL;
+        scoped(job_reader_free_recoveryp) JobRecovery *recovery = NULL;
         Place *place = *state;
         JobInfo info = make_job("job-1");
         PhaseView phase = make_phase(0, "load");
@@ -216,7 +214,7 @@ static void a_phase_is_stored_with_the_progress_of_its_job_and_the_meter(void **
         assert_int_equal(put_phase(place->store, "job-1", &phase, "progress-2"), STORE_DONE);
         place_close(place);
         place_open(place);
-        assert_int_equal(job_recovery_read(store_path(place->store), NULL, &recovery), 0);
+        assert_int_equal(job_reader_recover(store_path(place->store), NULL, &recovery), 0);
         assert_int_equal(recovery->n_jobs, 1);
         assert_string_equal(recovery->jobs[0].progress, "progress-2");
         assert_int_equal(recovery->jobs[0].checkpoint_realtime_ms, phase.end_realtime_ms);
@@ -226,7 +224,7 @@ static void a_phase_is_stored_with_the_progress_of_its_job_and_the_meter(void **
 }
 
 static void a_job_that_is_not_running_gets_no_phase(void **state) {
-        scoped(job_recovery_freep) JobRecovery *recovery = NULL;
+        scoped(job_reader_free_recoveryp) JobRecovery *recovery = NULL;
         Place *place = *state;
         JobInfo info = make_job("job-1");
         PhaseView phase = make_phase(0, "load");
@@ -237,7 +235,7 @@ static void a_job_that_is_not_running_gets_no_phase(void **state) {
         assert_int_equal(put_phase(place->store, "job-1", &phase, "p"), STORE_MISSING);
         assert_int_equal(end(place->store, "nobody", NULL, &phase), STORE_MISSING);
         assert_int_equal(count_phases(place->reader, "job-1"), 0);
-        assert_int_equal(job_recovery_read(store_path(place->store), NULL, &recovery), 0);
+        assert_int_equal(job_reader_recover(store_path(place->store), NULL, &recovery), 0);
         assert_string_equal(recovery->meter, "meter-1");
 }
 

@@ -167,7 +167,7 @@ int database_run(Database *database, const Statement *statement, const Field *fi
         return database_finish(database, database_prepare(database, statement, fields, n_fields));
 }
 
-int database_get(Database *database, const Statement *statement, const Field *fields, size_t n_fields, int64_t *ret) {
+int database_get_row(Database *database, const Statement *statement, const Field *fields, size_t n_fields, int64_t *ret, size_t n_ret) {
         Prepared *prepared = database_prepare(database, statement, fields, n_fields);
         int r;
 
@@ -175,8 +175,14 @@ int database_get(Database *database, const Statement *statement, const Field *fi
         if (r != DATABASE_ROW)
                 return r;
 
-        *ret = column_i64(prepared, 0);
+        assert((int)n_ret == statement->n_columns);
+        for (size_t i = 0; i < n_ret; i++)
+                ret[i] = column_i64(prepared, (int)i);
         return database_finish(database, prepared);
+}
+
+int database_get(Database *database, const Statement *statement, const Field *fields, size_t n_fields, int64_t *ret) {
+        return database_get_row(database, statement, fields, n_fields, ret, 1);
 }
 
 int database_text_id(Database *database, const Statement *find, const Statement *insert, Field text, int64_t *ret) {

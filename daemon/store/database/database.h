@@ -60,7 +60,9 @@ int database_step(Database *database, Prepared *prepared);
 int database_finish(Database *database, Prepared *prepared);
 /* Runs a statement to its end. */
 int database_run(Database *database, const Statement *statement, const Field *fields, size_t n_fields);
-/* Runs a statement and reads the first column of its first row; *ret stays as it is when there is none. */
+/* Runs a statement of n_ret columns and reads its first row as integers; *ret stays as it is when there is none. */
+int database_get_row(Database *database, const Statement *statement, const Field *fields, size_t n_fields, int64_t *ret, size_t n_ret);
+/* As above, of one column. */
 int database_get(Database *database, const Statement *statement, const Field *fields, size_t n_fields, int64_t *ret);
 /* Finds the id of a text in a table of texts: `find` looks the text up, `insert` adds a new one. */
 int database_text_id(Database *database, const Statement *find, const Statement *insert, Field text, int64_t *ret);

@@ -8,6 +8,7 @@
 #include "store/catalog/series.h"
 #include "store/catalog/shape.h"
 #include "store/database/database.h"
+#include "store/indicators/result_rows.h"
 
 /* --- in the writer's thread -------------------------------------------------------------------- */
 
@@ -120,9 +121,9 @@ static int apply_removal(RowSet *set, Database *database, void *catalog) {
         return r != 0 ? r : remove_model(set, database);
 }
 
-const RowKind model_rows_kind = { .name = "model", .apply = apply_model };
-const RowKind model_rows_removal_kind = { .name = "model removal", .apply = apply_removal };
-const RowKind model_rows_declared_kind = { .name = "declared models", .apply = apply_declared };
+static const RowKind model_kind = { &store_indicators, .name = "model", .apply = apply_model };
+static const RowKind removal_kind = { &store_indicators, .name = "model removal", .apply = apply_removal };
+static const RowKind declared_kind = { &store_indicators, .name = "declared models", .apply = apply_declared };
 
 /* --- in the caller's thread -------------------------------------------------------------------- */
 
@@ -167,14 +168,11 @@ RowSet *model_rows_pack(const StoreModels *models, uint64_t realtime_ms, StoreCo
                                      field_i64(models->by_admin ? MODEL_ROWS_OF_ALL : (int64_t)models->uid)));
         for (size_t i = 0; i < models->n_models; i++)
                 pack_model(&buffer, models->models[i]);
-        return rowset_finish(&buffer, &model_rows_kind, models->n_models, cookie);
+        return rowset_finish(&buffer, &model_kind, models->n_models, cookie);
 }
 
 RowSet *model_rows_pack_removal(const char *name, const char *component, int64_t owner, StoreCookie cookie) {
-        scoped(buffer_deinit) Buffer buffer = {};
-
-        rowset_begin(&buffer, FIELDS(field_string(name), field_string(component), field_i64(owner)));
-        return rowset_finish(&buffer, &model_rows_removal_kind, 1, cookie);
+        return rowset_pack(&removal_kind, cookie, FIELDS(field_string(name), field_string(component), field_i64(owner)));
 }
 
 RowSet *model_rows_pack_declared(const IndicatorModel *const *models, size_t n_models, uint64_t realtime_ms) {
@@ -183,5 +181,5 @@ RowSet *model_rows_pack_declared(const IndicatorModel *const *models, size_t n_m
         rowset_begin(&buffer, FIELDS(field_i64(0), field_i64(true), field_u64(realtime_ms), field_i64(MODEL_ROWS_OF_ALL)));
         for (size_t i = 0; i < n_models; i++)
                 pack_model(&buffer, models[i]);
-        return rowset_finish(&buffer, &model_rows_declared_kind, n_models, (StoreCookie){});
+        return rowset_finish(&buffer, &declared_kind, n_models, (StoreCookie){});
 }

@@ -34,4 +34,3 @@ RowSet *model_rows_pack(const StoreModels *models, uint64_t realtime_ms, StoreCo
 RowSet *model_rows_pack_removal(const char *name, const char *component, int64_t owner, StoreCookie cookie);
 /* Replaces all models that are declared in files, which perfd reads at each start. */
 RowSet *model_rows_pack_declared(const IndicatorModel *const *models, size_t n_models, uint64_t realtime_ms);
-extern const RowKind model_rows_kind, model_rows_removal_kind, model_rows_declared_kind;

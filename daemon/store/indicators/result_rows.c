@@ -15,7 +15,7 @@
 #include "store/indicators/specification_rows.h"
 #include "store/indicators/stack_rows.h"
 #include "store/catalog/duplicate.h"
-#include "store/jobs/job_parts.h"
+#include "store/jobs/job_rows.h"
 
 /* The body of a row set begins with the outcome of its results, which the writer fills in. */
 static size_t n_stored_bytes(size_t n_rows) {
@@ -238,20 +238,20 @@ static Unpack unpack_items(const RowSet *set, StackSet *ret_stacks, Specificatio
 
 /* A job that was never begun here belongs to the sender. Consecutive items often name the same job: *ret then has that job. */
 static int find_named(Database *database, Field id, uint32_t sender, Named *ret) {
-        JobOwner owner;
+        JobOwner owner = {};
         int r;
 
         if (ret->id.text && strcmp(id.text, ret->id.text) == 0)
                 return 0;
 
-        r = job_parts_find_owner(database, id, &owner);
+        r = job_rows_find_owner(database, id, &owner);
         if (r != 0)
                 return r;
 
         *ret = (Named){
                 .id = id,
-                .has_ended = owner.is_stored && !owner.is_running,
-                .owner = owner.is_stored ? owner.uid : sender,
+                .has_ended = owner.row != 0 && !owner.is_running,
+                .owner = owner.row != 0 ? owner.uid : sender,
                 .row = owner.row,
         };
         return 0;
@@ -426,7 +426,7 @@ static int apply(RowSet *set, Database *database, void *state) {
         return apply_carefully(set, database, state, headroom->uid);
 }
 
-const RowKind result_rows_kind = { .name = "results", .apply = apply, .has_parts = true, .may_wait = true };
+const RowKind result_rows_kind = { &store_indicators, .name = "results", .apply = apply, .has_parts = true, .may_wait = true };
 
 const ResultsStored *result_rows_stored(const RowSet *set) {
         assert(set->kind == &result_rows_kind);

@@ -364,10 +364,6 @@ static const StoreTable *const tables[] = {
         &series_table, &property_table,  &point_table,    &unfinished_table, NULL,
 };
 
-static const RowKind *const kinds[] = {
-        &result_rows_kind, &model_rows_kind, &model_rows_removal_kind, &model_rows_declared_kind, NULL,
-};
-
 /* --- the writer's catalog ------------------------------------------------------------------------ */
 
 static int new_state(void **ret, struct Shares *shares) {
@@ -409,7 +405,6 @@ static int work(void *state, Database *database, bool *ret_has_more) {
 const StoreSubject store_indicators = {
         .name = "indicators",
         .tables = tables,
-        .kinds = kinds,
         .new_state = new_state,
         .free_state = free_state,
         .forget = forget,

@@ -3,9 +3,14 @@
 
 /* Job reader: jobs and their phases. */
 
+#include <stddef.h>
+#include <stdint.h>
+
+#include "job/job.h"
 #include "snapshot/job_view.h"
 #include "store/database/statement.h"
 #include "store/read/reader.h"
+#include "util/scoped.h"
 
 typedef struct JobFilter {
         const char *name, *user, *state; /* NULL: any; state as job_state_name() */
@@ -29,3 +34,31 @@ int job_reader_find(Reader *reader, const char *id, JobRow *ret);
 /* Begins a query of the ended phases of a job, in order. */
 int job_reader_list_phases(Reader *reader, const char *job);
 int job_reader_next_phase(Reader *reader, PhaseView *ret);
+
+/* Data from which a start resumes a running job. */
+typedef struct RecoveredJob {
+        JobInfo info;
+        uint64_t begin_realtime_ms;
+        uint32_t begun_by;
+        bool is_by_admin;
+        char *progress; /* owned */
+        char *boot_id;  /* owned; of the job's last checkpoint */
+        uint64_t checkpoint_realtime_ms;
+} RecoveredJob;
+
+struct WalBarrier;
+
+typedef struct JobRecovery {
+        char *meter;   /* owned; the meter's account, or NULL */
+        char *boot_id; /* owned; of the meter */
+        uint64_t meter_realtime_ms;
+        char *totals; /* owned; the totals of ended jobs, or NULL */
+        RecoveredJob *jobs; /* owned */
+        size_t n_jobs;
+} JobRecovery;
+
+/* Reads the data, before the first row set is put. path: store_path(), or NULL for a store that was opened late. barrier:
+ * store_wal_barrier(), or NULL for a file that nobody writes. Caller frees. 0 or a negative errno. */
+int job_reader_recover(const char *path, struct WalBarrier *barrier, JobRecovery **ret);
+JobRecovery *job_reader_free_recovery(JobRecovery *recovery);
+DEFINE_SCOPED(JobRecovery, job_reader_free_recovery);

@@ -4,13 +4,48 @@
 #include <assert.h>
 #include <string.h>
 
+#include "job/late_end.h"
 #include "store/database/compress.h"
 #include "store/database/database.h"
-#include "store/jobs/job_amend.h"
-#include "store/jobs/job_parts.h"
 #include "store/jobs/job_text.h"
+#include "store/retention/leftover.h"
+#include "store/table/table_salvage.h"
 
-/* --- in the writer's thread: metrics ------------------------------------------------------------- */
+/* --- layout -------------------------------------------------------------------------------------- */
+
+STATEMENT layout_find = { "SELECT id FROM layout WHERE keys = ?1", 1 };
+STATEMENT layout_insert = { "INSERT INTO layout (keys) VALUES (?1) RETURNING id", 1 };
+
+/* Finds or inserts the id of this program's layout. */
+static int find_layout(Database *database, LayoutKind kind, int64_t *ret) {
+        scoped(buffer_deinit) Buffer keys = {};
+        int r;
+
+        job_text_write_layout(kind, &keys);
+        r = buffer_error(&keys);
+        return r < 0 ? r : database_text_id(database, &layout_find, &layout_insert, field_buffer(&keys), ret);
+}
+
+/* --- owner --------------------------------------------------------------------------------------- */
+
+enum { OWNER_RUNNING, OWNER_FINISHED, OWNER_UID, OWNER_ROW, N_OWNER_COLUMNS };
+
+STATEMENT owner_find = { "SELECT state = 'running', state = 'finished', uid, row FROM job WHERE id = ?1", N_OWNER_COLUMNS };
+
+int job_rows_find_owner(Database *database, Field job, JobOwner *ret) {
+        int64_t owner[N_OWNER_COLUMNS] = {};
+        int r;
+
+        r = database_get_row(database, &owner_find, &job, 1, owner, N_ELEMENTS(owner));
+        if (r == 0)
+                *ret = (JobOwner){
+                        .is_running = owner[OWNER_RUNNING], .is_finished = owner[OWNER_FINISHED],
+                        .uid = (uint32_t)owner[OWNER_UID], .row = owner[OWNER_ROW],
+                };
+        return r;
+}
+
+/* --- metrics ------------------------------------------------------------------------------------- */
 
 /* Four columns of a row of a job or phase: layout, metrics, usage_layout, usage (job_text.h describes the texts). */
 #define N_NUMBER_FIELDS 4
@@ -19,7 +54,7 @@ static int read_one(Database *database, LayoutKind kind, Field text, Field ret[s
         int64_t layout = 0;
         int r;
 
-        r = text.text ? job_parts_find_layout(database, kind, &layout) : 0;
+        r = text.text ? find_layout(database, kind, &layout) : 0;
         ret[0] = field_if(text.text, field_i64(layout));
         ret[1] = text;
         return r;
@@ -145,16 +180,6 @@ static int apply_begin(RowSet *set, Database *database, void *state) {
 
 STATEMENT job_rename = { "UPDATE job SET id = ?2 WHERE id = ?1", 0 };
 
-static int apply_rename(RowSet *set, Database *database, void *state) {
-        Unpack from = rowset_unpack(set);
-        Field fields[2];
-
-        (void)state;
-        pack_read_fields(&from, fields, N_ELEMENTS(fields));
-        set->outcome = STORE_DONE;
-        return database_run(database, &job_rename, fields, N_ELEMENTS(fields));
-}
-
 /* --- end ----------------------------------------------------------------------------------------- */
 
 STATEMENT timeline_put = {
@@ -254,18 +279,6 @@ STATEMENT job_identity = {
         0,
 };
 
-static int apply_identity(RowSet *set, Database *database, void *state) {
-        Unpack from = rowset_unpack(set);
-        Field fields[5];
-        int r;
-
-        (void)state;
-        pack_read_fields(&from, fields, N_ELEMENTS(fields));
-        r = database_run(database, &job_identity, fields, N_ELEMENTS(fields));
-        set->outcome = r == 0 && database_changes(database) > 0 ? STORE_DONE : STORE_MISSING;
-        return r;
-}
-
 /* --- checkpoints --------------------------------------------------------------------------------- */
 
 static int apply_checkpoints(RowSet *set, Database *database, void *state) {
@@ -292,17 +305,6 @@ STATEMENT totals_put = {
         0,
 };
 
-static int apply_totals(RowSet *set, Database *database, void *state) {
-        Unpack from = rowset_unpack(set);
-        Field text = pack_read(&from);
-        int r;
-
-        (void)state;
-        r = database_run(database, &totals_put, &text, 1);
-        set->outcome = STORE_DONE;
-        return r;
-}
-
 /* --- all running jobs ---------------------------------------------------------------------------- */
 
 STATEMENT jobs_interrupt = {
@@ -317,7 +319,8 @@ STATEMENT running_clear = {
         0,
 };
 
-int job_rows_interrupt(Database *database) {
+/* Closes every running job as interrupted, at its last checkpoint. */
+static int interrupt(Database *database) {
         static const char note[] = "perfd could not open its database when it started: "
                                    "the job's usage after the last checkpoint is unknown";
         Field field = field_string(note);
@@ -327,28 +330,155 @@ int job_rows_interrupt(Database *database) {
         return r != 0 ? r : database_run(database, &running_clear, NULL, 0);
 }
 
+/* --- an end that is reported late ----------------------------------------------------------------- */
+
+/* STORE_DONE: the user may amend the job. */
+static int judge_amend(Database *database, Field job, uint32_t uid, bool is_admin, StoreOutcome *ret) {
+        JobOwner owner = {};
+        int r;
+
+        r = job_rows_find_owner(database, job, &owner);
+        if (r != 0)
+                return r;
+
+        if (owner.row == 0)
+                *ret = STORE_MISSING;
+        else if (!is_admin && owner.uid != uid)
+                *ret = STORE_DENIED;
+        else
+                *ret = owner.is_finished ? STORE_DUPLICATE : STORE_DONE;
+        return 0;
+}
+
+enum { ENDED_BEGIN, ENDED_END, ENDED_NOTE, ENDED_METRICS_LAYOUT, ENDED_METRICS, ENDED_USAGE_LAYOUT, ENDED_USAGE, N_ENDED_COLUMNS };
+
+STATEMENT ended_find = {
+        "SELECT begin_ms, end_ms, note, m.keys, metrics, u.keys, usage FROM job"
+        " LEFT JOIN layout AS m ON m.id = job.layout LEFT JOIN layout AS u ON u.id = job.usage_layout WHERE job.id = ?1",
+        N_ENDED_COLUMNS,
+};
+
+/* The numbers of a job that was closed without a report of its end. */
+typedef struct Ended {
+        LateEnd late;
+        bool has_numbers; /* both texts could be read */
+        bool has_false_note; /* the note states that no end was reported */
+        MetricSet metrics;
+        UsageSet usage;
+} Ended;
+
+static int find_ended(Database *database, Field job, Ended *ret) {
+        Prepared *find = database_prepare(database, &ended_find, &job, 1);
+        JobNumberTexts texts;
+        const char *note;
+        int r;
+
+        *ret = (Ended){};
+        r = database_step(database, find);
+        if (r != DATABASE_ROW)
+                return r;
+
+        note = column_text(find, ENDED_NOTE);
+        ret->has_false_note = note && strstr(note, JOB_NO_END_NOTE);
+        ret->late = (LateEnd){
+                .begin_realtime_ms = column_u64(find, ENDED_BEGIN),
+                .end_realtime_ms = column_u64(find, ENDED_END),
+                .metrics = &ret->metrics, .usage = &ret->usage,
+        };
+        texts = (JobNumberTexts){ column_text(find, ENDED_METRICS_LAYOUT), column_text(find, ENDED_METRICS),
+                                  column_text(find, ENDED_USAGE_LAYOUT), column_text(find, ENDED_USAGE) };
+        ret->has_numbers = job_text_read_numbers(&texts, &ret->metrics, &ret->usage);
+        return database_finish(database, find);
+}
+
+STATEMENT ended_settle = {
+        "UPDATE job SET end_ms = ?2, layout = ?3, metrics = ?4, usage_layout = ?5, usage = ?6 WHERE id = ?1",
+        0,
+};
+
+/* Replaces the time of the end and the numbers that depend on it. */
+static int put_ended(Database *database, Field job, const Ended *ended) {
+        scoped(buffer_deinit) Buffer metrics = {}, usage = {};
+        int64_t metrics_layout = 0, usage_layout = 0;
+        int r;
+
+        job_text_write_metrics(&ended->metrics, &metrics);
+        job_text_write_usage(&ended->usage, &usage);
+        r = buffer_error(&metrics) < 0 ? buffer_error(&metrics) : buffer_error(&usage);
+        if (r == 0)
+                r = find_layout(database, LAYOUT_METRICS, &metrics_layout);
+        if (r == 0)
+                r = find_layout(database, LAYOUT_USAGE, &usage_layout);
+        if (r != 0)
+                return r;
+        return database_run(database, &ended_settle, FIELDS(job, field_u64(ended->late.end_realtime_ms), field_i64(metrics_layout),
+                                                            field_buffer(&metrics), field_i64(usage_layout), field_buffer(&usage)));
+}
+
+STATEMENT note_remove = { "UPDATE job SET note = NULL WHERE id = ?1", 0 };
+
+static int settle(Database *database, Field job, const JobEnd *end, uint64_t now_ms, uint32_t n_cpus) {
+        Ended ended;
+        int r;
+
+        r = find_ended(database, job, &ended);
+        if (r == 0 && ended.has_false_note)
+                r = database_run(database, &note_remove, &job, 1);
+        if (r != 0 || !ended.has_numbers || !late_end_is_unknown(&ended.metrics))
+                return r;
+
+        ended.late.metrics = &ended.metrics;
+        ended.late.usage = &ended.usage;
+        ended.late.n_node_cpus = n_cpus;
+        late_end_settle(&ended.late, end, now_ms);
+        return put_ended(database, job, &ended);
+}
+
+STATEMENT job_amend = {
+        "UPDATE job SET state = 'finished', exit_status = ?2, signal = ?3, rusage = ?4 WHERE id = ?1",
+        0,
+};
+
+static int apply_amend(RowSet *set, Database *database, void *state) {
+        Unpack from = rowset_unpack(set);
+        Field fields[4], about[8];
+        JobEnd end = {};
+        int r;
+
+        (void)state;
+        pack_read_fields(&from, fields, N_ELEMENTS(fields));
+        pack_read_fields(&from, about, N_ELEMENTS(about));
+        r = judge_amend(database, fields[0], (uint32_t)about[6].integer, about[7].integer, &set->outcome);
+        if (r != 0 || set->outcome != STORE_DONE)
+                return r;
+
+        r = database_run(database, &job_amend, fields, N_ELEMENTS(fields));
+        if (r != 0)
+                return r;
+        end.realtime_ms = (uint64_t)about[0].integer;
+        end.client_cpu = (ClientCpu){ (uint64_t)about[1].integer, (uint64_t)about[2].integer };
+        end.is_rusage_partial = about[3].integer;
+        end.has_rusage = fields[3].text && record_parse(&job_rusage_record, fields[3].text, &end.rusage) == 0;
+        return settle(database, fields[0], &end, (uint64_t)about[4].integer, (uint32_t)about[5].integer);
+}
+
 /* --- kinds --------------------------------------------------------------------------------------- */
 
-static const RowKind begin_kind = { .name = "job begin", .apply = apply_begin };
-static const RowKind rename_kind = { .name = "job rename", .apply = apply_rename };
-static const RowKind end_kind = { .name = "job end", .apply = apply_end };
-static const RowKind phase_kind = { .name = "phase", .apply = apply_phase };
-static const RowKind identity_kind = { .name = "job identity", .apply = apply_identity };
-static const RowKind checkpoints_kind = { .name = "checkpoints", .apply = apply_checkpoints };
-static const RowKind totals_kind = { .name = "totals of ended jobs", .apply = apply_totals };
-
-const RowKind *const job_rows_kinds[] = {
-        &begin_kind, &rename_kind, &end_kind, &phase_kind, &identity_kind, &job_amend_kind, &checkpoints_kind, &totals_kind, NULL,
-};
+static const RowKind begin_kind = { &store_jobs, .name = "job begin", .apply = apply_begin };
+static const RowKind rename_kind = { &store_jobs, .name = "job rename", .statement = &job_rename };
+static const RowKind end_kind = { &store_jobs, .name = "job end", .apply = apply_end };
+static const RowKind phase_kind = { &store_jobs, .name = "phase", .apply = apply_phase };
+static const RowKind identity_kind = { &store_jobs, .name = "job identity", .statement = &job_identity, .needs_change = true };
+static const RowKind amend_kind = { &store_jobs, .name = "job amend", .apply = apply_amend };
+static const RowKind checkpoints_kind = { &store_jobs, .name = "checkpoints", .apply = apply_checkpoints };
+static const RowKind totals_kind = { &store_jobs, .name = "totals of ended jobs", .statement = &totals_put };
 
 Field job_rows_ended(const RowSet *set) {
         Unpack from = rowset_unpack(set);
 
-        if (set->outcome != STORE_DONE)
+        if (set->outcome != STORE_DONE || (set->kind != &end_kind && set->kind != &amend_kind))
                 return (Field){};
-        if (set->kind == &end_kind)
-                return pack_read(&from);
-        return set->kind == &job_amend_kind ? job_amend_id(set) : (Field){};
+        return pack_read(&from);
 }
 
 /* --- in the caller's thread ---------------------------------------------------------------------- */
@@ -404,10 +534,22 @@ RowSet *job_rows_pack_begin(const StoreJobBegin *row, StoreCookie cookie) {
 }
 
 RowSet *job_rows_pack_rename(const char *id, const char *other) {
-        scoped(buffer_deinit) Buffer buffer = {};
+        return rowset_pack(&rename_kind, (StoreCookie){}, FIELDS(field_string(id), field_string(other)));
+}
 
-        rowset_begin(&buffer, FIELDS(field_string(id), field_string(other)));
-        return rowset_finish(&buffer, &rename_kind, 1, (StoreCookie){});
+/* Appends three fields: exit status, signal and rusage. */
+static void pack_end(Buffer *buffer, const JobEnd *end) {
+        size_t begin;
+
+        pack_fields(buffer, FIELDS(field_if(end->has_exit_status, field_i64(end->exit_status)), field_i64(end->signal)));
+        if (!end->has_rusage) {
+                pack_fields(buffer, &(Field){}, 1);
+                return;
+        }
+
+        begin = pack_text_begin(buffer);
+        record_put(&job_rusage_record, &end->rusage, buffer);
+        pack_text_end(buffer, begin);
 }
 
 /* The order is that of job_end, then come the last phase, if the number of phases is not 0, and the timeline. */
@@ -416,7 +558,7 @@ RowSet *job_rows_pack_end(const StoreJobEnd *row, StoreCookie cookie) {
 
         rowset_begin(&buffer, FIELDS(field_string(row->job), field_string(job_state_name(row->state)),
                                      field_u64(row->end_realtime_ms)));
-        job_parts_pack_end(&buffer, row->end);
+        pack_end(&buffer, row->end);
         pack_fields(&buffer, FIELDS(field_string(row->note && row->note[0] ? row->note : NULL)));
         pack_numbers(&buffer, row->metrics, row->usage);
         pack_fields(&buffer, FIELDS(field_u64(row->phase ? UINT64_C(1) + row->phase->index : 0)));
@@ -438,11 +580,9 @@ RowSet *job_rows_pack_phase(const StorePhase *row, StoreCookie cookie) {
 }
 
 RowSet *job_rows_pack_identity(const StoreJobIdentity *identity, StoreCookie cookie) {
-        scoped(buffer_deinit) Buffer buffer = {};
-
-        rowset_begin(&buffer, FIELDS(field_string(identity->job), field_string(job_isolation_name(identity->isolation)),
-                                     field_string(identity->cgroup), field_u64(identity->uid), field_u64(identity->gid)));
-        return rowset_finish(&buffer, &identity_kind, 1, cookie);
+        return rowset_pack(&identity_kind, cookie,
+                           FIELDS(field_string(identity->job), field_string(job_isolation_name(identity->isolation)),
+                                  field_string(identity->cgroup), field_u64(identity->uid), field_u64(identity->gid)));
 }
 
 RowSet *job_rows_pack_checkpoints(const StoreCheckpoint *items, size_t n_items, const char *boot_id, const char *meter,
@@ -457,8 +597,246 @@ RowSet *job_rows_pack_checkpoints(const StoreCheckpoint *items, size_t n_items, 
 }
 
 RowSet *job_rows_pack_totals(const char *text) {
+        return rowset_pack(&totals_kind, (StoreCookie){}, FIELDS(field_string(text)));
+}
+
+RowSet *job_rows_pack_amend(const char *job, const Peer *sender, const JobEnd *end, uint64_t now_ms, uint32_t n_cpus,
+                            StoreCookie cookie) {
         scoped(buffer_deinit) Buffer buffer = {};
 
-        rowset_begin(&buffer, FIELDS(field_string(text)));
-        return rowset_finish(&buffer, &totals_kind, 1, (StoreCookie){});
+        rowset_begin(&buffer, FIELDS(field_string(job)));
+        pack_end(&buffer, end);
+        pack_fields(&buffer, FIELDS(field_u64(end->realtime_ms), field_u64(end->client_cpu.user_us), field_u64(end->client_cpu.system_us),
+                                    field_i64(end->is_rusage_partial), field_u64(now_ms), field_u64(n_cpus), field_u64(sender->uid),
+                                    field_i64(sender->is_admin || sender->uid == 0)));
+        return rowset_finish(&buffer, &amend_kind, 1, cookie);
 }
+
+/* --- removal ------------------------------------------------------------------------------------- */
+
+#define PHASES_AT_ONCE "512" /* phases of a job that are removed together with it; more are removed in steps */
+
+STATEMENT phases_remove = {
+        "DELETE FROM phase WHERE row IN (SELECT row FROM phase INDEXED BY phase_by_job WHERE job = ?1 LIMIT ?2)", 0,
+};
+static const Statement *const phase_removals[] = { &phases_remove, NULL };
+DEFINE_LEFTOVER(phase_leftover, 2, phase_removals, PHASES_AT_ONCE, "?1");
+
+/* SQL of the trigger that runs when the job old.row is removed. */
+#define PHASES_REMOVE                                                                                    \
+        " INSERT INTO phase_leftover SELECT old.row WHERE old.n_phases > " PHASES_AT_ONCE ";"             \
+        " DELETE FROM phase WHERE job = old.row AND old.n_phases <= " PHASES_AT_ONCE ";"
+
+/* Jobs are removed with their phases, unless these are many: as many of the oldest jobs as have ?1 rows, and at least one job.
+ * Running jobs stay. */
+#define JOB_ROWS "iif(n_phases > " PHASES_AT_ONCE ", 1, 1 + n_phases)"
+#define JOB_REMOVE(of)                                                                                  \
+        "DELETE FROM job WHERE row IN (SELECT row FROM"                                                 \
+        " (SELECT row, n_rows, total(n_rows) OVER (ORDER BY row) AS n FROM"                             \
+        " (SELECT row, " JOB_ROWS " AS n_rows FROM job " of " state <> 'running' ORDER BY row LIMIT ?1))" \
+        " WHERE n - n_rows < ?1) RETURNING " JOB_ROWS
+
+STATEMENT job_remove = { JOB_REMOVE("WHERE"), 1 };
+STATEMENT job_remove_of_user = { JOB_REMOVE("INDEXED BY job_by_uid WHERE uid = ?2 AND"), 1 };
+
+STATEMENT job_expire = {
+        "DELETE FROM job WHERE row IN (SELECT row FROM"
+        " (SELECT row, n_rows, total(n_rows) OVER (ORDER BY begin_ms, row) AS n FROM"
+        " (SELECT row, " JOB_ROWS " AS n_rows, begin_ms FROM job INDEXED BY job_by_begin WHERE begin_ms < ?2 AND end_ms < ?2"
+        " AND state <> 'running' ORDER BY begin_ms LIMIT ?1))"
+        " WHERE n - n_rows < ?1) RETURNING " JOB_ROWS,
+        1,
+};
+
+/* Counts the rows that were removed. */
+static int run_removal(Database *database, Prepared *removal, int64_t *ret_n) {
+        int64_t n = 0;
+        int r;
+
+        while ((r = database_step(database, removal)) == DATABASE_ROW)
+                n += column_i64(removal, 0);
+        if (r == 0)
+                *ret_n = n;
+        return r;
+}
+
+/* --- salvage ------------------------------------------------------------------------------------- */
+
+/*
+ * A job whose row is lost is restored from its indexes, so that its phases and its timeline keep a job.
+ */
+#define RESTORED "'restored from indexes after damage of the database: the command, labels and numbers of the job are lost'"
+
+/* A job that was running only according to the damaged file cannot be resumed: jobs that were running are stored first. */
+static const TableSalvage job_salvage = {
+        .needed = "old.state = 'running'",
+        .values = (const SalvagedValue[]){
+                { "state", "iif(old.state = 'running', 'interrupted', old.state)" },
+                { "end_ms", "max(old.begin_ms, ifnull(old.end_ms, 0))" },
+                {},
+        },
+        .restored = (const SalvagedValue[]){
+                { "id", "'lost-id-' || old.row" }, { "state", "'interrupted'" }, { "rank", "-1" }, { "node", "-1" },
+                { "isolation", "'none'" }, { "note", RESTORED }, { "labels", "'{}'" }, {},
+        },
+        .is_restored = "note = " RESTORED,
+};
+
+/* The number of a lost job may now belong to another job. A job without its progress cannot be resumed after a restart. */
+STATEMENT running_finish = {
+        "UPDATE job SET state = 'interrupted', end_ms = begin_ms WHERE state = 'running' AND row NOT IN (SELECT job FROM running)", 0,
+};
+static const TableSalvage running_salvage = {
+        .needed = "1",
+        .condition = "EXISTS (SELECT 1 FROM job WHERE row = old.job AND state = 'running')",
+        .finish = &running_finish,
+};
+
+static const TableSalvage timeline_salvage = {
+        .condition = "EXISTS (SELECT 1 FROM job WHERE row = old.part / 3 AND state <> 'running')",
+};
+
+/* A job that began after the phase has taken the number of a lost job. */
+STATEMENT phase_salvaged[] = { { "UPDATE job SET n_phases = ?3 + 1 WHERE row = ?2 AND n_phases <= ?3", 0 }, {} };
+static const TableSalvage phase_salvage = {
+        .needed = "1",
+        .condition = "EXISTS (SELECT 1 FROM job WHERE row = old.job AND begin_ms <= old.begin_ms)",
+        .values = (const SalvagedValue[]){ { "row", "NULL" }, {} },
+        .after = phase_salvaged,
+};
+static const TableSalvage small_salvage = { .is_first = true }; /* of tables with a few rows */
+
+/* --- tables -------------------------------------------------------------------------------------- */
+
+/* Average size of a job with its phases in the table `holder`. It includes 2 KiB of command and labels; longer texts are added. */
+#define JOB_SIZE(row) \
+        "(4096 + max(0, length(CAST(" row ".command AS BLOB)) + length(CAST(" row ".labels AS BLOB)) - 2048)" \
+        " + 1024 * min(" row ".n_phases, 100000))"
+
+/*
+ * row is the rowid by name, so that indexes can hold it where pages of a list need it: newest first, then by row. Long texts
+ * come last: SQLite reads a row from its begin. No number is used twice: rows of other tables may remain for a while after their job.
+ */
+static const StoreTable job_table = {
+        .name = "job",
+        .schema =
+                "CREATE TABLE job ("
+                " row INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL, name TEXT NOT NULL, user TEXT NOT NULL, state TEXT NOT NULL,"
+                " begin_ms INTEGER NOT NULL, end_ms INTEGER NOT NULL DEFAULT 0,"
+                " uid INTEGER NOT NULL, gid INTEGER NOT NULL, pid INTEGER NOT NULL, pid_start_ticks INTEGER NOT NULL,"
+                " rank INTEGER NOT NULL, node INTEGER NOT NULL, n_nodes INTEGER NOT NULL, n_ranks INTEGER NOT NULL,"
+                " n_phases INTEGER NOT NULL DEFAULT 0, exit_status INTEGER, signal INTEGER NOT NULL DEFAULT 0,"
+                " isolation TEXT NOT NULL, cgroup TEXT, rusage TEXT, note TEXT, command TEXT NOT NULL, labels TEXT NOT NULL,"
+                " layout INTEGER, metrics TEXT, usage_layout INTEGER, usage TEXT,"
+                " begun_by INTEGER NOT NULL DEFAULT 0, by_admin INTEGER NOT NULL DEFAULT 0) STRICT;"
+                "CREATE UNIQUE INDEX job_by_id ON job (id);"
+                "CREATE INDEX job_by_begin ON job (begin_ms);"
+                "CREATE INDEX job_by_name ON job (name, begin_ms);"
+                "CREATE INDEX job_by_user ON job (user, begin_ms);"
+                "CREATE INDEX job_by_state ON job (state, begin_ms);"
+                "CREATE INDEX job_by_uid ON job (uid);"
+                "CREATE TRIGGER job_removed AFTER DELETE ON job BEGIN"
+                " DELETE FROM timeline WHERE part BETWEEN 3 * old.row AND 3 * old.row + 2;"
+                PHASES_REMOVE
+                " UPDATE holder SET n_bytes = n_bytes - " JOB_SIZE("old") " WHERE uid = old.uid; END;"
+                "CREATE TRIGGER job_added AFTER INSERT ON job BEGIN"
+                " INSERT INTO holder (uid, n_bytes) VALUES (new.uid, " JOB_SIZE("new") ")"
+                " ON CONFLICT DO UPDATE SET n_bytes = n_bytes + excluded.n_bytes; END;"
+                "CREATE TRIGGER job_changed AFTER UPDATE OF uid, n_phases ON job"
+                " WHEN new.uid <> old.uid OR new.n_phases <> old.n_phases BEGIN"
+                " UPDATE holder SET n_bytes = n_bytes - " JOB_SIZE("old") " WHERE uid = old.uid;"
+                " INSERT INTO holder (uid, n_bytes) VALUES (new.uid, " JOB_SIZE("new") ")"
+                " ON CONFLICT DO UPDATE SET n_bytes = n_bytes + excluded.n_bytes; END;",
+        .checks = {
+                "SELECT count(*) FROM (SELECT * FROM job ORDER BY row DESC LIMIT 1)",
+                "SELECT count(*) FROM job INDEXED BY job_by_state WHERE state = 'running'",
+        },
+        .removal_order = 5,
+        .keep = offsetof(StoreConfig, keep_jobs_ns),
+        .remove = &job_remove,
+        .remove_of_user = &job_remove_of_user,
+        .expire = &job_expire,
+        .newest = "SELECT max(begin_ms) FROM job INDEXED BY job_by_begin",
+        .run = run_removal,
+        .salvage = &job_salvage,
+};
+
+/* Separate from the job, because a row that was larger once leaves a hole that is not filled again. */
+static const StoreTable running_table = {
+        .name = "running",
+        .schema =
+                "CREATE TABLE running ("
+                " job INTEGER PRIMARY KEY, checkpoint_ms INTEGER NOT NULL, boot_id TEXT NOT NULL, window TEXT NOT NULL) STRICT;",
+        .checks = {
+                "SELECT total(length(window)) FROM running",
+                "SELECT total(length(labels)) FROM running JOIN job ON job.row = running.job",
+        },
+        .salvage = &running_salvage,
+};
+
+/*
+ * Separate from the jobs, so that a page has more jobs, which are listed without their timelines. A timeline is compressed and
+ * in three parts (3 * row, + 1, + 2): five parts share a page, while a whole timeline would fill little more than half a page
+ * alone.
+ */
+static const StoreTable timeline_table = {
+        .name = "timeline",
+        .schema = "CREATE TABLE timeline (part INTEGER PRIMARY KEY, bytes BLOB NOT NULL) STRICT;",
+        .checks = { "SELECT max(part) FROM timeline" },
+        .salvage = &timeline_salvage,
+};
+
+_Static_assert(N_TIMELINE_PARTS == 3, "the SQL of timelines has three parts");
+
+/* A phase's row may be as large as a job's, hence a table with a rowid. */
+static const StoreTable phase_table = {
+        .name = "phase",
+        .schema =
+                "CREATE TABLE phase ("
+                " row INTEGER PRIMARY KEY, job INTEGER NOT NULL, number INTEGER NOT NULL, name TEXT NOT NULL,"
+                " begin_ms INTEGER NOT NULL, end_ms INTEGER NOT NULL, wall_seconds REAL,"
+                " layout INTEGER, metrics TEXT, usage_layout INTEGER, usage TEXT) STRICT;"
+                "CREATE UNIQUE INDEX phase_by_job ON phase (job, number);",
+        .checks = {
+                "SELECT count(*) FROM (SELECT * FROM phase ORDER BY row DESC LIMIT 1)",
+                "SELECT max(job) FROM phase INDEXED BY phase_by_job",
+        },
+        .salvage = &phase_salvage,
+};
+
+/* The keys of stored metrics and usage (job_text.h): a few rows, shared by all jobs and phases. */
+static const StoreTable layout_table = {
+        .name = "layout",
+        .schema = "CREATE TABLE layout (id INTEGER PRIMARY KEY, keys TEXT NOT NULL UNIQUE) STRICT;",
+        .checks = { "SELECT count(*) FROM (SELECT * FROM layout)" },
+        .salvage = &small_salvage,
+};
+
+/* The node meter's account, from which the jobs' progress counts: one row. */
+static const StoreTable meter_table = {
+        .name = "meter",
+        .schema =
+                "CREATE TABLE meter ("
+                " only INTEGER PRIMARY KEY CHECK (only = 1), account TEXT NOT NULL, boot_id TEXT NOT NULL,"
+                " time_ms INTEGER NOT NULL) STRICT;",
+        .checks = { "SELECT total(length(account)) FROM meter" },
+        .salvage = &small_salvage,
+};
+
+/* The totals of ended jobs by user and by label: one row. */
+static const StoreTable totals_table = {
+        .name = "job_totals",
+        .schema = "CREATE TABLE job_totals (only INTEGER PRIMARY KEY CHECK (only = 1), text TEXT NOT NULL) STRICT;",
+        .checks = { "SELECT total(length(text)) FROM job_totals" },
+        .salvage = &small_salvage,
+};
+
+static const StoreTable *const tables[] = {
+        &job_table, &running_table, &timeline_table, &phase_table, &phase_leftover_table, &layout_table, &meter_table, &totals_table, NULL,
+};
+
+const StoreSubject store_jobs = {
+        .name = "jobs",
+        .tables = tables,
+        .interrupt = interrupt,
+};

@@ -9,6 +9,7 @@
 
 #include "job/job.h"
 #include "request/request.h"
+#include "store/database/pack.h"
 #include "store/table/rowset.h"
 #include "store/table/store_subject.h"
 #include "store/table/store_types.h"
@@ -81,12 +82,23 @@ RowSet *job_rows_pack_checkpoints(const StoreCheckpoint *items, size_t n_items, 
 /* Replaces the totals of ended jobs; text of the caller's own format. */
 RowSet *job_rows_pack_totals(const char *text);
 
-/* --- inside a transaction of the writer: 0 or an outcome of database.h ------------------------- */
+/*
+ * Adds exit status and rusage of an end that is reported for a job which was closed without a report, makes the job finished, and removes a
+ * note that no end was reported. If perfd has not observed the end, its time and the numbers that depend on it are those of the report
+ * (late_end.h); other metrics stay. now_ms: present time, since the epoch. n_cpus: CPUs of the node. A sender who is neither an
+ * administrator nor the job's owner: STORE_DENIED. A finished job: STORE_DUPLICATE.
+ */
+RowSet *job_rows_pack_amend(const char *job, const Peer *sender, const JobEnd *end, uint64_t now_ms, uint32_t n_cpus,
+                            StoreCookie cookie);
 
-/* Closes every running job as interrupted, at its last checkpoint. */
-int job_rows_interrupt(struct Database *database);
-
-extern const RowKind *const job_rows_kinds[];
+/* Owner of a job. */
+typedef struct JobOwner {
+        int64_t row; /* 0: the job was never begun here */
+        bool is_running, is_finished;
+        uint32_t uid;
+} JobOwner;
+/* Finds the owner inside a transaction of the writer; *ret is unchanged if there is no such job. 0 or an outcome of database.h. */
+int job_rows_find_owner(struct Database *database, Field job, JobOwner *ret);
 
 /* The subject: jobs, their phases, timelines and progress, and the meter's account. */
 extern const StoreSubject store_jobs;

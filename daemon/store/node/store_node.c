@@ -14,23 +14,11 @@ STATEMENT sample_put = {
         0,
 };
 
-static int apply(RowSet *set, Database *database, void *state) {
-        Unpack from = rowset_unpack(set);
-        Field fields[3];
-
-        (void)state;
-        pack_read_fields(&from, fields, N_ELEMENTS(fields));
-        set->outcome = STORE_DONE;
-        return database_run(database, &sample_put, fields, N_ELEMENTS(fields));
-}
-
-static const RowKind sample_kind = { .name = "node sample", .apply = apply };
+static const RowKind sample_kind = { &store_node, .name = "node sample", .statement = &sample_put };
 
 RowSet *store_node_pack(uint64_t begin_realtime_ms, uint64_t interval_ms, const Buffer *timeline) {
-        scoped(buffer_deinit) Buffer buffer = {};
-
-        rowset_begin(&buffer, FIELDS(field_u64(begin_realtime_ms), field_u64(interval_ms), field_blob(timeline->text, timeline->n)));
-        return rowset_finish(&buffer, &sample_kind, 1, (StoreCookie){});
+        return rowset_pack(&sample_kind, (StoreCookie){},
+                           FIELDS(field_u64(begin_realtime_ms), field_u64(interval_ms), field_blob(timeline->text, timeline->n)));
 }
 
 /* --- reading ------------------------------------------------------------------------------------- */
@@ -85,10 +73,8 @@ static const StoreTable sample_table = {
 };
 
 static const StoreTable *const tables[] = { &sample_table, NULL };
-static const RowKind *const kinds[] = { &sample_kind, NULL };
 
 const StoreSubject store_node = {
         .name = "node",
         .tables = tables,
-        .kinds = kinds,
 };

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "store/database/database.h"
-#include "store/jobs/job_parts.h"
+#include "store/jobs/job_rows.h"
 #include "store/pipelines/pipeline_merge.h"
 
 /* --- packed form ---------------------------------------------------------------------------------- */
@@ -395,17 +395,17 @@ static int apply(RowSet *set, Database *database, void *state) {
         Field head[N_HEAD_FIELDS];
         Unpack from = unpack_head(set, head);
         ReportedJob job = { .producer = head[HEAD_PRODUCER] };
-        JobOwner owner;
+        JobOwner owner = {};
         int r;
 
         (void)state;
         if (set->part.n_done == 0)
                 memset(report_of(set), 0, n_outcome_bytes(set->n_rows));
         set->part.is_limited &= head[HEAD_HAS_TIMES].integer != 0;
-        r = job_parts_find_owner(database, head[HEAD_JOB], &owner);
+        r = job_rows_find_owner(database, head[HEAD_JOB], &owner);
         if (r != 0)
                 return r;
-        set->outcome = !owner.is_stored ? STORE_MISSING :
+        set->outcome = owner.row == 0 ? STORE_MISSING :
                        owner.uid != (uint32_t)head[HEAD_UID].integer && !head[HEAD_MAY_ACT].integer ? STORE_DENIED : STORE_DONE;
         if (set->outcome != STORE_DONE)
                 return 0;
@@ -418,7 +418,7 @@ static int apply(RowSet *set, Database *database, void *state) {
         return add_events(database, &job, &from, (size_t)head[HEAD_EVENTS].integer, head[HEAD_DESCRIPTION]);
 }
 
-const RowKind pipeline_rows_kind = { .name = "pipeline report", .apply = apply, .has_parts = true, .may_wait = true };
+const RowKind pipeline_rows_kind = { &store_pipelines, .name = "pipeline report", .apply = apply, .has_parts = true, .may_wait = true };
 
 /* --- after completion ----------------------------------------------------------------------------- */
 

@@ -138,10 +138,7 @@ static const StoreTable *const tables[] = {
         &series_table, &interval_table, &event_table, &pipeline_table, &pipeline_leftover_table, NULL,
 };
 
-static const RowKind *const kinds[] = { &pipeline_rows_kind, NULL };
-
 const StoreSubject store_pipelines = {
         .name = "pipelines",
         .tables = tables,
-        .kinds = kinds,
 };

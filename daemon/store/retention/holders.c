@@ -29,9 +29,8 @@ static const StoreTable holding_table = {
 };
 
 static const StoreTable *const tables[] = { &holder_table, &holding_table, NULL };
-static const RowKind *const kinds[] = { NULL };
 
-const StoreSubject holders_subject = { .name = "holders", .tables = tables, .kinds = kinds };
+const StoreSubject holders_subject = { .name = "holders", .tables = tables };
 
 /* --- the table ------------------------------------------------------------------------------------ */
 

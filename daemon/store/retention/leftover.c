@@ -38,13 +38,13 @@ int leftover_remove(const Leftover *leftover, Database *database, Prepared *sele
 /* --- all tables of a subject --------------------------------------------------------------------- */
 
 int leftover_find(const StoreTable *const *tables, Database *database, bool *ret_has_work) {
-        int64_t number = 0;
+        int64_t step[2] = {};
         int r = 0;
 
-        for (; r == 0 && number == 0 && *tables; tables++)
+        for (; r == 0 && step[0] == 0 && *tables; tables++)
                 if ((*tables)->leftover)
-                        r = database_get(database, (*tables)->leftover->step, NULL, 0, &number);
-        *ret_has_work = number != 0;
+                        r = database_get_row(database, (*tables)->leftover->step, NULL, 0, step, N_ELEMENTS(step));
+        *ret_has_work = step[0] != 0;
         return r;
 }
 

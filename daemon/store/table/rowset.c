@@ -14,7 +14,7 @@ RowSet *rowset_finish(Buffer *buffer, const RowKind *kind, size_t n_rows, StoreC
         RowSet *set;
         void *fitting;
 
-        assert(kind && kind->apply);
+        assert(kind && !kind->apply != !kind->statement);
         assert(buffer->failed || n_bytes >= sizeof(RowSet));
 
         /* The buffer's text comes from malloc() and is aligned for any type. */
@@ -34,6 +34,13 @@ RowSet *rowset_finish(Buffer *buffer, const RowKind *kind, size_t n_rows, StoreC
                 .n_bytes = n_bytes,
         };
         return set;
+}
+
+RowSet *rowset_pack(const RowKind *kind, StoreCookie cookie, const Field *fields, size_t n_fields) {
+        scoped(buffer_deinit) Buffer buffer = {};
+
+        rowset_begin(&buffer, fields, n_fields);
+        return rowset_finish(&buffer, kind, 1, cookie);
 }
 
 size_t rowset_part_end(const RowSet *set) {

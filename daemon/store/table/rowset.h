@@ -33,10 +33,13 @@ typedef struct RowPart {
 /* Function of the writer for a row set. Each subject's file has a row of this type for each kind of row set that the file
  * packs. */
 typedef struct RowKind {
+        const struct StoreSubject *subject;
         const char *name;
         /* Runs inside a transaction, possibly more than once for the same set, and sets set->outcome. state: state of the
          * subject in the writer. 0, or an outcome of database.h: the transaction must be rolled back. */
         int (*apply)(RowSet *set, struct Database *database, void *state);
+        const struct Statement *statement; /* instead of apply: its values are the fields of the set */
+        bool needs_change;                 /* the outcome is STORE_MISSING if the statement changes no row */
         bool has_parts; /* apply() stores the rows of set->part, and sets its end; the outcome applies to the rows up to this end */
         bool may_wait;  /* no row of another user depends on this set: small sets of others may be stored before a large one */
 } RowKind;
@@ -57,6 +60,8 @@ struct RowSet {
 void rowset_begin(Buffer *buffer, const Field *fields, size_t n_fields);
 /* Moves the set out of the buffer. Caller frees; NULL: out of memory, also while packing. */
 RowSet *rowset_finish(Buffer *buffer, const RowKind *kind, size_t n_rows, StoreCookie cookie);
+/* Makes a set of these fields, one row. NULL: out of memory. */
+RowSet *rowset_pack(const RowKind *kind, StoreCookie cookie, const Field *fields, size_t n_fields);
 /* Frees the whole list. */
 RowSet *rowset_free(RowSet *sets);
 DEFINE_SCOPED(RowSet, rowset_free);

@@ -46,7 +46,6 @@ typedef struct StoreTable {
 typedef struct StoreSubject {
         const char *name;
         const StoreTable *const *tables;          /* ends with NULL */
-        const RowKind *const *kinds;     /* of row sets; ends with NULL */
 
         /* State that the writer keeps for the subject; NULL: none. new_state: 0 or -ENOMEM. */
         int (*new_state)(void **ret, struct Shares *shares);

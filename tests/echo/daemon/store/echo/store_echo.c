@@ -8,23 +8,10 @@
 STATEMENT echo_put = { "INSERT INTO echo (time_ms, text) VALUES (?1, ?2)", 0 };
 STATEMENT echo_list = { "SELECT text FROM echo ORDER BY row", 1 };
 
-static int apply(RowSet *set, Database *database, void *state) {
-        Unpack from = rowset_unpack(set);
-        Field fields[2];
-
-        (void)state;
-        pack_read_fields(&from, fields, N_ELEMENTS(fields));
-        set->outcome = STORE_DONE;
-        return database_run(database, &echo_put, fields, N_ELEMENTS(fields));
-}
-
-static const RowKind echo_kind = { .name = "echo", .apply = apply };
+static const RowKind echo_kind = { &store_echo, .name = "echo", .statement = &echo_put };
 
 RowSet *store_echo_pack(const char *text, uint64_t time_ms, StoreCookie cookie) {
-        scoped(buffer_deinit) Buffer buffer = {};
-
-        rowset_begin(&buffer, FIELDS(field_u64(time_ms), field_string(text)));
-        return rowset_finish(&buffer, &echo_kind, 1, cookie);
+        return rowset_pack(&echo_kind, cookie, FIELDS(field_u64(time_ms), field_string(text)));
 }
 
 int store_echo_list(Reader *reader) {
@@ -51,10 +38,8 @@ static const StoreTable echo_table = {
 };
 
 static const StoreTable *const tables[] = { &echo_table, NULL };
-static const RowKind *const kinds[] = { &echo_kind, NULL };
 
 const StoreSubject store_echo = {
         .name = "echo",
         .tables = tables,
-        .kinds = kinds,
 };
