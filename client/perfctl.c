@@ -38,7 +38,7 @@ static const char overview[] =
         "  perfctl kpi check                     find regressions of key numbers\n"
         "  perfctl pipeline show                 show what limits a data pipeline\n"
         "  perfctl job list                      list jobs\n"
-        "  perfctl watch                         show what the node is doing now\n"
+        "  perfctl status --watch                show what the node is doing now\n"
         "  perfctl doctor                        show what cannot be measured, and fixes\n"
         "\n"
         "  perfctl help all | admin | COMMAND    all, admin or one of the commands\n"

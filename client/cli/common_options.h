@@ -99,7 +99,7 @@ OptionParse option_parse_job_id, option_parse_label, option_parse_condition;
         { "where", 'w', "CONDITION", "Select by KEY=VALUE, or != < <= > >=; may be repeated", \
           OPTION_TEXTS(type, member, n_max, option_parse_condition) }
 #define OPTION_ROW_SINCE(type, member) { "since", 0, "TIME", "Select from the last TIME, such as 30d or 12h", OPTION_AGE(type, member) }
-#define OPTION_ROW_WATCH(type, member) { "watch", 0, NULL, "Update the display until the job ends", OPTION_FLAG(type, member) }
+#define OPTION_ROW_WATCH(type, member) { "watch", 0, NULL, "Update the display as it changes", OPTION_FLAG(type, member) }
 #define OPTION_ROW_INTERVAL(type, member) \
         { "interval", 0, "TIME", "Time between updates or readings, such as 100ms", OPTION_DURATION(type, member, 100 * NS_PER_MS), .initial = "1s" }
 #define OPTION_ROW_UPDATES(type, member) { "limit", 0, "N", "Show at most N", OPTION_COUNT(type, member, 1, INT64_MAX) }

@@ -23,7 +23,6 @@
         HEADING("Examine jobs and the node") \
         COMMAND(cmd_report)              \
         COMMAND(cmd_metrics)             \
-        COMMAND(cmd_watch)               \
         COMMAND(cmd_job_list)            \
         COMMAND(cmd_job_wait)            \
         COMMAND(cmd_pipeline_show)       \
@@ -44,10 +43,9 @@
         COMMAND(cmd_kpi_list)            \
         COMMAND(cmd_kpi_check)           \
         COMMAND(cmd_kpi_accept)          \
-        HEADING("Import and export")     \
+        HEADING("Import")                \
         COMMAND(cmd_import_amun)         \
         COMMAND(cmd_import_kpis)         \
-        COMMAND(cmd_export_perf_report)  \
         HEADING(COMMANDS_ADMIN)          \
         COMMAND(cmd_job_begin)           \
         COMMAND(cmd_job_end)             \

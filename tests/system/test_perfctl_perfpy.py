@@ -95,7 +95,7 @@ class List(WithJob):
         path.write_text(json.dumps({**report, "id": "train-17.03", "rank": 3}))
         self.assertIn("same rank", self.ask("metrics", "--mlflow", "--all-ranks", "train-17.3", path, status=1).stderr)
         self.assertIn("requires --mlflow", self.ask("metrics", "--all-ranks", "train-17.3", status=2).stderr)
-        self.assertIn("requires the jobs or reports", self.ask("metrics", "--mlflow", "--all-ranks", status=2).stderr)
+        self.assertIn("requires the jobs or files", self.ask("metrics", "--mlflow", "--all-ranks", status=2).stderr)
         self.ask("metrics", "train-17.3", "train-17.4", status=2)
 
     def test_wrong_usage(self):
@@ -125,7 +125,7 @@ def reference(samples, reporting_s, cpus):
 
 class Artifact(WithJob):
     def export(self, *words):
-        done = self.ask("export", "perf-report", "train-17", *words)
+        done = self.ask("metrics", "--samples", "train-17", *words)
         self.assertEqual(done.stderr, "")
         return done.stdout
 
@@ -180,18 +180,18 @@ class Artifact(WithJob):
             self.assert_status(client.begin("short"), "OK")
             self.assert_status(client.end("short", 0), "OK")
             self.assert_status(client.begin("runs"), "OK")
-        self.assertIn("without --as perf.py", self.ask("export", "perf-report", "--as", "perf.py", "short", status=1).stderr)
+        self.assertIn("without --as perf.py", self.ask("metrics", "--samples", "--as", "perf.py", "short", status=1).stderr)
         for job in ("short", "runs"):
-            done = wait_for(lambda: (d := self.running.perfctl("export", "perf-report", job)).returncode == 0 and d, "its first numbers")
+            done = wait_for(lambda: (d := self.running.perfctl("metrics", "--samples", job)).returncode == 0 and d, "its first numbers")
             samples, = json.loads(done.stdout).values()
             self.assertGreaterEqual(len(samples), 1)
             unknown = [field for field in FIELDS if None in self.column(samples, field)]
             self.assertEqual([field in done.stderr for field in unknown], [True] * len(unknown))
-        before = json.loads(self.ask("export", "perf-report", "runs").stdout)["0"]
-        wait_for(lambda: len(json.loads(self.ask("export", "perf-report", "runs").stdout)["0"]) > len(before), "more samples")
+        before = json.loads(self.ask("metrics", "--samples", "runs").stdout)["0"]
+        wait_for(lambda: len(json.loads(self.ask("metrics", "--samples", "runs").stdout)["0"]) > len(before), "more samples")
         with self.running.client() as client:
             self.assert_status(client.end("runs", 0), "OK")
-        after = json.loads(self.ask("export", "perf-report", "runs", "--as", "perf.py").stdout)["0"]
+        after = json.loads(self.ask("metrics", "--samples", "runs", "--as", "perf.py").stdout)["0"]
         self.assertEqual(self.column(after, "timestamp")[:len(before) - 1], self.column(before, "timestamp")[:-1])
 
     def test_the_artifact_is_written_to_a_file(self):
@@ -199,10 +199,10 @@ class Artifact(WithJob):
         path.write_text("x" * 100000)
         self.assertEqual(self.export("--output", path), "")
         self.assertEqual(path.read_text(), self.export())
-        done = self.ask("export", "perf-report", "train-17", "--output", ROOT, status=1)
+        done = self.ask("metrics", "--samples", "train-17", "--output", ROOT, status=1)
         self.assertIn(f"cannot write to {ROOT}: Is a directory", done.stderr)
         if os.path.exists("/dev/full"):
-            self.assertIn("No space left", self.ask("export", "perf-report", "train-17", "--output", "/dev/full", status=1).stderr)
+            self.assertIn("No space left", self.ask("metrics", "--samples", "train-17", "--output", "/dev/full", status=1).stderr)
 
     @judges_the_machine
     def test_several_ranks_become_one_artifact(self):
@@ -215,28 +215,29 @@ class Artifact(WithJob):
             self.assert_status(client.end("twin", 0), "OK")
         path = self.temporary_directory() / "node2.json"
         path.write_text(self.export().replace('"2": [', '"7": ['))
-        alone = {job: json.loads(self.ask("export", "perf-report", job).stdout) for job in ("train-17", "other")}
-        together = json.loads(self.ask("export", "perf-report", "train-17", path, "other").stdout)
+        alone = {job: json.loads(self.ask("metrics", "--samples", job).stdout) for job in ("train-17", "other")}
+        together = json.loads(self.ask("metrics", "--samples", "train-17", path, "other").stdout)
         self.assertEqual(list(together), ["1", "2", "7"])
         self.assertEqual(together["2"], alone["train-17"]["2"])
         self.assertEqual(together["1"], alone["other"]["1"])
         self.assertEqual(together["7"], together["2"])
-        done = self.ask("export", "perf-report", "train-17", "twin", status=1)
+        done = self.ask("metrics", "--samples", "train-17", "twin", status=1)
         self.assertEqual(done.stdout, "")
         self.assertIn("'train-17' and 'twin' both have rank 2; --renumber", done.stderr)
-        renumbered = json.loads(self.ask("export", "perf-report", "--renumber", "train-17", "twin", path).stdout)
+        renumbered = json.loads(self.ask("metrics", "--samples", "--renumber", "train-17", "twin", path).stdout)
         self.assertEqual(list(renumbered), ["0", "1", "2"])
 
     def test_a_failed_export_is_reported(self):
-        self.assertIn("no job 'absent' on this node", self.ask("export", "perf-report", "absent", status=1).stderr)
-        self.assertIn("cannot read a/b: No such file", self.ask("export", "perf-report", "train-17", "a/b", status=1).stderr)
+        self.assertIn("no job 'absent' on this node", self.ask("metrics", "--samples", "absent", status=1).stderr)
+        self.assertIn("cannot read a/b: No such file", self.ask("metrics", "--samples", "train-17", "a/b", status=1).stderr)
         path = self.temporary_directory() / "wrong.json"
         path.write_text('{"0": [{"timestamp": 3}]}')
-        self.assertIn("rank 0, sample 1: 'cpu_pct_per_cpu_avg' is missing", self.ask("export", "perf-report", path, status=1).stderr)
-        self.assertIn("missing command after 'export': perf-report", self.ask("export", status=2).stderr)
-        self.assertIn("missing argument JOB", self.ask("export", "perf-report", status=2).stderr)
+        self.assertIn("rank 0, sample 1: 'cpu_pct_per_cpu_avg' is missing", self.ask("metrics", "--samples", path, status=1).stderr)
+        for words, said in ((["--samples"], "--samples requires the jobs or files"), (["--samples", "--json", "j"], "with --json"),
+                            (["--renumber", "j"], "--renumber requires --samples"), (["--as", "perf.py"], "--mlflow or --samples")):
+            self.assertIn(said, self.ask("metrics", *words, status=2).stderr)
         self.running.stop()
-        self.assertIn("not running", self.ask("export", "perf-report", "train-17", status=3).stderr)
+        self.assertIn("not running", self.ask("metrics", "--samples", "train-17", status=3).stderr)
 
 
 class Golden(TestCase):
@@ -257,7 +258,7 @@ class Golden(TestCase):
                 self.assert_status(client.mark(f"step-{i}", "golden"), "OK") # takes a sample
             self.assert_status(client.end("golden", 0), "OK")
         for words in ((), ("--as", "perf.py",)):
-            samples, = json.loads(daemon.perfctl("export", "perf-report", "golden", *words).stdout).values()
+            samples, = json.loads(daemon.perfctl("metrics", "--samples", "golden", *words).stdout).values()
             self.assertEqual([sample["cpu_pct_per_cpu_avg"] for sample in samples], [100.0 * busy for busy in self.BUSY])
             first = samples[0]["disk_io_read_mb"]
             self.assertEqual([sample["disk_io_read_mb"] - first for sample in samples], list(range(20)))

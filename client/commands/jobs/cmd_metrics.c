@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,13 +12,17 @@
 #include "client/cli/message.h"
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
+#include "client/report/perf_report.h"
 #include "client/report/report_run.h"
+#include "util/file.h"
 
 #define PREFIX_BYTES_MAX 200U /* with a metric's name behind it, no longer than the 250 that MLflow allows */
+/* Jobs that begin between two samples, or are reported late by less, are whole. */
+#define LATE_MS_MIN 1000.0
 
 typedef struct MetricsOptions {
-        const char *as, *names, *prefix; /* NULL: not given */
-        bool mlflow, all_ranks, json;
+        const char *as, *names, *prefix, *output; /* NULL: not given */
+        bool mlflow, all_ranks, samples, renumber, json;
 } MetricsOptions;
 
 static const Option options_table[] = {
@@ -25,6 +31,9 @@ static const Option options_table[] = {
           OPTION_FLAG(MetricsOptions, all_ranks), .value = OPTION_VALUE_JOB },
         { "names", 0, "WHICH", "Spelling of the names in the MLflow list", OPTION_CHOICE(MetricsOptions, names, "sanitised", "raw") },
         { "prefix", 0, "TEXT", "Prefix of each name in the MLflow list", OPTION_LINE(MetricsOptions, prefix, PREFIX_BYTES_MAX) },
+        { "samples", 0, NULL, "Print the samples of jobs as the JSON artifact of perf.py", OPTION_FLAG(MetricsOptions, samples) },
+        { "renumber", 0, NULL, "Number the ranks of the samples in the order of the arguments", OPTION_FLAG(MetricsOptions, renumber) },
+        OPTION_ROW_OUTPUT(MetricsOptions, output, OPTION_VALUE_FILE),
         OPTION_ROW_AS(MetricsOptions, as, "perf.py"),
         OPTION_ROW_JSON(MetricsOptions, json),
         {},
@@ -80,6 +89,13 @@ static int print_list(const MetricsOptions *options, const Value *const *answers
         return output_print(&out);
 }
 
+/* A job's id may have a '.', but no slash. */
+static bool is_file(const char *argument) {
+        size_t n = strlen(argument);
+
+        return strchr(argument, '/') || (n > 5 && strcmp(argument + n - 5, ".json") == 0);
+}
+
 /* --- the ranks of a run --------------------------------------------------------------------------- */
 
 static int add_report(ReportRun *run, const char *name, const Buffer *text) {
@@ -93,14 +109,12 @@ static int add_report(ReportRun *run, const char *name, const Buffer *text) {
         return r < 0 ? command_fail(r) : EXIT_DONE;
 }
 
-/* A job's id may have a '.', but no slash. */
 static int add_argument(ReportRun *run, const CommandLine *line, const char *argument) {
         scoped(api_query_deinit) ApiQuery query = {};
         scoped(buffer_deinit) Buffer text = {};
-        size_t n = strlen(argument);
         int r;
 
-        if (strchr(argument, '/') || (n > 5 && strcmp(argument + n - 5, ".json") == 0)) {
+        if (is_file(argument)) {
                 r = input_read(argument, &text);
                 return r == EXIT_DONE ? add_report(run, argument, &text) : r;
         }
@@ -132,19 +146,161 @@ static int print_all_ranks(const CommandLine *line) {
         return print_list(line->options, answers, run.n_reports);
 }
 
+/* --- the samples of jobs --------------------------------------------------------------------------- */
+
+/* Reports fields that are null: a reader such as perf.py takes the maximum of every field. */
+static void report_unknown_fields(const PerfReportRank *rank) {
+        scoped(buffer_deinit) Buffer names = {};
+
+        for (size_t field = 0; field < N_PERFPY_FIELDS; field++) {
+                size_t i = 0;
+
+                while (i < rank->n && !isnan(compat_field(&rank->samples[i], field)))
+                        i++;
+                if (i < rank->n)
+                        buffer_printf(&names, "%s%s", names.n > 0 ? ", " : "", compat_field_names[field]);
+        }
+
+        if (names.n > 0 && buffer_error(&names) == 0)
+                message_print("null in the report: %s; for the reasons see 'perfctl metrics %s'", names.text, rank->from);
+}
+
+/* Reports where the samples are not those that were taken, from the start to the end of the job. */
+static void report_limits(const char *id, const Value *answer) {
+        uint64_t n_merged = answer_time(answer, "n_merged");
+        double late_ms = answer_number(answer, "samples_begin_ms") - answer_number(answer, "begin_ms");
+
+        if (n_merged > 1)
+                message_print("job '%s' ran too long to keep each sample: each sample of the report is the mean or the maximum of %ju "
+                              "samples", id, (uintmax_t)n_merged);
+        if (late_ms >= LATE_MS_MIN)
+                message_print("job '%s' has no samples of its first %.1f s: perfd began to observe it later, or was restarted", id,
+                              late_ms / 1e3);
+}
+
+/* Writes the same bytes as upstream, without a newline at the end except on a terminal. */
+static int print_artifact(const Buffer *report) {
+        int r;
+
+        r = output_print(report);
+        if (r == EXIT_DONE && isatty(STDOUT_FILENO) == 1)
+                r = output_print(&(Buffer){ .text = (char[]){ "\n" }, .n = 1 });
+        return r;
+}
+
+static int write_file(const char *path, const Buffer *report) {
+        scoped(closep) int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+        int r;
+
+        r = fd < 0 ? -errno : file_write_all(fd, report->text, report->n);
+        if (r == 0)
+                return EXIT_DONE;
+
+        message_print("cannot write to %s: %s", path, strerrordesc_np(-r));
+        return EXIT_FAILED;
+}
+
+static int add_totals(PerfReport *report, const CommandLine *line, const char *id, const char *from) {
+        const MetricsOptions *options = line->options;
+        scoped(api_query_deinit) ApiQuery query = {};
+        int r;
+
+        r = api_query_open_job(&query, &line->global, id, "");
+        if (r != EXIT_DONE)
+                return r;
+
+        r = options->as ? PERF_REPORT_EMPTY : perf_report_add_totals(report, from, query.answer);
+        if (r < 0)
+                return command_fail(r);
+        if (r == 0) {
+                report_unknown_fields(&report->ranks[report->n_ranks - 1]);
+                return EXIT_DONE;
+        }
+        message_print("job '%s' has no samples for perf.py's format%s", from,
+                      options->as ? "; try without --as perf.py, which prints the totals of a short job" : "");
+        return EXIT_FAILED;
+}
+
+static int add_samples(PerfReport *report, const CommandLine *line, const char *job) {
+        const MetricsOptions *options = line->options;
+        scoped(api_query_deinit) ApiQuery query = {};
+        int r;
+
+        r = api_query_open_job(&query, &line->global, job, options->as ? "/perf-report?compat=1" : "/perf-report");
+        if (r != EXIT_DONE)
+                return r;
+
+        r = perf_report_add_samples(report, job, query.answer);
+        if (r == PERF_REPORT_EMPTY)
+                return add_totals(report, line, answer_text(query.answer, "job"), job);
+        if (r < 0)
+                return command_fail(r);
+
+        report_limits(job, query.answer);
+        report_unknown_fields(&report->ranks[report->n_ranks - 1]);
+        return EXIT_DONE;
+}
+
+static int add_artifact(PerfReport *report, const char *file) {
+        scoped(buffer_deinit) Buffer text = {};
+        int r;
+
+        r = input_read(file, &text);
+        if (r != EXIT_DONE)
+                return r;
+
+        r = perf_report_add_artifact(report, file, text.text ? text.text : "", text.n);
+        if (r == PERF_REPORT_INVALID) {
+                message_print("%s", report->error);
+                return EXIT_FAILED;
+        }
+        return r < 0 ? command_fail(r) : EXIT_DONE;
+}
+
+static int print_samples(const CommandLine *line) {
+        const MetricsOptions *options = line->options;
+        scoped(perf_report_deinit) PerfReport report = {};
+        scoped(buffer_deinit) Buffer text = {};
+        int r;
+
+        for (int i = 0; i < line->n_arguments; i++) {
+                const char *argument = line->arguments[i];
+
+                r = is_file(argument) ? add_artifact(&report, argument) : add_samples(&report, line, argument);
+                if (r != EXIT_DONE)
+                        return r;
+        }
+
+        if (perf_report_join(&report, options->renumber) != 0) {
+                message_print("%s", report.error);
+                return EXIT_FAILED;
+        }
+        perf_report_write(&report, &text);
+        r = buffer_error(&text);
+        if (r < 0)
+                return command_fail(r);
+        return options->output ? write_file(options->output, &text) : print_artifact(&text);
+}
+
+/* --- the command ----------------------------------------------------------------------------------- */
+
 static int check_options(const CommandLine *line) {
         const MetricsOptions *options = line->options;
-        const char *option = options->all_ranks ? "all-ranks"
-                             : options->as      ? "as"
-                             : options->prefix  ? "prefix"
-                             : options->names   ? "names"
-                                                : NULL;
+        const char *of_list = options->all_ranks ? "all-ranks" : options->prefix ? "prefix" : options->names ? "names" : NULL;
+        const char *of_samples = options->renumber ? "renumber" : options->output ? "output" : NULL;
 
-        if (option && !options->mlflow)
-                return command_refuse(line->command->name, "--%s requires --mlflow", option);
-        if (options->all_ranks && line->n_arguments == 0)
-                return command_refuse(line->command->name, "--all-ranks requires the jobs or reports as arguments");
-        return options->all_ranks ? EXIT_DONE : command_check_arguments(line, 0, 1);
+        if (options->samples && (options->mlflow || options->json))
+                return command_refuse(line->command->name, "--samples cannot be combined with --%s", options->mlflow ? "mlflow" : "json");
+        if (of_list && !options->mlflow)
+                return command_refuse(line->command->name, "--%s requires --mlflow", of_list);
+        if (of_samples && !options->samples)
+                return command_refuse(line->command->name, "--%s requires --samples", of_samples);
+        if (options->as && !options->mlflow && !options->samples)
+                return command_refuse(line->command->name, "--as requires --mlflow or --samples");
+        if ((options->all_ranks || options->samples) && line->n_arguments == 0)
+                return command_refuse(line->command->name, "--%s requires the jobs or files as arguments",
+                                      options->samples ? "samples" : "all-ranks");
+        return options->all_ranks || options->samples ? EXIT_DONE : command_check_arguments(line, 0, 1);
 }
 
 static int metrics_run(const CommandLine *line) {
@@ -157,6 +313,8 @@ static int metrics_run(const CommandLine *line) {
         r = check_options(line);
         if (r == EXIT_DONE && options->all_ranks)
                 return print_all_ranks(line);
+        if (r == EXIT_DONE && options->samples)
+                return print_samples(line);
         if (r == EXIT_DONE)
                 r = line->n_arguments > 0 ? api_query_open_job(&query, &line->global, line->arguments[0], "") :
                                             api_query_open(&query, &line->global, "/api/v1/node");
@@ -176,12 +334,15 @@ const Command cmd_metrics = {
         .name = "metrics",
         .arguments = "[JOB|FILE...]",
         .summary = "List all metrics of the node or of a job",
-        .help = "Prints one line for each metric: name, value, unit, and whether the value is exact or sampled.",
+        .help = "Prints one line for each metric: name, value, unit, and whether the value is exact or sampled. With --samples, "
+                "prints the artifact of lightgbm-benchmark, whose sampler is perf.py: for each rank, a list of samples with twelve "
+                "fields each, as perfd took them while the job ran. Counters begin at 0 with the job or, with --as perf.py, at boot. An "
+                "argument with a slash, or that ends in .json, is a file, for example of another node.",
         .examples = {
                 "perfctl metrics",
                 "perfctl metrics train-17 | grep cpu",
                 "perfctl metrics --mlflow --all-ranks train-17.0 node2/report.json",
-                "perfctl metrics --mlflow --prefix node3/ train-17",
+                "perfctl metrics --samples train-17 node2.json > perf_report.json",
         },
         COMMAND_OPTIONS(MetricsOptions, options_table),
         .n_arguments_max = COMMAND_MANY,

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "client/commands/node/node_watch.h"
+
 #include <errno.h>
 #include <math.h>
 #include <poll.h>
@@ -9,23 +11,10 @@
 #include "client/api/api_query.h"
 #include "client/cli/message.h"
 #include "client/cli/output.h"
-#include "client/commands/commands.h"
 #include "util/clock.h"
 
 #define LABEL_COLUMNS 10U
 #define BAR_COLUMNS 40U
-
-typedef struct WatchOptions {
-        uint64_t interval_ns, limit; /* limit 0: without end */
-        bool json;
-} WatchOptions;
-
-static const Option options_table[] = {
-        OPTION_ROW_INTERVAL(WatchOptions, interval_ns),
-        OPTION_ROW_UPDATES(WatchOptions, limit),
-        OPTION_ROW_JSON(WatchOptions, json),
-        {},
-};
 
 typedef struct Watch {
         const WatchOptions *options;
@@ -250,15 +239,14 @@ static bool wait_for_next(const Watch *watch, uint64_t next_ns) {
         return ppoll(&pollfd, 1, &(struct timespec){ .tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S) }, NULL) == 0;
 }
 
-static int watch_run(const CommandLine *line) {
-        const WatchOptions *options = line->options;
+int node_watch_run(const GlobalOptions *global, const WatchOptions *options) {
         scoped(watch_deinit) Watch watch = { .options = options, .signal_fd = -1 };
         uint64_t next_ns = clock_boottime_ns();
         int r;
 
-        screen_init(&watch.screen, &watch.out, STDOUT_FILENO, line->global.no_color);
+        screen_init(&watch.screen, &watch.out, STDOUT_FILENO, global->no_color);
         watch.is_redrawn = watch.screen.can_move && !options->json;
-        r = api_query_init(&watch.query, &line->global);
+        r = api_query_init(&watch.query, global);
         if (r == EXIT_DONE && take_signals(&watch) < 0)
                 r = EXIT_FAILED;
 
@@ -274,13 +262,3 @@ static int watch_run(const CommandLine *line) {
 
         return r;
 }
-
-const Command cmd_watch = {
-        .name = "watch",
-        .arguments = "",
-        .summary = "Show the node's metrics as they change",
-        .help = "Redraws on a terminal, otherwise prints one line for each update. Ctrl-C stops it.",
-        .examples = { "perfctl watch", "perfctl watch --interval 5s --limit 12 > minute.txt" },
-        COMMAND_OPTIONS(WatchOptions, options_table),
-        .run = watch_run,
-};
