@@ -7,6 +7,7 @@
 
 #include "client/cli/command.h"
 #include "client/cli/message.h"
+#include "text/encoding.h"
 
 static bool is_standard_input(const char *file) {
         return strcmp(file, "-") == 0;
@@ -24,7 +25,7 @@ int input_read_fd(int fd, Buffer *ret) {
                 k = buffer_read(ret, fd);
         while (k > 0 || k == -EINTR);
         ret->n_max = 0;
-        return (int)k;
+        return k == 0 && ret->n > 0 && encoding_unify(ret->text, &ret->n) == ENCODING_FOREIGN ? -EILSEQ : (int)k;
 }
 
 int input_read(const char *file, Buffer *ret) {
@@ -38,6 +39,8 @@ int input_read(const char *file, Buffer *ret) {
 
         if (r == -EFBIG)
                 message_print("cannot read %s: more than %u MiB; split it", input_name(file), INPUT_BYTES_MAX >> 20);
+        else if (r == -EILSEQ)
+                message_print("%s:1: " ENCODING_FOREIGN_TEXT, input_name(file));
         else
                 message_print("cannot read %s: %s", input_name(file), strerrordesc_np(-r));
         return EXIT_FAILED;

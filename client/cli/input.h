@@ -7,13 +7,16 @@
 
 #include "util/buffer.h"
 
+/* For messages about numbers that value_parse_next() has replaced, with their count. */
+#define INPUT_NOT_FINITE_TEXT "numbers that are NaN or infinite, stored as null: %zu"
 #define INPUT_BYTES_MAX (64U * 1024U * 1024U)
 
 /* Returns the name for messages: the file name, or "standard input" for "-". Borrowed. */
 const char *input_name(const char *file);
-/* Appends the content of a file. Returns EXIT_DONE, or EXIT_FAILED after a message. */
+/* Reads a file into an empty buffer. Returns EXIT_DONE, or EXIT_FAILED after a message. */
 int input_read(const char *file, Buffer *ret);
 /*
- * Reads an open file to its end. Returns 0, -EFBIG if `ret` would exceed INPUT_BYTES_MAX, or another negative errno.
+ * Reads an open file to its end into an empty buffer, as encoding_unify() makes it. Returns 0, -EFBIG beyond INPUT_BYTES_MAX, -EILSEQ for
+ * UTF-16, or another negative errno.
  */
 int input_read_fd(int fd, Buffer *ret);

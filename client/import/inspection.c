@@ -12,6 +12,7 @@
 
 #include "client/cli/input.h"
 #include "client/cli/message.h"
+#include "text/encoding.h"
 #include "util/sha256.h"
 #include "value/value_parse.h"
 #include "util/array.h"
@@ -157,6 +158,8 @@ static int parse_file(const Inspection *inspection, const char *file, const Buff
                 report_error(inspection, "%s:%u: is %s, must be an object", file, reader.begin_line, value_type_text(document));
         else if (r == 0) {
                 *ret = document;
+                if (reader.n_not_finite > 0)
+                        report_error(inspection, "%s: " INPUT_NOT_FINITE_TEXT, file, reader.n_not_finite);
                 r = value_parse_next(&reader, arena, &more, &error);
                 if (r == 0)
                         report_error(inspection, "%s:%u: contains more than one document; only the first is used", file, reader.begin_line);
@@ -183,6 +186,7 @@ static int read_text(const Inspection *inspection, const char *file, bool is_opt
                 report_error(inspection, "cannot read %s: %s", file,
                      r == INPUT_NO_FILE ? "it is not a regular file" :
                      r == INPUT_LINK    ? "symbolic links in a directory of another user are not followed" :
+                     r == -EILSEQ       ? "it " ENCODING_FOREIGN_TEXT :
                                           strerrordesc_np(-r));
         return FILE_UNREAD;
 }

@@ -10,6 +10,7 @@
 #include "util/nearest.h"
 #include "util/parse.h"
 #include "util/scoped.h"
+#include "value/value_parse.h"
 
 #define NAME "inference_latency"
 #define COMPONENT "inference" /* default component */
@@ -233,11 +234,10 @@ int latencies_from_value(const Value *document, uint64_t batch_length, Arena *ar
 /* --- plain numbers -------------------------------------------------------------------------------- */
 
 bool latencies_are_lines(const char *text, size_t n) {
-        size_t at = 0;
+        ValueReader reader;
 
-        while (at < n && memchr(" \t\r\n", text[at], 4))
-                at++;
-        return at == n || text[at] != '{';
+        value_parse_begin(&reader, text, n);
+        return !value_parse_seek(&reader);
 }
 
 static bool is_blank(char c) {
@@ -258,7 +258,8 @@ static int parse_line(const char *line, size_t n, LatencyInput *batches, Complai
 
         snprintf(number, sizeof(number), "%.*s", n < sizeof(number) ? (int)n : (int)sizeof(number) - 1, line);
         if (n >= sizeof(number) || strlen(number) != n || parse_double(number, &batches->seconds[batches->n]) != 0)
-                return indicator_complain(complaint, "", "'%.40s' is not a finite number: " EXPECTED, number);
+                return indicator_complain(complaint, "", "'%.40s' is not a finite number%s: " EXPECTED, number,
+                                          parse_is_decimal_comma(number) ? " (decimal comma?)" : "");
 
         r = check_seconds(batches->seconds[batches->n], number, complaint);
         if (r == 0)

@@ -190,46 +190,88 @@ typedef struct TableRow {
 /* Meaning of the columns. */
 typedef struct TableLayout {
         char separator; /* '\0': one value a line */
-        size_t value, time;
+        size_t n, value, time;
         bool has_time, has_header;
 } TableLayout;
 
-/* Removes blanks and one pair of quotes. */
-static char *strip(char *cell) {
-        size_t n;
+/* Reads "a ""b""; c" of RFC 4180 in place, and moves behind it. Returns false if it has no end. */
+static bool unquote(char **at) {
+        char *to = *at, *p = *at + 1;
 
-        cell += strspn(cell, " \t");
-        n = strlen(cell);
-        while (n > 0 && strchr(" \t\r", cell[n - 1]))
-                cell[--n] = '\0';
-        if (n >= 2 && cell[0] == '"' && cell[n - 1] == '"') {
-                cell[n - 1] = '\0';
-                cell++;
+        for (; *p && !(*p == '"' && p[1] != '"'); p++) {
+                p += *p == '"';
+                *to++ = *p;
         }
-        return cell;
+        if (!*p)
+                return false;
+        memset(to, '\0', (size_t)(p - to + 1));
+        *at = p + 1;
+        return true;
 }
 
-static void split(char *line, char separator, TableRow *ret) {
-        char separators[2] = { separator, '\0' };
+/* Splits a line, which is changed, into cells without blanks around them. Returns false if a quoted cell has no end, or text behind it. */
+static bool split(char *line, char separator, TableRow *ret) {
+        char end = '\n';
 
-        ret->n = 0;
-        for (char *rest = line, *cell; ret->n < COLUMNS_MAX && (cell = strsep(&rest, separators));)
-                ret->cells[ret->n++] = strip(cell);
+        for (ret->n = 0; ret->n < COLUMNS_MAX && end; line++) {
+                char *cell = line += strspn(line, separator == '\t' ? " " : " \t"), *last;
+
+                if (*line == '"') {
+                        if (!unquote(&line))
+                                return false;
+                        line += strspn(line, separator == '\t' ? " " : " \t");
+                        if (*line && *line != separator)
+                                return false;
+                } else
+                        line += separator ? strcspn(line, (char[]){ separator, '\0' }) : strlen(line);
+                end = *line;
+                *line = '\0';
+                ret->cells[ret->n++] = cell;
+                last = cell + strlen(cell);
+                while (last > cell && strchr(" \t", last[-1]))
+                        *--last = '\0';
+        }
+        return true;
 }
 
 static char find_separator(const char *line) {
-        for (const char *separator = ";\t,"; *separator; separator++)
-                if (strchr(line, *separator))
-                        return *separator;
+        for (const char *separator = ";\t,"; *separator; separator++) {
+                bool is_quoted = false;
+
+                for (const char *p = line; *p; p++) {
+                        is_quoted ^= *p == '"';
+                        if (*p == *separator && !is_quoted)
+                                return *separator;
+                }
+        }
         return '\0';
 }
 
 /* Missing values are NAN. Returns false for any other text. */
 static bool parse_cell(const char *cell, double *ret) {
+        static const char *const missing[] = { "", "nan", "-nan", "null", "na", "n/a", "none", "inf", "-inf", "infinity", "-infinity" };
+
         *ret = NAN;
-        if (!*cell || strcasecmp(cell, "nan") == 0 || strcasecmp(cell, "null") == 0 || strcasecmp(cell, "na") == 0)
-                return true;
+        for (size_t i = 0; i < N_ELEMENTS(missing); i++)
+                if (strcasecmp(cell, missing[i]) == 0)
+                        return true;
         return parse_double(cell, ret) == 0;
+}
+
+/* True for a name of a column: a text that does not begin as a number or a date does. */
+static bool is_heading(const char *cell) {
+        double v;
+
+        cell += strspn(cell, "+-.");
+        return !parse_cell(cell, &v) && !(*cell >= '0' && *cell <= '9');
+}
+
+/* True for a row such as 0,98, which may be one number. */
+static bool has_decimal_comma(const TableRow *row, char separator) {
+        const char *whole = row->cells[0], *fraction = row->n == 2 ? row->cells[1] : "";
+
+        return separator == ',' && row->n == 2 && *fraction && whole[strspn(whole, "+-0123456789")] == '\0' && strlen(whole) < 8 &&
+               fraction[strspn(fraction, "0123456789")] == '\0';
 }
 
 /* Sets the column that --column names, by name or by number. */
@@ -261,7 +303,7 @@ static bool find_only(const TableRow *first, TableLayout *layout) {
 }
 
 static int find_layout(SeriesInput *input, const char *name, const TableRow *first, const char *column, TableLayout *layout) {
-        double v;
+        size_t n_headings = 0;
 
         for (size_t i = 0; i < first->n && !layout->has_time; i++) {
                 layout->has_time = is_time_name(first->cells[i]);
@@ -278,7 +320,9 @@ static int find_layout(SeriesInput *input, const char *name, const TableRow *fir
         if (!column && !find_only(first, layout))
                 return refuse(input, "%s: %zu columns; choose that of the values by name or number with --column", name,
                                            first->n);
-        layout->has_header |= !parse_cell(first->cells[layout->value], &v);
+        for (size_t i = 0; i < first->n && !layout->has_header; i++)
+                n_headings += is_heading(first->cells[i]);
+        layout->has_header |= n_headings == first->n;
         if (layout->has_time && layout->time == layout->value)
                 layout->has_time = false;
         return 0;
@@ -291,8 +335,12 @@ static int add_row(SeriesInput *input, const char *name, size_t line, const Tabl
         if (layout->value >= row->n)
                 return refuse(input, "%s:%zu: %zu columns; the values are in column %zu", name, line, row->n,
                                            layout->value + 1);
+        if (row->n > layout->n)
+                return refuse(input, "%s:%zu: %zu columns, the first line has %zu%s", name, line, row->n, layout->n,
+                              layout->separator == ',' ? ": decimal comma?" : "");
         if (!parse_cell(row->cells[layout->value], &v))
-                return refuse(input, "%s:%zu: '%.80s' is not a number", name, line, row->cells[layout->value]);
+                return refuse(input, "%s:%zu: '%.80s' is not a number%s", name, line, row->cells[layout->value],
+                              parse_is_decimal_comma(row->cells[layout->value]) ? ": decimal comma? Write a point" : "");
         return add_value(input, v, time);
 }
 
@@ -300,7 +348,7 @@ static int read_table(SeriesInput *input, const char *name, const Buffer *text, 
         scoped(freep) char *copy = strdup(text->text ? text->text : "");
         TableLayout layout = {};
         bool is_first = true;
-        size_t line = 0, header = 0, n_rows = 0;
+        size_t line = 0, header = 0, n_rows = 0, n_commas = 0;
         int r = 0;
 
         if (!copy)
@@ -310,20 +358,26 @@ static int read_table(SeriesInput *input, const char *name, const Buffer *text, 
                 TableRow row;
 
                 line++;
-                if (begin[strspn(begin, " \t\r")] == '\0' || begin[0] == '#')
+                if (begin[strspn(begin, " \t")] == '\0' || begin[0] == '#')
                         continue;
                 if (is_first)
                         layout.separator = find_separator(begin);
-                split(begin, layout.separator, &row);
-                if (is_first)
+                if (!split(begin, layout.separator, &row))
+                        r = refuse(input, "%s:%zu: a quoted cell has no end on its line, or text behind it", name, line);
+                layout.n = is_first ? row.n : layout.n;
+                if (r == 0 && is_first)
                         r = find_layout(input, name, &row, column, &layout);
                 if (r == 0 && !(is_first && layout.has_header))
                         r = add_row(input, name, line, &row, &layout);
                 is_first = false;
+                n_commas += has_decimal_comma(&row, layout.separator);
                 n_rows++;
                 if (n_rows == 1)
                         header = line;
         }
+        if (r == 0 && !column && n_rows > 0 && n_commas == n_rows)
+                r = refuse(input, "%s:%zu: decimal comma? Write 0.98 with a point; for two columns, add a header or --column",
+                           name, header);
         if (r == 0 && n_rows == 1 && layout.has_header)
                 r = refuse(input, "%s:%zu: a header without rows below; expected one value in each", name, header);
         return r;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "client/cli/component_note.h"
+#include "client/cli/input.h"
 #include "client/cli/message.h"
 #include "client/results/command_result.h"
 #include "client/facts/object_builder.h"
@@ -164,6 +165,8 @@ static void report_lost_output(const Capture *capture, const CaptureLoss *loss, 
                     loss->error.line, loss->error.column, loss->error.text);
         else if (is_wanted)
                 message_print("no indicator submitted: the output has no JSON object with @result");
+        if (loss->n_not_finite > 0)
+                message_print("output: " INPUT_NOT_FINITE_TEXT, loss->n_not_finite);
         if (loss->is_cut)
                 message_print("the output has more than %u indicators; the rest was not submitted", CAPTURE_DOCUMENTS_MAX);
 }
@@ -233,7 +236,7 @@ static int add_failed_run(RunResults *results, const Submission *common) {
         return id_make_result(common->time_ms, results->items[0].id);
 }
 
-int run_results_read(RunResults *ret, const RunResultsPlan *plan, const Capture *capture, const RunFacts *facts, int exit_status,
+int run_results_read(RunResults *ret, const RunResultsPlan *plan, Capture *capture, const RunFacts *facts, int exit_status,
                   uint32_t index) {
         Submission common = {
                 .job = plan->job,

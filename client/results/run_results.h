@@ -60,5 +60,5 @@ typedef struct RunResults {
 void run_results_deinit(RunResults *results);
 
 /* Reports output that is not a valid indicator. index: of the run in its batch. 0 or a negative errno; *ret is always initialised. */
-int run_results_read(RunResults *ret, const RunResultsPlan *plan, const Capture *capture, const RunFacts *facts, int exit_status,
+int run_results_read(RunResults *ret, const RunResultsPlan *plan, Capture *capture, const RunFacts *facts, int exit_status,
                      uint32_t index);

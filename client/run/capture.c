@@ -2,7 +2,10 @@
 #include "client/run/capture.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
+
+#include "text/encoding.h"
 
 /* Limit of text that is parsed in vain: output that is nearly JSON must not delay the end of a job. */
 #define WASTE_BYTES_MAX (4U * CAPTURE_BYTES_MAX)
@@ -59,65 +62,32 @@ void capture_add(Capture *capture, const void *bytes, size_t n) {
         buffer_put(&capture->text, bytes, n);
 }
 
-static size_t count_blanks(const char *text, size_t n) {
-        size_t i = 0;
-
-        while (i < n && (text[i] == ' ' || text[i] == '\t' || text[i] == '\r'))
-                i++;
-        return i;
-}
-
-/*
- * Moves to the next place where a document may begin: a `{` that follows only blanks at the start of a line, or the document
- * before it. The reader is at one of these, or at the end of a line.
- */
-static bool seek_object(ValueReader *reader) {
-        const char *text = reader->text;
-
-        while (reader->at < reader->n) {
-                size_t n_blanks = count_blanks(text + reader->at, reader->n - reader->at);
-                const char *end;
-
-                reader->at += n_blanks;
-                reader->column += (unsigned)n_blanks;
-                if (reader->at < reader->n && text[reader->at] == '{')
-                        return true;
-
-                end = memchr(text + reader->at, '\n', reader->n - reader->at);
-                if (!end)
-                        return false;
-                reader->at = (size_t)(end - text) + 1;
-                reader->line++;
-                reader->column = 1;
-        }
-
-        return false;
-}
-
-/* Moves to the end of the line. */
-static void skip_line(ValueReader *reader) {
-        const char *end = memchr(reader->text + reader->at, '\n', reader->n - reader->at);
-
-        reader->at = end ? (size_t)(end - reader->text) : reader->n;
-}
-
 /* A malformed document ends at most at the next line that begins with a brace. */
 static void record_loss(CaptureLoss *loss, const ValueReader *reader, const ValueError *error) {
         ValueReader next = *reader;
         bool names_result;
 
-        skip_line(&next);
-        (void)seek_object(&next);
+        value_parse_skip_line(&next);
+        (void)value_parse_seek(&next);
         names_result = memmem(reader->text + reader->at, next.at - reader->at, result_key, RESULT_KEY_BYTES);
         if (names_result || !loss->names_result)
-                *loss = (CaptureLoss){ .error = *error, .names_result = names_result };
+                *loss = (CaptureLoss){ .error = *error, .names_result = names_result, .n_not_finite = loss->n_not_finite };
 }
 
 static bool has_more(const ValueReader *reader) {
         return memmem(reader->text + reader->at, reader->n - reader->at, result_key, RESULT_KEY_BYTES);
 }
 
-int capture_find(const Capture *capture, Arena *arena, const Value *ret[static CAPTURE_DOCUMENTS_MAX], size_t *ret_n,
+/* Adds an object with a result, or those of a list. */
+static void add_documents(const Value *value, const Value *ret[static CAPTURE_DOCUMENTS_MAX], size_t *n) {
+        if (value->type == VALUE_LIST)
+                for (size_t i = 0; i < value->n_items && *n < CAPTURE_DOCUMENTS_MAX; i++)
+                        add_documents(&value->items[i], ret, n);
+        else if (value_get(value, "@result") && *n < CAPTURE_DOCUMENTS_MAX)
+                ret[(*n)++] = value;
+}
+
+int capture_find(Capture *capture, Arena *arena, const Value *ret[static CAPTURE_DOCUMENTS_MAX], size_t *ret_n,
                  CaptureLoss *ret_loss) {
         ValueReader reader;
         ValueError error;
@@ -128,20 +98,31 @@ int capture_find(const Capture *capture, Arena *arena, const Value *ret[static C
         *ret_loss = (CaptureLoss){};
         if (capture->is_too_long || buffer_error(&capture->text) < 0 || capture->text.n == 0)
                 return 0;
+        if (encoding_unify(capture->text.text, &capture->text.n) == ENCODING_FOREIGN) {
+                ret_loss->error.line = 1;
+                (void)snprintf(ret_loss->error.text, sizeof(ret_loss->error.text), ENCODING_FOREIGN_TEXT);
+                return 0;
+        }
 
         value_parse_begin(&reader, capture->text.text, capture->text.n);
-        while (n < CAPTURE_DOCUMENTS_MAX && n_wasted < WASTE_BYTES_MAX && seek_object(&reader)) {
-                r = value_parse_next(&reader, arena, &ret[n], &error);
+        while (n < CAPTURE_DOCUMENTS_MAX && n_wasted < WASTE_BYTES_MAX && value_parse_seek(&reader)) {
+                const Value *value;
+
+                r = value_parse_next(&reader, arena, &value, &error);
                 if (r == VALUE_NO_ROOM)
                         break;
                 if (r < 0)
                         return r;
-                if (r == 0 && value_get(ret[n], "@result"))
-                        n++;
+                if (r == 0) {
+                        size_t n_before = n;
+
+                        add_documents(value, ret, &n);
+                        ret_loss->n_not_finite += n > n_before ? reader.n_not_finite : 0;
+                }
                 if (r == VALUE_MALFORMED) {
                         n_wasted += error.at - reader.at;
                         record_loss(ret_loss, &reader, &error);
-                        skip_line(&reader);
+                        value_parse_skip_line(&reader);
                 }
         }
 

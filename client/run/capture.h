@@ -34,12 +34,14 @@ typedef struct CaptureLoss {
         ValueError error;  /* line and text; line 0: nothing looked like a document */
         bool names_result; /* the output was probably meant as an indicator */
         bool is_cut;       /* the output has more than CAPTURE_DOCUMENTS_MAX documents */
+        size_t n_not_finite; /* numbers of the documents that are NaN or infinite, and null therefore */
 } CaptureLoss;
 
 /*
- * Finds the documents with an `@result` in the output: JSON objects at the start of a line, after blanks, or behind another such object,
- * with any text around them, up to CAPTURE_DOCUMENTS_MAX. The documents live in the arena, of at least value_parse_arena_size(text.n)
- * bytes. *ret_loss describes the last malformed document that names a result, else the last malformed document.
+ * Finds the documents with an `@result` in the output: JSON objects and those of lists, at the start of a line, after
+ * blanks, or behind another, with any text around them, up to CAPTURE_DOCUMENTS_MAX. The captured text changes as
+ * encoding_unify() says. The documents live in the arena, of at least value_parse_arena_size(text.n) bytes. *ret_loss
+ * describes the last malformed document that names a result, else the last malformed document.
  */
-int capture_find(const Capture *capture, Arena *arena, const Value *ret[static CAPTURE_DOCUMENTS_MAX], size_t *ret_n,
+int capture_find(Capture *capture, Arena *arena, const Value *ret[static CAPTURE_DOCUMENTS_MAX], size_t *ret_n,
                  CaptureLoss *ret_loss);

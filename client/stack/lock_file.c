@@ -509,17 +509,6 @@ static int read_text(LockReader *reader, const char *file, const Buffer *text, c
         return r == 0 ? check_stack(reader, *ret) : r;
 }
 
-/* Removes the byte order mark with which some editors begin a file. */
-static void skip_mark(Buffer *text) {
-        static const char mark[] = "\xef\xbb\xbf";
-        size_t n = sizeof(mark) - 1;
-
-        if (text->n < n || memcmp(text->text, mark, n) != 0)
-                return;
-        text->n -= n;
-        memmove(text->text, text->text + n, text->n);
-}
-
 int lock_file_read(const char *file, Arena *ret_arena, const Value **ret) {
         scoped(stack_builder_deinit) StackBuilder stack = { .arena = ret_arena };
         scoped(buffer_deinit) Buffer text = {};
@@ -528,7 +517,6 @@ int lock_file_read(const char *file, Arena *ret_arena, const Value **ret) {
 
         if (input_read(file, &text) != EXIT_DONE)
                 return LOCK_FILE_WRONG;
-        skip_mark(&text);
         buffer_puts(&text, "");
         if (buffer_error(&text) < 0)
                 return -ENOMEM;

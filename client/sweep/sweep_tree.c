@@ -13,6 +13,7 @@
 
 #include "client/cli/message.h"
 #include "client/sweep/sweep_text.h"
+#include "text/encoding.h"
 #include "text/yaml.h"
 #include "util/array.h"
 #include "util/file.h"
@@ -49,12 +50,16 @@ bool sweep_tree_parse_exit_code(const char *text, int *ret) {
 
 /* --- reading -------------------------------------------------------------------------------------- */
 
-static int identify(const char *text, size_t n, Buffer *out, const char *directory) {
+static int identify(char *text, size_t n, Buffer *out, const char *directory) {
         scoped(arena_deinit) Arena arena = {};
         const Value *settings;
         YamlError error;
         int r;
 
+        if (encoding_unify(text, &n) == ENCODING_FOREIGN) {
+                message_print("%s/" SWEEP_FILE_SETTINGS ": " ENCODING_FOREIGN_TEXT "; the point counts as not recorded", directory);
+                return ENCODING_FOREIGN;
+        }
         r = arena_init(&arena, yaml_arena_size(n));
         if (r == 0)
                 r = yaml_read(text, n, &arena, &settings, &error);

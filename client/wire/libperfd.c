@@ -331,6 +331,8 @@ static int read_document(PerfdClient *client, const char *json, Arena *arena, co
 
         value_parse_begin(&reader, json, strlen(json));
         r = value_parse_next(&reader, arena, ret, &error);
+        if (r == 0 && reader.n_not_finite > 0)
+                return fail(client, PERFD_INVALID, "a number is NaN or infinite, which JSON cannot express: leave it out or use null");
         if (r == 0) {
                 r = value_parse_next(&reader, arena, &rest, &error);
                 if (r == 0)

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 
 #include "base/log.h"
+#include "text/encoding.h"
 #include "text/yaml.h"
 #include "util/file.h"
 
@@ -212,9 +213,11 @@ static int read_text(ModelList *list, int dir_fd, const char *name, const char *
                 why = "not a regular file";
         else {
                 r = file_read_at(dir_fd, name, MODEL_FILE_BYTES_MAX, ret, ret_n);
+                if (r == 0)
+                        r = encoding_unify(*ret, ret_n);
                 if (r == 0 || r == -ENOMEM)
                         return r;
-                why = r == -EFBIG ? "larger than 256 KiB" : strerror(-r);
+                why = r == ENCODING_FOREIGN ? "it " ENCODING_FOREIGN_TEXT : r == -EFBIG ? "larger than 256 KiB" : strerror(-r);
         }
 
         return log_complaint(list, "Cannot read the model file %s, ignoring the file: %s", path, why);

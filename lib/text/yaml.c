@@ -14,7 +14,7 @@
 #include "util/utf8.h"
 
 typedef struct Builder {
-        const char *text; /* borrowed; a leading byte order mark is skipped */
+        const char *text; /* borrowed */
         size_t n;
         yaml_parser_t parser;
         yaml_event_t event; /* the current event */
@@ -27,10 +27,6 @@ static int builder_init(Builder *builder, const char *text, size_t n) {
         if (!yaml_parser_initialize(&builder->parser))
                 return -ENOMEM;
 
-        if (n >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
-                text += 3;
-                n -= 3;
-        }
         builder->text = text;
         builder->n = n;
         yaml_parser_set_input_string(&builder->parser, (const unsigned char *)text, n);

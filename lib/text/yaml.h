@@ -6,7 +6,7 @@
  *
  * Reads one document. Plain scalars follow YAML 1.2's core schema: null, true and false, 64-bit integers, floats; all
  * other scalars and all quoted scalars are strings. A duplicate key, an alias, a custom tag, a NUL and an integer
- * beyond 64 bits are errors. A leading byte order mark is skipped, as YAML specifies. JSON is read as YAML, except
+ * beyond 64 bits are errors. The text is as encoding_unify() makes it. JSON is read as YAML, except
  * for characters written as surrogate pairs (\ud83d\ude00), which libyaml rejects.
  */
 

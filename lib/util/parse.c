@@ -46,6 +46,14 @@ int parse_double(const char *text, double *ret) {
         return 0;
 }
 
+bool parse_is_decimal_comma(const char *text) {
+        size_t n;
+
+        text += *text == '-' || *text == '+';
+        n = strspn(text, "0123456789");
+        return text[n] == ',' && text[n + 1] && text[n + 1 + strspn(text + n + 1, "0123456789")] == '\0';
+}
+
 int parse_bool(const char *text, bool *ret) {
         static const char *const yes[] = { "yes", "true", "on", "1" };
         static const char *const no[] = { "no", "false", "off", "0" };

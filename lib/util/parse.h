@@ -15,6 +15,8 @@ enum {
 
 int parse_u64(const char *text, uint64_t *ret);
 int parse_double(const char *text, double *ret); /* rejects infinities and NaN */
+/* True for a number with a comma in place of the point, such as -0,98. */
+bool parse_is_decimal_comma(const char *text);
 int parse_bool(const char *text, bool *ret);     /* accepts yes no true false on off 1 0 */
 /* Parses "250ms", "10s", "10min", "2h", "90d", "1.5s"; a bare number is in seconds. */
 int parse_duration_ns(const char *text, uint64_t *ret);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "json/json_escape.h"
 #include "util/scoped.h"
@@ -17,6 +18,7 @@ typedef struct Parser {
         char *strings, *strings_end; /* decoded strings are never longer than their JSON text */
         bool is_strict;              /* values that break the rules for documents are errors */
         bool is_canonical;
+        size_t n_not_finite;         /* that a strict parser has replaced by null */
         Buffer number; /* owned; a number in the writer's spelling */
         ValueError error;
 } Parser;
@@ -58,10 +60,6 @@ static const struct {
         { "}", "remove the comma before it", VALUE_ERROR_NO_KEY },
         { "\"", "a comma is missing before it", 0 },
         { "'", "JSON has \"double quotes\", as Python's json.dumps() writes them", 0 },
-        { "NaN", "JSON has no such number, print null instead", 0 },
-        { "nan", "JSON has no such number, print null instead", 0 },
-        { "Inf", "JSON has no such number, print null instead", 0 },
-        { "inf", "JSON has no such number, print null instead", 0 },
         { ".", "a number begins with a digit, as in 0.5", VALUE_ERROR_NO_VALUE },
         { "+", "a number begins with a digit or -", VALUE_ERROR_NO_VALUE },
         { "True", "JSON writes true", VALUE_ERROR_NO_VALUE },
@@ -341,12 +339,38 @@ static int parse_word(Parser *parser, const char *word, Value value, Value *ret)
         return 0;
 }
 
-/* Not JSON, but printed by many writers: the rules for documents refuse these values with their place. */
-static int parse_infinite(Parser *parser, Value *ret) {
-        double sign = accept(parser, '-') ? -1 : 1;
+/* Finds what C and Python print for numbers that JSON cannot express, in any case. Returns the length; 0: another text. */
+static size_t count_infinite(const Parser *parser) {
+        static const char *const words[] = { "nan", "infinity", "inf" };
+        const char *p = parser->p + (*parser->p == '-' || *parser->p == '+');
 
-        if (parser->is_strict)
-                return malformed(parser, VALUE_ERROR_NO_VALUE);
+        for (size_t i = 0; i < N_ELEMENTS(words); i++) {
+                size_t n = strlen(words[i]);
+
+                if ((size_t)(parser->end - p) >= n && strncasecmp(p, words[i], n) == 0)
+                        return n + (size_t)(p - parser->p);
+        }
+        return 0;
+}
+
+/*
+ * Not JSON, but printed by many writers. In one of the client's values, null stands for the number, and is counted; otherwise the rules
+ * for documents refuse it with its place.
+ */
+static int parse_infinite(Parser *parser, Value *ret) {
+        double sign;
+
+        if (parser->is_strict) {
+                size_t n = count_infinite(parser);
+
+                if (n == 0)
+                        return malformed(parser, VALUE_ERROR_NO_VALUE);
+                parser->p += n;
+                parser->n_not_finite++;
+                *ret = (Value){};
+                return 0;
+        }
+        sign = accept(parser, '-') ? -1 : 1;
         if (*parser->p == 'N')
                 return parse_word(parser, "NaN", (Value){ .type = VALUE_DOUBLE, .number = NAN }, ret);
         return parse_word(parser, "Infinity", (Value){ .type = VALUE_DOUBLE, .number = sign * INFINITY }, ret);
@@ -517,9 +541,15 @@ static int parse_bare_value(Parser *parser, unsigned depth, Value *ret) {
         case 'I':
                 return parse_infinite(parser, ret);
         case '-':
-                if (parser->p + 1 < parser->end && parser->p[1] == 'I')
+                if (parser->p + 1 < parser->end && (parser->p[1] == 'I' || (parser->is_strict && count_infinite(parser) > 0)))
                         return parse_infinite(parser, ret);
                 return parse_number(parser, ret);
+        case 'n':
+        case 'i':
+        case '+':
+                if (parser->is_strict && count_infinite(parser) > 0)
+                        return parse_infinite(parser, ret);
+                return parse_word(parser, "null", (Value){ .type = VALUE_NULL }, ret);
         case '0' ... '9':
                 return parse_number(parser, ret);
         default:
@@ -599,6 +629,44 @@ static void advance(ValueReader *reader, size_t to) {
         }
 }
 
+#define BRACKET_BYTES_MAX 256 /* of brackets and blanks in front of an object */
+
+/* True at an object, or at a list whose first item is one, in whatever lists. */
+static bool is_at_object(const ValueReader *reader) {
+        size_t n = reader->n - reader->at;
+        const char *p = reader->text + reader->at, *end = p + (n < BRACKET_BYTES_MAX ? n : BRACKET_BYTES_MAX);
+
+        while (p < end && (*p == '[' || (p > reader->text + reader->at && memchr(" \t\r\n", *p, 4))))
+                p++;
+        return p < end && *p == '{';
+}
+
+void value_parse_skip_line(ValueReader *reader) {
+        const char *end = memchr(reader->text + reader->at, '\n', reader->n - reader->at);
+
+        reader->at = end ? (size_t)(end - reader->text) : reader->n;
+}
+
+bool value_parse_seek(ValueReader *reader) {
+        reader->n_other_lines = 0;
+        while (reader->at < reader->n) {
+                while (reader->at < reader->n && memchr(" \t\r", reader->text[reader->at], 3)) {
+                        reader->at++;
+                        reader->column++;
+                }
+                if (is_at_object(reader))
+                        return true;
+                reader->n_other_lines += reader->at < reader->n && reader->text[reader->at] != '\n';
+                value_parse_skip_line(reader);
+                if (reader->at == reader->n)
+                        return false;
+                reader->at++;
+                reader->line++;
+                reader->column = 1;
+        }
+        return false;
+}
+
 /* Finds encodings that some editors save and RFC 8259 (8.1) does not allow. */
 static int refuse_encoding(Parser *parser) {
         size_t n = (size_t)(parser->end - parser->p);
@@ -646,6 +714,7 @@ int value_parse_next(ValueReader *reader, Arena *arena, const Value **ret, Value
 
         reader->begin_line = reader->line;
         reader->begin_column = reader->column;
+        reader->n_not_finite = parser.n_not_finite;
         reader->n_strings = (size_t)(parser.strings - reader->strings);
         advance(reader, (size_t)(parser.p - parser.begin));
         *ret = value;

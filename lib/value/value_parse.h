@@ -10,7 +10,8 @@
  * that is nested deeper than VALUE_DEPTH_MAX is left empty by the parser, and refused by these functions.
  *
  * The client reads any number of values, one after the other (value_parse_next()), on one line each or not. The parser is
- * strict then: a violation of the rules is an error, too, with its line and column.
+ * strict then: a violation of the rules is an error, too, with its line and column. NaN and infinity, in any spelling of C or Python,
+ * are read as null.
  */
 
 #include <stdbool.h>
@@ -74,6 +75,8 @@ typedef struct ValueReader {
         size_t at;                         /* bytes read so far */
         unsigned line, column;             /* position of `at`, from 1; columns count characters */
         unsigned begin_line, begin_column; /* position of the value that was read last */
+        size_t n_not_finite;               /* numbers of that value which are NaN or infinite: null stands for them */
+        size_t n_other_lines;              /* see value_parse_seek() */
         char *strings;                     /* borrowed from the arena */
         size_t n_strings;
 } ValueReader;
@@ -82,6 +85,14 @@ void value_parse_begin(ValueReader *reader, const char *text, size_t n);
 /* Reads the next value of a text. All values of a text live in one arena, which must not be reset between them. 0 or an
  * outcome; after VALUE_MALFORMED, the reader stays at the value, and the arena is as before. */
 int value_parse_next(ValueReader *reader, Arena *arena, const Value **ret, ValueError *ret_error);
+
+/*
+ * Moves to the next place where documents may begin: an object, or a list that begins with one, behind blanks at the start of a line or
+ * behind the value before it. n_other_lines: lines with other text that were skipped. False at the end of the text.
+ */
+bool value_parse_seek(ValueReader *reader);
+/* Moves to the end of the line. */
+void value_parse_skip_line(ValueReader *reader);
 
 /* Returns the maximum arena bytes for parsing a text of n bytes: "[0,0,…" takes the most. */
 #define VALUE_PARSE_FACTOR 30U

@@ -140,9 +140,9 @@ class Checking(SubmitTestCase):
         self.assertRegex(self.refused(path, socket=self.absent), r"result\.json:3:\d+: ")
 
     def test_all_documents_are_complained_about_at_once(self):
-        a, b = self.file("a.json", "\n\n{}"), self.file("b.json", "[]", "3 4")
+        a, b = self.file("a.json", "\n\n{}"), self.file("b.json", "[{}]", "{} 4")
         err = self.refused(a, b, "-", socket=self.absent, stdin="[]")
-        for words in ("a.json:3: ", "b.json:1: ", "b.json:2: ", "b.json:2:3: ", "standard input:1: "):
+        for words in ("a.json:3: ", "b.json:1: [0].@parameters: ", "b.json:2: @parameters: ", "b.json:2:4: ", "standard input:1: "):
             self.assertIn(words, err)
 
     def test_the_words_are_perfds(self):

@@ -75,11 +75,26 @@ static void documents_may_share_a_line_and_follow_blanks(void **state) {
         assert_int_equal(f->n, 4);
         find(f, "[\n  {\"@result\":{\"a\":1}},\n  {\"@result\":{\"a\":2}}\n]\n");
         assert_int_equal(f->n, 2);
-        find(f, "  {\"@result\": {\"rate\": nan}}\n");
+        find(f, "  {\"@result\": {\"rate\": .5}}\n");
         assert_int_equal(f->n, 0);
         assert_int_equal(f->loss.error.line, 1);
         assert_int_equal(f->loss.error.column, 24);
         assert_true(f->loss.names_result);
+        find(f, "[INFO] begin\n[[{\"@result\":{\"a\":1}}], [], [{\"x\":1},\n{\"@result\":{\"a\":2}}]]\n[\"a\"]\n");
+        assert_int_equal(f->n, 2);
+        assert_int_equal(f->loss.error.line, 0);
+}
+
+static void every_encoding_of_text_is_read(void **state) {
+        Found *f = *state;
+
+        find(f, "\xef\xbb\xbf{\"@result\":{\"a\":1}}\r\n\xef\xbb\xbf{\"@result\":\r\n{\"a\":2}}\r 9 %\r{\"@result\":{\"a\":3}}\r");
+        assert_int_equal(f->n, 3);
+        find(f, "");
+        capture_add(&f->capture, "\xff\xfe{\0}\0", 6);
+        assert_int_equal(capture_find(&f->capture, &f->arena, f->documents, &f->n, &f->loss), 0);
+        assert_int_equal(f->n, 0);
+        assert_non_null(strstr(f->loss.error.text, "UTF-16"));
 }
 
 static void a_document_within_a_line_is_ignored(void **state) {
@@ -93,11 +108,20 @@ static void a_document_within_a_line_is_ignored(void **state) {
 static void a_malformed_document_is_reported_with_its_line(void **state) {
         Found *f = *state;
 
-        find(f, "begin\n{\"@result\": {\"rate\": nan}}\n");
+        find(f, "begin\n{\"@result\": {\"rate\": .5}}\n");
         assert_int_equal(f->n, 0);
         assert_int_equal(f->loss.error.line, 2);
         assert_true(f->loss.names_result);
-        assert_non_null(strstr(f->loss.error.text, "print null instead"));
+        assert_non_null(strstr(f->loss.error.text, "a number begins with a digit"));
+}
+
+static void numbers_that_are_not_finite_are_null_and_counted(void **state) {
+        Found *f = *state;
+
+        find(f, "{\"x\": NaN}\n{\"@result\": {\"a\": nan, \"b\": -Infinity, \"c\": [1, inf, null]}}\n{\"@result\": {\"a\": -NaN}}\n");
+        assert_int_equal(f->n, 2);
+        assert_int_equal(f->loss.n_not_finite, 4);
+        assert_int_equal(value_get(value_get(f->documents[0], "@result"), "b")->type, VALUE_NULL);
 }
 
 static void a_malformed_indicator_is_distinguished_from_other_text(void **state) {
@@ -192,6 +216,8 @@ int main(void) {
                 TEST(documents_are_found_among_other_lines),
                 TEST(text_after_a_document_on_the_same_line_is_ignored),
                 TEST(documents_may_share_a_line_and_follow_blanks),
+                TEST(every_encoding_of_text_is_read),
+                TEST(numbers_that_are_not_finite_are_null_and_counted),
                 TEST(a_document_within_a_line_is_ignored),
                 TEST(a_malformed_document_is_reported_with_its_line),
                 TEST(a_malformed_indicator_is_distinguished_from_other_text),

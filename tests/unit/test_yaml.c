@@ -114,22 +114,6 @@ static void invalid_bytes_are_reported_with_their_position(void **state) {
         assert_refuses("\xff\xfe" "a\0:\0", "1:1", "not UTF-8: save the file as UTF-8");
 }
 
-static void a_byte_order_mark_in_front_is_passed_over(void **state) {
-        scoped(arena_deinit) Arena arena = {};
-        static const char text[] = "\xef\xbb\xbf" "a: {b: x}\n";
-        unsigned line, column;
-        const Value *value;
-        YamlError error;
-
-        (void)state;
-        assert_int_equal(arena_init(&arena, yaml_arena_size(sizeof(text))), 0);
-        assert_int_equal(yaml_read(text, sizeof(text) - 1, &arena, &value, &error), 0);
-        assert_string_equal(value_get_string(value_get(value, "a"), "b"), "x");
-        yaml_locate(text, sizeof(text) - 1, "a.b", &line, &column);
-        assert_int_equal(line, 1);
-        assert_int_equal(column, 5);
-}
-
 static void depth_has_a_limit(void **state) {
         char text[2 * (VALUE_DEPTH_MAX + 2) + 1] = "";
 
@@ -201,7 +185,6 @@ int main(void) {
                 cmocka_unit_test(constructs_that_would_be_changed_are_refused),
                 cmocka_unit_test(mistakes_have_their_place),
                 cmocka_unit_test(invalid_bytes_are_reported_with_their_position),
-                cmocka_unit_test(a_byte_order_mark_in_front_is_passed_over),
                 cmocka_unit_test(depth_has_a_limit),
                 cmocka_unit_test(the_arena_is_large_enough),
                 cmocka_unit_test(the_place_of_a_member_can_be_found_again),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <stdarg.h>
 #include <string.h>
 
 #include "client/api/api_query.h"
@@ -48,6 +49,7 @@ static const Option options_table[] = {
 typedef struct Origin {
         const char *name; /* of the file */
         unsigned line, column;
+        char path[48];    /* of the document in a list, "[2]" or "[0][2]" */
 } Origin;
 
 /* Documents of all files, checked. */
@@ -116,7 +118,8 @@ static void print_complaint(const Origin *origin, const Complaint *complaint) {
 
         if (origin->column > 1)
                 snprintf(column, sizeof(column), ":%u", origin->column);
-        message_print("%s:%u%s: %s%s%s", origin->name, origin->line, column, complaint->path, complaint->path[0] ? ": " : "",
+        message_print("%s:%u%s: %s%s%s%s%s", origin->name, origin->line, column, origin->path,
+                      origin->path[0] && complaint->path[0] ? "." : "", complaint->path, origin->path[0] || complaint->path[0] ? ": " : "",
                       complaint->text);
 }
 
@@ -142,34 +145,79 @@ static int take_document(Intake *intake, Arena *arena, const Origin *origin, con
         return r < 0 ? r : 0;
 }
 
-/* 0 also when something was complained about, here and below; < 0 only for trouble of our own. */
+/* Takes a document, or those of a list. 0 also when something was complained about, here and below; < 0 only for trouble of our own. */
+static int take_value(Intake *intake, Arena *arena, const Origin *origin, const Value *value, size_t *n) {
+        int r = 0;
+
+        if (value->type != VALUE_LIST) {
+                ++*n;
+                return take_document(intake, arena, origin, value);
+        }
+        for (size_t i = 0; i < value->n_items && r == 0 && intake->n_complaints < COMPLAINTS_MAX; i++) {
+                Origin item = *origin;
+
+                (void)snprintf(item.path, sizeof(item.path), "%.20s[%zu]", origin->path, i);
+                r = take_value(intake, arena, &item, &value->items[i], n);
+        }
+        return r;
+}
+
+/* Moves to the next document. Text behind a document on its line is parsed, too, and refused. */
+static bool seek_document(ValueReader *reader, bool is_behind) {
+        size_t n_blanks = strspn(reader->text + reader->at, " \t"), at = reader->at + n_blanks;
+
+        reader->n_other_lines = 0;
+        return (is_behind && at < reader->n && reader->text[at] != '\n') || value_parse_seek(reader);
+}
+
+static int complain(Intake *intake, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static int complain(Intake *intake, const char *format, ...) {
+        char text[VALUE_ERROR_TEXT_MAX + PATH_MAX];
+        va_list args;
+
+        va_start(args, format);
+        (void)vsnprintf(text, sizeof(text), format, args);
+        va_end(args);
+        message_print("%s", text);
+        intake->n_complaints++;
+        return 0;
+}
+
 static int take_documents(Intake *intake, Arena *arena, const char *name, const Buffer *text) {
-        const Value *document;
+        size_t n_documents = 0, n_values = 0, n_other_lines = 0, n_not_finite = 0;
+        const Value *value;
         ValueReader reader;
         ValueError error;
-        size_t n_documents = 0;
-        int r;
+        int r = 0;
 
-        value_parse_begin(&reader, text->text ? text->text : "", text->n);
-        while (intake->n_complaints < COMPLAINTS_MAX && (r = value_parse_next(&reader, arena, &document, &error)) == 0) {
-                Origin origin = { .name = name, .line = reader.begin_line, .column = reader.begin_column };
+        value_parse_begin(&reader, text->text ?: "", text->n);
+        while (r == 0 && intake->n_complaints < COMPLAINTS_MAX && seek_document(&reader, n_values > 0)) {
+                Origin origin = { .name = name };
 
-                r = take_document(intake, arena, &origin, document);
-                if (r < 0)
-                        return r;
-                n_documents++;
+                n_other_lines += reader.n_other_lines;
+                r = value_parse_next(&reader, arena, &value, &error);
+                if (r != 0)
+                        break;
+                origin.line = reader.begin_line;
+                origin.column = reader.begin_column;
+                n_values++;
+                n_not_finite += reader.n_not_finite;
+                r = take_value(intake, arena, &origin, value, &n_documents);
         }
+        n_other_lines += r == 0 ? reader.n_other_lines : 0;
 
-        if (r == VALUE_MALFORMED) {
-                message_print("%s:%u:%u: %s", name, error.line, error.column, error.text);
-                intake->n_complaints++;
-        }
-        if (r == VALUE_END && n_documents == 0) {
-                message_print("%s:1: no document", name);
-                intake->n_complaints++;
-        }
-
-        return r == VALUE_NO_ROOM ? -ENOMEM : 0;
+        if (r == VALUE_MALFORMED)
+                return complain(intake, "%s:%u:%u: %s", name, error.line, error.column, error.text);
+        if (r == VALUE_NO_ROOM || r < 0)
+                return -ENOMEM;
+        if (n_documents == 0 && intake->n_complaints < COMPLAINTS_MAX)
+                return complain(intake, "%s:1: no document%s", name,
+                                n_other_lines > 0 ? ": no line begins with a JSON object, or a list of some" : "");
+        if (n_other_lines > 0)
+                message_print("%s: skipped lines that are not JSON: %zu", name, n_other_lines);
+        if (n_not_finite > 0)
+                message_print("%s: " INPUT_NOT_FINITE_TEXT, name, n_not_finite);
+        return 0;
 }
 
 static int take_numbers(Intake *intake, Arena *arena, const char *name, const Buffer *text) {

@@ -68,6 +68,8 @@ static int read_json(KpiImport *import, const Buffer *text) {
         }
         if (r == VALUE_NO_ROOM)
                 return -ENOMEM;
+        if (r == 0 && reader.n_not_finite > 0)
+                message_print("%s: " INPUT_NOT_FINITE_TEXT, import->file, reader.n_not_finite);
         if (r == 0 && value_parse_next(&reader, &import->arena, &further, &error) != VALUE_END)
                 return refuse_json(import, "has text after the JSON value: give each value a file of its own");
         r = r == 0 ? kpi_documents_read(payload, &import->arena, &import->kpis, &import->n_kpis, &complaint) : 0;

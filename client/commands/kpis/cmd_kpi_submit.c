@@ -37,7 +37,8 @@ static bool read_value(const char *text, Arena *arena, const Value **ret) {
         const Value *rest;
 
         value_parse_begin(&reader, text, strlen(text));
-        if (value_parse_next(&reader, arena, ret, &error) != 0 || value_parse_next(&reader, arena, &rest, &error) != VALUE_END)
+        if (value_parse_next(&reader, arena, ret, &error) != 0 || reader.n_not_finite > 0 ||
+            value_parse_next(&reader, arena, &rest, &error) != VALUE_END)
                 return false;
         for (size_t i = 0; (*ret)->type == VALUE_LIST && i < (*ret)->n_items; i++)
                 if (!value_is_number(&(*ret)->items[i]))

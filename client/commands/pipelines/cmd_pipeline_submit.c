@@ -13,6 +13,7 @@
 #include "client/deliver/deliver.h"
 #include "client/pipeline/pipeline_line.h"
 #include "client/deliver/pipeline_pending.h"
+#include "text/encoding.h"
 #include "util/clock.h"
 #include "value/value_parse.h"
 
@@ -101,7 +102,8 @@ static int take_parsed(Feed *feed, PipelineLine *line) {
         return r;
 }
 
-static int take_line(Feed *feed, const char *text, size_t n) {
+/* text: n bytes and a NUL. */
+static int take_line(Feed *feed, char *text, size_t n) {
         char error[PIPELINE_LINE_ERROR_MAX];
         PipelineLine line;
         int r;
@@ -115,7 +117,11 @@ static int take_line(Feed *feed, const char *text, size_t n) {
                 complain(feed, 0, TOO_LONG);
                 return 0;
         }
-        if (strspn(text, " \t\r\n") >= n)
+        if (encoding_unify(text, &n) == ENCODING_FOREIGN) {
+                complain(feed, 0, ENCODING_FOREIGN_TEXT);
+                return 0;
+        }
+        if (strspn(text, " \t\n") >= n)
                 return 0;
         arena_reset(&feed->arena);
         r = pipeline_line_read(text, n, feed->counts_open_periods, &feed->arena, &line, error);
