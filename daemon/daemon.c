@@ -26,6 +26,7 @@ typedef struct Daemon {
         bool is_draining;
         uint64_t cpu_interval_ns;  /* of the readings of the CPUs; 0: the timer is off */
         uint64_t tick_deadline_us; /* time of the next tick */
+        LogUserLimits reload_limits;
 } Daemon;
 
 /* --- event handlers --------------------------------------------------------------------------- */
@@ -240,8 +241,15 @@ static int apply_files(Daemon *daemon, Buffer *ret_restart, ConfigError *ret_err
         return 0;
 }
 
-/* Reads the configuration files again. 0, or as apply_files(). */
-static int daemon_reload(Daemon *daemon, ConfigError *ret_error) {
+static void log_reload(Daemon *daemon, const uint32_t *uid, LogLevel level, const char *what, const char *more) {
+        if (uid)
+                log_for_user(&daemon->reload_limits, *uid, level, NULL, "%s%s", what, more ?: "");
+        else
+                log_struct(level, NULL, "%s%s", what, more ?: "");
+}
+
+/* Reads the configuration files again, on behalf of a user, or of the service manager: NULL. 0, or as apply_files(). */
+static int daemon_reload(Daemon *daemon, const uint32_t *uid, ConfigError *ret_error) {
         scoped(buffer_deinit) Buffer restart = {}, error = {};
         Rooms *rooms = &daemon->rooms;
         int r;
@@ -251,11 +259,12 @@ static int daemon_reload(Daemon *daemon, ConfigError *ret_error) {
         r = apply_files(daemon, &restart, ret_error);
         if (r != 0) {
                 describe_error(ret_error, &error);
-                log_err("Configuration not reloaded, keeping the previous one: %s", error.text ?: "");
+                log_reload(daemon, uid, LOG_LEVEL_ERR, "Configuration not reloaded, keeping the previous one: ", error.text);
         } else if (restart.n > 0)
-                log_warning("Configuration reloaded; these settings take effect after a restart: %s", restart.text);
+                log_reload(daemon, uid, LOG_LEVEL_WARNING, "Configuration reloaded; these settings take effect after a restart: ",
+                           restart.text);
         else
-                log_info("Configuration reloaded.");
+                log_reload(daemon, uid, LOG_LEVEL_INFO, "Configuration reloaded.", NULL);
 
         self_count_reload(&rooms->self, r == 0 ? "" : error.text ?: strerror(ENOMEM), restart.text ?: "");
         rooms_publish(rooms);
@@ -269,7 +278,7 @@ static int on_reload_signal(sd_event_source *source, const struct signalfd_sigin
 
         (void)source;
         (void)info;
-        (void)daemon_reload(userdata, &error);
+        (void)daemon_reload(userdata, NULL, &error);
         return 0;
 }
 
@@ -284,7 +293,7 @@ static int on_reload_request(void *userdata, const Request *request, Ticket tick
         if (!request->peer.is_admin && request->peer.uid != geteuid())
                 return desk_answer(ret, STATUS_DENIED, "", "permission denied: reload needs root, the user of perfd or a member of "
                                                            "admin_group in [socket] of perfd.conf");
-        if (daemon_reload(daemon, &error) != 0) {
+        if (daemon_reload(daemon, &request->peer.uid, &error) != 0) {
                 if (error.file[0])
                         (void)snprintf(place, sizeof(place), error.line > 0 ? "%.180s:%u" : "%.180s", error.file, error.line);
                 return desk_answer(ret, STATUS_INVALID, place, error.text);
@@ -519,6 +528,7 @@ static int check_models(const Config *config) {
         int r;
 
         r = models_read_files(&models, config->indicators.directory);
+        models_log_complaints(&models);
         if (r == 0)
                 log_info("Configuration OK; %zu indicator models.", models.files.n);
         if (config->indicators.directory[0] && access(config->indicators.directory, F_OK) < 0 && errno == ENOENT)

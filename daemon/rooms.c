@@ -60,6 +60,20 @@ int rooms_take_completions(Rooms *rooms) {
         return r < 0 ? r : job_room_continue(&rooms->jobs);
 }
 
+/* Users who fill a disk and empty it cause at most ten messages a minute, of which the last is true. */
+static void log_writable(Rooms *rooms) {
+        if (rooms->stored.is_writable != rooms->is_said_unwritable ||
+            !log_limit_pass(&rooms->writable_limit, clock_boottime_ns(), LOG_LIMIT_INTERVAL_NS, 10))
+                return;
+
+        rooms->is_said_unwritable = !rooms->stored.is_writable;
+        if (rooms->is_said_unwritable)
+                log_err("Cannot write to the store, answering submissions with UNAVAILABLE until the store is writable: %s",
+                        rooms->stored.error);
+        else
+                log_notice("The store is writable again.");
+}
+
 static int check_store(Rooms *rooms) {
         StoreStats *stats = &rooms->stored;
         bool was_writable = stats->is_writable, had_sync_error = stats->sync_error[0];
@@ -77,15 +91,8 @@ static int check_store(Rooms *rooms) {
                         stats->sync_error);
         if (!stats->sync_error[0] && had_sync_error)
                 log_notice("The log was written back into the database.");
-        if (stats->is_writable == was_writable)
-                return 0;
-
-        if (!stats->is_writable) {
-                log_err("Cannot write to the store, answering submissions with UNAVAILABLE until the store is writable: %s", stats->error);
-                return 0;
-        }
-        log_notice("The store is writable again.");
-        return indicator_room_restore(&rooms->indicators);
+        log_writable(rooms);
+        return stats->is_writable && !was_writable ? indicator_room_restore(&rooms->indicators) : 0;
 }
 
 /* Logs at most once a minute, like log_expiry(). */

@@ -34,10 +34,11 @@ typedef struct Rooms {
         Http *http;           /* reads published snapshots */
         HttpPortStats http_port;
         StoreStats stored;    /* state of the store at the last tick */
+        bool is_said_unwritable; /* the last message about the store */
         ExpiryStats expiry;   /* values at the last log message */
         uint64_t expiry_logging_ns; /* earliest time of the next message about expired rows */
         uint64_t n_exhausted; /* sum of IngestStats' and HttpStats' counters at the last log message */
-        LogLimit exhaustion_limit;
+        LogLimit exhaustion_limit, writable_limit;
 } Rooms;
 
 /*

@@ -122,16 +122,36 @@ bool log_limit_pass(LogLimit *limit, uint64_t now_ns, uint64_t interval_ns, unsi
         return true;
 }
 
-void log_limited(LogLimit *limit, LogLevel level, const LogField *fields, const char *format, ...) {
+/* Returns the limit of the user, or else the one that has been quiet for longest; NULL if each of them had a message in this interval. */
+static LogLimit *find_limit(LogUserLimits *limits, uint32_t uid, uint64_t now_ns) {
+        size_t oldest = 0;
+
+        for (size_t i = 0; i < LOG_USERS_MAX; i++) {
+                if (limits->of[i].window_start_ns > 0 && limits->uids[i] == uid)
+                        return &limits->of[i];
+                if (limits->of[i].window_start_ns < limits->of[oldest].window_start_ns)
+                        oldest = i;
+        }
+        if (limits->of[oldest].window_start_ns > 0 && now_ns - limits->of[oldest].window_start_ns < LOG_LIMIT_INTERVAL_NS)
+                return NULL;
+
+        limits->uids[oldest] = uid;
+        limits->of[oldest] = (LogLimit){};
+        return &limits->of[oldest];
+}
+
+void log_for_user(LogUserLimits *limits, uint32_t uid, LogLevel level, const LogField *fields, const char *format, ...) {
         char message[MESSAGE_MAX], suppressed[64] = "";
+        uint64_t now_ns = clock_boottime_ns();
+        LogLimit *limit = find_limit(limits, uid, now_ns);
         va_list args;
         int k;
 
-        if (!log_limit_pass(limit, clock_boottime_ns(), LOG_LIMIT_INTERVAL_NS, LOG_LIMIT_BURST))
+        if (!limit || !log_limit_pass(limit, now_ns, LOG_LIMIT_INTERVAL_NS, 1))
                 return;
 
         if (limit->n_suppressed > 0)
-                (void)snprintf(suppressed, sizeof(suppressed), " (%u similar messages suppressed)", limit->n_suppressed);
+                (void)snprintf(suppressed, sizeof(suppressed), " (%u similar messages of this user suppressed)", limit->n_suppressed);
         limit->n_suppressed = 0;
 
         va_start(args, format);

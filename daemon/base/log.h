@@ -49,12 +49,8 @@ void log_struct(LogLevel level, const LogField *fields, const char *format, ...)
 #define log_info(...) log_struct(LOG_LEVEL_INFO, NULL, __VA_ARGS__)
 #define log_debug(...) log_struct(LOG_LEVEL_DEBUG, NULL, __VA_ARGS__)
 
-/*
- * Rate limit for one kind of message: LOG_LIMIT_BURST per LOG_LIMIT_INTERVAL_NS. The owner embeds one for each kind,
- * initially zero.
- */
+/* Rate limit for one kind of message. The owner embeds one for each kind, initially zero. */
 #define LOG_LIMIT_INTERVAL_NS (60 * UINT64_C(1000000000))
-#define LOG_LIMIT_BURST 10U
 
 typedef struct LogLimit {
         uint64_t window_start_ns;
@@ -62,12 +58,20 @@ typedef struct LogLimit {
         unsigned n_suppressed;
 } LogLimit;
 
-/*
- * Returns true if the message may be logged now. Otherwise the message is counted in n_suppressed; the next message
- * reports and resets this number.
- */
+/* Returns true if the message may be logged now. Otherwise the message is counted in n_suppressed. */
 bool log_limit_pass(LogLimit *limit, uint64_t now_ns, uint64_t interval_ns, unsigned burst);
 
-/* As log_struct(), with a rate limit. The first message after suppressed ones ends with their number. */
-void log_limited(LogLimit *limit, LogLevel level, const LogField *fields, const char *format, ...)
-        __attribute__((format(printf, 4, 5)));
+/*
+ * Rate limit for a kind of message that a client can cause: one message per user and LOG_LIMIT_INTERVAL_NS, of at most LOG_USERS_MAX
+ * users. The owner embeds one for each kind, initially zero.
+ */
+#define LOG_USERS_MAX 64U
+
+typedef struct LogUserLimits {
+        LogLimit of[LOG_USERS_MAX];
+        uint32_t uids[LOG_USERS_MAX];
+} LogUserLimits;
+
+/* As log_struct(), with the limit of the user. The first message after suppressed ones ends with their number. */
+void log_for_user(LogUserLimits *limits, uint32_t uid, LogLevel level, const LogField *fields, const char *format, ...)
+        __attribute__((format(printf, 5, 6)));

@@ -167,12 +167,12 @@ void models_deinit(Models *models) {
 /* --- files ---------------------------------------------------------------------------------------- */
 
 enum {
-        FILE_BAD = 1, /* the reason was logged */
+        FILE_BAD = 1, /* with a complaint */
 };
 
-/* Logs a complaint and stores it for /api/v1/models. Always returns FILE_BAD. */
+/* Keeps a complaint for the log and /api/v1/models. Always returns FILE_BAD. */
 static int __attribute__((format(printf, 2, 3)))
-log_complaint(ModelList *list, const char *format, ...) {
+add_complaint(ModelList *list, const char *format, ...) {
         scoped(freep) char *text = NULL;
         va_list args;
 
@@ -181,7 +181,6 @@ log_complaint(ModelList *list, const char *format, ...) {
                 text = NULL;
         va_end(args);
 
-        log_err("%s", text ?: "Cannot format why an indicator model was ignored: out of memory");
         if (text && list->n_complaints < MODEL_COMPLAINTS_MAX)
                 list->complaints[list->n_complaints++] = TAKE(text);
         return FILE_BAD;
@@ -193,13 +192,13 @@ static int add_file(ModelList *list, Model **model) {
         int r;
 
         if (indicator_model_is_accepted_level(m))
-                return log_complaint(list, "%s:1:1: name: '%s' is not for files; use perfctl kpi accept", (*model)->file, m->name);
+                return add_complaint(list, "%s:1:1: name: '%s' is not for files; use perfctl kpi accept", (*model)->file, m->name);
         if (list_search(list, m->name, m->component, MODEL_OF_ALL, &at))
-                return log_complaint(list, "%s:1:1: %s%s%s is already declared in %s; remove one of the declarations", (*model)->file,
+                return add_complaint(list, "%s:1:1: %s%s%s is already declared in %s; remove one of the declarations", (*model)->file,
                                      m->name, m->component ? " of " : "", m->component ?: "", list->items[at]->file);
 
         r = list_insert(list, at, model);
-        return r == MODELS_FULL ? log_complaint(list, "%s: ignored; the limit of %u models is reached", (*model)->file, MODELS_MAX) : r;
+        return r == MODELS_FULL ? add_complaint(list, "%s: ignored; the limit of %u models is reached", (*model)->file, MODELS_MAX) : r;
 }
 
 _Static_assert(MODEL_FILE_BYTES_MAX == 256 * 1024, "the message names the limit");
@@ -220,7 +219,7 @@ static int read_text(ModelList *list, int dir_fd, const char *name, const char *
                 why = r == ENCODING_FOREIGN ? "it " ENCODING_FOREIGN_TEXT : r == -EFBIG ? "larger than 256 KiB" : strerror(-r);
         }
 
-        return log_complaint(list, "Cannot read the model file %s, ignoring the file: %s", path, why);
+        return add_complaint(list, "Cannot read the model file %s, ignoring the file: %s", path, why);
 }
 
 static int read_file(ModelList *list, int dir_fd, const char *directory, const char *name) {
@@ -240,7 +239,7 @@ static int read_file(ModelList *list, int dir_fd, const char *directory, const c
                 return r;
         r = model_new(&model, text, n, &complaint, &line, &column);
         if (r == MODEL_INVALID)
-                return log_complaint(list, "%s:%u:%u: %s%s%s", path, line, column, complaint.path, complaint.path[0] ? ": " : "",
+                return add_complaint(list, "%s:%u:%u: %s%s%s", path, line, column, complaint.path, complaint.path[0] ? ": " : "",
                                 complaint.text);
         if (r < 0)
                 return r;
@@ -277,7 +276,7 @@ static int list_read(ModelList *list, const char *directory) {
                 return 0;
         n = dir_fd < 0 ? -1 : scandirat(dir_fd, ".", &entries, is_model_file, alphasort);
         if (n < 0)
-                return log_complaint(list, "Cannot read the models in %s, continuing without models: %s", directory, strerror(errno));
+                return add_complaint(list, "Cannot read the models in %s, continuing without models: %s", directory, strerror(errno));
 
         r = read_entries(list, dir_fd, directory, entries, (size_t)n);
         for (int i = 0; i < n; i++)
@@ -299,6 +298,11 @@ int models_read_files(Models *models, const char *directory) {
         list_deinit(&models->files);
         models->files = fresh;
         return r;
+}
+
+void models_log_complaints(const Models *models) {
+        for (size_t i = 0; i < models->files.n_complaints; i++)
+                log_err("%s", models->files.complaints[i]);
 }
 
 /* --- registered models ---------------------------------------------------------------------------- */

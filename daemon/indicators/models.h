@@ -24,7 +24,7 @@
 #define MODELS_MAX 1024U         /* maximum number of models from files, and of registered models */
 #define MODEL_CHARGE_BYTES 4096U /* charge for a registered model in addition to its JSON text */
 #define MODEL_FILE_BYTES_MAX (256U * 1024U)
-#define MODEL_COMPLAINTS_MAX 16U /* maximum number of complaints that are stored; all complaints are logged */
+#define MODEL_COMPLAINTS_MAX 16U /* maximum number of complaints that are kept and logged */
 
 #define MODELS_DIRECTORY_MAX 256
 
@@ -59,7 +59,7 @@ DEFINE_SCOPED(Model, model_free);
 typedef struct ModelList {
         Model **items; /* owned, as are the models; sorted by name, then component */
         size_t n;
-        char *complaints[MODEL_COMPLAINTS_MAX]; /* owned; messages about invalid files, as logged */
+        char *complaints[MODEL_COMPLAINTS_MAX]; /* owned; messages about invalid files, for the log */
         size_t n_complaints;
 } ModelList;
 
@@ -104,6 +104,9 @@ const Model *models_find_file(const Models *models, const char *name, const char
  * applies to.
  */
 bool models_is_effective(const Models *models, const Model *model);
+
+/* Logs why files were ignored. */
+void models_log_complaints(const Models *models);
 
 /*
  * Lists the parts of {"policy": …, "models": […], "complaints": […]}, the answer of /api/v1/models. A model's part is formatted once.

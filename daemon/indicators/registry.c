@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "document/accepted_level.h"
 #include "store/indicators/model_rows.h"
 #include "store/indicators/stored_models.h"
 #include "util/clock.h"
+#include "util/hash.h"
 #include "util/scoped.h"
 
 static void pending_deinit(PendingModels *pending) {
@@ -83,9 +83,19 @@ int registry_tick(Registry *registry) {
         return r < 0 ? r : 0;
 }
 
-static void log_read(const Registry *registry, int n_bad) {
-        size_t n = registry->models.files.n;
+/* A client can cause a reload, but no other complaints: they are logged once, until they change. */
+static void log_read(Registry *registry, int n_bad) {
+        const ModelList *files = &registry->models.files;
+        uint64_t hash = hash_bytes(HASH_BEGIN, &files->n, sizeof(files->n));
+        size_t n = files->n;
 
+        for (size_t i = 0; i < files->n_complaints; i++)
+                hash = hash_bytes(hash, files->complaints[i], strlen(files->complaints[i]));
+        if (hash == registry->logged_hash)
+                return;
+
+        registry->logged_hash = hash;
+        models_log_complaints(&registry->models);
         if (n_bad > 0)
                 log_warning("Read %zu indicator models; %d files in %s are not valid, see above.", n, n_bad,
                             registry->config->directory);
@@ -519,16 +529,17 @@ static int place_unregister(void *state, const Request *request, Ticket ticket, 
 
 /* --- completion ----------------------------------------------------------------------------------- */
 
-static void log_change(const Model *model, bool is_gone) {
-        const char *of = model->model.component ? " of " : "", *component = model->model.component ?: "";
+static void log_change(LogUserLimits *limits, const Model *model, bool is_gone) {
+        const char *of = model->model.component ? " of " : "", *component = model->model.component ?: "", *name = model->model.name;
 
         if (indicator_model_is_accepted_level(&model->model))
-                log_info("User %u %s a level of %s.", model->uid, is_gone ? "no longer accepts" : "accepted",
-                         value_get_string(value_get(model->model.document, "accepted"), "kpi") ?: "");
-        else if (is_gone)
-                log_info("Removed the model of %s%s%s, registered by user %u.", model->model.name, of, component, model->uid);
+                log_for_user(limits, model->uid, LOG_LEVEL_INFO, NULL, "User %u %s a level of %s.", model->uid,
+                             is_gone ? "no longer accepts" : "accepted",
+                             value_get_string(value_get(model->model.document, "accepted"), "kpi") ?: "");
         else
-                log_info("User %u registered the model of %s%s%s.", model->uid, model->model.name, of, component);
+                log_for_user(limits, model->uid, LOG_LEVEL_INFO, NULL,
+                             is_gone ? "Removed the model of %2$s%3$s%4$s, registered by user %1$u."
+                                     : "User %1$u registered the model of %2$s%3$s%4$s.", model->uid, name, of, component);
 }
 
 /* Writes a remark if the new model changes the unit of stored results. Returns true if it does. */
@@ -569,7 +580,7 @@ static int finish_model(Registry *registry, PendingModel *item, bool is_done, bo
         int r;
 
         if (is_done)
-                log_change(model, is_removal);
+                log_change(&registry->log_limits, model, is_removal);
         *ret_hides |= model->by_admin && models_find_file(&registry->models, model->model.name, model->model.component);
         if (is_done == is_removal)
                 return 0;

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/log.h"
 #include "desk/desk.h"
 #include "indicators/models.h"
 #include "snapshot/snapshot.h"
@@ -44,6 +45,8 @@ typedef struct Registry {
         PendingModels pending;
         SharedTexts *json;       /* a reference; all models as /api/v1/models returns them */
         ModelChanges changes;
+        LogUserLimits log_limits; /* for messages about registered and removed models */
+        uint64_t logged_hash;    /* of the complaints about files that were last logged */
         bool is_declaration_due; /* the models declared in files have changed and are not queued for the store yet */
 } Registry;
 

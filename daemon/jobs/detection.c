@@ -44,8 +44,8 @@ static int attach(Lifecycle *lifecycle, Job *job, const FoundGroup *group) {
 static void log_refused(Detection *detection, const FoundGroup *group, const char *why) {
         const LogField fields[] = { LOG_TEXT("PERFD_JOB", group->job), LOG_NUMBER("PERFD_UID", group->owner_uid), {} };
 
-        log_limited(&detection->log_limit, LOG_LEVEL_WARNING, fields, "Cannot follow job '%s', found by pattern %s: %s", group->job,
-                    group->pattern, why);
+        log_for_user(&detection->log_limits, group->owner_uid, LOG_LEVEL_WARNING, fields,
+                     "Cannot follow job '%s', found by pattern %s: %s", group->job, group->pattern, why);
 }
 
 static int begin(Detection *detection, const FoundGroup *group) {

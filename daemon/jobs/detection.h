@@ -16,7 +16,7 @@ typedef struct Detection {
         sd_event_source *source; /* owned; watches the finder's descriptor */
         FoundGroup *postponed;   /* owned; cgroups recreated while the end of their job is queued for the store */
         size_t n_postponed;
-        LogLimit log_limit;      /* for messages about jobs that cannot be followed */
+        LogUserLimits log_limits; /* for messages about jobs that cannot be followed */
 } Detection;
 
 /* Replaces the finder by a finder for these patterns; removes it if there are no patterns. 0, or < 0: the finder is unchanged. */

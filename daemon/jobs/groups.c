@@ -72,7 +72,7 @@ static int refuse(Groups *groups, const Job *job, int error) {
                                     LOG_NUMBER("PERFD_UID", job->info.uid), LOG_NUMBER("ERRNO", -error), {} };
 
         if (error != 0)
-                log_limited(&groups->log_limit, LOG_LEVEL_WARNING, fields,
+                log_for_user(&groups->log_limits, job->info.uid, LOG_LEVEL_WARNING, fields,
                             "Cannot read the cgroup of job '%s', recording the node's metrics only: %s", job->info.id, strerror(-error));
         return GROUPS_REFUSED;
 }

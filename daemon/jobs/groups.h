@@ -18,7 +18,7 @@
 typedef struct Groups {
         CgroupTree *tree; /* owned */
         Jobs *jobs;       /* borrowed */
-        LogLimit log_limit; /* for messages about cgroups that cannot be read */
+        LogUserLimits log_limits; /* for messages about cgroups that cannot be read */
 } Groups;
 
 /* root: directory with proc/ and sys/; the pids of peers are valid for "/". 0 or a negative errno. */

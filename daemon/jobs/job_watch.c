@@ -177,7 +177,7 @@ static void log_unwatched(Lifecycle *lifecycle, const Job *job, const char *what
         const LogField fields[] = { LOG_TEXT("PERFD_JOB", job->info.id),
                                     LOG_NUMBER("PERFD_UID", job->info.uid), LOG_NUMBER("ERRNO", error), {} };
 
-        log_limited(&lifecycle->log_limits.unwatched, LOG_LEVEL_WARNING, fields,
+        log_for_user(&lifecycle->log_limits.unwatched, job->info.uid, LOG_LEVEL_WARNING, fields,
                     "Cannot watch the %s of job '%s', checking it at each tick instead: %s", what, job->info.id, strerror(error));
 }
 

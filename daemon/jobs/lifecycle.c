@@ -184,7 +184,7 @@ static int adopt(Lifecycle *lifecycle, Job *job, const Request *request, Ticket 
 static void log_displaced(Lifecycle *lifecycle, const Job *job, const char *other) {
         const LogField fields[] = { LOG_TEXT("PERFD_JOB", other), LOG_NUMBER("PERFD_UID", job->info.uid), {} };
 
-        log_limited(&lifecycle->log_limits.displaced, LOG_LEVEL_NOTICE, fields,
+        log_for_user(&lifecycle->log_limits.displaced, job->info.uid, LOG_LEVEL_NOTICE, fields,
                     "Job '%s' of uid %u is now '%s': an administrator began a job with the former id.", job->info.id,
                     job->info.uid, other);
 }

@@ -9,9 +9,9 @@
 
 /* Each kind of message has a limit of its own. */
 typedef struct LifecycleLogLimits {
-        LogLimit displaced;  /* jobs whose id an administrator has taken over */
-        LogLimit unreadable; /* checkpoints that cannot be read */
-        LogLimit unwatched;  /* processes and cgroups that cannot be watched */
+        LogUserLimits displaced;  /* jobs whose id an administrator has taken over */
+        LogUserLimits unreadable; /* checkpoints that cannot be read */
+        LogUserLimits unwatched;  /* processes and cgroups that cannot be watched */
 } LifecycleLogLimits;
 
 typedef struct Lifecycle {

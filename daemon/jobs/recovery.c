@@ -237,7 +237,7 @@ static int recover_job(Lifecycle *lifecycle, const RecoveredJob *recovered, cons
         if (progress_parse(recovered->progress ? recovered->progress : "", &progress) != 0) {
                 const LogField fields[] = { LOG_TEXT("PERFD_JOB", recovered->info.id), LOG_NUMBER("PERFD_UID", recovered->info.uid), {} };
 
-                log_limited(&lifecycle->log_limits.unreadable, LOG_LEVEL_WARNING, fields,
+                log_for_user(&lifecycle->log_limits.unreadable, recovered->info.uid, LOG_LEVEL_WARNING, fields,
                             "Job '%s' has an unreadable checkpoint, closing it as interrupted without numbers.", recovered->info.id);
                 progress = (Progress){ .window.peaks.lost = true };
         }

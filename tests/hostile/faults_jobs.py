@@ -84,3 +84,50 @@ def claimed_results(target):
             expect(target, victim.end(job, 0), "OK")
             n += 1
     return f"{n * N_AT_ONCE} results for {n} jobs"
+
+
+def fill_request(target, kind, n, body):
+    """Fills a request of each kind, so that its effects are logged if any are; a kind that this function lacks fails the fault."""
+    name = f"Flood{n % 3}"
+    if kind == "hello":
+        body.client = f"flood {n}"
+    elif kind == "job_begin":
+        body.job, body.pid = f"flood-{n % 7}", n % 3 * 100000
+    elif kind == "job_end":
+        body.job, body.exit_status = f"flood-{n % 7}", 0
+    elif kind == "submit":
+        body.indicators.add(id=target.random.randbytes(16), document=harness.to_json(harness.indicator(name=name, rate=float(n))))
+    elif kind == "mark":
+        body.job, body.name = f"flood-{n % 7}", f"phase {n}"
+    elif kind == "register":
+        body.model.append(harness.to_json({"name": name, "results": {"rate": {"type": "float", "unit": f"u{n}"}}}))
+    elif kind == "unregister":
+        body.name = name
+    elif kind == "pipeline_report":
+        body.job, body.producer = f"flood-{n % 7}", f"spdl 0.{n}"
+    else:
+        target.check(kind == "reload", f"no request of the kind {kind} in fill_request()")
+
+
+@fault("each kind of request over and over, by a user and by root", "a line of the log per minute, user and kind of message at most")
+def log_flood(target):
+    kinds = [field.name for field in harness.wire.Request.DESCRIPTOR.oneofs_by_name["body"].fields]
+    before, n = len(target.daemon.log().splitlines()), 0
+    with target.bystander.connect() as user, target.daemon.client() as root:
+        while target.goes_on():
+            for client in (user, root):
+                for kind in kinds:
+                    for _ in range(30):
+                        request = client.request()
+                        body = getattr(request, kind)
+                        body.SetInParent()
+                        fill_request(target, kind, n, body)
+                        target.check(client.call(request) is not None, f"no answer to {kind}")
+                        n += 1
+    for path in ("/metrics", "/nothing", "/api/v1/jobs/nothing", "/api/v1/indicators/Flood0/query?stat=x"):
+        for _ in range(100):
+            target.daemon.get(path)
+    lines = target.daemon.log().splitlines()[before:]
+    minutes = 1 + target.seconds / 60
+    target.check(len(lines) <= 12 * minutes, f"{len(lines)} lines of the log, among them {lines[:5]}")
+    return f"{n} requests of {len(kinds)} kinds, {len(lines)} lines of the log"

@@ -68,7 +68,7 @@ static void a_cgroup_beyond_the_limit_is_reported_and_ignored(void **state) {
         shares_configure(f->shares, &f->shares_config);
         configure(f);
         assert_int_equal(f->jobs.jobs.n, 0);
-        assert_int_equal(f->jobs.detection.log_limit.n_passed, 1);
+        assert_int_equal(f->jobs.detection.log_limits.of[0].n_passed, 1);
 }
 
 static void a_cgroup_recreated_while_its_job_is_stored_waits(void **state) {

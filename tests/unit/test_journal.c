@@ -188,22 +188,40 @@ static void without_a_socket_stderr_stays(void **state) {
 
 static void a_limited_message_says_how_many_were_suppressed(void **state) {
         Fixture *f = *state;
-        LogLimit limit = {}, other = {};
+        LogUserLimits limits = {}, other = {};
         char text[LOG_RECORD_MAX + 64];
 
-        for (unsigned i = 0; i < LOG_LIMIT_BURST + 3; i++)
-                log_limited(&limit, LOG_LEVEL_WARNING, NULL, "refused %u", i);
-        log_limited(&other, LOG_LEVEL_WARNING, NULL, "of another kind");
-        for (unsigned i = 0; i < LOG_LIMIT_BURST; i++)
-                assert_non_null(strstr(receive(f, text), "MESSAGE=refused"));
+        for (unsigned i = 0; i < 4; i++)
+                log_for_user(&limits, 1000, LOG_LEVEL_WARNING, NULL, "refused %u", i);
+        log_for_user(&limits, 0, LOG_LEVEL_WARNING, NULL, "of another user");
+        log_for_user(&other, 1000, LOG_LEVEL_WARNING, NULL, "of another kind");
+        assert_non_null(strstr(receive(f, text), "MESSAGE=refused 0\n"));
+        assert_non_null(strstr(receive(f, text), "MESSAGE=of another user\n"));
         assert_non_null(strstr(receive(f, text), "MESSAGE=of another kind\n"));
         assert_string_equal(receive(f, text), "");
 
-        limit.window_start_ns -= LOG_LIMIT_INTERVAL_NS; /* the interval is over */
-        log_limited(&limit, LOG_LEVEL_WARNING, NULL, "refused again");
-        assert_non_null(strstr(receive(f, text), "MESSAGE=refused again (3 similar messages suppressed)\n"));
-        log_limited(&limit, LOG_LEVEL_WARNING, NULL, "refused again");
-        assert_non_null(strstr(receive(f, text), "MESSAGE=refused again\n"));
+        limits.of[0].window_start_ns -= LOG_LIMIT_INTERVAL_NS; /* the interval is over */
+        log_for_user(&limits, 1000, LOG_LEVEL_WARNING, NULL, "refused again");
+        assert_non_null(strstr(receive(f, text), "MESSAGE=refused again (3 similar messages of this user suppressed)\n"));
+        log_for_user(&limits, 1000, LOG_LEVEL_WARNING, NULL, "refused again");
+        assert_string_equal(receive(f, text), "");
+}
+
+static void messages_of_many_users_are_limited_together(void **state) {
+        Fixture *f = *state;
+        LogUserLimits limits = {};
+        char text[LOG_RECORD_MAX + 64];
+        unsigned n = 0;
+
+        for (uint32_t uid = 0; uid < 10 * LOG_USERS_MAX; uid++) {
+                log_for_user(&limits, uid, LOG_LEVEL_WARNING, NULL, "refused %u", uid);
+                n += receive(f, text)[0] != '\0';
+        }
+        assert_int_equal(n, LOG_USERS_MAX);
+
+        limits.of[7].window_start_ns -= LOG_LIMIT_INTERVAL_NS;
+        log_for_user(&limits, 5000, LOG_LEVEL_WARNING, NULL, "of a new user");
+        assert_non_null(strstr(receive(f, text), "MESSAGE=of a new user\n"));
 }
 
 int main(void) {
@@ -215,6 +233,7 @@ int main(void) {
                 cmocka_unit_test(the_journal_is_used_only_where_stderr_leads_to_it),
                 cmocka_unit_test(without_a_socket_stderr_stays),
                 cmocka_unit_test_setup_teardown(a_limited_message_says_how_many_were_suppressed, setup, teardown),
+                cmocka_unit_test_setup_teardown(messages_of_many_users_are_limited_together, setup, teardown),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
