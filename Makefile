@@ -139,7 +139,7 @@ $(B)/%.o: %.c | $(PROTO_H)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 
 # These objects embed the files of web/.
-$(B)/daemon/http/pages/page_assets.o $(B)/daemon/http/self/openapi.o: $(wildcard web/*)
+$(B)/daemon/http/pages/page_assets.o $(B)/daemon/http/self/self_subject.o: $(wildcard web/*)
 
 # Generated code is held to the generator's standards, not ours.
 $(B)/%.o: $(B)/%.c

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The route that judges KPIs, on a real store. */
-/* tests: daemon/http/kpis/api_regress.c daemon/http/kpis/regress_pass.c daemon/http/kpis/kpi_table.c */
 /* tests: daemon/http/kpis/judged_kpis.c daemon/http/kpis/kpi_table.c daemon/http/kpis/kpis_subject.c */
 /* tests: daemon/http/kpis/accepted_levels.c */
 

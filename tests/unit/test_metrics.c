@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests: daemon/http/node/metrics_node.c daemon/http/jobs/metrics_jobs.c
-          daemon/http/self/metrics_self.c daemon/http/indicators/indicators_subject.c
-          daemon/http/node/kernel_family.c daemon/http/kpis/kpis_subject.c */
+/* tests: daemon/http/node/node_subject.c daemon/http/jobs/jobs_subject.c
+          daemon/http/self/self_subject.c daemon/http/indicators/indicators_subject.c
+          daemon/http/kpis/kpis_subject.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reports of data pipelines in a real store, read back and as JSON. */
 /* tests: daemon/store/pipelines/pipeline_rows.c daemon/store/pipelines/pipeline_merge.c daemon/store/pipelines/pipeline_reader.c
-          daemon/store/pipelines/store_pipelines.c daemon/http/pipelines/api_pipeline.c */
+          daemon/store/pipelines/store_pipelines.c daemon/http/pipelines/pipelines_subject.c */
 #include "store_fixture.h"
 
 #include "http/routes.h"

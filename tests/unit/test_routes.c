@@ -2,7 +2,7 @@
 /* tests: daemon/http/measure/metric_json.c daemon/http/measure/metric_scope.c
           daemon/http/self/self_subject.c daemon/http/node/node_subject.c daemon/http/metrics.c
           daemon/http/indicators/indicators_subject.c daemon/http/jobs/job_lookup.c
-          daemon/http/self/api_quota.c */
+          daemon/http/self/self_subject.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 
 #include "analysis/judge.h"
 #include "http/routes.h"
-#include "http/self/openapi.h"
+#include "http/self/self_subject.h"
 #include "job/job.h"
 #include "kpi/history.h"
 #include "measure/sample.h"
@@ -86,7 +86,7 @@ static void every_route_is_described_with_its_parameters(void **state) {
                 const char *begin, *end;
 
                 (void)snprintf(path, sizeof(path), "\n    \"%s\": {", route->path);
-                begin = strstr(openapi_json, path);
+                begin = strstr(self_subject_openapi, path);
                 if (!begin)
                         fail_msg("%s is not in openapi.json", route->path);
                 end = strstr(begin, "\n    }");
@@ -106,7 +106,7 @@ static void every_route_is_described_with_its_parameters(void **state) {
 }
 
 static void every_described_path_is_a_route(void **state) {
-        const char *p = strstr(openapi_json, "\"paths\": {");
+        const char *p = strstr(self_subject_openapi, "\"paths\": {");
         size_t n = 0, n_described = 0;
 
         (void)state;
@@ -160,7 +160,7 @@ static void the_words_of_tables_are_described(void **state) {
                 { sample_disk_class_names, N_DISK_CLASSES, 1 },
                 { sample_net_class_names, N_NET_CLASSES, 1 },
         };
-        scoped(freep) char *text = strdup(openapi_json);
+        scoped(freep) char *text = strdup(self_subject_openapi);
         char *end = text;
         bool is_in_string = false;
 

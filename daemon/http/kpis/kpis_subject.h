@@ -6,6 +6,3 @@
 #include "http/subject.h"
 
 extern const Subject kpis_subject;
-
-void kpis_subject_regress(const Target *target, const Sources *sources, Response *response);
-void kpis_subject_accepted(const Target *target, const Sources *sources, Response *response);

@@ -7,10 +7,124 @@
 
 #include "http/measure/metric_json.h"
 #include "http/measure/node_history.h"
-#include "http/node/kernel_family.h"
+#include "http/metrics.h"
 #include "http/pagination.h"
+#include "measure/sample.h"
 #include "store/node/store_node.h"
 #include "util/clock.h"
+#include "util/scoped.h"
+
+/* --- families of kernel metrics ---------------------------------------------------------------------- */
+
+/*
+ * The tables have one row for each number of a Sample, and for each number of its disks, interfaces and file systems. /metrics
+ * and /api/v1/node iterate over the tables. A family whose source is not in the sample is left out: absent is not zero.
+ */
+
+#define KERNEL_FAMILY_PREFIX "perfd_node_"
+
+typedef struct KernelFamily {
+        Source source;
+        Scalar scalar; /* a member of the table's struct */
+} KernelFamily;
+
+/* Devices of one kind. Their families have the prefix, the name of the kind, and an underscore. */
+typedef struct KernelDeviceKind {
+        Source source;
+        const char *name, *list; /* "disk", "disks" */
+        const char *device_label, *class_label;
+        const KernelFamily *families; /* for a SampleDisk, SampleNet or SampleFilesystem */
+} KernelDeviceKind;
+
+#define N_KERNEL_DEVICE_KINDS 3U
+
+typedef struct KernelDevice {
+        const void *values; /* the struct to which the families apply; NULL: no more devices */
+        const char *name, *class_name;
+        unsigned class;
+} KernelDevice;
+
+#define GAUGE(source, type, member, value, name, unit, help) \
+        { SOURCE_##source, SCALAR_GAUGE(type, member, SCALAR_##value, KERNEL_FAMILY_PREFIX name, unit, help) }
+#define COUNTER(source, type, member, decimals, name, unit, help) \
+        { SOURCE_##source, { offsetof(type, member), SCALAR_U64, decimals, FAMILY_COUNTER, KERNEL_FAMILY_PREFIX name, unit, help } }
+
+#define MEMORY(member, name, help) GAUGE(MEMINFO, Sample, memory.member, U64, name, "bytes", help)
+#define LOAD(member, value, name, help) GAUGE(LOADAVG, Sample, load.member, value, name, "", help)
+#define FILESYSTEM(member, name, help) GAUGE(FILESYSTEMS, SampleFilesystem, member, U64, name, "bytes", help)
+
+/* Each table ends with a row without a name. */
+static const KernelFamily kernel_families[] = {
+        GAUGE(STAT, Sample, n_online, U32, "cpus", "", "Online CPUs"),
+        MEMORY(total_bytes, "memory_total_bytes", "Total memory (MemTotal)"),
+        MEMORY(available_bytes, "memory_available_bytes", "Available memory (MemAvailable)"),
+        MEMORY(free_bytes, "memory_free_bytes", "Free memory (MemFree)"),
+        MEMORY(cached_bytes, "memory_cached_bytes", "Page cache (Cached)"),
+        MEMORY(buffers_bytes, "memory_buffers_bytes", "Buffers of block devices (Buffers)"),
+        MEMORY(swap_total_bytes, "swap_total_bytes", "Total swap space (SwapTotal)"),
+        MEMORY(swap_free_bytes, "swap_free_bytes", "Free swap space (SwapFree)"),
+        LOAD(average1, DOUBLE, "load1", "Load average over 1 minute"),
+        LOAD(average5, DOUBLE, "load5", "Load average over 5 minutes"),
+        LOAD(average15, DOUBLE, "load15", "Load average over 15 minutes"),
+        LOAD(n_running, U32, "processes_running", "Runnable threads, excluding perfd's own"),
+        LOAD(n_threads, U32, "threads", "Threads"),
+#define X(id, source, decimals, key, key_unit, family, unit, help) \
+        COUNTER(source, Sample, counter[KERNEL_##id], decimals, family, unit, help ", since boot"),
+        KERNEL_COUNTERS(X)
+#undef X
+        {},
+};
+
+static const KernelFamily disk_families[] = {
+#define X(member, decimals, family, unit, help, ...) COUNTER(DISKSTATS, SampleDisk, member, decimals, family, unit, help),
+        DISK_COUNTERS(X)
+#undef X
+        {},
+};
+
+static const KernelFamily net_families[] = {
+#define X(member, decimals, family, unit, help, ...) COUNTER(NETDEV, SampleNet, member, decimals, family, unit, help),
+        NET_COUNTERS(X)
+#undef X
+        {},
+};
+
+static const KernelFamily filesystem_families[] = {
+        FILESYSTEM(size_bytes, "filesystem_size_bytes", "Size of the file system"),
+        FILESYSTEM(available_bytes, "filesystem_available_bytes", "Free space available to unprivileged users"),
+        FILESYSTEM(free_bytes, "filesystem_free_bytes", "Free space"),
+        {},
+};
+
+static const KernelDeviceKind kernel_device_kinds[N_KERNEL_DEVICE_KINDS] = {
+        { SOURCE_DISKSTATS, "disk", "disks", "device", "class", disk_families },
+        { SOURCE_NETDEV, "network", "networks", "device", "class", net_families },
+        { SOURCE_FILESYSTEMS, "filesystem", "filesystems", "mountpoint", "fstype", filesystem_families },
+};
+
+/* Returns the i-th device of the kind, borrowed from the sample. */
+static KernelDevice find_device(const Sample *sample, const KernelDeviceKind *kind, size_t i) {
+        if (!sample_has(sample, kind->source))
+                return (KernelDevice){};
+        if (kind->source == SOURCE_DISKSTATS && i < sample->n_disks) {
+                const SampleDisk *disk = &sample->disks[i];
+
+                return (KernelDevice){ disk, disk->name, sample_disk_class_names[disk->class], disk->class };
+        }
+        if (kind->source == SOURCE_NETDEV && i < sample->n_nets) {
+                const SampleNet *net = &sample->nets[i];
+
+                return (KernelDevice){ net, net->name, sample_net_class_names[net->class], net->class };
+        }
+        if (kind->source == SOURCE_FILESYSTEMS && i < sample->n_filesystems) {
+                const SampleFilesystem *filesystem = &sample->filesystems[i];
+
+                return (KernelDevice){ .values = filesystem, .name = filesystem->mount_point, .class_name = filesystem->type };
+        }
+        return (KernelDevice){};
+}
+
+/* --- the state and its history --------------------------------------------------------------------- */
 
 static void write_utilization(Json *json, const Observation *observation) {
         bool is_there = observation->end_ns > 0;
@@ -82,7 +196,7 @@ static void write_devices(Json *json, const Sample *sample, const KernelDeviceKi
 
         (void)snprintf(prefix, sizeof(prefix), "%s_", kind->name);
         json_put_array_begin(json, kind->list);
-        for (size_t i = 0; (device = kernel_family_device(sample, kind, i)).values; i++) {
+        for (size_t i = 0; (device = find_device(sample, kind, i)).values; i++) {
                 json_object_begin(json);
                 json_put_string(json, kind->device_label, device.name);
                 json_put_string(json, kind->class_label, device.class_name);
@@ -243,6 +357,222 @@ static void answer_samples(const Target *target, const Sources *sources, Respons
         json_put_int_or_null(&json, "next", next_ms > 0, (int64_t)next_ms);
         json_object_end(&json);
 }
+
+/* --- metrics ----------------------------------------------------------------------------------------- */
+
+#define TICK_DECIMALS 2U /* TICKS_PER_S is 100 */
+_Static_assert(TICKS_PER_S == 100, "a tick is two decimals of a second");
+
+static const Scalar observed_scalars[] = {
+        SCALAR_SECONDS(NodeSnapshot, totals.value[TOTAL_OBSERVED_NS], FAMILY_COUNTER, "perfd_node_observed_seconds",
+                       "Time covered by observations of utilization"),
+        SCALAR_SECONDS(NodeSnapshot, totals.value[TOTAL_UNOBSERVED_NS], FAMILY_COUNTER, "perfd_node_unobserved_seconds",
+                       "Time without observations: perfd stopped or the machine suspended"),
+};
+
+static void put_info(Exposition *exposition, const NodeSnapshot *node) {
+        exposition_family(exposition, "perfd_node", FAMILY_INFO, "", "Kernel, architecture and boot of this node");
+        exposition_sample(exposition);
+        exposition_label(exposition, "kernel", node->identity.kernel);
+        exposition_label(exposition, "machine", node->identity.machine);
+        exposition_label(exposition, "boot_id", node->boot_id);
+        exposition_u64(exposition, 1);
+
+        exposition_family(exposition, "perfd_last_sample_timestamp_seconds", FAMILY_GAUGE, "seconds",
+                          "Unix time of the latest sample");
+        exposition_sample(exposition);
+        exposition_decimal(exposition, node->realtime_ns, 9);
+}
+
+/* The family's samples, one for each mode. cpu: -1 for all CPUs. */
+static void put_cpu_modes(Exposition *exposition, int64_t cpu, const CpuTimes *times) {
+        for (CpuMode mode = 0; mode < N_CPU_MODES; mode++) {
+                exposition_sample(exposition);
+                if (cpu >= 0)
+                        exposition_label_i64(exposition, "cpu", cpu);
+                exposition_label(exposition, "mode", sample_cpu_mode_names[mode]);
+                exposition_decimal(exposition, times->ticks[mode], TICK_DECIMALS);
+        }
+}
+
+static void put_cpu_seconds(Exposition *exposition, const Sample *sample) {
+        if (!sample_has(sample, SOURCE_STAT))
+                return;
+
+        exposition_family(exposition, "perfd_node_cpu_seconds", FAMILY_COUNTER, "seconds",
+                          "CPU time of all CPUs since boot, by mode; user and nice exclude guests");
+        put_cpu_modes(exposition, -1, &sample->cpu);
+}
+
+static void put_utilization(Exposition *exposition, const Observation *observation) {
+        const struct {
+                const char *cpus;
+                double ratio;
+        } lines[] = {
+                { "mean", observation->cpu_mean },
+                { "min", observation->cpu_min },
+                { "max", observation->cpu_max },
+        };
+
+        if (observation->end_ns == 0 || !observation->has_cpu)
+                return;
+
+        exposition_family(exposition, "perfd_node_cpu_utilization_ratio", FAMILY_GAUGE, "ratio",
+                          "Busy share in the latest observation: mean over CPUs, least and most busy CPU");
+        for (size_t i = 0; i < N_ELEMENTS(lines); i++) {
+                exposition_sample(exposition);
+                exposition_label(exposition, "cpus", lines[i].cpus);
+                exposition_double(exposition, lines[i].ratio);
+        }
+}
+
+static void put_over_threshold(Exposition *exposition, const Totals *totals) {
+        static const char *const cpus[] = { "mean", "all", "any" }, *const thresholds[] = { "1", "0.8", "0.4", "0.2" };
+        Total total = TOTAL_MEAN_AT100_NS;
+
+        _Static_assert(TOTAL_MEAN_AT100_NS + N_ELEMENTS(cpus) * N_ELEMENTS(thresholds) == N_TOTALS, "the totals have this order");
+        exposition_family(exposition, "perfd_node_cpu_over_threshold_seconds", FAMILY_COUNTER, "seconds",
+                          "Observed time with utilization at or over the threshold: mean over CPUs, all CPUs, any CPU");
+        for (size_t i = 0; i < N_ELEMENTS(cpus); i++)
+                for (size_t k = 0; k < N_ELEMENTS(thresholds); k++) {
+                        exposition_sample(exposition);
+                        exposition_label(exposition, "cpus", cpus[i]);
+                        exposition_label(exposition, "threshold", thresholds[k]);
+                        exposition_decimal(exposition, totals->value[total++], 9);
+                }
+}
+
+static void put_psi_available(Exposition *exposition, const Sample *sample) {
+        static const struct {
+                Source source;
+                const char *resource;
+        } lines[] = { { SOURCE_PSI_CPU, "cpu" }, { SOURCE_PSI_MEMORY, "memory" }, { SOURCE_PSI_IO, "io" } };
+
+        exposition_family(exposition, "perfd_node_psi_available", FAMILY_GAUGE, "",
+                          "Whether the kernel provides pressure stall information (not with psi=0)");
+        for (size_t i = 0; i < N_ELEMENTS(lines); i++)
+                exposition_sample_u64(exposition, "resource", lines[i].resource, sample_has(sample, lines[i].source));
+}
+
+static void put_kernel_families(Exposition *exposition, const Sample *sample) {
+        for (const KernelFamily *family = kernel_families; family->scalar.name; family++)
+                if (sample_has(sample, family->source))
+                        metrics_scalars(exposition, sample, &family->scalar, 1);
+}
+
+/* True if another file system was mounted on the same directory later. */
+static bool is_hidden(const Sample *sample, const KernelDeviceKind *kind, size_t i) {
+        if (kind->source != SOURCE_FILESYSTEMS)
+                return false;
+
+        for (size_t k = i + 1; k < sample->n_filesystems; k++)
+                if (strcmp(sample->filesystems[k].mount_point, sample->filesystems[i].mount_point) == 0)
+                        return true;
+        return false;
+}
+
+#define CLASSES_MAX 8U
+_Static_assert(N_DISK_CLASSES <= CLASSES_MAX && N_NET_CLASSES <= CLASSES_MAX, "each class is counted");
+
+/* Returns the number of devices that are omitted. */
+static size_t put_device_family(Exposition *exposition, const Sample *sample, const KernelDeviceKind *kind, const KernelFamily *family) {
+        size_t n_by_class[CLASSES_MAX] = {}, n_omitted = 0;
+        KernelDevice device;
+
+        metrics_scalar_family(exposition, &family->scalar);
+        for (size_t i = 0; (device = find_device(sample, kind, i)).values; i++) {
+                if (is_hidden(sample, kind, i))
+                        continue;
+                if (n_by_class[device.class]++ >= DEVICES_MAX) {
+                        n_omitted++;
+                        continue;
+                }
+                exposition_sample(exposition);
+                exposition_label(exposition, kind->device_label, device.name);
+                exposition_label(exposition, kind->class_label, device.class_name);
+                metrics_scalar_value(exposition, &family->scalar, device.values);
+        }
+
+        return n_omitted;
+}
+
+static void put_devices(Exposition *exposition, const Sample *sample) {
+        size_t n_omitted[N_KERNEL_DEVICE_KINDS] = {};
+
+        for (size_t i = 0; i < N_KERNEL_DEVICE_KINDS; i++)
+                for (const KernelFamily *family = kernel_device_kinds[i].families; family->scalar.name; family++)
+                        n_omitted[i] = put_device_family(exposition, sample, &kernel_device_kinds[i], family);
+
+        exposition_family(exposition, "perfd_node_devices_not_exposed", FAMILY_GAUGE, "",
+                          "Devices omitted because of the limit on their number; the JSON API has them");
+        for (size_t i = 0; i < N_KERNEL_DEVICE_KINDS; i++)
+                exposition_sample_u64(exposition, "kind", kernel_device_kinds[i].name, n_omitted[i]);
+}
+
+int node_subject_metrics(Exposition *exposition, const Snapshot *snapshot) {
+        const NodeSnapshot *node = &snapshot->node;
+        const Sample *sample = &node->sample;
+
+        if (node->boottime_ns == 0)
+                return 0;
+
+        put_info(exposition, node);
+        put_cpu_seconds(exposition, sample);
+        put_utilization(exposition, &node->observation);
+        put_over_threshold(exposition, &node->totals);
+        metrics_scalars(exposition, node, observed_scalars, N_ELEMENTS(observed_scalars));
+        put_kernel_families(exposition, sample);
+        put_psi_available(exposition, sample);
+        put_devices(exposition, sample);
+        return 0;
+}
+
+int node_subject_metrics_percpu(Exposition *exposition, const Snapshot *snapshot) {
+        const Sample *sample = &snapshot->node.sample;
+
+        if (!sample_has(sample, SOURCE_STAT))
+                return 0;
+
+        exposition_family(exposition, "perfd_node_cpu_core_seconds", FAMILY_COUNTER, "seconds",
+                          "CPU time of one CPU since boot, by mode; user and nice exclude guests");
+        for (size_t cpu = 0; cpu < sample->n_cpus; cpu++)
+                if (sample->cpus[cpu].online)
+                        put_cpu_modes(exposition, (int64_t)cpu, &sample->cpus[cpu].times);
+        return 0;
+}
+
+/* --- statistics of perfd itself ------------------------------------------------------------------ */
+
+static const Scalar sampling_scalars[] = {
+        SCALAR_SECONDS(NodeSnapshot, interval_ns, FAMILY_GAUGE, "perfd_sample_interval_seconds", "Configured sampling interval"),
+        SCALAR_SECONDS(NodeSnapshot, cpu_interval_ns, FAMILY_GAUGE, "perfd_cpu_interval_seconds", "Interval of CPU readings"),
+        SCALAR_SECONDS(NodeSnapshot, sample_cpu_ns, FAMILY_COUNTER, "perfd_sample_cpu_seconds", "CPU time spent on sampling"),
+        SCALAR_COUNTER(NodeSnapshot, events.n_counter_resets, "perfd_meter_resets", "Kernel counters that decreased and were reset"),
+        SCALAR_COUNTER(NodeSnapshot, events.n_cpu_changes, "perfd_meter_cpu_changes", "CPUs that were added or removed"),
+        SCALAR_COUNTER(NodeSnapshot, events.n_gaps, "perfd_meter_gaps", "Periods without samples: perfd stopped or the machine suspended"),
+        SCALAR_COUNTER(NodeSnapshot, events.n_clock_steps, "perfd_meter_clock_steps", "Changes of the wall clock by more than one second"),
+};
+
+static void put_sources(Exposition *exposition, const NodeSnapshot *node) {
+        exposition_family(exposition, "perfd_source_up", FAMILY_GAUGE, "",
+                          "Whether the kernel's file could be read in the latest sample");
+        for (Source source = 0; source < N_SOURCES; source++)
+                exposition_sample_u64(exposition, "source", sample_source_names[source], sample_has(&node->sample, source));
+
+        exposition_family(exposition, "perfd_source_failures", FAMILY_COUNTER, "", "Failed attempts to read the kernel's file");
+        for (Source source = 0; source < N_SOURCES; source++)
+                exposition_sample_u64(exposition, "source", sample_source_names[source], node->sampler.n_failures[source]);
+}
+
+int node_subject_metrics_sampling(Exposition *exposition, const Snapshot *snapshot) {
+        const NodeSnapshot *node = &snapshot->node;
+
+        metrics_scalars(exposition, node, sampling_scalars, N_ELEMENTS(sampling_scalars));
+        put_sources(exposition, node);
+        return 0;
+}
+
+/* --- tables ------------------------------------------------------------------------------------------ */
 
 static const Route routes[] = {
         { "/api/v1/node",         "",                        true,  false, answer_state },

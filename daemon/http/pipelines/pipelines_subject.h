@@ -6,7 +6,3 @@
 #include "http/subject.h"
 
 extern const Subject pipelines_subject;
-
-void pipelines_subject_stages(const Target *target, const Sources *sources, Response *response);
-void pipelines_subject_intervals(const Target *target, const Sources *sources, Response *response);
-void pipelines_subject_events(const Target *target, const Sources *sources, Response *response);

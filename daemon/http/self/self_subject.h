@@ -5,9 +5,7 @@
 
 #include "http/subject.h"
 
-void self_subject_quota(const Target *target, const Sources *sources, Response *response);
-
-int self_subject_metrics(Exposition *exposition, const Snapshot *snapshot);
-int self_subject_metrics_now(Exposition *exposition, const Sources *sources);
+/* Description of the API, see asset.h. */
+extern const char self_subject_openapi[];
 
 extern const Subject self_subject;
