@@ -13,7 +13,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "http/http_stats.h"
 #include "http/privacy.h"
 #include "http/scrape.h"
 #include "shares/shares.h"
@@ -52,6 +51,15 @@ typedef struct Target {
         const char *argument; /* path segment that matched the {…} of the route */
         Viewer viewer;        /* the client: may see the private values of some users */
 } Target;
+
+/* Statistics of the HTTP server since start. */
+typedef struct HttpStats {
+        uint64_t n_requests_by_class[6]; /* [2]: 2xx … [5]: 5xx */
+        uint64_t n_bytes_sent;
+        uint64_t n_connections; /* open */
+        uint64_t n_exhausted; /* failures to accept a connection for lack of descriptors or memory */
+        uint64_t cpu_ns; /* CPU time spent on answering */
+} HttpStats;
 
 /* Data for the answer; all borrowed. */
 typedef struct Sources {

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "http/http_stats.h"
+#include "http/exchange.h"
 #include "http/privacy.h"
 #include "shares/shares.h"
 #include "snapshot/publisher.h"

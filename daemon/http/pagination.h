@@ -36,3 +36,16 @@ bool pagination_admit(Pagination *page, const Buffer *body, PageKey key);
 /* Write {"KEY":[…],"next":…} around the rows; next is a token or null. */
 void pagination_begin(Json *json, Buffer *body, const char *key);
 void pagination_end(const Pagination *page, Json *json);
+
+#define LATEST_ROWS_MAX (PAGINATION_ROWS_MAX + 1U)
+
+/* The newest rows for a page of a list, selected from rows in any order. */
+typedef struct LatestRows {
+        PageKey keys[LATEST_ROWS_MAX]; /* newest first */
+        size_t n, n_max;
+} LatestRows;
+
+/* n_max: at most LATEST_ROWS_MAX. */
+void pagination_init_latest(LatestRows *latest, size_t n_max);
+/* False if n_max newer rows are known; then no older row needs to be added. */
+bool pagination_add_latest(LatestRows *latest, PageKey key);

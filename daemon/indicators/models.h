@@ -95,7 +95,7 @@ Model *models_find_registered(const Models *models, int64_t owner, const char *n
  * NULL if there is none.
  */
 const Model *models_find_registered_any(const Models *models, const char *name, const char *component);
-/* Returns the number of accepted levels (accepted_level.h) that the owner of a model has registered. */
+/* Returns the number of accepted levels (indicator_model.h) that the owner of a model has registered. */
 size_t models_count_accepted(const Models *models, const Model *of);
 /* Returns the file's model with exactly this name and component, or NULL. */
 const Model *models_find_file(const Models *models, const char *name, const char *component);

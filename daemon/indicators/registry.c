@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "document/accepted_level.h"
+#include "document/indicator_model.h"
 #include "store/indicators/model_rows.h"
 #include "store/indicators/stored_models.h"
 #include "util/clock.h"

@@ -9,7 +9,6 @@
 
 #include "ingest/codec/codec.h"
 #include "ingest/connection.h"
-#include "ingest/connection_table.h"
 #include "ingest/decoder.h"
 #include "ingest/listener.h"
 #include "ingest/peer.h"

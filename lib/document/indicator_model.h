@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "document/condition.h"
 #include "document/indicator.h"
 #include "document/model_reader.h"
 #include "document/property.h"
@@ -49,7 +50,22 @@ typedef struct IndicatorModel {
         const Value *document; /* the declaration */
 } IndicatorModel;
 
-/* True for an accepted level (accepted_level.h), which applies to no results, and has no properties. */
+/*
+ * Accepted level: the declaration that a KPI has a new level
+ *
+ *     {"name": "@accepted", "component": "5c0f…", "accepted": {"kpi": "PiMatmul.rate", "until_ms": 1795300000000,
+ *      "where": ["matrix_size=512"], "note": "new compiler"}}
+ *
+ * The declaration is registered as a model is, and so has an owner, a place on disk and a limit. No indicator can have its name. The
+ * component is a key that the client makes of the KPI and the conditions, so that accepting a level again replaces the declaration.
+ */
+#define ACCEPTED_LEVEL_NAME "@accepted"
+#define ACCEPTED_LEVELS_MAX 128U /* of a user */
+#define ACCEPTED_LEVEL_KPI_MAX (NAME_MAX_BYTES + 1 + KEY_MAX_BYTES) /* bytes of INDICATOR.RESULT, or of a pattern */
+#define ACCEPTED_LEVEL_WHERE_MAX CONDITIONS_MAX
+#define ACCEPTED_LEVEL_NOTE_MAX 1024U
+
+/* True for an accepted level, which applies to no results, and has no properties. */
 bool indicator_model_is_accepted_level(const IndicatorModel *model);
 
 /* Maximum memory in an arena for the properties of a model, without its tree. */

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "json/json_escape.h"
+#include "json/json_text.h"
 #include "util/scoped.h"
 #include "util/utf8.h"
 
@@ -148,20 +148,20 @@ static bool accept(Parser *parser, char c) {
 /* Parses the escape behind a backslash. */
 static int parse_escape(Parser *parser) {
         uint32_t code_point;
-        size_t n = json_escape_read(parser->p, (size_t)(parser->end - parser->p), &code_point);
+        size_t n = json_text_read_escape(parser->p, (size_t)(parser->end - parser->p), &code_point);
 
         if (n == 0)
                 return malformed(parser, VALUE_ERROR_ESCAPE);
         if (code_point == 0)
                 return malformed(parser, VALUE_ERROR_NUL);
-        if (json_escape_is_surrogate(code_point))
+        if (json_text_is_surrogate(code_point))
                 return malformed(parser, VALUE_ERROR_SURROGATE);
 
         /* The writer has short names for these characters, and uses \u only for characters that are unsafe on a terminal. */
         if (!strchr("\"\\nrt", *parser->p))
                 parser->is_canonical = false;
         parser->p += n;
-        parser->strings += json_escape_put_utf8(code_point, parser->strings);
+        parser->strings += json_text_put_utf8(code_point, parser->strings);
         return 0;
 }
 

@@ -3,14 +3,14 @@
 /* tests: daemon/http/indicators/api_groups.c daemon/http/indicators/api_rank.c daemon/http/indicators/api_batch.c
           daemon/store/indicators/indicator_reader.c */
 /* tests: daemon/http/selection/grouping.c */
-/* tests: daemon/http/selection/result_groups.c daemon/http/selection/selection.c */
+/* tests: daemon/http/selection/selection.c */
 /* tests: daemon/http/indicators/vocabulary.c daemon/http/indicators/names.c */
 /* tests: daemon/http/pagination.c daemon/http/format/csv.c daemon/http/routes.c */
 
 #include "run_results_fixture.h"
 
 #include "http/routes.h"
-#include "http/selection/result_groups.h"
+#include "http/selection/grouping.h"
 #include "store/indicators/model_rows.h"
 #include "value/value_parse.h"
 
@@ -319,7 +319,7 @@ static void a_missing_store_is_reported(void **state) {
 
         exchange_init(&fixture->exchange, &fixture->body);
         fixture->exchange.sources.reader = fixture->place->reader;
-        assert_int_equal(result_groups_read(&fixture->exchange.sources, &fixture->exchange.response, &selection, &fields, &grouping,
+        assert_int_equal(grouping_read(&fixture->exchange.sources, &fixture->exchange.response, &selection, &fields, &grouping,
                                             &n_scanned), EXCHANGE_ANSWERED);
         assert_int_equal(fixture->exchange.response.status, 503);
         assert_null(grouping);

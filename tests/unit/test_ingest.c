@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests: daemon/ingest/ingest.c daemon/ingest/connection_table.c */
+/* tests: daemon/ingest/ingest.c */
 #include <errno.h>
 #include <string.h>
 

@@ -8,14 +8,14 @@
 
 #include <stdlib.h>
 
-#include "http/indicators/latest_rows.h"
+#include "http/pagination.h"
 
 static void add_all(LatestRows *newest, size_t n_max, int64_t n) {
-        latest_rows_init(newest, n_max);
+        pagination_init_latest(newest, n_max);
         for (int64_t i = 0; i < n; i++) {
                 int64_t row = i * 7919 % n; /* each row once, in pseudo-random order */
 
-                (void)latest_rows_add(newest, (PageKey){ .time_ms = 1000 + (uint64_t)row / 3, .row = row });
+                (void)pagination_add_latest(newest, (PageKey){ .time_ms = 1000 + (uint64_t)row / 3, .row = row });
         }
 }
 
@@ -40,12 +40,12 @@ static void rows_older_than_a_full_page_are_detected(void **state) {
 
         (void)state;
         assert_non_null(newest);
-        latest_rows_init(newest, 2);
-        assert_true(latest_rows_add(newest, (PageKey){ 5, 1 }));
-        assert_true(latest_rows_add(newest, (PageKey){ 3, 9 }));
-        assert_false(latest_rows_add(newest, (PageKey){ 3, 8 }));
-        assert_true(latest_rows_add(newest, (PageKey){ 5, 0 }));
-        assert_false(latest_rows_add(newest, (PageKey){ 4, 100 }));
+        pagination_init_latest(newest, 2);
+        assert_true(pagination_add_latest(newest, (PageKey){ 5, 1 }));
+        assert_true(pagination_add_latest(newest, (PageKey){ 3, 9 }));
+        assert_false(pagination_add_latest(newest, (PageKey){ 3, 8 }));
+        assert_true(pagination_add_latest(newest, (PageKey){ 5, 0 }));
+        assert_false(pagination_add_latest(newest, (PageKey){ 4, 100 }));
         assert_int_equal(newest->keys[0].row, 1);
         assert_int_equal(newest->keys[1].row, 0);
         free(newest);

@@ -7,7 +7,7 @@
 
 #include "run_results_fixture.h"
 
-#include "document/accepted_level.h"
+#include "document/indicator_model.h"
 #include "store/indicators/indicator_reader.h"
 #include "store/indicators/model_rows.h"
 #include "store/indicators/result_reader.h"

@@ -12,7 +12,7 @@
 #include "client/commands/delivery_failure.h"
 #include "client/deliver/deliver.h"
 #include "client/kpi/kpi_report.h"
-#include "document/accepted_level.h"
+#include "document/indicator_model.h"
 #include "util/sha256.h"
 #include "value/value_parse.h"
 

@@ -7,7 +7,7 @@
 #include "http/format/csv.h"
 #include "http/indicators/indicators_subject.h"
 #include "http/indicators/vocabulary.h"
-#include "http/selection/result_groups.h"
+#include "http/selection/grouping.h"
 
 #define LIMIT_DEFAULT 1000U
 
@@ -213,7 +213,7 @@ void indicators_subject_query(const Target *target, const Sources *sources, Resp
                 return;
         query.selection.filter.derived = vocabulary_derived(query.vocabulary);
         if (vocabulary_check(query.vocabulary, sources, response, &query.selection) > 0 || find_units(response, &query) > 0 ||
-            result_groups_read(sources, response, &query.selection, &query.fields, &grouping, &query.n_scanned) > 0)
+            grouping_read(sources, response, &query.selection, &query.fields, &grouping, &query.n_scanned) > 0)
                 return;
         if (query.n_scanned == 0 && !query.is_csv &&
             vocabulary_explain_empty(query.vocabulary, target, sources, response, &query.selection, &query.note) > 0)

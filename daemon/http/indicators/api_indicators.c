@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "http/indicators/latest_rows.h"
 #include "http/indicators/vocabulary.h"
 #include "http/pagination.h"
 #include "http/selection/selection.h"
@@ -137,7 +136,7 @@ static int find_newest(const Sources *sources, Response *response, const PointFi
 
         r = points_new(&points, sources->reader, filter);
         while (r == 0 && (r = points_next(points, &row)) == 0)
-                if (!latest_rows_add(latest, (PageKey){ row.time_ms, row.row }))
+                if (!pagination_add_latest(latest, (PageKey){ row.time_ms, row.row }))
                         points_skip(points);
         return r == READER_END ? 0 : exchange_store_error(response, r);
 }
@@ -150,7 +149,7 @@ static int write_met(const Target *target, const Sources *sources, Response *res
 
         if (!latest)
                 return exchange_store_error(response, -ENOMEM);
-        latest_rows_init(latest, page->limit + 1);
+        pagination_init_latest(latest, page->limit + 1);
         r = find_newest(sources, response, filter, latest);
 
         for (size_t i = 0; r == 0 && i < latest->n; i++) {

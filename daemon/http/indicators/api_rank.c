@@ -17,7 +17,7 @@
 #include "http/indicators/ranking.h"
 #include "http/indicators/stack_diff.h"
 #include "http/indicators/vocabulary.h"
-#include "http/selection/result_groups.h"
+#include "http/selection/grouping.h"
 #include "util/parse.h"
 
 #define CONFIDENCE_DEFAULT 0.95
@@ -542,7 +542,7 @@ void indicators_subject_rank(const Target *target, const Sources *sources, Respo
         size_t n;
 
         if (parse(target, sources, response, &rank) > 0 ||
-            result_groups_read(sources, response, &rank.selection, &rank.fields, &grouping, &rank.n_scanned) > 0)
+            grouping_read(sources, response, &rank.selection, &rank.fields, &grouping, &rank.n_scanned) > 0)
                 return;
 
         groups = grouping_sorted(grouping, &n);

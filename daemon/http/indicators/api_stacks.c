@@ -8,7 +8,7 @@
 #include "http/indicators/stack_diff.h"
 #include "http/indicators/vocabulary.h"
 #include "http/pagination.h"
-#include "http/selection/result_groups.h"
+#include "http/selection/grouping.h"
 #include "store/indicators/stack_reader.h"
 
 #define PREFIX_MIN 4U
@@ -138,7 +138,7 @@ void indicators_subject_stacks_of_results(const Target *target, const Sources *s
         if (selection_parse(target, response, target->argument, &selection) > 0 ||
             vocabulary_new(&vocabulary, target, sources, response, &selection.filter) > 0 || vocabulary_check(vocabulary, sources,
                                                                                                               response, &selection) > 0 ||
-            result_groups_read(sources, response, &selection, &fields, &grouping, &n_scanned) > 0)
+            grouping_read(sources, response, &selection, &fields, &grouping, &n_scanned) > 0)
                 return;
 
         groups = grouping_sorted(grouping, &n);

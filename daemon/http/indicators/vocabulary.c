@@ -9,7 +9,7 @@
 
 #include "http/indicators/declaration.h"
 #include "http/indicators/names.h"
-#include "http/selection/result_groups.h"
+#include "http/selection/grouping.h"
 #include "snapshot/shared_texts.h"
 #include "store/indicators/indicator_reader.h"
 #include "store/indicators/result_reader.h"
@@ -509,7 +509,7 @@ static int is_stored(const Vocabulary *vocabulary, const Sources *sources, Respo
         filter.conditions = &equal;
         filter.n_conditions = 1;
         filter.n_numbers = 0;
-        return result_groups_any(sources, response, &filter, ret);
+        return grouping_has_any(sources, response, &filter, ret);
 }
 
 static int check_value(const Vocabulary *vocabulary, const Sources *sources, Response *response, const Condition *condition) {
@@ -568,7 +568,7 @@ int vocabulary_explain_empty(Vocabulary *vocabulary, const Target *target, const
         bool is_there = false;
         int r;
 
-        r = result_groups_any(sources, response, &(PointFilter){ .name = filter->name }, &is_there);
+        r = grouping_has_any(sources, response, &(PointFilter){ .name = filter->name }, &is_there);
         if (r != 0)
                 return r;
         if (!is_there) {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "document/accepted_level.h"
+#include "document/indicator_model.h"
 #include "store/indicators/indicator_reader.h"
 #include "store/indicators/points.h"
 #include "util/array.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Accepted levels: the levels of KPIs that apply to the verdicts of the requesting user (document/accepted_level.h). */
+/* Accepted levels: the levels of KPIs that apply to the verdicts of the requesting user (document/indicator_model.h). */
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -21,7 +21,7 @@
 #include "http/pages/ranking_html.h"
 #include "http/pages/run_html.h"
 #include "http/pages/template.h"
-#include "http/selection/result_groups.h"
+#include "http/selection/grouping.h"
 #include "store/indicators/result_reader.h"
 #include "util/clock.h"
 
@@ -250,7 +250,7 @@ static int put_rankings(const Sources *sources, Response *response, IndicatorPag
         int r;
 
         choose_columns(page, &table);
-        if (result_groups_read(sources, response, &page->selection, &ranking_fields, &grouping, &n_scanned) > 0)
+        if (grouping_read(sources, response, &page->selection, &ranking_fields, &grouping, &n_scanned) > 0)
                 return response->status == 413 ? say_many(response, page) : EXCHANGE_ANSWERED;
 
         groups = grouping_sorted(grouping, &n);

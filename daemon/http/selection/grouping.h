@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "http/exchange.h"
+#include "http/selection/selection.h"
 #include "store/indicators/points.h"
 #include "util/scoped.h"
 
@@ -71,3 +73,9 @@ int grouping_add(Grouping *grouping, const PointRow *row, const GroupFields *fie
 Group *grouping_sorted(Grouping *grouping, size_t *ret_n);
 /* Returns field i of the key, as JSON. */
 JsonText grouping_field(const Group *group, size_t i);
+
+/* Reads the selected results into groups. 0 or EXCHANGE_ANSWERED; then *ret is NULL. */
+int grouping_read(const Sources *sources, Response *response, const Selection *selection, const GroupFields *fields,
+                       Grouping **ret, uint64_t *ret_n_scanned);
+/* Sets *ret to whether any result meets the filter. 0 or EXCHANGE_ANSWERED. */
+int grouping_has_any(const Sources *sources, Response *response, const PointFilter *filter, bool *ret);

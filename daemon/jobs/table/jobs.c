@@ -173,6 +173,36 @@ void jobs_remove(Jobs *jobs, Job *job) {
         running_job_free(job);
 }
 
+/* --- ended jobs --------------------------------------------------------------------------------------- */
+
+static uint64_t hidden_part_of(uint64_t keep_ns) {
+        return keep_ns / (HIDDEN_JOBS_PARTS - 4) + 1;
+}
+
+void jobs_add_hidden(HiddenJobs *hidden, uint64_t ended_ns, uint64_t keep_ns) {
+        uint64_t number;
+
+        if (hidden->part_ns != hidden_part_of(keep_ns))
+                *hidden = (HiddenJobs){ .part_ns = hidden_part_of(keep_ns) };
+
+        number = ended_ns / hidden->part_ns;
+        if (hidden->number[number % HIDDEN_JOBS_PARTS] != number)
+                hidden->n[number % HIDDEN_JOBS_PARTS] = 0;
+        hidden->number[number % HIDDEN_JOBS_PARTS] = number;
+        hidden->n[number % HIDDEN_JOBS_PARTS]++;
+}
+
+uint64_t jobs_count_hidden(const HiddenJobs *hidden, uint64_t now_ns, uint64_t keep_ns) {
+        uint64_t n = 0;
+
+        if (hidden->part_ns != hidden_part_of(keep_ns))
+                return 0;
+        for (unsigned i = 0; i < HIDDEN_JOBS_PARTS; i++)
+                if ((hidden->number[i] + 1) * hidden->part_ns + keep_ns > now_ns)
+                        n += hidden->n[i];
+        return n;
+}
+
 static FinishedJob *finished_new(const Job *job) {
         const JobFinal *final = job->final;
         FinishedJob *finished = calloc(1, sizeof(*finished));
@@ -214,7 +244,7 @@ void jobs_forget_finished(Jobs *jobs, uint64_t before_boottime_ns, size_t n_max,
                 FinishedJob *oldest = jobs->finished.first;
 
                 if (oldest->ended_boottime_ns >= before_boottime_ns)
-                        hidden_jobs_add(&jobs->finished.hidden, oldest->ended_boottime_ns, keep_ns);
+                        jobs_add_hidden(&jobs->finished.hidden, oldest->ended_boottime_ns, keep_ns);
                 jobs->finished.first = oldest->next;
                 if (!jobs->finished.first)
                         jobs->finished.last = NULL;

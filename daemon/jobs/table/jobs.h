@@ -10,7 +10,6 @@
 
 #include "jobs/table/running_job.h"
 #include "jobs/table/usage_file.h"
-#include "jobs/table/hidden_jobs.h"
 #include "jobs/table/user_totals.h"
 
 typedef struct JobsConfig {
@@ -34,6 +33,18 @@ struct FinishedJob {
         uint64_t ended_boottime_ns;
         JobResult result;
 };
+
+#define HIDDEN_JOBS_PARTS 64U /* at least one more than a time has */
+
+/*
+ * Ended jobs that /metrics would still show without the limit on their number: counted by the time of the end, in parts of the time
+ * for which an ended job is shown. A job is counted for this time, or up to one part longer. Initialize with zeros.
+ */
+typedef struct HiddenJobs {
+        uint64_t part_ns;               /* length of a part */
+        uint64_t number[HIDDEN_JOBS_PARTS]; /* number of the part since boot */
+        uint64_t n[HIDDEN_JOBS_PARTS];
+} HiddenJobs;
 
 /* Jobs that ended recently, in the order of their ends. */
 typedef struct FinishedJobs {
@@ -88,3 +99,7 @@ void jobs_forget_finished_id(Jobs *jobs, const char *id);
 
 /* Fills the jobs' part of a snapshot except for the finder's statistics. n_exposed_max: limit of jobs in /metrics. 0 or -ENOMEM. */
 int jobs_publish(const Jobs *jobs, size_t n_exposed_max, JobsSnapshot *ret);
+
+/* keep_ns: time for which an ended job is shown; a changed time begins a new count. */
+void jobs_add_hidden(HiddenJobs *hidden, uint64_t ended_ns, uint64_t keep_ns);
+uint64_t jobs_count_hidden(const HiddenJobs *hidden, uint64_t now_ns, uint64_t keep_ns);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/indicators/indicator_reader.h"
 
-#include "document/accepted_level.h"
+#include "document/indicator_model.h"
 #include "store/read/read_connection.h"
 
 /* --- indicators ---------------------------------------------------------------------------------- */

@@ -35,7 +35,7 @@ typedef struct ModelRow {
 int indicator_reader_list_models(Reader *reader, const char *name, int64_t uid);
 int indicator_reader_next_model(Reader *reader, ModelRow *ret);
 
-/* A declaration of an accepted level (accepted_level.h). */
+/* A declaration of an accepted level (indicator_model.h). */
 typedef struct AcceptedRow {
         JsonText declaration;
         const char *key; /* the component */
