@@ -5,8 +5,10 @@
 #include <string.h>
 
 #include "client/facts/object_builder.h"
+#include "document/indicator_model.h"
 #include "document/semver.h"
 #include "util/clock.h"
+#include "util/hash.h"
 #include "util/scoped.h"
 
 /* Members that describe the KPI, and members that identify the run; other members are settings of the test. */
@@ -25,12 +27,15 @@ static bool is_among(const char *key, const char *const *keys, size_t n) {
 
 #define IS_AMONG(key, keys) is_among(key, keys, N_ELEMENTS(keys))
 
-int kpi_documents_read(const Value *payload, Arena *arena, const Kpi **ret, size_t *ret_n, const char **ret_error) {
+int kpi_documents_read(const Value *payload, Arena *arena, Kpi **ret, size_t *ret_n, const char **ret_error) {
         const Value *object = value_get(payload, "kpis") ?: payload;
         Kpi *kpis;
 
         *ret_error = "is not an object that maps names to KPIs";
         if (object->type != VALUE_OBJECT)
+                return KPI_MALFORMED;
+        *ret_error = "has more than 20000 KPIs";
+        if (object->n_members > KPIS_MAX)
                 return KPI_MALFORMED;
         kpis = arena_alloc(arena, (object->n_members + 1) * sizeof(*kpis));
         if (!kpis)
@@ -39,7 +44,7 @@ int kpi_documents_read(const Value *payload, Arena *arena, const Kpi **ret, size
         for (size_t i = 0; i < object->n_members; i++) {
                 const Value *kpi = &object->members[i].value;
 
-                kpis[i] = (Kpi){ object->members[i].key, kpi };
+                kpis[i] = (Kpi){ .name = object->members[i].key, .object = kpi };
                 *ret_error = "has a KPI that is not an object, or has no value";
                 if (kpi->type != VALUE_OBJECT || !value_get(kpi, "value"))
                         return KPI_MALFORMED;
@@ -47,6 +52,26 @@ int kpi_documents_read(const Value *payload, Arena *arena, const Kpi **ret, size
 
         *ret = kpis;
         *ret_n = object->n_members;
+        return 0;
+}
+
+int kpi_documents_index(Kpi *kpis, size_t n) {
+        size_t n_slots = 2;
+        scoped(freep) size_t *slots = NULL;
+
+        while (n_slots < 2 * n)
+                n_slots *= 2;
+        slots = calloc(n_slots, sizeof(*slots));
+        if (!slots)
+                return -ENOMEM;
+        for (size_t i = 0; i < n; i++) {
+                size_t at = hash_text(HASH_BEGIN, kpis[i].name) & (n_slots - 1);
+
+                while (slots[at] > 0 && strcmp(kpis[slots[at] - 1].name, kpis[i].name) != 0)
+                        at = (at + 1) & (n_slots - 1);
+                kpis[i].before = slots[at];
+                slots[at] = i + 1;
+        }
         return 0;
 }
 
@@ -75,15 +100,13 @@ static bool is_same_test(const Value *a, const Value *b) {
         return true;
 }
 
-/* The first KPIs of a list that belong together. A name occurs once. */
-static size_t count_same(const Kpi *kpis, size_t n) {
-        size_t i = 1;
+/* The KPIs from `first` on that belong together. A name occurs once. */
+static size_t count_same(const Kpi *kpis, size_t first, size_t n) {
+        size_t i = first + 1;
 
-        for (; i < n && is_same_test(kpis[0].object, kpis[i].object); i++)
-                for (size_t k = 0; k < i; k++)
-                        if (strcmp(kpis[k].name, kpis[i].name) == 0)
-                                return i;
-        return i;
+        while (i < n && kpis[i].before <= first && is_same_test(kpis[first].object, kpis[i].object))
+                i++;
+        return i - first;
 }
 
 static void put_settings(const Value *kpi, ObjectBuilder *parameters, ObjectBuilder *labels) {
@@ -116,10 +139,10 @@ static void take_id(const char *text, uint8_t ret[static RESULT_ID_BYTES]) {
                 memcpy(ret, id, sizeof(id));
 }
 
-int kpi_documents_make(const Kpi *kpis, size_t n, const char *name, Arena *arena, Submission *ret, size_t *ret_n_used,
+int kpi_documents_make(const Kpi *kpis, size_t at, size_t n, const char *name, Arena *arena, Submission *ret, size_t *ret_n_used,
                        Complaint *ret_complaint) {
-        const Value *first = kpis[0].object;
-        size_t n_same = count_same(kpis, n);
+        const Value *first = kpis[at].object;
+        size_t n_same = count_same(kpis, at, n);
         const char *time = value_get_string(first, "@timestamp");
         ObjectBuilder document, parameters, labels, result;
         Value *value = arena_alloc(arena, sizeof(*value)), object;
@@ -130,7 +153,7 @@ int kpi_documents_make(const Kpi *kpis, size_t n, const char *name, Arena *arena
         object_builder_init(&labels, arena, first->n_members);
         object_builder_init(&result, arena, n_same);
         put_settings(first, &parameters, &labels);
-        for (size_t i = 0; i < n_same; i++)
+        for (size_t i = at; i < at + n_same; i++)
                 object_builder_put(&result, kpis[i].name, value_get(kpis[i].object, "value"));
 
         object_builder_put_text(&document, "name", name);
@@ -211,13 +234,15 @@ static void put_result(ObjectBuilder *results, const Kpi *kpi, Arena *arena) {
         object_builder_put_object(results, kpi->name, &result);
 }
 
+/* Adds the settings that no KPI before has. */
 static void put_parameters(ObjectBuilder *parameters, const Value *kpi, Arena *arena) {
         for (size_t i = 0; i < kpi->n_members; i++) {
                 const Member *member = &kpi->members[i];
                 const char *type = member->value.type == VALUE_STRING && semver_is_valid(member->value.string) ? "semver" : NULL;
+                const Value known = { .type = VALUE_OBJECT, .members = parameters->members, .n_members = parameters->n };
                 ObjectBuilder parameter;
 
-                if (IS_AMONG(member->key, own_keys) || IS_AMONG(member->key, run_keys))
+                if (IS_AMONG(member->key, own_keys) || IS_AMONG(member->key, run_keys) || value_get(&known, member->key))
                         continue;
                 object_builder_init(&parameter, arena, 2);
                 object_builder_put_text(&parameter, "type", type);
@@ -231,11 +256,15 @@ int kpi_documents_model(const Kpi *kpis, size_t n, const char *name, Arena *aren
         Value *value = arena_alloc(arena, sizeof(*value));
 
         object_builder_init(&model, arena, 5);
-        object_builder_init(&parameters, arena, kpis[0].object->n_members);
-        object_builder_init(&results, arena, n);
-        put_parameters(&parameters, kpis[0].object, arena);
-        for (size_t i = 0; i < n; i++)
-                put_result(&results, &kpis[i], arena);
+        object_builder_init(&parameters, arena, MODEL_PROPERTIES_MAX);
+        object_builder_init(&results, arena, MODEL_PROPERTIES_MAX);
+        for (size_t i = 0; i < n && !results.failed && !parameters.failed; i++) {
+                put_parameters(&parameters, kpis[i].object, arena);
+                if (kpis[i].before == 0)
+                        put_result(&results, &kpis[i], arena);
+        }
+        if (results.failed || parameters.failed || results.n + parameters.n > MODEL_PROPERTIES_MAX)
+                return KPI_TOO_MANY;
 
         object_builder_put_text(&model, "name", name);
         object_builder_put_text(&model, "component", KPI_COMPONENT);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "client/facts/object_builder.h"
 #include "json/json_text.h"
@@ -13,17 +14,21 @@
 #define MEMBERS_MAX (KPI_LABELS_MAX + 4) /* unit, help, value, @timestamp */
 #define ARENA_FACTOR 160U /* a label of five characters takes a member and two texts */
 #define ARENA_BYTES_MIN 65536U
+#define SECONDS_MAX UINT64_C(16725225600)       /* the year 2500 */
+#define MILLISECONDS_MIN UINT64_C(100000000000) /* 1973; as seconds, the year 5138 */
 
 /* Position in the text, and the contents of comment lines about the next sample. Texts live in the arena. */
 typedef struct KpiReader {
         Arena *arena;
         KpiError *error;
         unsigned line;
+        bool is_openmetrics; /* the text ends with # EOF: its times are seconds */
         const char *help, *unit, *unit_name;
 } KpiReader;
 
 static int wrong(KpiReader *reader, const char *text) {
-        *reader->error = (KpiError){ .line = reader->line, .text = text };
+        reader->error->line = reader->line;
+        reader->error->text = text;
         return KPI_MALFORMED;
 }
 
@@ -80,6 +85,12 @@ static int read_list(KpiReader *reader, const char **at, Value *ret) {
         return 0;
 }
 
+/* OpenMetrics writes NaN, +Inf and -Inf, Python nan and inf. */
+static bool is_not_finite(const char *word) {
+        word += *word == '-' || *word == '+';
+        return strcasecmp(word, "nan") == 0 || strcasecmp(word, "inf") == 0;
+}
+
 static int read_value(KpiReader *reader, const char **at, Value *ret) {
         size_t n = strcspn(*at, " ");
         const char *word;
@@ -91,6 +102,10 @@ static int read_value(KpiReader *reader, const char **at, Value *ret) {
                 return -ENOMEM;
 
         *ret = read_scalar(word);
+        if (is_not_finite(word)) {
+                reader->error->n_not_finite++;
+                *ret = (Value){};
+        }
         if (ret->type != VALUE_NULL && !value_is_number(ret))
                 return wrong(reader, "the value is not a number, a list of numbers or None");
         *at += n;
@@ -207,8 +222,8 @@ static int split_help(KpiReader *reader, const char *help, const char *separator
         return 0;
 }
 
-/* Puts help and unit of the comments before the sample. rest: text after the value, a unit or a time. */
-static int put_description(KpiReader *reader, const char *name, const char *rest, ObjectBuilder *object) {
+/* Puts help and unit of the comments before the sample. given: unit after the value, or "". */
+static int put_description(KpiReader *reader, const char *name, const char *given, ObjectBuilder *object) {
         size_t n = strlen(name);
         bool is_named = reader->help && strncmp(reader->help, name, n) == 0 && reader->help[n] == ' ';
         bool has_unit = reader->unit && strncmp(reader->unit_name, name, n) == 0 && reader->unit_name[n] == ' ';
@@ -223,22 +238,55 @@ static int put_description(KpiReader *reader, const char *name, const char *rest
         if (r != 0)
                 return r;
 
-        object_builder_put_text(object, "unit", unit ?: *rest && !strchr("0123456789-", *rest) ? rest : NULL);
+        object_builder_put_text(object, "unit", unit ?: given);
         object_builder_put_text(object, "help", reader->help);
         reader->help = help;
         return 0;
 }
 
-/* Reads "1731320430.123456" without rounding. */
-static uint64_t read_timestamp(const char *text) {
-        uint64_t seconds = 0, ns = 0, unit = NS_PER_S / 10;
+/* Reads "1731320430.123456" without rounding. A whole number of milliseconds, as Prometheus' text has, is known by its size. */
+static int read_timestamp(KpiReader *reader, const char *text, uint64_t *ret_ns) {
+        uint64_t whole = 0, ns = 0, unit = NS_PER_S / 10;
+        size_t n = strspn(text, "0123456789");
+        double s;
 
-        for (; *text >= '0' && *text <= '9' && seconds < UINT64_MAX / (100 * NS_PER_S); text++)
-                seconds = 10 * seconds + (uint64_t)(*text - '0');
-        if (*text == '.')
-                for (text++; *text >= '0' && *text <= '9'; text++, unit /= 10)
-                        ns += unit * (uint64_t)(*text - '0');
-        return *text ? 0 : seconds * NS_PER_S + ns;
+        if (n > 0 && n < 19 && (!text[n] || (text[n] == '.' && !text[n + 1 + strspn(text + n + 1, "0123456789")]))) {
+                for (size_t i = 0; i < n; i++)
+                        whole = 10 * whole + (uint64_t)(text[i] - '0');
+                for (const char *p = text + n + (text[n] == '.'); *p >= '0' && *p <= '9'; p++, unit /= 10)
+                        ns += unit * (uint64_t)(*p - '0');
+        } else if (parse_double(text, &s) == 0 && s >= 0 && s < SECONDS_MAX) {
+                whole = (uint64_t)s;
+                ns = (uint64_t)((s - (double)whole) * (double)NS_PER_S);
+        } else
+                whole = UINT64_MAX;
+
+        if (!reader->is_openmetrics && n > 0 && !text[n] && whole >= MILLISECONDS_MIN && whole / 1000 < SECONDS_MAX) {
+                *ret_ns = whole * NS_PER_MS;
+                return 0;
+        }
+        if (whole >= SECONDS_MAX)
+                return wrong(reader, "the time is not between 1970 and 2500: OpenMetrics, which ends with # EOF, has seconds, "
+                                     "and Prometheus' text milliseconds");
+        *ret_ns = whole * NS_PER_S + ns;
+        return 0;
+}
+
+/* Splits what follows a value, "[time or unit] [# exemplar]", which is changed. */
+static int read_rest(KpiReader *reader, char *rest, const char **ret_unit, uint64_t *ret_ns) {
+        char *exemplar = *rest == '#' ? rest : strstr(rest, " # {"), *end;
+        double number;
+
+        if (exemplar)
+                *exemplar = '\0';
+        for (end = rest + strlen(rest); end > rest && end[-1] == ' ';)
+                *--end = '\0';
+        *ret_unit = rest;
+        *ret_ns = 0;
+        if (parse_double(rest, &number) != 0)
+                return 0;
+        *ret_unit = NULL;
+        return read_timestamp(reader, rest, ret_ns);
 }
 
 /* With microseconds, as Python writes a time. */
@@ -261,10 +309,11 @@ static size_t count_members(const char *line) {
         return n < MEMBERS_MAX ? n : MEMBERS_MAX;
 }
 
-static int read_sample(KpiReader *reader, const char *line, Kpi *ret) {
-        const char *p = line + name_length(line), *name = arena_strndup(reader->arena, line, name_length(line));
+static int read_sample(KpiReader *reader, char *line, Kpi *ret) {
+        const char *unit, *p = line + name_length(line), *name = arena_strndup(reader->arena, line, name_length(line));
         ObjectBuilder object;
         Value *kpi = arena_alloc(reader->arena, sizeof(*kpi)), value;
+        uint64_t time_ns;
         int r;
 
         if (!name || !kpi)
@@ -276,26 +325,29 @@ static int read_sample(KpiReader *reader, const char *line, Kpi *ret) {
         p += strspn(p, " ");
         if (r == 0)
                 r = read_value(reader, &p, &value);
+        if (r == 0)
+                r = read_rest(reader, line + (p - line) + strspn(p, " "), &unit, &time_ns);
         if (r != 0)
                 return r;
 
-        p += strspn(p, " ");
-        r = put_description(reader, name, p, &object);
+        r = put_description(reader, name, unit, &object);
         object_builder_put(&object, "value", &value);
-        put_time(&object, read_timestamp(p));
+        put_time(&object, time_ns);
         if (r != 0 || object_builder_end(&object, kpi) < 0)
                 return -ENOMEM;
 
-        *ret = (Kpi){ name, kpi };
+        *ret = (Kpi){ .name = name, .object = kpi };
         return 0;
 }
 
-int kpi_text_parse(const char *text, size_t n, Arena *arena, const Kpi **ret, size_t *ret_n, KpiError *ret_error) {
-        KpiReader reader = { .arena = arena, .error = ret_error };
+int kpi_text_parse(const char *text, size_t n, Arena *arena, Kpi **ret, size_t *ret_n, KpiError *ret_error) {
+        const char *eof = memmem(text, n, "# EOF", 5);
+        KpiReader reader = { .arena = arena, .error = ret_error, .is_openmetrics = eof && (eof == text || eof[-1] == '\n') };
         Kpi *kpis = arena_alloc(arena, KPIS_MAX * sizeof(*kpis));
         size_t n_kpis = 0;
         int r = 0;
 
+        *ret_error = (KpiError){};
         if (!kpis)
                 return -ENOMEM;
         for (const char *p = text, *end; p < text + n && r == 0; p = end + 1) {

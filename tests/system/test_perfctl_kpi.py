@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import re
+import resource
 import sqlite3
 import unittest
 
@@ -162,6 +163,32 @@ two_wait_seconds{component="c",uid="UID",size="4"} 2
         self.perfctl("import", "kpis", self.write(OPENMETRICS))
         document, = self.documents("kpis")
         self.assertEqual(document["@result"], {name: entry["value"] for name, entry in KPIS.items() if entry["value"] is not None})
+
+    def test_each_set_of_labels_is_listed_and_judged(self):
+        text = ("# TYPE ms gauge\n# UNIT ms ms\nms{a=\"1\"} %d # {trace=\"x\"} 1\nms{a=\"2\"} 7\n"
+                "# HELP other Another (in s)\nother{b=\"1\",c=\"x\"} 3 1438224000\nother{a=\"1\"} 4\n# EOF\n")
+        for value in (5, 5, 5, 5, 9):
+            self.perfctl("import", "kpis", "--model", "sets", self.write((text % value).replace("\n", "\r\n")))
+        model, = (model for model in self.running.get("/api/v1/models").json["models"] if model["name"] == "sets")
+        self.assertEqual(set(model["declaration"]["parameters"]), {"a", "b", "c"})
+        self.assertEqual({name: result.get("unit") for name, result in model["declaration"]["results"].items()}, {"ms": "ms", "other": "s"})
+        listed = self.perfctl("kpi", "list").stdout.splitlines()
+        self.assertEqual(sorted(line.split()[0] for line in listed[1:]), ["ms", "other"])
+        judged = json.loads(self.perfctl("kpi", "check", "--json", "--fail-on", "none").stdout)["kpis"]
+        self.assertEqual(len(judged), 4, judged)
+
+    def test_a_file_of_many_kpis_takes_time_in_proportion(self):
+        def seconds(n, labels):
+            file = self.write("".join(f"k{i if labels else 0}{{i=\"{0 if labels else i}\"}} {i}\n" for i in range(n)))
+            begin = resource.getrusage(resource.RUSAGE_CHILDREN)
+            self.perfctl("import", "kpis", "--model", f"many{n}{labels}", file)
+            end = resource.getrusage(resource.RUSAGE_CHILDREN)
+            return end.ru_utime - begin.ru_utime
+        for labels in (True, False):
+            least = min(seconds(2000, labels) for _ in range(3))
+            self.assertLess(min(seconds(16000, labels) for _ in range(3)), 24 * max(least, 0.01))
+        done = self.perfctl("import", "kpis", self.write({f"k{i}": kpi(i, "s", "One") for i in range(20001)}), status=1)
+        self.assertIn("has more than 20000 KPIs", done.stderr)
 
     def test_what_the_code_of_matrixbenchmarking_prints_is_read(self):
         labels = ", ".join(f'{key}="{value}"' for key, value in KPIS["runtime"].items()

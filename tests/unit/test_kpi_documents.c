@@ -42,7 +42,7 @@ static void assert_json(const Value *value, const char *json) {
         assert_string_equal(out.text, json);
 }
 
-static size_t read_kpis(Arena *arena, const char *text, const Kpi **ret) {
+static size_t read_kpis(Arena *arena, const char *text, Kpi **ret) {
         const char *error;
         size_t n;
 
@@ -58,14 +58,14 @@ static void kpis_of_a_test_are_one_indicator(void **state) {
         Arena *arena = *state;
         Complaint complaint;
         Submission item;
-        const Kpi *kpis;
+        Kpi *kpis;
         size_t n, n_used;
 
         n = read_kpis(arena, "{\"kpis\":{\"a\":{\"value\":1," TEST_A ",\"none\":null,\"run_id\":\"r\"},"
                              "\"b\":{\"value\":null,\"unit\":\"s\"," TEST_A ",\"none\":null,\"run_id\":\"r\"},"
                              "\"c\":{\"value\":[3]," TEST_B "}}}", &kpis);
         assert_int_equal(n, 3);
-        assert_int_equal(kpi_documents_make(kpis, n, "tuning", arena, &item, &n_used, &complaint), 0);
+        assert_int_equal(kpi_documents_make(kpis, 0, n, "tuning", arena, &item, &n_used, &complaint), 0);
         assert_int_equal(n_used, 2);
         assert_memory_equal(item.id, id, sizeof(id));
         assert_int_equal(item.time_ms, 1731320430123);
@@ -73,26 +73,44 @@ static void kpis_of_a_test_are_one_indicator(void **state) {
                                              "\"@result\":{\"a\":1,\"b\":null},"
                                              "\"@labels\":{\"test_uuid\":\"7b6471e2-103e-43c2-9fda-f62548f2f8ed\",\"run_id\":\"r\"},"
                                              "\"@timestamp\":\"2024-11-11T10:20:30.123456Z\"}");
-        assert_int_equal(kpi_documents_make(kpis + 2, 1, "tuning", arena, &item, &n_used, &complaint), 0);
+        assert_int_equal(kpi_documents_make(kpis, 2, 3, "tuning", arena, &item, &n_used, &complaint), 0);
         assert_int_equal(item.id[0], 0x8c);
+}
+
+static void a_name_occurs_once_in_an_indicator(void **state) {
+        static const char *const names[] = { "a", "b", "a", "c", "b", "a" };
+        static const size_t used[] = { 2, 3, 1 };
+        const Value *object = parse(*state, "{\"value\":1}");
+        Complaint complaint;
+        Submission item;
+        Kpi kpis[N_ELEMENTS(names)];
+        size_t n_used, at = 0;
+
+        for (size_t i = 0; i < N_ELEMENTS(names); i++)
+                kpis[i] = (Kpi){ .name = names[i], .object = object };
+        assert_int_equal(kpi_documents_index(kpis, N_ELEMENTS(names)), 0);
+        for (size_t i = 0; i < N_ELEMENTS(used); i++, at += n_used) {
+                assert_int_equal(kpi_documents_make(kpis, at, N_ELEMENTS(names), "m", *state, &item, &n_used, &complaint), 0);
+                assert_int_equal(n_used, used[i]);
+        }
 }
 
 static void an_id_of_another_form_is_not_used(void **state) {
         static const uint8_t none[RESULT_ID_BYTES] = {};
         Complaint complaint;
         Submission item;
-        const Kpi *kpis;
+        Kpi *kpis;
         size_t n_used;
 
         assert_int_equal(read_kpis(*state, "{\"a\":{\"value\":1,\"test_uuid\":\"7b6471e2-x\"}}", &kpis), 1);
-        assert_int_equal(kpi_documents_make(kpis, 1, "tuning", *state, &item, &n_used, &complaint), 0);
+        assert_int_equal(kpi_documents_make(kpis, 0, 1, "tuning", *state, &item, &n_used, &complaint), 0);
         assert_memory_equal(item.id, none, sizeof(none));
         assert_int_equal(item.time_ms, 0);
 }
 
 static void a_model_is_made_of_what_the_kpis_say(void **state) {
         const Value *model;
-        const Kpi *kpis;
+        Kpi *kpis;
         size_t n;
 
         n = read_kpis(*state, "{\"a\":{\"value\":1,\"unit\":\"s\",\"help\":\"Time\",\"lower_better\":true,"
@@ -112,7 +130,7 @@ static void a_model_is_made_of_what_the_kpis_say(void **state) {
 static void other_documents_are_refused(void **state) {
         static const char *const texts[] = { "[]", "1", "{\"a\":1}", "{\"a\":{}}", "{\"kpis\":[]}" };
         const char *error;
-        const Kpi *kpis;
+        Kpi *kpis;
         size_t n;
 
         for (size_t i = 0; i < N_ELEMENTS(texts); i++)
@@ -134,7 +152,7 @@ static void one_value_is_a_document_with_labels(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                TEST(kpis_of_a_test_are_one_indicator), TEST(an_id_of_another_form_is_not_used),
+                TEST(kpis_of_a_test_are_one_indicator), TEST(a_name_occurs_once_in_an_indicator), TEST(an_id_of_another_form_is_not_used),
                 TEST(a_model_is_made_of_what_the_kpis_say), TEST(other_documents_are_refused),
                 TEST(one_value_is_a_document_with_labels),
         };

@@ -14,7 +14,7 @@
 
 typedef struct Fixture {
         Arena arena;
-        const Kpi *kpis;
+        Kpi *kpis;
         size_t n;
         KpiError error;
 } Fixture;
@@ -89,6 +89,47 @@ static void openmetrics_is_read_with_its_times(void **state) {
         assert_json(value_get(f->kpis[1].object, "@timestamp"), "\"2024-11-11T10:20:30.000000Z\"");
 }
 
+static const char *time_of(Fixture *f, const char *text) {
+        assert_int_equal(read_text(f, text), 0);
+        return value_get_string(f->kpis[0].object, "@timestamp") ?: "";
+}
+
+static void times_are_seconds_in_openmetrics_and_milliseconds_in_the_text_of_prometheus(void **state) {
+        Fixture *f = *state;
+
+        assert_string_equal(time_of(f, "a 5 1438224000000\n"), "2015-07-30T02:40:00.000000Z");
+        assert_string_equal(time_of(f, "a 5 1438224000250\n"), "2015-07-30T02:40:00.250000Z");
+        assert_string_equal(time_of(f, "a 5 1438224000\n# EOF\n"), "2015-07-30T02:40:00.000000Z");
+        assert_string_equal(time_of(f, "a 5 1438224000\n"), "2015-07-30T02:40:00.000000Z");
+        assert_string_equal(time_of(f, "a 5 1.438224e9\n# EOF"), "2015-07-30T02:40:00.000000Z");
+        assert_string_equal(time_of(f, "a 5\n"), "");
+}
+
+static void an_exemplar_is_no_unit(void **state) {
+        static const char *const lines[] = { "a 5 # {trace_id=\"KOO5S4vxi0o\"} 0.67\n", "a{b=\"# {x}\"} 5 # {} 9.8 1520879607.789\n# EOF\n",
+                                             "a 5 1520879607.789 # {t=\"1\"} 1 2\n", "a 5  # {t=\"1\"} 1\n", "a 5 #{t=\"1\"} 1\n" };
+        Fixture *f = *state;
+
+        for (size_t i = 0; i < N_ELEMENTS(lines); i++) {
+                int64_t value;
+
+                assert_int_equal(read_text(f, lines[i]), 0);
+                assert_null(value_get(f->kpis[0].object, "unit"));
+                assert_true(value_get_int(f->kpis[0].object, "value", &value));
+                assert_int_equal(value, 5);
+        }
+        assert_int_equal(read_text(f, "a 5 1/s # {t=\"1\"} 1\n"), 0);
+        assert_string_equal(value_get_string(f->kpis[0].object, "unit"), "1/s");
+}
+
+static void values_that_are_not_finite_are_null_and_counted(void **state) {
+        Fixture *f = *state;
+
+        assert_int_equal(read_text(f, "a NaN\nb +Inf 1438224000000\nc -inf s\nd 1\n"), 0);
+        assert_int_equal(f->error.n_not_finite, 3);
+        assert_int_equal(value_get(f->kpis[1].object, "value")->type, VALUE_NULL);
+}
+
 static void errors_are_reported_with_their_line(void **state) {
         static const struct {
                 const char *text, *words;
@@ -101,7 +142,9 @@ static void errors_are_reported_with_their_line(void **state) {
                 { "\n\na\n", "is not a number", 3 },
                 { "a [1, x]\n", "not a number", 1 },
                 { "a [1\n", "the list has no end", 1 },
-                { "a NaN\n", "is not a number", 1 },
+                { "a NaNs\n", "is not a number", 1 },
+                { "a 1\nb 2 1438224000000\n# EOF\n", "OpenMetrics, which ends with # EOF, has seconds", 2 },
+                { "a 1 -5\n", "not between 1970 and 2500", 1 },
         };
         Fixture *f = *state;
 
@@ -142,8 +185,13 @@ static void labels_and_kpis_are_limited(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                TEST(the_form_of_the_documentation_is_read), TEST(the_form_that_the_code_prints_is_read),
-                TEST(openmetrics_is_read_with_its_times),    TEST(errors_are_reported_with_their_line),
+                TEST(the_form_of_the_documentation_is_read),
+                TEST(the_form_that_the_code_prints_is_read),
+                TEST(openmetrics_is_read_with_its_times),
+                TEST(times_are_seconds_in_openmetrics_and_milliseconds_in_the_text_of_prometheus),
+                TEST(an_exemplar_is_no_unit),
+                TEST(values_that_are_not_finite_are_null_and_counted),
+                TEST(errors_are_reported_with_their_line),
                 TEST(labels_and_kpis_are_limited),
         };
 

@@ -34,8 +34,8 @@ typedef struct KpiImport {
         const ImportKpisOptions *options;
         const char *file;
         Arena arena;
-        const Kpi *kpis;
-        size_t n_kpis, n_first; /* KPIs of the file, and of its first indicator */
+        Kpi *kpis;
+        size_t n_kpis;
         Submission *items;
         size_t n_items;
 } KpiImport;
@@ -85,6 +85,8 @@ static int read_text(KpiImport *import, const Buffer *text) {
                 message_print("%s:%u: %s", import->file, error.line, error.text);
                 return EXIT_FAILED;
         }
+        if (r == 0 && error.n_not_finite > 0)
+                message_print("%s: " INPUT_NOT_FINITE_TEXT, import->file, error.n_not_finite);
         return r < 0 ? r : EXIT_DONE;
 }
 
@@ -98,7 +100,7 @@ static int read_kpis(KpiImport *import, const Buffer *text) {
                 r = is_json ? read_json(import, text) : read_text(import, text);
         if (r == EXIT_DONE && import->n_kpis == 0)
                 return refuse_json(import, "has no KPI");
-        return r;
+        return r == EXIT_DONE ? kpi_documents_index(import->kpis, import->n_kpis) : r;
 }
 
 static bool has_id(const Submission *item) {
@@ -117,7 +119,7 @@ static int make_items(KpiImport *import) {
         for (size_t i = 0; i < import->n_kpis && r == 0; i += n_used) {
                 Submission item;
 
-                r = kpi_documents_make(import->kpis + i, import->n_kpis - i, import->options->name, &import->arena, &item, &n_used,
+                r = kpi_documents_make(import->kpis, i, import->n_kpis, import->options->name, &import->arena, &item, &n_used,
                                        &complaint);
                 if (r == INDICATOR_INVALID) {
                         message_print("%s: KPI %s: %s: %s", import->file, import->kpis[i].name, complaint.path, complaint.text);
@@ -133,8 +135,6 @@ static int make_items(KpiImport *import) {
                         r = ARRAY_EXTEND(import->items, import->n_items);
                 if (r == 0)
                         import->items[import->n_items++] = item;
-                if (i == 0)
-                        import->n_first = n_used;
         }
         return r < 0 ? r : EXIT_DONE;
 }
@@ -165,10 +165,12 @@ static void compare_text(const Kpi *kpi, const Value *declared, const char *memb
 static void compare_model(const KpiImport *import, const Value *declaration) {
         const Value *results = value_get(declaration, "results");
 
-        for (size_t i = 0; i < import->n_first; i++) {
+        for (size_t i = 0; i < import->n_kpis; i++) {
                 const Kpi *kpi = &import->kpis[i];
-                const Value *declared = value_get(results, kpi->name);
+                const Value *declared = kpi->before == 0 ? value_get(results, kpi->name) : NULL;
 
+                if (kpi->before > 0)
+                        continue;
                 if (!declared) {
                         message_print("%s: the model of %s does not declare this KPI", kpi->name, import->options->name);
                         continue;
@@ -195,13 +197,12 @@ static int provide_model(KpiImport *import, const CommandLine *line, Courier *co
                 return EXIT_DONE;
         }
 
-        if (import->n_first + import->kpis[0].object->n_members > MODEL_PROPERTIES_MAX) {
+        r = kpi_documents_model(import->kpis, import->n_kpis, import->options->name, &import->arena, &declaration);
+        if (r == KPI_TOO_MANY) {
                 message_print("no model of %s is registered: the file has %zu KPIs, and a model declares up to %u parameters and results",
-                              import->options->name, import->n_first, MODEL_PROPERTIES_MAX);
+                              import->options->name, import->n_kpis, MODEL_PROPERTIES_MAX);
                 return EXIT_DONE;
         }
-
-        r = kpi_documents_model(import->kpis, import->n_first, import->options->name, &import->arena, &declaration);
         if (r < 0)
                 return command_fail(r);
         r = deliver_models(courier, &declaration, 1, &delivery);
