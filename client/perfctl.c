@@ -147,6 +147,7 @@ static int parse_and_run(const Command *command, const GlobalOptions *global, in
         if (line.global.help)
                 return print_help(&line.global, command);
 
+        line.global.command = command->options;
         if (line.global.job)
                 insert_job(&arguments, line.global.job);
         line.arguments = arguments.items;

@@ -16,7 +16,7 @@
 #define REQUEST_TIMEOUT_NS (10 * NS_PER_S)
 
 static int make_client(ApiQuery *query, const GlobalOptions *global, uint64_t timeout_ns) {
-        *query = (ApiQuery){};
+        *query = (ApiQuery){ .options = global->command };
         query->socket = http_client_path(global->http_socket, wire_path(global->socket));
         return query->socket ? http_client_new(&query->client, query->socket, timeout_ns) : -ENOMEM;
 }
@@ -57,34 +57,36 @@ static int parse_answer(ApiQuery *query) {
 
 #define PARAMETER "query parameter '"
 
-/* Returns the option that sets a parameter of a query; NULL if there is none. */
-static const char *find_option(const char *name, size_t n) {
-        static const struct {
-                const char *parameter, *option;
-        } options[] = {
-                { "across", "across" },       { "by", "by" },               { "compare_by", "by" },     { "component", "component" },
-                { "confidence", "confidence" }, { "current", "component-version" }, { "direction", "direction" }, { "fdr", "fdr" },
-                { "group_by", "by" },         { "hold", "hold" },           { "ignore", "ignore" },     { "ignore_entry", "ignore-entry" },
-                { "label", "label" },         { "limit", "limit" },         { "method", "method" },     { "objective", "objective" },
-                { "order", "order" },         { "since_ms", "since" },      { "stat", "stat" },         { "state", "state" },
-                { "until_ms", "until" },      { "where", "where" },
-        };
+/* since_ms is set by --since, ignore_entry by --ignore-entry. */
+static bool sets_parameter(const Option *option, const char *name, size_t n) {
+        const char *own = option->parameter ?: option->name;
 
-        for (size_t i = 0; i < N_ELEMENTS(options); i++)
-                if (strlen(options[i].parameter) == n && memcmp(options[i].parameter, name, n) == 0)
-                        return options[i].option;
+        for (size_t i = 0; i < n; i++)
+                if (own[i] != name[i] && !(own[i] == '-' && name[i] == '_'))
+                        return !own[i] && n - i == 3 && memcmp(name + i, "_ms", 3) == 0;
+        return !own[n];
+}
+
+/* Returns the option of the command that sets a parameter of a query; NULL if there is none. */
+static const char *find_option(const Option *options, const char *name, size_t n) {
+        OptionTable table = {};
+
+        option_table_add(&table, options, NULL);
+        for (size_t i = 0; i < table.n; i++)
+                if (sets_parameter(table.entries[i].option, name, n))
+                        return table.entries[i].option->name;
         return NULL;
 }
 
 /* Rewrites a message for the command line: "--since" for "since_ms=" and for "query parameter 'since_ms'". */
-static void put_message(const char *message, Buffer *out) {
+static void put_message(const char *message, const Option *options, Buffer *out) {
         bool is_quoted = false;
 
         for (const char *p = message; *p;) {
                 bool is_word = p == message || p[-1] == ' ', is_parameter = is_word && strncmp(p, PARAMETER, strlen(PARAMETER)) == 0;
                 const char *name = p + (is_parameter ? strlen(PARAMETER) : 0);
                 size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyz_");
-                const char *option = is_word && !is_quoted && name[n] == (is_parameter ? '\'' : '=') ? find_option(name, n) : NULL;
+                const char *option = is_word && !is_quoted && name[n] == (is_parameter ? '\'' : '=') ? find_option(options, name, n) : NULL;
 
                 if (option) {
                         p = name + n + 1;
@@ -100,7 +102,7 @@ static int refuse(const ApiQuery *query, unsigned status) {
         const char *message = answer_text(value_get(query->answer, "error"), "message");
         scoped(buffer_deinit) Buffer text = {};
 
-        put_message(message[0] ? message : "unexpected answer from perfd", &text);
+        put_message(message[0] ? message : "unexpected answer from perfd", query->options, &text);
         message_print("%s", text.text ?: message);
         if (status == 400 && strncmp(message, PARAMETER, strlen(PARAMETER)) == 0)
                 return EXIT_USAGE;

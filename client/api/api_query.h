@@ -18,6 +18,7 @@
 
 typedef struct ApiQuery {
         HttpClient *client;
+        const Option *options; /* of the command, for messages; NULL: none */
         char *socket;
         Buffer path; /* of the job that was asked for */
         Buffer body; /* JSON of the latest answer */

@@ -17,6 +17,7 @@ typedef struct GlobalOptions {
         bool help, no_color;
         const char *socket, *http_socket;
         const char *job; /* of a command whose argument is a job, given as an option */
+        const Option *command; /* the command's own options, for messages; NULL: none */
 } GlobalOptions;
 
 extern const Option global_options[];
@@ -70,7 +71,8 @@ extern const Option json_options[];
 
 OptionParse option_parse_job_id, option_parse_label, option_parse_condition;
 
-#define OPTION_ROW_BY(type, member) { "by", 'b', "KEY,…", "Keys to group by: parameters, component, version …", OPTION_LIST(type, member) }
+#define OPTION_ROW_BY(type, member, of_query) \
+        { "by", 'b', "KEY,…", "Keys to group by: parameters, component, version …", OPTION_LIST(type, member), .parameter = (of_query) }
 #define OPTION_ROW_JSON(type, member) { "json", 0, NULL, "Print JSON instead of text", OPTION_FLAG(type, member) }
 #define OPTION_ROW_JOB(type, member) \
         { "job", 'j', "JOB", "Id of a job; of an existing one also its name, or 'last'", OPTION_LINE(type, member, JOB_TEXT_MAX - 1), .value = OPTION_VALUE_JOB }
@@ -85,14 +87,12 @@ OptionParse option_parse_job_id, option_parse_label, option_parse_condition;
         { "replace", 0, NULL, "Replace results that were imported before", OPTION_FLAG(type, member) }
 #define OPTION_ROW_SPOOL(type, member) \
         { "spool", 0, "DIRECTORY", "Spool for results that perfd cannot accept now", OPTION_TEXT(type, member), .value = OPTION_VALUE_DIRECTORY }
-#define OPTION_ROW_COMPONENT(type, member) { "component", 0, "NAME", "Measured component", OPTION_LINE(type, member, COMPONENT_MAX_BYTES) }
-#define OPTION_ROW_COMPONENT_VERSION(type, member) \
-        { "component-version", 0, "VERSION", "Version of the measured component", OPTION_LINE(type, member, STRING_MAX_BYTES) }
 #define OPTION_ROW_OUTPUT(type, member, kind) \
         { "output", 0, "PATH", "Write to this file or directory", OPTION_TEXT(type, member), .value = (kind) }
 #define OPTION_ROW_COMPONENT(type, member) { "component", 0, "NAME", "Measured component", OPTION_LINE(type, member, COMPONENT_MAX_BYTES) }
 #define OPTION_ROW_COMPONENT_VERSION(type, member) \
-        { "component-version", 0, "VERSION", "Version of the measured component", OPTION_LINE(type, member, STRING_MAX_BYTES) }
+        { "component-version", 0, "VERSION", "Version of the measured component", OPTION_LINE(type, member, STRING_MAX_BYTES), \
+          .parameter = "current" }
 #define OPTION_ROW_AS(type, member, program) { "as", 0, "PROGRAM", "Use its formulas", OPTION_CHOICE(type, member, program) }
 #define OPTION_ROW_USER(type, member) { "user", 'u', "USER", "User, a name or a number", OPTION_TEXT(type, member) }
 #define OPTION_ROW_WHERE(type, member, n_max) \

@@ -55,6 +55,7 @@ struct Option {
                                 * maximum number */
         const char *const *words; /* allowed words of a choice, NULL-terminated */
         const char *initial;   /* default, parsed before the command line; NULL: zero */
+        const char *parameter; /* of a query of the HTTP API, which the option sets; NULL: the option's name */
         OptionValue value;     /* of a flag: kind of the command's arguments if the flag is given */
 };
 

@@ -21,7 +21,7 @@ typedef struct IndicatorQueryOptions {
 
 static const Option options_table[] = {
         OPTION_INCLUDE(IndicatorQueryOptions, selection, SelectionOptions, selection_options),
-        OPTION_ROW_BY(IndicatorQueryOptions, by),
+        OPTION_ROW_BY(IndicatorQueryOptions, by, "group_by"),
         { "stat", 's', "STAT:RESULT,…", "Statistics, such as median:rate,p95:elapsed", OPTION_LIST(IndicatorQueryOptions, stat) },
         OPTION_ROW_FORMAT(IndicatorQueryOptions, format, "table", "json", "csv"),
         OPTION_ROW_JSON(IndicatorQueryOptions, json),

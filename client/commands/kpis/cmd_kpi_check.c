@@ -61,7 +61,7 @@ static const Option options_table[] = {
         OPTION_INCLUDE(KpiCheckOptions, selection, SelectionOptions, selection_options),
         OPTION_ROW_COMPONENT(KpiCheckOptions, component),
         OPTION_ROW_COMPONENT_VERSION(KpiCheckOptions, component_version),
-        OPTION_ROW_BY(KpiCheckOptions, by),
+        OPTION_ROW_BY(KpiCheckOptions, by, "compare_by"),
         { "ignore", 0, "KEY,…", "Parameters that may differ in a history", OPTION_LIST(KpiCheckOptions, ignore) },
         { "ignore-entry", 0, "LIST", "Leave out results with KEY=VALUE,VALUE; may be repeated",
           OPTION_TEXTS(KpiCheckOptions, ignore_entry, IGNORED_ENTRIES_MAX, parse_entry) },
