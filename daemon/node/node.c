@@ -243,7 +243,6 @@ int node_publish(const Node *node, NodeSnapshot *ret) {
         ret->cpu_interval_ns = node_cpu_interval_ns(node) ?: node->config.interval_ns;
         ret->boottime_ns = node->sample.boottime_ns;
         ret->realtime_ns = node->sample.realtime_ns;
-        ret->sample.cpu = meter_cpu_times(node->meter);
         ret->totals = *meter_totals(node->meter);
         ret->events = *meter_events(node->meter);
         ret->observation = node->observation;

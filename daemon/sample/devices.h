@@ -19,6 +19,9 @@ typedef struct DeviceListEntry {
         size_t n_name;
         bool left_out; /* the line is skipped: a partition, or a path hidden by multipath */
         bool without_medium; /* size 0: skipped until the device has done I/O */
+        bool was_idle;       /* skipped before, because of this */
+        uint64_t ifindex, bytes_per_s; /* of an interface; 0: unknown */
+        uint64_t received_bytes, sent_bytes, read_ns; /* of an interface: at the last reading */
         union {
                 DiskClass disk;
                 NetClass net;

@@ -113,9 +113,10 @@ static void put(const WindowSpan *span, Metric metric, double value, Quality qua
         span->metrics->quality[metric] = (uint8_t)quality;
 }
 
-/* Sets a metric that comes from kernel counters. */
+/* Sets a metric that comes from kernel counters. What a counter in doubt counted is a lower bound. */
 static void put_counted(const WindowSpan *span, Metric metric, Source source, double value) {
-        Quality quality = span->peaks->lost ? QUALITY_SAMPLED : QUALITY_EXACT;
+        bool is_certain = span->begin->doubts[source] == span->end->doubts[source];
+        Quality quality = span->peaks->lost || !is_certain ? QUALITY_SAMPLED : QUALITY_EXACT;
 
         put(span, metric, value, has_source(span, source) ? quality : QUALITY_UNKNOWN_SOURCE);
 }

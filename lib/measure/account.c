@@ -2,10 +2,13 @@
 #include "measure/account.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "util/array.h"
+#include "util/clock.h"
 
 static const Source kernel_sources[N_KERNEL_COUNTERS] = {
 #define X(id, source, ...) [KERNEL_##id] = SOURCE_##source,
@@ -16,20 +19,31 @@ static const Source kernel_sources[N_KERNEL_COUNTERS] = {
 /* The total of a counter of a class; NO_TOTAL if there is none. The first total is a counter of the kernel. */
 #define NO_TOTAL ((Total)0)
 
-static const Total disk_totals[N_DISK_CLASSES][N_DISK_COUNTED] = {
-#define X(id, class, member) [DISK_##class][DISK_COUNTED_##member] = TOTAL_##id,
+static const Total disk_totals[N_DISK_CLASSES][N_DISK_COUNTERS] = {
+#define X(id, class, member) [DISK_##class][DISK_COUNTER_##member] = TOTAL_##id,
         DISK_TOTALS(X)
 #undef X
 };
 
-static const Total net_totals[N_NET_CLASSES][N_NET_COUNTED] = {
-#define X(id, class, member) [NET_##class][NET_COUNTED_##member] = TOTAL_##id,
+static const Total net_totals[N_NET_CLASSES][N_NET_COUNTERS] = {
+#define X(id, class, member) [NET_##class][NET_COUNTER_##member] = TOTAL_##id,
         NET_TOTALS(X)
 #undef X
 };
 
-#define X(member, decimals, family, family_unit, help, ...) { __VA_ARGS__ },
-static const DeviceUnit disk_units[] = { DISK_COUNTED(X) }, net_units[] = { NET_COUNTED(X) };
+/* Events of the kernel, and pages moved, for each CPU. */
+#define EVENTS_MAX_PER_S 1e7
+
+/* Drivers read the counters of their hardware once a second. */
+#define DEVICE_LAG_S 1
+/* The kernel sums up pressure every two seconds. */
+#define PRESSURE_LAG_S 3
+/* CPUs without ticks, and those of a virtual machine that was paused, are late. */
+#define CPU_LAG_S 10
+
+#define X(member, decimals, family, family_unit, help, max, unit, wrap_max) \
+        { .kind = COUNTER_DEVICE, .max_per_s = max, .lag_s = DEVICE_LAG_S, .wrap_unit = unit, .wrap_max_per_s = wrap_max },
+static const CounterLimit disk_limits[] = { DISK_COUNTERS(X) }, net_limits[] = { NET_COUNTERS(X) };
 #undef X
 
 _Static_assert(TOTAL_CPU_GUEST_NICE - TOTAL_CPU_USER == CPU_GUEST_NICE - CPU_USER, "CPU totals are in the order of the modes");
@@ -39,6 +53,7 @@ _Static_assert(TOTAL_CPU_USER + N_CPU_MODES == ACCOUNT_N_RAW, "the kernel's coun
 void account_deinit(Account *account) {
         device_table_deinit(&account->disks);
         device_table_deinit(&account->nets);
+        free(account->cpus);
         *account = (Account){};
 }
 
@@ -46,104 +61,164 @@ void account_deinit(Account *account) {
 int account_reserve(Account *account, const Sample *sample) {
         size_t n_disks = sample_has(sample, SOURCE_DISKSTATS) ? sample->n_disks : 0;
         size_t n_nets = sample_has(sample, SOURCE_NETDEV) ? sample->n_nets : 0;
+        Counter (*cpus)[N_CPU_MODES];
         int r;
 
         r = ARRAY_RESERVE(account->disks.devices, account->disks.n_allocated, account->disks.n + n_disks);
-        return r < 0 ? r : ARRAY_RESERVE(account->nets.devices, account->nets.n_allocated, account->nets.n + n_nets);
+        if (r == 0)
+                r = ARRAY_RESERVE(account->nets.devices, account->nets.n_allocated, account->nets.n + n_nets);
+        if (r < 0 || sample->n_cpus <= account->n_cpus_allocated)
+                return r;
+
+        cpus = reallocarray(account->cpus, sample->n_cpus, sizeof(*cpus));
+        if (!cpus)
+                return -ENOMEM;
+        memset(cpus + account->n_cpus_allocated, 0, (sample->n_cpus - account->n_cpus_allocated) * sizeof(*cpus));
+        account->cpus = cpus;
+        account->n_cpus_allocated = sample->n_cpus;
+        return 0;
 }
 
 static bool has_read(const Account *account, Source source) {
         return account->known & (1U << source);
 }
 
-static void advance_cpu(Account *account, const Sample *sample) {
+/* Advances a counter of a source, which shows the new value in *value. Returns the amount counted. */
+static uint64_t advance(Account *account, Source source, Counter *counter, uint64_t *value, uint64_t now_ns, const CounterLimit *limit) {
+        bool was_uncertain = counter->is_uncertain;
+        uint64_t amount;
+        CounterStep step = counter_advance(counter, *value, now_ns, limit, &amount);
+
+        *value = counter->shown;
+        account->n_counter_resets += step == COUNTER_FELL;
+        account->totals.doubts[source] += !was_uncertain && counter->is_uncertain;
+        account->totals.doubts[source] -= was_uncertain && !counter->is_uncertain && step == COUNTER_COUNTED;
+        return amount;
+}
+
+static CounterLimit limit_of_cpus(uint32_t n_cpus) {
+        return (CounterLimit){ .kind = COUNTER_TIME, .max_per_s = TICKS_PER_S * (double)n_cpus, .lag_s = CPU_LAG_S,
+                               .slight = ACCOUNT_CPU_RESET_TICKS };
+}
+
+static void advance_cpu_sum(Account *account, Sample *sample, uint32_t n_cpus) {
+        const CounterLimit limit = limit_of_cpus(n_cpus);
+
         for (CpuMode mode = 0; mode < N_CPU_MODES; mode++) {
                 Total total = (Total)(TOTAL_CPU_USER + mode);
-                uint64_t *raw = &account->raw[total], now = sample->cpu.ticks[mode];
 
-                if (!has_read(account, SOURCE_STAT) || now >= *raw) {
-                        account->totals.value[total] += has_read(account, SOURCE_STAT) ? now - *raw : 0;
-                        *raw = now;
-                } else if (*raw - now >= ACCOUNT_CPU_RESET_TICKS) {
-                        account->n_counter_resets++;
-                        *raw = now;
-                }
+                account->totals.value[total] += advance(account, SOURCE_STAT, &account->counters[total], &sample->cpu.ticks[mode],
+                                                        sample->boottime_ns, &limit);
         }
 }
 
-static void advance_counters(Account *account, const Sample *sample) {
-        for (KernelCounter counter = 0; counter < N_KERNEL_COUNTERS; counter++) {
-                uint64_t *raw = &account->raw[counter], now = sample->counter[counter];
+/* The times of a CPU are unknown if they grew too far, or if they fell, and the others do not account for most of the time since. */
+static void advance_one_cpu(Counter counters[static N_CPU_MODES], SampleCpu *cpu, uint64_t now_ns) {
+        const CounterLimit limit = limit_of_cpus(1);
+        uint64_t since_ns = counters[0].last_ns, sum = 0;
+        bool fell = false, leapt = false;
 
-                if (!sample_has(sample, kernel_sources[counter]))
-                        continue;
-                if (has_read(account, kernel_sources[counter])) {
-                        account->totals.value[counter] += now >= *raw ? now - *raw : 0;
-                        account->n_counter_resets += now < *raw;
-                }
-                *raw = now;
+        for (CpuMode mode = 0; mode < N_CPU_MODES; mode++) {
+                uint64_t amount;
+                CounterStep step = counter_advance(&counters[mode], cpu->times.ticks[mode], now_ns, &limit, &amount);
+
+                cpu->times.ticks[mode] = counters[mode].shown;
+                fell |= step != COUNTER_COUNTED;
+                leapt |= step == COUNTER_LEAPT;
+                sum += amount;
         }
+        cpu->is_doubtful = leapt || (fell && (double)sum < (double)(now_ns - since_ns) / (double)NS_PER_S * TICKS_PER_S / 2);
 }
 
-static void add_device(Account *account, const DeviceReading *reading, const Device *now, const Total *totals) {
-        uint64_t counted[DEVICE_COUNTERS_MAX];
+void account_advance_cpus(Account *account, Sample *sample) {
+        for (size_t i = 0; i < sample->n_cpus; i++)
+                if (sample->cpus[i].online)
+                        advance_one_cpu(account->cpus[i], &sample->cpus[i], sample->boottime_ns);
+}
 
-        account->n_counter_resets += device_reading_add(reading, now, counted);
-        for (size_t i = 0; i < reading->n_counters; i++)
+static void advance_counters(Account *account, Sample *sample, uint32_t n_cpus) {
+        const CounterLimit number = { .kind = COUNTER_NUMBER, .max_per_s = EVENTS_MAX_PER_S * (double)n_cpus, .lag_s = 1 };
+        const CounterLimit pressure = { .kind = COUNTER_TIME, .max_per_s = 1e6 * (double)n_cpus, .lag_s = PRESSURE_LAG_S };
+
+        for (KernelCounter counter = 0; counter < N_KERNEL_COUNTERS; counter++)
+                if (sample_has(sample, kernel_sources[counter]))
+                        account->totals.value[counter] +=
+                                advance(account, kernel_sources[counter], &account->counters[counter], &sample->counter[counter],
+                                        sample->boottime_ns, kernel_sources[counter] >= SOURCE_PSI_CPU ? &pressure : &number);
+}
+
+/* Adds a device, and replaces the values of its line. */
+static void add_device(Account *account, Source source, const DeviceReading *reading, DeviceLine *line, const Total *totals) {
+        Device *device = device_reading_add(reading, line);
+
+        for (size_t i = 0; i < reading->n_counters; i++) {
+                CounterLimit limit = reading->limits[i];
+                uint64_t amount;
+
+                limit.max_per_s *= line->scale;
+                amount = advance(account, source, &device->counters[i], &line->values[i], reading->boottime_ns, &limit);
                 if (totals[i] != NO_TOTAL)
-                        account->totals.value[totals[i]] += counted[i];
+                        account->totals.value[totals[i]] += amount;
+        }
 }
 
-static void advance_disks(Account *account, const Sample *sample, bool was_read) {
+static void advance_disks(Account *account, Sample *sample) {
         const DeviceReading reading = {
                 .table = &account->disks,
-                .units = disk_units,
-                .n_counters = N_ELEMENTS(disk_units),
+                .limits = disk_limits,
+                .n_counters = N_ELEMENTS(disk_limits),
                 .remembered_class = DISK_PHYSICAL,
                 .boottime_ns = sample->boottime_ns,
-                .was_read = was_read,
         };
 
         device_reading_begin(&reading);
         for (size_t i = 0; i < sample->n_disks; i++) {
-                const SampleDisk *disk = &sample->disks[i];
-                Device now = {
-                        .class = (uint8_t)disk->class,
-#define X(member, ...) .counters[DISK_COUNTED_##member] = disk->member,
-                        DISK_COUNTED(X)
+                SampleDisk *disk = &sample->disks[i];
+                DeviceLine line = {
+                        .name = disk->name, .id = disk->id, .class = (uint8_t)disk->class, .began_idle = disk->began_idle, .scale = 1,
+#define X(member, ...) .values[DISK_COUNTER_##member] = disk->member,
+                        DISK_COUNTERS(X)
 #undef X
                 };
 
                 assert(disk->class < N_DISK_CLASSES);
-                memcpy(now.name, disk->name, sizeof(now.name));
-                add_device(account, &reading, &now, disk_totals[disk->class]);
+                add_device(account, SOURCE_DISKSTATS, &reading, &line, disk_totals[disk->class]);
+#define X(member, ...) disk->member = line.values[DISK_COUNTER_##member];
+                DISK_COUNTERS(X)
+#undef X
         }
         device_reading_end(&reading);
 }
 
-static void advance_nets(Account *account, const Sample *sample, bool was_read) {
+/* The speed of virtual interfaces is an invention of their drivers. */
+static double speed_of(const SampleNet *net) {
+        return net->class == NET_PHYSICAL && net->bytes_per_s > 0 ? (double)net->bytes_per_s : NET_MAX_PER_S;
+}
+
+static void advance_nets(Account *account, Sample *sample) {
         const DeviceReading reading = {
                 .table = &account->nets,
-                .units = net_units,
-                .n_counters = N_ELEMENTS(net_units),
+                .limits = net_limits,
+                .n_counters = N_ELEMENTS(net_limits),
                 .remembered_class = NET_PHYSICAL,
                 .boottime_ns = sample->boottime_ns,
-                .was_read = was_read,
         };
 
         device_reading_begin(&reading);
         for (size_t i = 0; i < sample->n_nets; i++) {
-                const SampleNet *net = &sample->nets[i];
-                Device now = {
-                        .class = (uint8_t)net->class,
-#define X(member, ...) .counters[NET_COUNTED_##member] = net->member,
-                        NET_COUNTED(X)
+                SampleNet *net = &sample->nets[i];
+                DeviceLine line = {
+                        .name = net->name, .id = net->id, .class = (uint8_t)net->class, .scale = speed_of(net),
+#define X(member, ...) .values[NET_COUNTER_##member] = net->member,
+                        NET_COUNTERS(X)
 #undef X
                 };
 
                 assert(net->class < N_NET_CLASSES);
-                memcpy(now.name, net->name, sizeof(now.name));
-                add_device(account, &reading, &now, net_totals[net->class]);
+                add_device(account, SOURCE_NETDEV, &reading, &line, net_totals[net->class]);
+#define X(member, ...) net->member = line.values[NET_COUNTER_##member];
+                NET_COUNTERS(X)
+#undef X
         }
         device_reading_end(&reading);
 }
@@ -159,17 +234,21 @@ static void advance_capacity(Account *account, const Sample *sample) {
         account->n_online = n_now;
 }
 
-void account_advance(Account *account, const Sample *sample) {
+void account_advance(Account *account, Sample *sample) {
         Totals *totals = &account->totals;
+        uint32_t n_cpus = account->n_online;
 
         advance_capacity(account, sample);
-        if (sample_has(sample, SOURCE_STAT))
-                advance_cpu(account, sample);
-        advance_counters(account, sample);
+        n_cpus = n_cpus > account->n_online ? n_cpus : account->n_online > 0 ? account->n_online : 1;
+        if (sample_has(sample, SOURCE_STAT)) {
+                advance_cpu_sum(account, sample, n_cpus);
+                account_advance_cpus(account, sample);
+        }
+        advance_counters(account, sample, n_cpus);
         if (sample_has(sample, SOURCE_DISKSTATS))
-                advance_disks(account, sample, totals->have & (1U << SOURCE_DISKSTATS));
+                advance_disks(account, sample);
         if (sample_has(sample, SOURCE_NETDEV))
-                advance_nets(account, sample, totals->have & (1U << SOURCE_NETDEV));
+                advance_nets(account, sample);
 
         totals->boottime_ns = sample->boottime_ns;
         totals->realtime_ns = sample->realtime_ns;
@@ -177,23 +256,40 @@ void account_advance(Account *account, const Sample *sample) {
         account->known |= sample->have;
 }
 
+void account_resume(Account *account) {
+        for (size_t i = 0; i < ACCOUNT_N_RAW; i++) {
+                Source source = i < N_KERNEL_COUNTERS ? kernel_sources[i] : SOURCE_STAT;
+
+                if (has_read(account, source))
+                        counter_resume(&account->counters[i], account->totals.boottime_ns);
+        }
+        device_table_resume(&account->disks);
+        device_table_resume(&account->nets);
+}
+
 /* --- record ----------------------------------------------------------------------------------- */
 
 #define DEVICES_STORED_MAX 65536U
 
+/* Doubts are not kept. */
+#define DEVICE_COUNTER(name, at) \
+        RECORD_VALUE_AS(name, Device, counters[at].believed), RECORD_VALUE_AS(name "_shown", Device, counters[at].shown)
+
 static const RecordField disk_fields[] = {
         RECORD_TEXT_OF(Device, name),
+        RECORD_VALUE(Device, id),
         RECORD_NAME_OF(Device, class, N_DISK_CLASSES, sample_disk_class_names),
-#define X(member, ...) RECORD_VALUE_AS(#member, Device, counters[DISK_COUNTED_##member]),
-        DISK_COUNTED(X)
+#define X(member, ...) DEVICE_COUNTER(#member, DISK_COUNTER_##member),
+        DISK_COUNTERS(X)
 #undef X
 };
 
 static const RecordField net_fields[] = {
         RECORD_TEXT_OF(Device, name),
+        RECORD_VALUE(Device, id),
         RECORD_NAME_OF(Device, class, N_NET_CLASSES, sample_net_class_names),
-#define X(member, ...) RECORD_VALUE_AS(#member, Device, counters[NET_COUNTED_##member]),
-        NET_COUNTED(X)
+#define X(member, ...) DEVICE_COUNTER(#member, NET_COUNTER_##member),
+        NET_COUNTERS(X)
 #undef X
 };
 
@@ -211,11 +307,25 @@ static const RecordField nets_fields[] = {
 
 static const Record disks_record = RECORD(DeviceTable, disks_fields), nets_record = RECORD(DeviceTable, nets_fields);
 
+typedef struct AccountCounters {
+        Counter of[ACCOUNT_N_RAW];
+} AccountCounters;
+
+#define X(id, ...) RECORD_VALUE_AS(#id, AccountCounters, of[TOTAL_##id].believed),
+static const RecordField raw_fields[] = { KERNEL_COUNTERS(X) CPU_TOTALS(X) };
+#undef X
+#define X(id, ...) RECORD_VALUE_AS(#id, AccountCounters, of[TOTAL_##id].shown),
+static const RecordField shown_fields[] = { KERNEL_COUNTERS(X) CPU_TOTALS(X) };
+#undef X
+
+static const Record raw_record = RECORD(AccountCounters, raw_fields), shown_record = RECORD(AccountCounters, shown_fields);
+
 static const RecordField fields[] = {
         RECORD_STRUCT(Account, totals, &totals_record),
         RECORD_BITS_OF(Account, known, N_SOURCES, sample_source_names),
         RECORD_VALUE(Account, n_online),
-        RECORD_COUNTS_OF(Account, raw, total_names),
+        RECORD_STRUCT_AS("raw", Account, counters, &raw_record),
+        RECORD_STRUCT_AS("shown", Account, counters, &shown_record),
         RECORD_STRUCT(Account, disks, &disks_record),
         RECORD_STRUCT(Account, nets, &nets_record),
 };

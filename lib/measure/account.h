@@ -5,16 +5,18 @@
  * Account: adds kernel counters to totals
  *
  * The exact part of a Meter. Each counter is compared with its value when its file was last read, however long ago:
- * what the kernel counted while a file could not be read is added at the next successful read. Totals never decrease.
+ * what the kernel counted while a file could not be read is added at the next successful read. Readings that cannot be
+ * are not believed, see counter.h. Totals never decrease, and neither do the counters in the samples that were added:
+ * they are replaced by the first reading and what was counted since.
  *
  * CPU time is taken from the kernel's sum over all possible CPUs. Idle, iowait and steal may decrease slightly
- * (proc_pid_stat(5)): nothing is added until the old value is exceeded. A decrease of 3 s or more means that a CPU
- * was plugged in again; counting continues from the new value.
+ * (proc_pid_stat(5)); a decrease of 3 s or more means that a CPU was plugged in again.
  */
 
 #include <stdint.h>
 
 #include "json/record.h"
+#include "measure/counter.h"
 #include "measure/device.h"
 #include "measure/sample.h"
 #include "measure/totals.h"
@@ -29,17 +31,23 @@
 typedef struct Account {
         Totals totals;
         uint32_t known;         /* bit per Source that was read since boot: the counters below are valid */
-        uint64_t raw[ACCOUNT_N_RAW]; /* latest kernel counter of each of the first totals */
+        Counter counters[ACCOUNT_N_RAW]; /* of each of the first totals */
         DeviceTable disks, nets;
         uint32_t n_online; /* number of CPUs at the last read */
+        Counter (*cpus)[N_CPU_MODES]; /* owned; per CPU, not kept across restarts */
+        size_t n_cpus_allocated;
         uint64_t n_counter_resets;
 } Account;
 
 void account_deinit(Account *account);
-/* Allocates entries for all devices of the sample. Returns 0 or -ENOMEM. */
+/* Allocates entries for all devices and CPUs of the sample. Returns 0 or -ENOMEM. */
 int account_reserve(Account *account, const Sample *sample);
-/* Adds the counts since the last sample. Call account_reserve() first. */
-void account_advance(Account *account, const Sample *sample);
+/* Adds the counts since the last sample, and replaces the counters of the sample. Call account_reserve() first. */
+void account_advance(Account *account, Sample *sample);
+/* Replaces the times of each CPU in a reading of the CPUs alone. Call account_reserve() first. */
+void account_advance_cpus(Account *account, Sample *sample);
+/* Continues an account from its record. */
+void account_resume(Account *account);
 
 /* Record for checkpoints; without n_counter_resets. */
 extern const Record account_record;

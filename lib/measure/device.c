@@ -5,102 +5,41 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/clock.h"
-
-#define HALF_OF_32_BITS (UINT64_C(1) << 31)
-#define ALL_OF_32_BITS (UINT64_C(1) << 32)
-
-/* upper limit of a plausible rate: 128 GiB/s is more than any interface or disk reaches */
-#define MAX_PER_S (UINT64_C(1) << 37)
-
-typedef enum Step {
-        STEP_UP,
-        STEP_WRAP,
-        STEP_DECREASE,
-        STEP_RESET,
-} Step;
-
 void device_table_deinit(DeviceTable *table) {
         free(table->devices);
         *table = (DeviceTable){};
 }
 
-static Device *device_find(DeviceTable *table, const char *name) {
+void device_table_resume(DeviceTable *table) {
+        for (size_t i = 0; i < table->n; i++) {
+                table->devices[i].seen_ns = table->read_ns;
+                for (size_t k = 0; k < DEVICE_COUNTERS_MAX; k++)
+                        counter_resume(&table->devices[i].counters[k], table->read_ns);
+        }
+}
+
+static bool is_same(const Device *device, const DeviceLine *line) {
+        return device->id != 0 && line->id != 0 ? device->id == line->id : strcmp(device->name, line->name) == 0;
+}
+
+/* is_name: finds a device that had this name, whatever it was. */
+static Device *device_find(DeviceTable *table, const DeviceLine *line, bool is_name) {
         for (size_t i = 0; i < table->n; i++) {
                 size_t at = (table->next + i) % table->n;
+                Device *device = &table->devices[at];
 
-                if (strcmp(table->devices[at].name, name) != 0)
+                if (is_name ? device->is_present || strcmp(device->name, line->name) != 0 : !is_same(device, line))
                         continue;
                 table->next = at + 1;
-                return &table->devices[at];
+                return device;
         }
 
         return NULL;
 }
 
-/* Returns true if `amount` can be counted at max_per_s since the last reading. */
-static bool is_plausible(const DeviceReading *reading, uint64_t amount, uint64_t max_per_s) {
-        double seconds = (double)(reading->boottime_ns - reading->table->read_ns) / (double)NS_PER_S;
-
-        return (double)amount <= seconds * (double)max_per_s;
-}
-
-static bool is_wrap(const DeviceReading *reading, const DeviceUnit *unit, uint64_t before, uint64_t now) {
-        uint64_t old = before / unit->unit, new = now / unit->unit;
-
-        return old >= HALF_OF_32_BITS && old < ALL_OF_32_BITS && new < HALF_OF_32_BITS &&
-               is_plausible(reading, now + ALL_OF_32_BITS * unit->unit - before, unit->max_per_s);
-}
-
-static Step step_of(const DeviceReading *reading, size_t counter, uint64_t before, uint64_t now) {
-        if (now >= before)
-                return STEP_UP;
-        if (is_wrap(reading, &reading->units[counter], before, now))
-                return STEP_WRAP;
-        if (before - now < before / 100)
-                return STEP_DECREASE;
-        return STEP_RESET;
-}
-
-/* Counts everything since the device appeared, unless the amount is implausible. */
-static void count_all(const DeviceReading *reading, const Device *now, uint64_t ret[static DEVICE_COUNTERS_MAX]) {
+static void device_count_from(const DeviceReading *reading, Device *device, const DeviceLine *line) {
         for (size_t i = 0; i < reading->n_counters; i++)
-                if (!is_plausible(reading, now->counters[i], MAX_PER_S))
-                        return;
-        memcpy(ret, now->counters, reading->n_counters * sizeof(*ret));
-}
-
-static bool was_reset(const DeviceReading *reading, const Device *before, const Device *now) {
-        for (size_t i = 0; i < reading->n_counters; i++)
-                if (step_of(reading, i, before->counters[i], now->counters[i]) == STEP_RESET)
-                        return true;
-        return false;
-}
-
-/* Counts the differences of counters that continued, and stores the new values in `device`. */
-static void count_steps(const DeviceReading *reading, Device *device, const Device *now,
-                        uint64_t ret[static DEVICE_COUNTERS_MAX]) {
-        for (size_t i = 0; i < reading->n_counters; i++) {
-                uint64_t before = device->counters[i], after = now->counters[i];
-
-                switch (step_of(reading, i, before, after)) {
-                case STEP_UP:
-                        ret[i] = after - before;
-                        break;
-                case STEP_WRAP:
-                        ret[i] = after + ALL_OF_32_BITS * reading->units[i].unit - before;
-                        break;
-                case STEP_DECREASE:
-                case STEP_RESET:
-                        continue;
-                }
-                device->counters[i] = after;
-        }
-}
-
-static void device_replace(Device *device, const Device *now) {
-        *device = *now;
-        device->is_present = true;
+                counter_begin(&device->counters[i], line->began_idle ? 0 : line->values[i], reading->boottime_ns);
 }
 
 void device_reading_begin(const DeviceReading *reading) {
@@ -109,35 +48,36 @@ void device_reading_begin(const DeviceReading *reading) {
         reading->table->next = 0;
 }
 
-bool device_reading_add(const DeviceReading *reading, const Device *now, uint64_t ret[static DEVICE_COUNTERS_MAX]) {
+Device *device_reading_add(const DeviceReading *reading, const DeviceLine *line) {
         DeviceTable *table = reading->table;
-        Device *device = device_find(table, now->name);
+        Device *device = device_find(table, line, false);
+        bool is_known = device && device->class == line->class;
 
         assert(reading->n_counters <= DEVICE_COUNTERS_MAX);
-        memset(ret, 0, DEVICE_COUNTERS_MAX * sizeof(*ret));
-
+        if (!device)
+                device = device_find(table, line, true);
         if (!device) {
                 assert(table->n < table->n_allocated); /* reserved by the caller */
-                if (reading->was_read)
-                        count_all(reading, now, ret);
-                device_replace(&table->devices[table->n++], now);
-                return false;
+                device = &table->devices[table->n++];
+                *device = (Device){};
         }
 
-        if (device->class != now->class) {
-                device_replace(device, now);
-                return false;
-        }
-
-        if (was_reset(reading, device, now)) {
-                count_all(reading, now, ret);
-                device_replace(device, now);
-                return true;
-        }
-
-        count_steps(reading, device, now, ret);
+        if (!is_known)
+                device_count_from(reading, device, line);
+        memcpy(device->name, line->name, sizeof(device->name));
+        device->id = line->id > 0 || !is_known ? line->id : device->id;
+        device->class = line->class;
         device->is_present = true;
-        return false;
+        device->seen_ns = reading->boottime_ns;
+        return device;
+}
+
+static bool is_kept(const DeviceReading *reading, const Device *device, size_t *n_gone) {
+        if (device->is_present)
+                return true;
+        if (device->class != reading->remembered_class && reading->boottime_ns - device->seen_ns > COUNTER_DOUBT_NS)
+                return false;
+        return ++*n_gone <= DEVICES_GONE_MAX;
 }
 
 void device_reading_end(const DeviceReading *reading) {
@@ -145,12 +85,10 @@ void device_reading_end(const DeviceReading *reading) {
         size_t n_gone = 0, n_kept = 0;
 
         for (size_t i = 0; i < table->n; i++) {
-                const Device *device = &table->devices[i];
-
-                if (!device->is_present && (device->class != reading->remembered_class || ++n_gone > DEVICES_GONE_MAX))
+                if (!is_kept(reading, &table->devices[i], &n_gone))
                         continue;
                 if (n_kept != i)
-                        table->devices[n_kept] = *device;
+                        table->devices[n_kept] = table->devices[i];
                 n_kept++;
         }
 

@@ -2,41 +2,31 @@
 #pragma once
 
 /*
- * Devices: counters of disks and interfaces, tracked by name
+ * Devices: counters of disks and interfaces, tracked by identity
  *
- * Counters of a device start at 0 when it is plugged in. The amount counted between two readings is not always their
- * difference:
- *
- *   increased            the difference
- *   wrapped              a 32-bit counter (of sectors, for a disk's bytes) was in its upper half and is
- *                        now in its lower half, at a rate such hardware can reach: the difference
- *                        modulo 2^32
- *   decreased slightly   by less than 1 %, as sums of some drivers do: nothing, until the old value is
- *                        exceeded
- *   reset                all other decreases: the device and all its counters started at 0 again, so
- *                        the new values are counted
- *   appeared             as a reset, if the list could be read last time; otherwise the device may have
- *                        existed before, and counting starts at its present values
- *
- * If a value is too large to have been counted since the last reading (an interface that leaves a container),
- * counting starts at the present values. The same applies if the class changes. A physical device that disappears is
- * kept, since an interface lent to a container returns with its counters; a virtual one is dropped, since the number
- * of virtual names is unbounded.
+ * A device is known by its number (disks) or index (interfaces), and by its name only where that is unknown. It counts from its first
+ * reading, which may include what it counted elsewhere: an interface that leaves a container, a disk that was plugged in. Only a disk
+ * that was listed before, unused, counts from 0. Another device of the same name, or one whose class changed, is a new device, whose
+ * series on /metrics continues. A device that disappears is kept for COUNTER_DOUBT_NS, and one backed by hardware as long as there is
+ * room: an interface lent to a container returns with its counters.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "measure/counter.h"
 #include "measure/sample.h"
 
-#define DEVICE_COUNTERS_MAX ((size_t)N_DISK_COUNTED > (size_t)N_NET_COUNTED ? (size_t)N_DISK_COUNTED : (size_t)N_NET_COUNTED)
+#define DEVICE_COUNTERS_MAX ((size_t)N_DISK_COUNTERS > (size_t)N_NET_COUNTERS ? (size_t)N_DISK_COUNTERS : (size_t)N_NET_COUNTERS)
 
 typedef struct Device {
         char name[DEVICE_NAME_MAX];
-        uint8_t class; /* DiskClass or NetClass */
+        uint64_t id;        /* of SampleDisk or SampleNet; 0: unknown */
+        uint8_t class;      /* DiskClass or NetClass */
         bool is_present;    /* listed in the current reading */
-        uint64_t counters[DEVICE_COUNTERS_MAX];
+        uint64_t seen_ns;   /* time of its last reading */
+        Counter counters[DEVICE_COUNTERS_MAX];
 } Device;
 
 /* Initialize with zeros. */
@@ -51,25 +41,31 @@ typedef struct DeviceTable {
 #define DEVICES_GONE_MAX 256U
 
 void device_table_deinit(DeviceTable *table);
+/* Continues a table of which only identities and counters are known. */
+void device_table_resume(DeviceTable *table);
 
-typedef struct DeviceUnit {
-        uint64_t unit;      /* size of the hardware's unit in units of the value: 512 for bytes counted in sectors */
-        uint64_t max_per_s; /* maximum rate of hardware with 32-bit counters */
-} DeviceUnit;
+/* A line of the kernel's list of devices. */
+typedef struct DeviceLine {
+        const char *name; /* DEVICE_NAME_MAX bytes */
+        uint64_t id;
+        uint8_t class;
+        bool began_idle; /* listed before with counters of 0 */
+        double scale;    /* of the limits' max_per_s */
+        uint64_t values[DEVICE_COUNTERS_MAX];
+} DeviceLine;
 
 typedef struct DeviceReading {
         DeviceTable *table;
-        const DeviceUnit *units; /* one per counter */
+        const CounterLimit *limits; /* one per counter */
         size_t n_counters;
         uint8_t remembered_class; /* devices of this class are kept after they disappear */
         uint64_t boottime_ns;
-        bool was_read; /* the list could be read the last time as well */
 } DeviceReading;
 
 /*
- * One reading: begin, add each device, end. device_reading_add() writes what the device counted since the last
- * reading, and returns true if its counters were reset. The table must have been reserved.
+ * One reading: begin, add each device, end. device_reading_add() returns the device, borrowed until the next call; the caller advances its
+ * counters, which have begun. The table must have been reserved.
  */
 void device_reading_begin(const DeviceReading *reading);
-bool device_reading_add(const DeviceReading *reading, const Device *now, uint64_t ret[static DEVICE_COUNTERS_MAX]);
+Device *device_reading_add(const DeviceReading *reading, const DeviceLine *line);
 void device_reading_end(const DeviceReading *reading);

@@ -8,36 +8,32 @@
  * SampleDisk or SampleNet, a family of /metrics and a member of the JSON API. To add a counter: add a row here and
  * read the value in daemon/sample/host/.
  *
- *   X(member, decimals, family, family_unit, help)
- *   X(member, decimals, family, family_unit, help, unit, max_per_s)
+ *   X(member, decimals, family, family_unit, help, max_per_s, wrap_unit, wrap_max_per_s)
  *
  * The kernel counts in units of 10^-decimals of the base unit; bytes of a disk are sectors × 512. `family` is the
- * OpenMetrics family, without prefix and _total. A row of the second form is counted across resets: the Account keeps
- * the value of each device in its record, as `member`. `unit` and `max_per_s` are those of a DeviceUnit: the block layer
- * counts in unsigned long, so that sectors and requests wrap at 2^32 on a 32-bit kernel. tests/unit/test_sampler.c fails
- * for a counter that is not read, and tests/unit/test_account.c for a counted one without total.
+ * OpenMetrics family, without prefix and _total. The Account keeps the value of each device in its record, as `member`.
+ * max_per_s is the highest rate of any disk, and of an interface that of each byte per second of its link. `wrap_unit` and
+ * `wrap_max_per_s` are those of a CounterLimit: the block layer counts in unsigned long, so that sectors and requests wrap at
+ * 2^32 on a 32-bit kernel, and the time in unsigned int on all. tests/unit/test_sampler.c fails for a counter that is not read.
  */
 
-#define DISK_COUNTED(X) \
-        X(read_bytes,  0, "disk_read_bytes",    "bytes", "Bytes read from the device",    512, UINT64_C(1) << 31) \
-        X(write_bytes, 0, "disk_written_bytes", "bytes", "Bytes written to the device",   512, UINT64_C(1) << 31) \
-        X(reads,       0, "disk_reads",         "",      "Completed reads",               1,   UINT64_C(1) << 21) \
-        X(writes,      0, "disk_writes",        "",      "Completed writes",              1,   UINT64_C(1) << 21)
+#define DISK_MAX_PER_S 64e9 /* bytes */
+#define NET_MAX_PER_S 50e9  /* bytes: 400 Gbit/s */
 
 #define DISK_COUNTERS(X) \
-        DISK_COUNTED(X) \
-        X(io_ms,       3, "disk_io_seconds",    "seconds", "Time with at least one request in flight")
-
-#define NET_COUNTED(X) \
-        X(received_bytes,   0, "network_received_bytes",   "bytes", "Bytes received by the interface", 1, UINT64_C(1) << 31) \
-        X(sent_bytes,       0, "network_sent_bytes",       "bytes", "Bytes sent by the interface",     1, UINT64_C(1) << 31)
+        X(read_bytes,  0, "disk_read_bytes",    "bytes", "Bytes read from the device",    DISK_MAX_PER_S, 512, UINT64_C(1) << 31) \
+        X(write_bytes, 0, "disk_written_bytes", "bytes", "Bytes written to the device",   DISK_MAX_PER_S, 512, UINT64_C(1) << 31) \
+        X(reads,       0, "disk_reads",         "",      "Completed reads",               DISK_MAX_PER_S / 512, 1, UINT64_C(1) << 21) \
+        X(writes,      0, "disk_writes",        "",      "Completed writes",              DISK_MAX_PER_S / 512, 1, UINT64_C(1) << 21) \
+        X(io_ms,       3, "disk_io_seconds",    "seconds", "Time with at least one request in flight", 1000, 1, 1000)
 
 #define NET_COUNTERS(X) \
-        NET_COUNTED(X) \
-        X(received_packets, 0, "network_received_packets", "", "Packets received") \
-        X(sent_packets,     0, "network_sent_packets",     "", "Packets sent") \
-        X(received_errors,  0, "network_receive_errors",   "", "Bad packets received") \
-        X(sent_errors,      0, "network_send_errors",      "", "Packets that could not be sent")
+        X(received_bytes,   0, "network_received_bytes",   "bytes", "Bytes received by the interface", 1, 1, UINT64_C(1) << 31) \
+        X(sent_bytes,       0, "network_sent_bytes",       "bytes", "Bytes sent by the interface",     1, 1, UINT64_C(1) << 31) \
+        X(received_packets, 0, "network_received_packets", "", "Packets received",                     1. / 16, 1, UINT64_C(1) << 27) \
+        X(sent_packets,     0, "network_sent_packets",     "", "Packets sent",                         1. / 16, 1, UINT64_C(1) << 27) \
+        X(received_errors,  0, "network_receive_errors",   "", "Bad packets received",                 1. / 16, 1, UINT64_C(1) << 27) \
+        X(sent_errors,      0, "network_send_errors",      "", "Packets that could not be sent",       1. / 16, 1, UINT64_C(1) << 27)
 
 /*
  * Totals of the node: the sum of a counter over the devices of a class
@@ -100,17 +96,17 @@ typedef enum PerfpyCounter {
         X(network_sent,     NET_SENT,     NET_SENT_BYTES,   NETDEV) \
         X(network_received, NET_RECEIVED, NET_RECV_BYTES,   NETDEV)
 
-/* Indexes of the counted members in Device.counters. */
+/* Indexes of the members in Device.counters. */
 enum {
-#define X(member, ...) DISK_COUNTED_##member,
-        DISK_COUNTED(X)
+#define X(member, ...) DISK_COUNTER_##member,
+        DISK_COUNTERS(X)
 #undef X
-        N_DISK_COUNTED,
+        N_DISK_COUNTERS,
 };
 
 enum {
-#define X(member, ...) NET_COUNTED_##member,
-        NET_COUNTED(X)
+#define X(member, ...) NET_COUNTER_##member,
+        NET_COUNTERS(X)
 #undef X
-        N_NET_COUNTED,
+        N_NET_COUNTERS,
 };

@@ -44,6 +44,7 @@ struct Meter {
         MeterEvents events;
         Base base;
         CpuLevels levels; /* since the base */
+        bool is_doubtful; /* the times of a CPU are unknown in a reading since the base */
         RecordImage image; /* of checkpoints */
 };
 
@@ -109,32 +110,17 @@ const MeterEvents *meter_events(const Meter *meter) {
         return &meter->events;
 }
 
-CpuTimes meter_cpu_times(const Meter *meter) {
-        CpuTimes times;
-
-        _Static_assert(sizeof(times.ticks) == N_CPU_MODES * sizeof(meter->account.raw[0]), "the modes' counters are copied whole");
-        memcpy(times.ticks, &meter->account.raw[TOTAL_CPU_USER], sizeof(times.ticks));
-        return times;
-}
-
 /* --- observations --------------------------------------------------------------------------- */
 
-/*
- * Computes the busy share of one CPU between two readings. Returns false if the share is unknown: no time was
- * accounted (ticks of an idle CPU may stop), or idle time decreased because the CPU was plugged in again.
- */
+/* Computes the busy share of one CPU between two readings. Returns false if no time was accounted: ticks of an idle CPU may stop. */
 static bool cpu_share(const CpuTimes *before, const CpuTimes *after, double *ret) {
         uint64_t total = 0, idle = 0;
 
         for (size_t mode = 0; mode < N_CPU_MODES; mode++) {
-                bool is_idle = mode == CPU_IDLE || mode == CPU_IOWAIT;
-                uint64_t old = before->ticks[mode], new = after->ticks[mode];
+                uint64_t n = after->ticks[mode] - before->ticks[mode];
 
-                if (is_idle && old > new && old - new >= ACCOUNT_CPU_RESET_TICKS)
-                        return false;
-
-                total += new > old ? new - old : 0;
-                idle += is_idle && new > old ? new - old : 0;
+                total += n;
+                idle += mode == CPU_IDLE || mode == CPU_IOWAIT ? n : 0;
         }
 
         if (total == 0)
@@ -142,6 +128,14 @@ static bool cpu_share(const CpuTimes *before, const CpuTimes *after, double *ret
 
         *ret = (double)(total - idle) / (double)total;
         return true;
+}
+
+/* A CPU whose times are unknown does not leave the mean to the others: utilization is unknown. */
+static bool has_doubtful_cpu(const Sample *sample) {
+        for (size_t i = 0; i < sample->n_cpus; i++)
+                if (sample->cpus[i].online && sample->cpus[i].is_doubtful)
+                        return true;
+        return false;
 }
 
 /* Rounds to 0.1 %, with halves to even, as Python's round() does. */
@@ -252,7 +246,7 @@ static void observe(Meter *meter, const Sample *sample, Observation *ret) {
                 .end_ns = sample->boottime_ns,
         };
 
-        if (meter->base.have & sample->have & (1U << SOURCE_STAT))
+        if (meter->base.have & sample->have & (1U << SOURCE_STAT) && !meter->is_doubtful)
                 observe_cpus(&meter->base, sample, ret);
         observe_gauges(sample, ret);
         observe_rates(&meter->base, &meter->account.totals, ret);
@@ -294,6 +288,7 @@ static void base_restart(Meter *meter, const Sample *sample) {
         for (size_t i = 0; i < N_ELEMENTS(rates); i++)
                 base->rate_totals[i] = meter->account.totals.value[rates[i].total];
         cpu_levels_drop(&meter->levels);
+        meter->is_doubtful = false;
 }
 
 /* Returns true if the offset of REALTIME to BOOTTIME changed, which means that the clock was set. */
@@ -337,7 +332,7 @@ static int advance_started(Meter *meter, const Sample *sample, bool gap, Observa
 }
 
 /* The first reading begins the series at the base, whose CPUs are known. */
-int meter_add_cpus(Meter *meter, const Sample *sample) {
+int meter_add_cpus(Meter *meter, Sample *sample) {
         const Base *base = &meter->base;
         const Sample at_base = { .boottime_ns = base->boottime_ns, .cpus = base->cpus, .n_cpus = base->n_cpus };
         int r;
@@ -346,15 +341,19 @@ int meter_add_cpus(Meter *meter, const Sample *sample) {
                 return 0;
 
         r = cpu_levels_reserve(&meter->levels, base->n_cpus);
+        if (r == 0)
+                r = account_reserve(&meter->account, sample);
         if (r < 0)
                 return r;
+        account_advance_cpus(&meter->account, sample);
+        meter->is_doubtful |= has_doubtful_cpu(sample);
         if (meter->levels.last_ns == 0)
                 cpu_levels_begin(&meter->levels, &at_base);
         cpu_levels_add(&meter->levels, sample);
         return 0;
 }
 
-int meter_advance(Meter *meter, const Sample *sample, Observation *ret_observation) {
+int meter_advance(Meter *meter, Sample *sample, Observation *ret_observation) {
         Totals *totals = &meter->account.totals;
         bool gap;
         int r;
@@ -381,6 +380,7 @@ int meter_advance(Meter *meter, const Sample *sample, Observation *ret_observati
         meter->events.n_clock_steps += clock_stepped(totals, sample);
         account_advance(&meter->account, sample);
         meter->events.n_counter_resets = meter->account.n_counter_resets;
+        meter->is_doubtful |= sample_has(sample, SOURCE_STAT) && has_doubtful_cpu(sample);
         return advance_started(meter, sample, gap, ret_observation);
 }
 
@@ -445,6 +445,7 @@ static int resume(Meter *meter, Checkpoint *checkpoint, const char *boot_id) {
 
         account_deinit(&meter->account);
         meter->account = checkpoint->account;
+        account_resume(&meter->account);
         meter->account.n_counter_resets = checkpoint->events.n_counter_resets;
         checkpoint->account = (Account){};
 

@@ -57,25 +57,24 @@ DEFINE_SCOPED(Meter, meter_free);
 void meter_set_interval(Meter *meter, uint64_t interval_ns);
 
 /*
- * Adds the next sample, which is copied; allocates nothing while devices stay the same. Returns 0 if the totals
- * advanced (*ret_observation is unchanged), METER_OBSERVED if an observation was completed as well, or -ENOMEM.
- * Samples that are not newer than the last are ignored.
+ * Adds the next sample, and replaces its counters by what is believed of them (account.h): they never decrease within a boot. Allocates
+ * nothing while devices stay the same. Returns 0 if the totals advanced (*ret_observation is unchanged), METER_OBSERVED if an observation
+ * was completed as well, or -ENOMEM. Samples that are not newer than the last are ignored.
  */
 enum {
         METER_OBSERVED = 1,
 };
-int meter_advance(Meter *meter, const Sample *sample, Observation *ret_observation);
+int meter_advance(Meter *meter, Sample *sample, Observation *ret_observation);
 
 /*
- * Adds a reading of the CPUs alone between two samples. Copied; allocates nothing while the CPUs stay the same. Returns 0 or -ENOMEM.
+ * Adds a reading of the CPUs alone between two samples, and replaces its times. Copied; allocates nothing while the CPUs stay the same.
+ * Returns 0 or -ENOMEM.
  */
-int meter_add_cpus(Meter *meter, const Sample *sample);
+int meter_add_cpus(Meter *meter, Sample *sample);
 
 /* Returns the current totals, borrowed until the next meter_advance(). boottime_ns is 0 before the first sample. */
 const Totals *meter_totals(const Meter *meter);
 const MeterEvents *meter_events(const Meter *meter);
-/* Returns the latest CPU times of the kernel's sum, without the slight decreases of idle, iowait and steal (account.h). */
-CpuTimes meter_cpu_times(const Meter *meter);
 
 /*
  * Formats the meter as text: totals by name, and the raw counters of the last sample (per device), with its boot id.

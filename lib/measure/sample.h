@@ -61,6 +61,7 @@ typedef struct CpuTimes {
 
 typedef struct SampleCpu {
         bool online; /* listed in proc/stat */
+        bool is_doubtful; /* the times since the last reading are unknown: they fell, or grew faster than time (account.h) */
         CpuTimes times;
 } SampleCpu;
 
@@ -86,6 +87,8 @@ extern const char *const sample_net_class_names[N_NET_CLASSES];   /* "loopback",
 typedef struct SampleDisk {
         char name[DEVICE_NAME_MAX];
         DiskClass class;
+        uint64_t id;     /* device number; 0: unknown */
+        bool began_idle; /* omitted from former samples, because all counters were 0 */
 #define X(member, ...) uint64_t member;
         DISK_COUNTERS(X)
 #undef X
@@ -94,6 +97,8 @@ typedef struct SampleDisk {
 typedef struct SampleNet {
         char name[DEVICE_NAME_MAX];
         NetClass class;
+        uint64_t id;          /* ifindex; 0: unknown */
+        uint64_t bytes_per_s; /* of the link; 0: unknown */
 #define X(member, ...) uint64_t member;
         NET_COUNTERS(X)
 #undef X

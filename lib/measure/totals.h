@@ -18,10 +18,13 @@
  * Integers in the kernel's own units, to preserve precision. The kernel's counters come first: a Total has the number
  * of its KernelCounter.
  */
+#define CPU_TOTALS(X) /* in ticks */                                               \
+        X(CPU_USER) X(CPU_NICE) X(CPU_SYSTEM) X(CPU_IDLE) X(CPU_IOWAIT) X(CPU_IRQ) \
+        X(CPU_SOFTIRQ) X(CPU_STEAL) X(CPU_GUEST) X(CPU_GUEST_NICE)
+
 #define TOTALS(X)                                                                  \
         KERNEL_COUNTERS(X)                                                         \
-        X(CPU_USER) X(CPU_NICE) X(CPU_SYSTEM) X(CPU_IDLE) X(CPU_IOWAIT) X(CPU_IRQ) /* in ticks */ \
-        X(CPU_SOFTIRQ) X(CPU_STEAL) X(CPU_GUEST) X(CPU_GUEST_NICE)                 \
+        CPU_TOTALS(X)                                                              \
         X(CAPACITY_NS)           /* ∫ online CPUs dt */                            \
         DISK_TOTALS(X) NET_TOTALS(X)                                               \
         X(OBSERVED_NS)           /* time covered by observations of the CPUs */    \
@@ -44,6 +47,7 @@ typedef struct Totals {
         uint64_t boottime_ns; /* time of this reading */
         uint64_t realtime_ns;
         uint32_t have; /* bit per Source read at this time */
+        uint64_t doubts[N_SOURCES]; /* counters in doubt, and doubts that did not end (counter.h): exact between equal numbers */
         uint64_t value[N_TOTALS];
 } Totals;
 

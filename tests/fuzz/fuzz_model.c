@@ -25,7 +25,7 @@ static void advance(Meter *meter, uint64_t boottime_ns) {
         SampleDisk disks[] = { { .name = "sda", .read_bytes = 5 } };
         SampleNet nets[] = { { .name = "eth0", .class = NET_PHYSICAL, .sent_bytes = 5 } };
         SampleCpu cpus[] = { { .online = true } };
-        const Sample sample = {
+        Sample sample = {
                 .boottime_ns = boottime_ns,
                 .realtime_ns = boottime_ns,
                 .have = (1U << N_SOURCES) - 1,

@@ -10,7 +10,8 @@
 #define OTHER_BOOT "99999999-2222-3333-4444-555555555555"
 
 typedef struct Bench {
-        Sample now;
+        Sample now;   /* what the kernel says */
+        Sample shown; /* the last sample, as the meter left it */
         Meter *meter;
         Observation observation;
 } Bench;
@@ -23,11 +24,13 @@ static inline void bench_begin(Bench *bench, size_t n_cpus) {
 
 static inline void bench_end(Bench *bench) {
         sample_deinit(&bench->now);
+        sample_deinit(&bench->shown);
         meter_free(bench->meter);
 }
 
 static inline int look(Bench *bench) {
-        return meter_advance(bench->meter, &bench->now, &bench->observation);
+        assert_int_equal(sample_copy(&bench->now, &bench->shown), 0);
+        return meter_advance(bench->meter, &bench->shown, &bench->observation);
 }
 
 /* Takes a sample one second later. */

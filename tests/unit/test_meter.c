@@ -176,16 +176,19 @@ static void a_value_equal_to_a_threshold_reaches_it(void **state) {
         look(&b);
         fake_second(&b.now, 20);
         look(&b);
+        meter_set_interval(b.meter, 100 * SECOND);
         fake_work(&b.now, 9995, 5); /* 99.95 % */
-        look_later(&b);
+        fake_pass(&b.now, 100 * SECOND);
+        look(&b);
         fake_work(&b.now, 9994, 6);
-        look_later(&b);
-        assert_int_equal(total(&b, TOTAL_OBSERVED_NS), 5 * SECOND);
-        assert_int_equal(total(&b, TOTAL_MEAN_AT100_NS), SECOND);
-        assert_int_equal(total(&b, TOTAL_MEAN_OVER80_NS), 3 * SECOND);
-        assert_int_equal(total(&b, TOTAL_MEAN_OVER40_NS), 4 * SECOND);
-        assert_int_equal(total(&b, TOTAL_MEAN_OVER20_NS), 5 * SECOND);
-        assert_int_equal(total(&b, TOTAL_ALL_OVER80_NS), 3 * SECOND);
+        fake_pass(&b.now, 100 * SECOND);
+        look(&b);
+        assert_int_equal(total(&b, TOTAL_OBSERVED_NS), 203 * SECOND);
+        assert_int_equal(total(&b, TOTAL_MEAN_AT100_NS), 100 * SECOND);
+        assert_int_equal(total(&b, TOTAL_MEAN_OVER80_NS), 201 * SECOND);
+        assert_int_equal(total(&b, TOTAL_MEAN_OVER40_NS), 202 * SECOND);
+        assert_int_equal(total(&b, TOTAL_MEAN_OVER20_NS), 203 * SECOND);
+        assert_int_equal(total(&b, TOTAL_ALL_OVER80_NS), 201 * SECOND);
         bench_end(&b);
 }
 
@@ -267,18 +270,14 @@ static void only_cpus_online_at_both_ends_are_looked_at(void **state) {
         bench_end(&b);
 }
 
-static void a_cpu_without_ticks_or_after_a_reset_is_excluded(void **state) {
+static void a_cpu_without_ticks_is_excluded(void **state) {
         Bench b;
 
         (void)state;
-        bench_begin(&b, 3);
-        fake_work(&b.now, 0, 1000);
+        bench_begin(&b, 2);
         look(&b);
         fake_cpu(&b.now, 0, CPU_USER, 25);
         fake_cpu(&b.now, 0, CPU_IDLE, 75);
-        /* CPU 1: no ticks at all. CPU 2 was offline and online again. */
-        b.now.cpus[2].times.ticks[CPU_IDLE] = 10;
-        b.now.cpus[2].times.ticks[CPU_USER] = 90;
         assert_int_equal(look_later(&b), METER_OBSERVED);
         assert_true(b.observation.has_cpu);
         assert_true(b.observation.cpu_mean == 0.25 && b.observation.cpu_min == 0.25 && b.observation.cpu_max == 0.25);
@@ -286,6 +285,54 @@ static void a_cpu_without_ticks_or_after_a_reset_is_excluded(void **state) {
         assert_int_equal(look_later(&b), METER_OBSERVED); /* no counter has changed */
         assert_false(b.observation.has_cpu);
         assert_int_equal(total(&b, TOTAL_OBSERVED_NS), SECOND);
+        bench_end(&b);
+}
+
+/* CPU 0 is busy. The idle time of CPU 1 falls, CPU 1 was offline and online again, or its steal time leaps. */
+static void a_cpu_whose_times_cannot_be_does_not_leave_the_mean_to_the_others(void **state) {
+        static const struct {
+                CpuMode mode;
+                uint64_t ticks;
+        } faults[] = { { CPU_IDLE, 990 }, { CPU_IDLE, 10 }, { CPU_STEAL, UINT64_C(1844674407370943) } };
+
+        (void)state;
+        for (size_t i = 0; i < N_ELEMENTS(faults); i++) {
+                Bench b;
+                uint64_t *ticks;
+
+                bench_begin(&b, 2);
+                fake_work(&b.now, 0, 1000);
+                look(&b);
+                fake_cpu(&b.now, 0, CPU_USER, 100);
+                ticks = &b.now.cpus[1].times.ticks[faults[i].mode];
+                *ticks = faults[i].ticks;
+                assert_int_equal(look_later(&b), METER_OBSERVED);
+                assert_false(b.observation.has_cpu);
+                assert_int_equal(total(&b, TOTAL_OBSERVED_NS), 0);
+                assert_true(b.shown.cpus[1].times.ticks[faults[i].mode] <= 1000);
+
+                fake_cpu(&b.now, 0, CPU_USER, 100);
+                *ticks += 100;
+                assert_int_equal(look_later(&b), METER_OBSERVED);
+                assert_true(b.observation.has_cpu);
+                assert_true(b.observation.cpu_max == 1);
+                assert_true(b.observation.cpu_mean == (faults[i].mode == CPU_IDLE ? 0.5 : 1));
+                bench_end(&b);
+        }
+}
+
+/* iowait falls now and then: the other times of the CPU say what it did. */
+static void a_cpu_whose_other_times_are_known_is_observed(void **state) {
+        Bench b;
+
+        (void)state;
+        bench_begin(&b, 1);
+        fake_cpu(&b.now, 0, CPU_IOWAIT, 50);
+        look(&b);
+        fake_work(&b.now, 50, 50);
+        b.now.cpus[0].times.ticks[CPU_IOWAIT] -= 1;
+        assert_int_equal(look_later(&b), METER_OBSERVED);
+        assert_true(b.observation.has_cpu && b.observation.cpu_mean == 0.5);
         bench_end(&b);
 }
 
@@ -405,7 +452,9 @@ int main(void) {
                 cmocka_unit_test(an_interval_too_short_is_joined_to_the_next),
                 cmocka_unit_test(observed_and_unobserved_time_is_all_the_time),
                 cmocka_unit_test(only_cpus_online_at_both_ends_are_looked_at),
-                cmocka_unit_test(a_cpu_without_ticks_or_after_a_reset_is_excluded),
+                cmocka_unit_test(a_cpu_without_ticks_is_excluded),
+                cmocka_unit_test(a_cpu_whose_times_cannot_be_does_not_leave_the_mean_to_the_others),
+                cmocka_unit_test(a_cpu_whose_other_times_are_known_is_observed),
                 cmocka_unit_test(capacity_follows_the_cpus_that_are_online),
                 cmocka_unit_test(rates_are_per_second_and_boot_counters_as_they_stand),
                 cmocka_unit_test(nothing_is_allocated_while_devices_stay_the_same),

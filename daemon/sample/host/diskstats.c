@@ -31,16 +31,15 @@ enum {
 /* --- parsing ------------------------------------------------------------------------------------ */
 
 /* Parses "  8       0 sda". Returns the end of the name, or NULL. */
-static const char *scan_name(const char *p, const char **ret_name, size_t *ret_n) {
-        uint64_t number;
+static const char *scan_name(const char *p, uint64_t *ret_id, const char **ret_name, size_t *ret_n) {
+        uint64_t major, minor;
         size_t n;
 
-        p = scan_u64(p, &number);
-        if (!p)
+        p = scan_u64(p, &major);
+        p = p ? scan_u64(p, &minor) : NULL;
+        if (!p || major > UINT32_MAX || minor > UINT32_MAX)
                 return NULL;
-        p = scan_u64(p, &number);
-        if (!p)
-                return NULL;
+        *ret_id = major << 32 | minor;
 
         p = scan_blanks(p);
         n = strcspn(p, " \t\n");
@@ -80,13 +79,18 @@ static const char *scan_counters(const char *p, SampleDisk *disk, bool *ret_idle
  * Adds a device to the sample unless it is hidden or has nothing to show. Returns the start of the next line, or
  * NULL.
  */
-static const char *scan_disk(const char *p, const DeviceListEntry *device, Sample *sample) {
+static const char *scan_disk(const char *p, DeviceListEntry *device, uint64_t id, Sample *sample) {
         SampleDisk *disk = &sample->disks[sample->n_disks];
         bool idle;
 
         p = scan_counters(p, disk, &idle);
-        if (!p || (device->without_medium && idle))
+        if (!p || (device->without_medium && idle)) {
+                device->was_idle = true;
                 return p;
+        }
+
+        disk->id = id;
+        disk->began_idle = device->was_idle;
 
         memcpy(disk->name, device->name, sizeof(disk->name));
         disk->class = device->class.disk;
@@ -196,10 +200,11 @@ static int parse_devices(const char *p, bool is_new, int block_fd, DeviceList *l
         for (i = 0; *p; i++) {
                 DeviceListEntry *device;
                 const char *name;
+                uint64_t id;
                 size_t n_name;
                 int r;
 
-                p = scan_name(p, &name, &n_name);
+                p = scan_name(p, &id, &name, &n_name);
                 if (!p)
                         return kernel_text_malformed("a line without a device", ret_fault);
                 r = device_list_take(list, i, name, n_name, is_new, &device);
@@ -211,7 +216,7 @@ static int parse_devices(const char *p, bool is_new, int block_fd, DeviceList *l
                 r = ARRAY_RESERVE(sample->disks, sample->allocated.n_disks, sample->n_disks + 1);
                 if (r < 0)
                         return r;
-                p = device->left_out ? kernel_text_next_line(p) : scan_disk(p, device, sample);
+                p = device->left_out ? kernel_text_next_line(p) : scan_disk(p, device, id, sample);
                 if (!p)
                         return kernel_text_malformed("a line that is not eleven counters", ret_fault);
         }

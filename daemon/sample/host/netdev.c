@@ -5,6 +5,7 @@
 
 #include "sample/kernel_text.h"
 #include "util/array.h"
+#include "util/clock.h"
 #include "util/scan.h"
 
 #define TYPE_LOOPBACK 772 /* ARPHRD_LOOPBACK */
@@ -75,8 +76,45 @@ static NetClass classify(const char *name, int net_fd) {
         return NET_PHYSICAL;
 }
 
+/* Speed is in Mbit/s, and -1 or 2^32 - 1 if it is unknown. */
+static void read_properties(DeviceListEntry *device, int net_fd) {
+        uint64_t speed = device->class.net == NET_PHYSICAL ? device_number(net_fd, device->name, "speed") : 0;
+
+        device->ifindex = device_number(net_fd, device->name, "ifindex");
+        device->bytes_per_s = speed < UINT32_MAX ? speed * 125000 : 0;
+}
+
+/*
+ * A counter that fell, or grew faster than the link that was known: the interface may be another one of this name, or its speed may have
+ * changed.
+ */
+static bool is_suspect(const DeviceListEntry *device, const SampleNet *net, uint64_t now_ns) {
+        double most = (double)device->bytes_per_s * (double)(now_ns - device->read_ns) / (double)NS_PER_S;
+
+        if (net->received_bytes < device->received_bytes || net->sent_bytes < device->sent_bytes)
+                return true;
+        return device->bytes_per_s > 0 && ((double)(net->received_bytes - device->received_bytes) > most ||
+                                           (double)(net->sent_bytes - device->sent_bytes) > most);
+}
+
+static void add_properties(DeviceListEntry *device, int root_fd, uint64_t now_ns, SampleNet *net) {
+        if (is_suspect(device, net, now_ns)) {
+                scoped(closep) int net_fd = openat(root_fd, "sys/class/net", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+                read_properties(device, net_fd);
+        }
+
+        device->received_bytes = net->received_bytes;
+        device->sent_bytes = net->sent_bytes;
+        device->read_ns = now_ns;
+        net->id = device->ifindex;
+        net->bytes_per_s = device->bytes_per_s;
+        memcpy(net->name, device->name, sizeof(device->name));
+        net->class = device->class.net;
+}
+
 /* is_new: rebuild the list. */
-static int parse_devices(const char *p, bool is_new, int net_fd, DeviceList *list, Sample *sample, const char **ret_fault) {
+static int parse_devices(const char *p, bool is_new, int root_fd, int net_fd, DeviceList *list, Sample *sample, const char **ret_fault) {
         p = skip_headings(p);
         if (!p)
                 return kernel_text_malformed("no headings", ret_fault);
@@ -94,8 +132,10 @@ static int parse_devices(const char *p, bool is_new, int net_fd, DeviceList *lis
                 r = device_list_take(list, sample->n_nets, name, n_name, is_new, &device);
                 if (r != 0)
                         return r;
-                if (is_new)
+                if (is_new) {
                         device->class.net = classify(device->name, net_fd);
+                        read_properties(device, net_fd);
+                }
 
                 r = ARRAY_RESERVE(sample->nets, sample->allocated.n_nets, sample->n_nets + 1);
                 if (r < 0)
@@ -104,8 +144,7 @@ static int parse_devices(const char *p, bool is_new, int net_fd, DeviceList *lis
                 p = scan_counters(p, net);
                 if (!p)
                         return kernel_text_malformed("a line that is not counters", ret_fault);
-                memcpy(net->name, device->name, sizeof(device->name));
-                net->class = device->class.net;
+                add_properties(device, root_fd, sample->boottime_ns, net);
         }
         return sample->n_nets == list->n ? 0 : DEVICE_LIST_OTHER;
 }
@@ -113,12 +152,12 @@ static int parse_devices(const char *p, bool is_new, int net_fd, DeviceList *lis
 int netdev_parse(const char *text, int root_fd, DeviceList *list, Sample *sample, const char **ret_fault) {
         int r;
 
-        r = parse_devices(text, false, -1, list, sample, ret_fault);
+        r = parse_devices(text, false, root_fd, -1, list, sample, ret_fault);
         if (r == DEVICE_LIST_OTHER) {
                 scoped(closep) int net_fd = openat(root_fd, "sys/class/net", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
                 list->n = 0;
-                r = parse_devices(text, true, net_fd, list, sample, ret_fault);
+                r = parse_devices(text, true, root_fd, net_fd, list, sample, ret_fault);
         }
         if (r != 0)
                 sample->n_nets = 0;
