@@ -8,11 +8,13 @@
 #include <string.h>
 
 #include "document/indicator_model.h"
+#include "store/indicators/indicator_reader.h"
 #include "store/indicators/model_rows.h"
-#include "store/indicators/stored_models.h"
 #include "util/clock.h"
 #include "util/hash.h"
 #include "util/scoped.h"
+
+#define READ_ATTEMPTS 3
 
 static void pending_deinit(PendingModels *pending) {
         for (size_t i = 0; i < pending->n; i++)
@@ -135,7 +137,7 @@ static int charge(const Registry *registry, Model *model, bool is_stored, char r
         return r;
 }
 
-static int add_stored(Registry *registry, const StoredModel *stored) {
+static int add_stored(Registry *registry, const RegisteredModelRow *stored) {
         scoped(model_freep) Model *model = NULL;
         unsigned line, column;
         char reason[SHARES_REASON_MAX];
@@ -158,13 +160,28 @@ static int add_stored(Registry *registry, const StoredModel *stored) {
         return r < 0 ? r : 0;
 }
 
-static int read_stored(Registry *registry) {
-        scoped(stored_models_freep) StoredModels *stored = NULL;
+static int add_all_stored(Registry *registry, Reader *reader) {
+        RegisteredModelRow row;
         int r;
 
-        r = stored_models_read(store_path_if_open(registry->store), store_wal_barrier(registry->store), &stored);
-        for (size_t i = 0; r == 0 && i < stored->n; i++)
-                r = add_stored(registry, &stored->items[i]);
+        r = indicator_reader_list_registered(reader);
+        while (r == 0 && (r = indicator_reader_next_registered(reader, &row)) == 0)
+                r = add_stored(registry, &row);
+        return r == READER_END ? 0 : r > 0 ? -EIO : r;
+}
+
+/* Damage that is found here makes the writer replace the file; the next attempt waits for the new file. */
+static int read_stored(Registry *registry) {
+        const char *path = store_path_if_open(registry->store);
+        int r = path ? -EIO : 0;
+
+        for (int i = 0; r == -EIO && i < READ_ATTEMPTS; i++) {
+                scoped(reader_freep) Reader *reader = NULL;
+
+                r = reader_new(&reader, path, store_wal_barrier(registry->store), UINT64_MAX);
+                if (r == 0)
+                        r = add_all_stored(registry, reader);
+        }
         return r;
 }
 

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "job/job.h"
+#include "snapshot/job_description.h"
 
 typedef struct DescriptionBlock DescriptionBlock;
 
@@ -55,3 +56,19 @@ int job_description_set_note(JobDescription *description, const char *note);
 const char *job_description_label(const JobDescription *description, const char *key);
 /* Converts back to a JobInfo. Returns 0 or -ENOMEM. Caller deinits. */
 int job_description_info(const JobDescription *description, JobInfo *ret);
+
+/*
+ * JobView: a job with its metrics, current (running) or final
+ *
+ * Returned by the store's readers, and made from a snapshot by snapshot_jobs_record_view().
+ */
+
+typedef struct JobView {
+        JobDescription info; /* the only member to deinit */
+        JobState state;
+        uint32_t n_phases;                           /* number of phases begun; 0: the job has no marks */
+        uint64_t begin_realtime_ms, end_realtime_ms; /* end 0: the job is running */
+        JobEnd end;                                  /* all zero while the job is running */
+        MetricSet metrics;
+        UsageSet usage;
+} JobView;

@@ -20,7 +20,6 @@
 #include "measure/usage.h"
 #include "pipeline/pipeline_report.h"
 #include "snapshot/job_description.h"
-#include "snapshot/job_view.h"
 #include "snapshot/sample_log.h"
 #include "snapshot/shared_texts.h"
 #include "snapshot/stats.h"

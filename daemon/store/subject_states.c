@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "store/retention/leftover.h"
+#include "store/retention/retention.h"
 
 #define STATEMENT_FIELDS_MAX 8 /* of a row set of one statement */
 
@@ -130,7 +130,7 @@ int subject_states_find_work(Database *database, bool *ret_has_work) {
         int r = 0;
 
         for (const StoreSubject *const *next = store_subject_list; r == 0 && !has_work && *next; next++) {
-                r = leftover_find((*next)->tables, database, &has_work);
+                r = retention_find_leftover((*next)->tables, database, &has_work);
                 if (r == 0 && !has_work && (*next)->find_work)
                         r = (*next)->find_work(database, &has_work);
         }
@@ -144,7 +144,7 @@ static int work(const StoreSubject *subject, void *state, Database *database, bo
         bool has_more_leftovers = false, has_more = false;
         int r;
 
-        r = leftover_step(subject->tables, database, &has_more_leftovers);
+        r = retention_step_leftover(subject->tables, database, &has_more_leftovers);
         if (r == 0 && subject->work)
                 r = subject->work(state, database, &has_more);
         *ret_has_more = has_more_leftovers || has_more;

@@ -14,13 +14,13 @@
 #include "store/damage/salvage.h"
 #include "store/database/checkpointer.h"
 #include "store/database/database.h"
-#include "store/writer_report.h"
 #include "store/retention/holders.h"
 #include "store/retention/retention.h"
 #include "store/subject_states.h"
 #include "store/table/schema.h"
 #include "store/wal_checkpoint.h"
 #include "util/clock.h"
+#include "util/lock.h"
 #include "util/scoped.h"
 #include "util/thread.h"
 
@@ -43,6 +43,14 @@ typedef struct WriterSchedule {
         bool is_settled, has_more_to_remove, has_more_work;
         uint64_t n_bytes_unsettled; /* maximum size of row sets since the thread was last idle */
 } WriterSchedule;
+
+/* State of the writer for other threads, and configuration from other threads for the writer. */
+typedef struct WriterReport {
+        pthread_mutex_t mutex; /* protects all members below */
+        StoreStats stats;      /* counters except for those of the queue */
+        StoreConfig config;
+        bool has_config;
+} WriterReport;
 
 struct Writer {
         Queue *queue;      /* borrowed */
@@ -67,16 +75,39 @@ struct Writer {
 
 /* --- reports ------------------------------------------------------------------------------------- */
 
-/* Reports the sizes of the file and of its log. */
+/* Reports the sizes of the file and of its log, and the checkpoints that failed. */
 static void note_size(Writer *writer) {
-        const char *path = writer->opening->path;
+        const char *path = writer->opening->path, *name = strerrorname_np(-writer->wal.error);
+        StoreStats *stats = &writer->report.stats;
         struct stat st;
         uint64_t n = stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
 
         holders_charge(&writer->holders, &writer->database);
-        writer_report_checkpoints(&writer->report, writer->wal.n_failures, writer->wal.error);
-        writer_report_size(&writer->report, n + wal_checkpoint_log_bytes(path), writer->retention.config.size_max_bytes,
-                           writer->retention.n_removed);
+        n += wal_checkpoint_log_bytes(path);
+
+        LOCKED(&writer->report.mutex);
+        stats->size_bytes = n;
+        stats->size_max_bytes = writer->retention.config.size_max_bytes;
+        stats->n_rows_removed = writer->retention.n_removed;
+        stats->expiry = writer->retention.expiry.stats;
+        stats->n_sync_failures = writer->wal.n_failures;
+        stats->sync_error[0] = '\0';
+        if (writer->wal.error < 0)
+                (void)snprintf(stats->sync_error, sizeof(stats->sync_error), "%s: %s", name ? name : "unknown",
+                               strerrordesc_np(-writer->wal.error));
+}
+
+/* is_clean: no row set of the batch was refused. */
+static void note_commit(Writer *writer, uint64_t duration_ns, size_t n_rows, bool is_clean) {
+        StoreStats *stats = &writer->report.stats;
+
+        LOCKED(&writer->report.mutex);
+        stats->n_commits++;
+        stats->commit_ns_sum += duration_ns;
+        stats->n_rows_committed += n_rows;
+        stats->is_writable = true;
+        if (is_clean)
+                stats->error[0] = '\0';
 }
 
 /*
@@ -94,20 +125,54 @@ static void keep_failure(Writer *writer, int r, const char *explanation) {
                 (void)snprintf(writer->failure, sizeof(writer->failure), "%s", message);
 }
 
+static void set_error(Writer *writer, const char *error, bool is_writable) {
+        StoreStats *stats = &writer->report.stats;
+
+        LOCKED(&writer->report.mutex);
+        stats->is_writable = is_writable;
+        (void)snprintf(stats->error, sizeof(stats->error), "%s", error);
+}
+
+/* A row set that is refused fails alone: others can be stored. */
 static void note_failure(Writer *writer, int r) {
-        writer_report_failure(&writer->report, writer->failure, r == DATABASE_REFUSED);
+        set_error(writer, writer->failure, r == DATABASE_REFUSED);
+
+        LOCKED(&writer->report.mutex);
+        writer->report.stats.n_commit_failures++;
 }
 
 static void note_closed(Writer *writer, const char *why) {
         (void)snprintf(writer->failure, sizeof(writer->failure), "%s", why);
-        writer_report_closed(&writer->report, writer->failure);
+        set_error(writer, writer->failure, false);
 }
 
 /* The size is set first: a caller that sees an open database sees its size, too. */
 static void note_open(Writer *writer) {
         writer->was_open = true;
         note_size(writer);
-        writer_report_open(&writer->report);
+        set_error(writer, "", true);
+}
+
+/* Reports a damaged file that was moved aside, or could not be moved aside yet (is_condemned), which counts when it is. */
+static void note_damage(Writer *writer, const char *found, bool is_condemned, uint64_t n_log_frames) {
+        DamageStats *damage = &writer->report.stats.damage;
+
+        LOCKED(&writer->report.mutex);
+        damage->n_files += !is_condemned;
+        damage->n_log_frames += n_log_frames;
+        damage->is_condemned = is_condemned;
+        (void)snprintf(damage->found, sizeof(damage->found), "%s", found);
+}
+
+/* n_rows: stored by this step. note: result at the end, or NULL. */
+static void note_salvage(Writer *writer, bool is_salvaging, uint64_t n_rows, const char *note) {
+        DamageStats *damage = &writer->report.stats.damage;
+
+        LOCKED(&writer->report.mutex);
+        damage->is_salvaging = is_salvaging;
+        damage->n_rows_salvaged += n_rows;
+        if (note)
+                (void)snprintf(damage->salvaged, sizeof(damage->salvaged), "%s", note);
 }
 
 /* --- opening ------------------------------------------------------------------------------------- */
@@ -125,17 +190,10 @@ static int begin_salvage(Writer *writer) {
                 return r == -ENOMEM ? r : 0; /* a damaged file that cannot be opened stays where it is */
         r = salvage_begin(&writer->salvage, &writer->database);
         if (r == 0)
-                writer_report_salvage(&writer->report, true, writer->salvage.n_rows, NULL);
+                note_salvage(writer, true, writer->salvage.n_rows, NULL);
         else
                 salvage_close(&writer->salvage);
         return r;
-}
-
-/* Counts and reports a file that was moved aside. */
-static void note_damage(Writer *writer, const char *note, uint64_t n_log_frames) {
-        writer->is_condemned = false;
-        if (note)
-                writer_report_damage(&writer->report, note, false, n_log_frames);
 }
 
 static int open_database(Writer *writer, char **ret_note) {
@@ -148,14 +206,16 @@ static int open_database(Writer *writer, char **ret_note) {
                 r = salvage_put_aside(writer->opening->path, clock_realtime_ns(), writer->failure, ret_note);
                 if (r < 0)
                         return r;
-                note_damage(writer, *ret_note, 0);
+                writer->is_condemned = false;
+                if (*ret_note)
+                        note_damage(writer, *ret_note, false, 0);
                 free(TAKE(*ret_note));
         }
         r = opening_open(writer->opening, &writer->database, ret_note);
         if (r != 0)
                 return r;
-        if (writer->opening->has_found_damage)
-                note_damage(writer, *ret_note, writer->opening->n_log_frames);
+        if (writer->opening->has_found_damage && *ret_note)
+                note_damage(writer, *ret_note, false, writer->opening->n_log_frames);
 
         writer->next.has_more_work = true; /* the first step reports the failure */
         writer->next.n_bytes_unsettled = TRIM_BYTES; /* opening and starting free as much memory as a burst */
@@ -234,8 +294,8 @@ static void condemn(Writer *writer) {
         writer->is_condemned = true;
         writer->is_undo_due = false;
         batches_begin_again(&writer->batches);
-        writer_report_damage(&writer->report, writer->failure, true, 0);
-        writer_report_closed(&writer->report, writer->failure);
+        note_damage(writer, writer->failure, true, 0);
+        set_error(writer, writer->failure, false);
 
         writer->next.opening_ns = writer->next.replacement_ns;
         writer->next.replacement_ns = now_ns + REPLACEMENT_INTERVAL_NS;
@@ -264,17 +324,33 @@ static void condemn_if_damaged(Writer *writer) {
 /* --- settings and statistics ---------------------------------------------------------------------- */
 
 void writer_stats(Writer *writer, StoreStats *ret) {
-        writer_report_read(&writer->report, ret);
+        LOCKED(&writer->report.mutex);
+
+        *ret = writer->report.stats;
 }
 
 void writer_configure(Writer *writer, const StoreConfig *config) {
-        writer_report_set_config(&writer->report, config);
+        LOCKED(&writer->report.mutex);
+
+        writer->report.config = *config;
+        writer->report.has_config = true;
+}
+
+/* True once after writer_configure(). */
+static bool has_new_config(Writer *writer, StoreConfig *ret) {
+        LOCKED(&writer->report.mutex);
+
+        if (!writer->report.has_config)
+                return false;
+        *ret = writer->report.config;
+        writer->report.has_config = false;
+        return true;
 }
 
 static void take_config(Writer *writer) {
         StoreConfig config;
 
-        if (!writer_report_take_config(&writer->report, &config))
+        if (!has_new_config(writer, &config))
                 return;
 
         /* If the connection cannot be changed, the file keeps its old limit; rows are removed by the new limit. */
@@ -449,7 +525,7 @@ static void write_batch(Writer *writer, RowBatch *batch) {
         }
 
         if (r == 0)
-                writer_report_commit(&writer->report, clock_boottime_ns() - begin_ns, batch->n_rows, is_clean);
+                note_commit(writer, clock_boottime_ns() - begin_ns, batch->n_rows, is_clean);
         note_size(writer);
         done = take_done(writer, batch);
         if (done)
@@ -485,7 +561,6 @@ static void remove_some(Writer *writer) {
         r = retention_step(&writer->retention, &writer->database, clock_realtime_ns(), &writer->next.has_more_to_remove);
         if (r != 0)
                 handle_failure(writer, r);
-        writer_report_expiry(&writer->report, &writer->retention.expiry.stats);
         subject_states_forget(writer->states);
         writer->next.has_more_work |= writer->retention.n_removed != n_removed;
         writer->next.is_settled &= !writer->next.has_more_to_remove;
@@ -540,7 +615,7 @@ static void end_salvage(Writer *writer) {
         r = salvage_end(&writer->salvage, &note);
         if (r < 0)
                 salvage_close(&writer->salvage);
-        writer_report_salvage(&writer->report, false, 0, note ? note : strerrordesc_np(-r));
+        note_salvage(writer, false, 0, note ? note : strerrordesc_np(-r));
         /* The next file, if there is another. */
         (void)begin_salvage(writer);
 }
@@ -559,7 +634,7 @@ static void salvage_some(Writer *writer) {
                 r = salvage_step(&writer->salvage, &writer->database, &has_more);
         subject_states_forget(writer->states);
         if (r == 0) {
-                writer_report_salvage(&writer->report, true, writer->salvage.n_rows - n_before, NULL);
+                note_salvage(writer, true, writer->salvage.n_rows - n_before, NULL);
                 if (!has_more)
                         end_salvage(writer);
         } else {
@@ -603,7 +678,7 @@ static void settle(Writer *writer) {
 
         /* While the store is reported as not writable, callers may put nothing: checks whether writing works again. */
         if (!is_writable(writer) && commit_batch(writer, NULL) == 0)
-                writer_report_commit(&writer->report, 0, 0, true);
+                note_commit(writer, 0, 0, true);
 
         /* Cuts a log that grew behind a reader, or while space was released, if no rows come. */
         if (writer->wal.is_barrier_closed || wal_checkpoint_log_bytes(writer->opening->path) > writer->retention.n_wal_bytes_max)
@@ -665,7 +740,7 @@ int writer_new(Writer **ret, Queue *queue, WalBarrier *barrier, Opening *opening
                             .retention = { .config = *config, .shares = config->shares } };
         writer->wal.checkpointer = &writer->checkpointer;
         checkpointer_init(&writer->checkpointer, opening->path, opening->is_volatile);
-        writer_report_init(&writer->report);
+        pthread_mutex_init(&writer->report.mutex, NULL);
         r = subject_states_new(&writer->states, config->shares);
         if (r == 0)
                 *ret = TAKE(writer);
@@ -696,7 +771,7 @@ Writer *writer_free(Writer *writer) {
         salvage_close(&writer->salvage);
         database_close(&writer->database);
         subject_states_free(writer->states);
-        writer_report_deinit(&writer->report);
+        pthread_mutex_destroy(&writer->report.mutex);
         free(writer);
         return NULL;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The work of registering a model is that of the results of its name: counted in steps of SQLite's virtual machine. */
-/* tests: daemon/store/catalog/indexing.c daemon/store/indicators/model_rows.c daemon/store/catalog/shape_update.c */
+/* tests: daemon/store/catalog/indexing.c daemon/store/indicators/model_rows.c */
 
 #include "run_results_fixture.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Results that the store makes when a job ends, and the jobs that a model is about. */
-/* tests: daemon/store/indicators/job_results.c daemon/store/pipelines/pipeline_numbers.c */
+/* tests: daemon/store/indicators/job_results.c daemon/store/pipelines/pipeline_reader.c */
 #include "store_fixture.h"
 
 #include "document/indicator_model.h"
@@ -8,7 +8,7 @@
 #include "store/indicators/job_results.h"
 #include "store/indicators/model_rows.h"
 #include "store/jobs/job_rows.h"
-#include "store/pipelines/pipeline_numbers.h"
+#include "store/pipelines/pipeline_reader.h"
 #include "store/pipelines/pipeline_rows.h"
 #include "value/value_parse.h"
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reports of data pipelines in a real store, read back and as JSON. */
-/* tests: daemon/store/pipelines/pipeline_rows.c daemon/store/pipelines/pipeline_merge.c daemon/store/pipelines/pipeline_reader.c
-          daemon/store/pipelines/store_pipelines.c daemon/http/pipelines/pipelines_subject.c */
+/* tests: daemon/store/pipelines/pipeline_rows.c daemon/store/pipelines/pipeline_reader.c
+          daemon/http/pipelines/pipelines_subject.c */
 #include "store_fixture.h"
 
 #include "http/routes.h"
-#include "store/retention/leftover.h"
+#include "store/retention/retention.h"
 #include "store/opening.h"
-#include "store/pipelines/pipeline_merge.h"
 #include "store/pipelines/pipeline_reader.h"
 #include "store/pipelines/pipeline_rows.h"
 
@@ -175,7 +174,7 @@ static void a_page_may_begin_with_the_sum_of_an_interval_of_the_page_before(void
 
         place_path(place, "perfd.db", path);
         assert_int_equal(database_open(&database, path), 0);
-        assert_int_equal(pipeline_merge_oldest(&database, 1, 1, &n_rows, &merged_ms), 0);
+        assert_int_equal(pipeline_rows_merge(&database, 1, 1, &n_rows, &merged_ms), 0);
         database_close(&database);
         assert_int_equal(n_rows, 3);
 
@@ -399,15 +398,15 @@ static void rows_of_a_removed_job_are_removed_in_steps(void **state) {
                             "DELETE FROM job");
         place_path(place, "perfd.db", path);
         assert_int_equal(opening_open_file(path, &database), 0);
-        assert_int_equal(leftover_find(store_pipelines.tables, &database, &has_more), 0);
+        assert_int_equal(retention_find_leftover(store_pipelines.tables, &database, &has_more), 0);
         assert_true(has_more);
 
-        assert_int_equal(leftover_remove(noted->leftover, &database, database_prepare(&database, noted->remove_of_user,
+        assert_int_equal(retention_remove_leftover(noted->leftover, &database, database_prepare(&database, noted->remove_of_user,
                                                                                       FIELDS(field_i64(256), field_i64(7))), &n), 0);
         assert_int_equal(n, 1024);
         assert_int_equal(ask_place(place, "SELECT count(*) FROM pipeline_interval"), 5000 - 1024);
         for (int64_t before = 5000 - 1024; has_more; before = n) {
-                assert_int_equal(leftover_step(store_pipelines.tables, &database, &has_more), 0);
+                assert_int_equal(retention_step_leftover(store_pipelines.tables, &database, &has_more), 0);
                 n = ask_place(place, "SELECT count(*) FROM pipeline_interval");
                 assert_in_range(before - n, has_more ? 1 : 0, 1024);
         }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Selection of numbers by conditions: with an index, without, and while the index is built. */
 /* tests: daemon/store/indicators/result_reader.c daemon/store/indicators/indicator_reader.c
-    daemon/store/indicators/stored_models.c daemon/store/indicators/model_rows.c daemon/store/indicators/result_rows.c
-    daemon/store/catalog/series.c daemon/store/catalog/catalog.c daemon/store/catalog/indexing.c
+ daemon/store/indicators/model_rows.c daemon/store/indicators/result_rows.c
+ daemon/store/catalog/catalog.c daemon/store/catalog/indexing.c
     daemon/store/catalog/shape.c daemon/store/indicators/store_indicators.c */
 
 #include "run_results_fixture.h"
@@ -11,7 +11,6 @@
 #include "store/indicators/indicator_reader.h"
 #include "store/indicators/model_rows.h"
 #include "store/indicators/result_reader.h"
-#include "store/indicators/stored_models.h"
 
 /* The models of a registration of one. */
 #define ONE(model) .models = (const IndicatorModel *const[]){ model }, .n_models = 1
@@ -271,7 +270,7 @@ static void an_indexed_parameter_is_a_search_in_an_index(void **state) {
 /* --- models and batches -------------------------------------------------------------------------- */
 
 static void registered_models_are_there_at_the_next_start(void **state) {
-        scoped(stored_models_freep) StoredModels *models = NULL;
+        RegisteredModelRow registered;
         Place *place = *state;
         Property properties[5];
         IndicatorModel model = matmul_model(properties);
@@ -282,17 +281,18 @@ static void registered_models_are_there_at_the_next_start(void **state) {
         model.document = &document;
         assert_int_equal(store_put(place->store, model_rows_pack_declared(declared, 1, clock_realtime_ns() / NS_PER_MS)), 0);
         for (uint64_t cookie = 1; cookie < 3; cookie++) {
-                StoreModels registered = { ONE(&model), .uid = 1000 + (uint32_t)cookie, .by_admin = true };
+                StoreModels sent = { ONE(&model), .uid = 1000 + (uint32_t)cookie, .by_admin = true };
 
-                assert_int_equal(store_put(place->store, model_rows_pack(&registered, clock_realtime_ns() / NS_PER_MS,
+                assert_int_equal(store_put(place->store, model_rows_pack(&sent, clock_realtime_ns() / NS_PER_MS,
                                                                          cookie_of(cookie))), 0);
                 assert_int_equal(outcome_of(place->store, cookie), STORE_DONE);
         }
-        assert_int_equal(stored_models_read(store_path_if_open(place->store), NULL, &models), 0);
-        assert_int_equal(models->n, 1);
-        assert_string_equal(models->items[0].document, "\"as declared\"");
-        assert_int_equal(models->items[0].uid, 1002);
-        assert_true(models->items[0].by_admin);
+        assert_int_equal(indicator_reader_list_registered(place->reader), 0);
+        assert_int_equal(indicator_reader_next_registered(place->reader, &registered), 0);
+        assert_string_equal(registered.document, "\"as declared\"");
+        assert_int_equal(registered.uid, 1002);
+        assert_true(registered.by_admin);
+        assert_int_equal(indicator_reader_next_registered(place->reader, &registered), READER_END);
 
         assert_int_equal(indicator_reader_list_models(place->reader, "PiMatmul", -1), 0);
         assert_int_equal(indicator_reader_next_model(place->reader, &row), 0);

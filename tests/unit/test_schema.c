@@ -9,7 +9,6 @@
 #include "store/database/database.h"
 #include "store/indicators/indicator_reader.h"
 #include "store/indicators/points.h"
-#include "store/indicators/stored_models.h"
 #include "store/jobs/job_reader.h"
 #include "store/jobs/job_rows.h"
 #include "store/node/store_node.h"
@@ -128,7 +127,6 @@ static void tables_without_rowids_begin_with_the_columns_of_their_key(void **sta
 static void (*const volatile used[])(void) = {
         (void (*)(void))indicator_reader_list, (void (*)(void))job_reader_list, (void (*)(void))job_reader_recover,
         (void (*)(void))points_new, (void (*)(void))result_reader_list, (void (*)(void))store_node_list,
-        (void (*)(void))stored_models_read,
 };
 
 static void every_statement_has_its_declared_columns(void **state) {

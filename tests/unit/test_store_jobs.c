@@ -2,14 +2,14 @@
 /* Jobs in the store: begun, ended, amended, and recovered at the start. */
 /* tests: daemon/store/jobs/job_rows.c
  daemon/store/jobs/job_reader.c
- daemon/store/retention/leftover.c daemon/store/subject_states.c */
+ daemon/store/retention/retention.c daemon/store/subject_states.c */
 
 #include "store/indicators/indicator_reader.h"
 #include "store/indicators/result_reader.h"
 #include "store/indicators/result_rows.h"
 #include "store/jobs/job_reader.h"
 #include "store/jobs/job_rows.h"
-#include "store/retention/leftover.h"
+#include "store/retention/retention.h"
 #include "store/opening.h"
 #include "store_fixture.h"
 
@@ -361,11 +361,11 @@ static void many_phases_of_a_removed_job_are_removed_in_steps(void **state) {
         assert_int_equal(ask_place(place, N_PHASES("1")), 2000);
         assert_int_equal(ask_place(place, "SELECT n_bytes FROM holder") / 1024, 512 + 4); /* of the other job */
 
-        assert_int_equal(leftover_remove(noted->leftover, &database, database_prepare(&database, noted->remove_of_user,
+        assert_int_equal(retention_remove_leftover(noted->leftover, &database, database_prepare(&database, noted->remove_of_user,
                                                                                       FIELDS(field_i64(100), field_i64(7))), &n), 0);
         assert_int_equal(n, 100);
         for (n = 0; has_more; n++) {
-                assert_int_equal(leftover_step(store_jobs.tables, &database, &has_more), 0);
+                assert_int_equal(retention_step_leftover(store_jobs.tables, &database, &has_more), 0);
                 assert_in_range(ask_place(place, N_PHASES("1")), has_more ? 1900 - 512 * (n + 1) : 0, 1900);
         }
         assert_int_equal(n, 4);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A store whose database cannot be opened at startup, and becomes available later. */
 /* tests: daemon/store/opening.c daemon/store/writer.c
-    daemon/store/writer_report.c daemon/store/store.c */
+ daemon/store/store.c */
 
 #include "store/indicators/indicator_reader.h"
 #include "store/indicators/result_reader.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The store with a damaged file, a failing disk, or exceeded limits. */
 /* tests: daemon/store/opening.c daemon/store/damage/salvage.c daemon/store/retention/retention.c daemon/store/writer.c
-    daemon/store/database/database.c daemon/store/writer_report.c
+    daemon/store/database/database.c
     daemon/store/node/store_node.c daemon/store/jobs/job_rows.c */
 
 #include "store/indicators/indicator_reader.h"

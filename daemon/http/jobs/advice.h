@@ -10,7 +10,7 @@
 
 #include <stddef.h>
 
-#include "snapshot/job_view.h"
+#include "snapshot/job_description.h"
 #include "snapshot/snapshot.h"
 
 #define ADVICE_MAX 3 /* only the most important advice is given */

@@ -5,7 +5,7 @@
 
 #include "http/privacy.h"
 #include "json/json.h"
-#include "snapshot/job_view.h"
+#include "snapshot/job_description.h"
 #include "snapshot/snapshot.h"
 
 /* Writes identity, place and end of a job, without its metrics, as the viewer may see them. */

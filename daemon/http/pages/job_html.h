@@ -8,8 +8,8 @@
  * with the reason as tooltip.
  */
 
-#include "snapshot/job_view.h"
-#include "snapshot/job_view.h"
+#include "snapshot/job_description.h"
+#include "snapshot/job_description.h"
 #include "snapshot/snapshot.h"
 #include "util/buffer.h"
 

@@ -7,9 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/hash.h"
 #include "document/indicator.h"
+#include "json/json_text.h"
+#include "request/request.h"
 #include "store/retention/holders.h"
+#include "util/hash.h"
 
 #define N_SLOTS 64
 
@@ -23,30 +25,35 @@ typedef struct CatalogSlot {
 
 #define N_USERS 16
 
+#define N_SERIES_SLOTS 256
+#define SLOT_BYTES_MAX 2048 /* of a key; a longer key is looked up each time */
+
+typedef struct SeriesSlot {
+        bool is_used;
+        SeriesEntry entry;
+        Buffer key; /* owned; packed */
+} SeriesSlot;
+
 struct Catalog {
         CatalogSlot slots[N_SLOTS];
         Shares *shares; /* borrowed, or NULL */
         Headroom headrooms[N_USERS]; /* of the running transaction, by uid */
         HeldRows holdings[N_USERS];   /* amounts that the running transaction adds, by uid */
-        SeriesCache *series; /* owned */
+        SeriesSlot series[N_SERIES_SLOTS];
+        Buffer series_key; /* owned; of the current call */
         bool has_unindexed;
         int n_job_models; /* models of jobs; -1: to be counted */
 };
 
 int catalog_new(Catalog **ret, Shares *shares) {
-        scoped(catalog_freep) Catalog *catalog = calloc(1, sizeof(*catalog));
-        int r;
+        Catalog *catalog = calloc(1, sizeof(*catalog));
 
         if (!catalog)
                 return -ENOMEM;
 
         catalog->shares = shares;
         catalog->n_job_models = -1;
-        r = series_new(&catalog->series);
-        if (r < 0)
-                return r;
-
-        *ret = TAKE(catalog);
+        *ret = catalog;
         return 0;
 }
 
@@ -54,20 +61,15 @@ Catalog *catalog_free(Catalog *catalog) {
         if (!catalog)
                 return NULL;
 
-        series_free(catalog->series);
+        for (size_t i = 0; i < N_SERIES_SLOTS; i++)
+                buffer_deinit(&catalog->series[i].key);
+        buffer_deinit(&catalog->series_key);
         free(catalog);
         return NULL;
 }
 
-STATEMENT term_find = {
-        "SELECT id FROM term WHERE text = ?1",
-        1,
-};
-
-STATEMENT term_insert = {
-        "INSERT INTO term (text) VALUES (?1) RETURNING id",
-        1,
-};
+STATEMENT term_find = { "SELECT id FROM term WHERE text = ?1", 1 };
+STATEMENT term_insert = { "INSERT INTO term (text) VALUES (?1) RETURNING id", 1 };
 
 static int term_id(Database *database, Field text, int64_t *ret) {
         return database_text_id(database, &term_find, &term_insert, text, ret);
@@ -96,25 +98,22 @@ static int write_index(CatalogEntry *entry, Database *database) {
                                                          field_i64(entry->uid)));
 }
 
-enum { INDEX_SHAPE, INDEX_FROM, N_INDEX_COLUMNS };
+enum { INDEX_IS_KNOWN, INDEX_SHAPE, INDEX_FROM, N_INDEX_COLUMNS };
 
 STATEMENT index_find = {
-        "SELECT shape, indexed_from FROM indicator WHERE name = ?1 AND component = ?2 AND uid = ?3", N_INDEX_COLUMNS,
+        "SELECT 1, shape, indexed_from FROM indicator WHERE name = ?1 AND component = ?2 AND uid = ?3", N_INDEX_COLUMNS,
 };
 
 static int read_index(CatalogEntry *entry, Database *database) {
-        Prepared *find = database_prepare(database, &index_find, FIELDS(field_i64(entry->name), field_i64(entry->component),
-                                                                        field_i64(entry->uid)));
+        int64_t index[N_INDEX_COLUMNS] = {};
         int r;
 
-        r = database_step(database, find);
-        if (r != DATABASE_ROW)
-                return r;
-
-        entry->is_known = true;
-        entry->shape = column_i64(find, INDEX_SHAPE);
-        entry->indexed_from = column_i64(find, INDEX_FROM);
-        return database_finish(database, find);
+        r = database_get_row(database, &index_find, FIELDS(field_i64(entry->name), field_i64(entry->component), field_i64(entry->uid)),
+                             index, N_INDEX_COLUMNS);
+        entry->is_known = index[INDEX_IS_KNOWN];
+        entry->shape = index[INDEX_SHAPE];
+        entry->indexed_from = index[INDEX_FROM];
+        return r;
 }
 
 STATEMENT count_add = {
@@ -284,8 +283,9 @@ bool catalog_take_unindexed(Catalog *catalog) {
         return has_unindexed;
 }
 
-SeriesCache *catalog_series(Catalog *catalog) {
-        return catalog->series;
+void catalog_forget_series(Catalog *catalog) {
+        for (size_t i = 0; i < N_SERIES_SLOTS; i++)
+                catalog->series[i].is_used = false;
 }
 
 /* The transaction ends, and the shares of users change meanwhile. */
@@ -310,11 +310,216 @@ int catalog_flush(Catalog *catalog, Database *database) {
 void catalog_forget(Catalog *catalog) {
         for (size_t i = 0; i < N_SLOTS; i++)
                 catalog->slots[i].is_used = false;
-        series_forget(catalog->series);
+        catalog_forget_series(catalog);
         forget_users(catalog);
         catalog->n_job_models = -1;
 }
 
 int *catalog_job_models(Catalog *catalog) {
         return &catalog->n_job_models;
+}
+
+/* --- series -------------------------------------------------------------------------------------- */
+
+static void put_text(Buffer *buffer, Field text) {
+        buffer_put(buffer, &text.n, sizeof(text.n));
+        buffer_putc(buffer, text.text ? 'x' : '-');
+        if (text.text)
+                buffer_put(buffer, text.text, (size_t)text.n);
+}
+
+static int write_key(Catalog *catalog, const SeriesKey *key) {
+        Buffer *buffer = &catalog->series_key;
+
+        buffer_clear(buffer);
+        buffer_put(buffer, &key->name, sizeof(key->name));
+        buffer_put(buffer, &key->component, sizeof(key->component));
+        buffer_put(buffer, &key->uid, sizeof(key->uid));
+        buffer_put(buffer, &key->stack, sizeof(key->stack));
+        put_text(buffer, key->shape);
+        put_text(buffer, key->version);
+        put_text(buffer, key->hardware);
+        put_text(buffer, key->parameters);
+        return buffer_error(buffer);
+}
+
+/* --- in the database ----------------------------------------------------------------------------- */
+
+STATEMENT series_lookup = {
+        "SELECT id FROM series INDEXED BY series_by_hash WHERE hash = ?1 AND name = ?2 AND component = ?3"
+        " AND shape = ?4 AND version IS ?5 AND hardware IS ?6 AND parameters = ?7 AND uid = ?8 AND stack = ?9",
+        1,
+};
+
+STATEMENT series_insert = {
+        "INSERT INTO series (hash, name, component, shape, version, hardware, parameters, uid, stack)"
+        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) RETURNING id",
+        1,
+};
+
+static int get_by_key(Database *database, const Statement *which, const SeriesKey *key, uint64_t hash, SeriesEntry *entry) {
+        return database_get(database, which, FIELDS(field_i64((int64_t)hash), field_i64(key->name), field_i64(key->component),
+                                                    field_i64(entry->shape), key->version, key->hardware, key->parameters,
+                                                    field_i64(key->uid), field_i64(key->stack)),
+                            &entry->id);
+}
+
+/* Binds numbers as numbers, strings as their text and other values as JSON: conditions look up values in these forms. */
+static Field field_of(JsonText value, Buffer *text) {
+        int64_t integer;
+        double number;
+
+        if (json_text_int(value, &integer))
+                return field_i64(integer);
+        if (json_text_double(value, &number))
+                return field_double(number);
+        json_text_decode(value, text);
+        return field_buffer(text);
+}
+
+STATEMENT property_insert = {
+        "INSERT INTO property (name, component, key, value, series, uid) VALUES (?1, ?2, ?3, ?4, ?5, ?6)"
+        " ON CONFLICT DO NOTHING",
+        0,
+};
+
+static int insert_property(Database *database, const SeriesKey *key, int64_t id, JsonText name) {
+        JsonText parameters = json_text(key->parameters.text, (size_t)key->parameters.n), value;
+        scoped(buffer_deinit) Buffer plain = {}, text = {};
+        Field field;
+        int r;
+
+        json_text_decode(name, &plain);
+        r = buffer_error(&plain);
+        if (r < 0 || plain.n == 0)
+                return r;
+        value = json_text_find(parameters, plain.text);
+        if (!value.text)
+                return 0;
+
+        field = field_of(value, &text);
+        r = buffer_error(&text);
+        return r != 0 ? r : database_run(database, &property_insert, FIELDS(field_i64(key->name), field_i64(key->component),
+                                                                            field_buffer(&plain), field, field_i64(id),
+                                                                            field_i64(key->uid)));
+}
+
+static int insert_properties(Database *database, const SeriesKey *key, int64_t id) {
+        JsonText shape = json_text(key->shape.text, (size_t)key->shape.n), unused, name;
+        JsonWalk walk = json_text_walk(json_text_find(shape, "parameters"));
+        int r = 0;
+
+        while (r == 0 && json_text_walk_next(&walk, &unused, &name))
+                r = insert_property(database, key, id, name);
+        return r;
+}
+
+STATEMENT result_find = { "SELECT row FROM result WHERE id = ?1", 1 };
+
+static int is_stored(Database *database, const void *result_id, bool *ret) {
+        int64_t row = 0;
+        int r;
+
+        r = result_id ? database_get(database, &result_find, FIELDS(field_blob(result_id, RESULT_ID_BYTES)), &row) : 0;
+        if (r == 0)
+                *ret = row != 0;
+        return r;
+}
+
+static int find_or_insert(Database *database, const SeriesKey *key, uint64_t hash, const void *result_id,
+                          int64_t *n_new_max, SeriesEntry *ret) {
+        bool is_there = false;
+        SeriesEntry entry = {};
+        int r;
+
+        r = catalog_find_shape(database, key->shape, &entry.shape);
+        if (r != 0)
+                return r;
+
+        r = get_by_key(database, &series_lookup, key, hash, &entry);
+        if (r == 0 && entry.id == 0)
+                r = is_stored(database, result_id, &is_there);
+        if (r == 0 && entry.id == 0 && !is_there && n_new_max && *n_new_max <= 0)
+                return DATABASE_QUOTA;
+        if (r == 0 && entry.id == 0 && !is_there) {
+                if (n_new_max)
+                        (*n_new_max)--;
+                r = get_by_key(database, &series_insert, key, hash, &entry);
+                if (r == 0)
+                        r = insert_properties(database, key, entry.id);
+        }
+        if (r != 0)
+                return r;
+
+        *ret = entry;
+        return 0;
+}
+
+/* --- remembered ids ------------------------------------------------------------------------------ */
+
+static void remember(SeriesSlot *slot, const Buffer *key, const SeriesEntry *entry) {
+        slot->is_used = false;
+        if (key->n > SLOT_BYTES_MAX || entry->id == 0)
+                return;
+
+        buffer_clear(&slot->key);
+        buffer_put(&slot->key, key->text, key->n);
+        slot->is_used = buffer_error(&slot->key) == 0;
+        slot->entry = *entry;
+}
+
+int catalog_find_series(Catalog *catalog, Database *database, const SeriesKey *key, const void *result_id, int64_t *n_new_max,
+                        SeriesEntry *ret) {
+        SeriesEntry entry;
+        SeriesSlot *slot;
+        uint64_t hash;
+        int r;
+
+        r = write_key(catalog, key);
+        if (r < 0)
+                return r;
+
+        hash = hash_bytes(HASH_BEGIN, catalog->series_key.text, catalog->series_key.n);
+        slot = &catalog->series[hash % N_SERIES_SLOTS];
+        if (slot->is_used && slot->key.n == catalog->series_key.n && memcmp(slot->key.text, catalog->series_key.text, slot->key.n) == 0) {
+                *ret = slot->entry;
+                return 0;
+        }
+
+        r = find_or_insert(database, key, hash, result_id, n_new_max, &entry);
+        if (r != 0)
+                return r;
+
+        remember(slot, &catalog->series_key, &entry);
+        *ret = entry;
+        return 0;
+}
+
+/* --- points -------------------------------------------------------------------------------------- */
+
+STATEMENT point_insert = {
+        "INSERT INTO point (series, time_ms, row, score, numbers) VALUES (?1, ?2, ?3, ?4, ?5)"
+        " ON CONFLICT DO UPDATE SET score = excluded.score, numbers = excluded.numbers",
+        0,
+};
+
+STATEMENT point_delete = { "DELETE FROM point WHERE series = ?1 AND time_ms = ?2 AND row = ?3", 0 };
+
+int catalog_put_point(Database *database, const Point *point) {
+        assert(point->series > 0 && point->row > 0);
+        return database_run(database, &point_insert, FIELDS(field_i64(point->series), field_u64(point->time_ms), field_i64(point->row),
+                                                            point->score, point->numbers));
+}
+
+int catalog_remove_point(Database *database, int64_t series, uint64_t time_ms, int64_t row) {
+        return database_run(database, &point_delete, FIELDS(field_i64(series), field_u64(time_ms), field_i64(row)));
+}
+
+/* --- shapes -------------------------------------------------------------------------------------- */
+
+STATEMENT shape_find = { "SELECT id FROM shape WHERE keys = ?1", 1 };
+STATEMENT shape_insert = { "INSERT INTO shape (keys) VALUES (?1) RETURNING id", 1 };
+
+int catalog_find_shape(Database *database, Field shape, int64_t *ret) {
+        return database_text_id(database, &shape_find, &shape_insert, shape, ret);
 }

@@ -13,7 +13,6 @@
 
 #include "shares/shares.h"
 #include "store/database/database.h"
-#include "store/catalog/series.h"
 #include "store/database/pack.h"
 #include "util/scoped.h"
 
@@ -65,11 +64,46 @@ int catalog_add(Catalog *catalog, Database *database, CatalogEntry *entry, const
 void catalog_note_unindexed(Catalog *catalog);
 /* True once after a note, or after a result whose predecessors could be indexed but are not indexed. */
 bool catalog_take_unindexed(Catalog *catalog);
-/* Returns the series of all names. Borrowed. */
-SeriesCache *catalog_series(Catalog *catalog);
 /* Returns the number of models of jobs, which is set to -1, not counted yet, whenever entries are forgotten. Borrowed. */
 int *catalog_job_models(Catalog *catalog);
 /* Writes the counts; must run before a commit. 0 or an outcome of database.h. */
 int catalog_flush(Catalog *catalog, Database *database);
 /* Forgets all entries. Call after a rollback, after terms or series were removed, and after results were indexed. */
 void catalog_forget(Catalog *catalog);
+
+/* Series: results that differ only in time and numbers, and their points. */
+typedef struct SeriesKey {
+        int64_t name, component, uid;
+        int64_t stack;           /* id of the software stack; 0: unknown */
+        Field shape;             /* as shape_write() */
+        Field version, hardware; /* text NULL: unknown */
+        Field parameters;        /* JSON, sorted by key */
+} SeriesKey;
+
+typedef struct SeriesEntry {
+        int64_t id, shape;
+} SeriesEntry;
+
+/*
+ * Finds a series, or inserts a new one. For a result that is already stored (result_id of 16 bytes; NULL: it is not stored)
+ * only finds, and the id may be 0. n_new_max: the number of series that may still be inserted, which is decremented; NULL: any
+ * number. 0 or an outcome of database.h, as for all functions below; DATABASE_QUOTA: *n_new_max is used up.
+ */
+int catalog_find_series(Catalog *catalog, Database *database, const SeriesKey *key, const void *result_id, int64_t *n_new_max,
+                        SeriesEntry *ret);
+/* Forgets the ids of the series that were used last: after series were removed. */
+void catalog_forget_series(Catalog *catalog);
+
+typedef struct Point {
+        int64_t series, row;
+        uint64_t time_ms;
+        Field score;   /* or null */
+        Field numbers; /* of a blob; null: the run failed */
+} Point;
+
+int catalog_put_point(Database *database, const Point *point);
+/* Removes the point, and the series if this was its last point. */
+int catalog_remove_point(Database *database, int64_t series, uint64_t time_ms, int64_t row);
+
+/* Finds the id of a shape, or inserts a new one. */
+int catalog_find_shape(Database *database, Field shape, int64_t *ret);

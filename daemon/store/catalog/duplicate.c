@@ -203,8 +203,8 @@ static int update(Database *database, Catalog *catalog, const Duplicate *sent, c
         if (r != 0 || found->series == 0)
                 return r;
 
-        r = series_remove_point(database, found->series, found->time_ms, found->row);
-        series_forget(catalog_series(catalog)); /* the series may have lost its last point */
+        r = catalog_remove_point(database, found->series, found->time_ms, found->row);
+        catalog_forget_series(catalog); /* the series may have lost its last point */
         return r == 0 ? indexing_index_row(database, catalog, found->row, n_new_max) : r;
 }
 

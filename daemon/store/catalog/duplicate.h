@@ -34,7 +34,7 @@ typedef enum DuplicateOutcome {
 
 /*
  * Completes or replaces the content of the user's result of this id. ret_difference: the first difference that stays, such as
- * "@result.elapsed is 1.5, and is 1.2 now"; "": none. n_new_max: as for series_find(). 0 or an outcome of database.h.
+ * "@result.elapsed is 1.5, and is 1.2 now"; "": none. n_new_max: as for catalog_find_series(). 0 or an outcome of database.h.
  */
 int duplicate_apply(Database *database, struct Catalog *catalog, const Duplicate *sent, int64_t *n_new_max, DuplicateOutcome *ret,
                     char ret_difference[static DUPLICATE_TEXT_MAX]);

@@ -72,6 +72,22 @@ int indicator_reader_next_model(Reader *reader, ModelRow *ret) {
         return read_connection_next(reader_connection(reader), model_columns, N_ELEMENTS(model_columns), ret, sizeof(*ret));
 }
 
+static const StoreColumn registered_columns[] = {
+        COLUMN_REQUIRED(RegisteredModelRow, document), COLUMN(RegisteredModelRow, uid), COLUMN(RegisteredModelRow, by_admin),
+};
+
+STATEMENT registered = {
+        "SELECT document, uid, by_admin FROM model WHERE NOT is_declared ORDER BY row", N_ELEMENTS(registered_columns),
+};
+
+int indicator_reader_list_registered(Reader *reader) {
+        return read_connection_begin(reader_connection(reader), &registered, NULL, 0);
+}
+
+int indicator_reader_next_registered(Reader *reader, RegisteredModelRow *ret) {
+        return read_connection_next(reader_connection(reader), registered_columns, N_ELEMENTS(registered_columns), ret, sizeof(*ret));
+}
+
 /* --- accepted levels ------------------------------------------------------------------------------ */
 
 static const StoreColumn accepted_columns[] = {

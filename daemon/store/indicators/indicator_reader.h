@@ -35,6 +35,16 @@ typedef struct ModelRow {
 int indicator_reader_list_models(Reader *reader, const char *name, int64_t uid);
 int indicator_reader_next_model(Reader *reader, ModelRow *ret);
 
+typedef struct RegisteredModelRow {
+        const char *document; /* JSON, as json_raw() takes it */
+        uint32_t uid;
+        uint64_t by_admin;
+} RegisteredModelRow;
+
+/* Begins a query of the registered models of all users, in the order of their registration. */
+int indicator_reader_list_registered(Reader *reader);
+int indicator_reader_next_registered(Reader *reader, RegisteredModelRow *ret);
+
 /* A declaration of an accepted level (indicator_model.h). */
 typedef struct AcceptedRow {
         JsonText declaration;

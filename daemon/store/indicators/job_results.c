@@ -11,7 +11,7 @@
 #include "measure/usage.h"
 #include "store/indicators/result_rows.h"
 #include "store/jobs/job_text.h"
-#include "store/pipelines/pipeline_numbers.h"
+#include "store/pipelines/pipeline_reader.h"
 #include "util/parse.h"
 #include "util/sha256.h"
 #include "value/value_parse.h"
@@ -32,7 +32,7 @@ typedef struct EndedJob {
 
 static void ended_job_deinit(EndedJob *job) {
         job_info_deinit(&job->info);
-        pipeline_numbers_deinit(&job->pipelines);
+        pipeline_reader_deinit_numbers(&job->pipelines);
         buffer_deinit(&job->run);
 }
 
@@ -155,18 +155,18 @@ static int put_pipelines(Json *json, const IndicatorModel *model, const Expressi
         if (!has_first && !has_all)
                 return 0;
         if (!job->has_pipelines) {
-                r = pipeline_numbers_read(database, field_string(job->info.id), &job->pipelines);
+                r = pipeline_reader_read_numbers(database, field_string(job->info.id), &job->pipelines);
                 if (r != 0)
                         return r;
                 job->has_pipelines = true;
         }
         if (has_first) {
                 json_key(json, "pipeline");
-                pipeline_numbers_write_first(&job->pipelines, json);
+                pipeline_reader_write_first(&job->pipelines, json);
         }
         if (has_all) {
                 json_key(json, "pipelines");
-                pipeline_numbers_write(&job->pipelines, json);
+                pipeline_reader_write_numbers(&job->pipelines, json);
         }
         return 0;
 }

@@ -4,8 +4,7 @@
 #include <string.h>
 
 #include "store/catalog/catalog.h"
-#include "store/catalog/shape_update.h"
-#include "store/catalog/series.h"
+#include "store/catalog/indexing.h"
 #include "store/catalog/shape.h"
 #include "store/database/database.h"
 #include "store/indicators/result_rows.h"
@@ -30,7 +29,7 @@ static int put_model(Unpack *from, const Field sender[static N_SENDER_FIELDS], b
         int64_t id;
         int r;
 
-        r = series_shape_id(database, shape, &id);
+        r = catalog_find_shape(database, shape, &id);
         if (r != 0)
                 return r;
 
@@ -44,10 +43,10 @@ static int put_model(Unpack *from, const Field sender[static N_SENDER_FIELDS], b
 
 /*
  * From here on, results that are stored already are looked up in their documents until they are indexed. name: of
- * one model, or NULL for all. n_now: as for shape_update_begin().
+ * one model, or NULL for all. n_now: as for indexing_update_shapes().
  */
 static int apply_models(Database *database, const Field *name, size_t *n_now) {
-        return shape_update_begin(database, name && strcmp(name->text, MODEL_ANY_NAME) != 0 ? name : NULL, n_now);
+        return indexing_update_shapes(database, name && strcmp(name->text, MODEL_ANY_NAME) != 0 ? name : NULL, n_now);
 }
 
 STATEMENT model_remove = {

@@ -10,7 +10,6 @@
 #include "store/database/database.h"
 #include "store/retention/holders.h"
 #include "store/catalog/catalog.h"
-#include "store/catalog/series.h"
 #include "store/catalog/shape.h"
 #include "store/indicators/specification_rows.h"
 #include "store/indicators/stack_rows.h"
@@ -100,7 +99,7 @@ static int find_series(const Item *item, const IndexParts *parts, Database *data
                 .parameters = field_buffer(&parts->parameters),
         };
 
-        return series_find(catalog_series(catalog), database, &key, item->id.text, &headroom->n_series, ret);
+        return catalog_find_series(catalog, database, &key, item->id.text, &headroom->n_series, ret);
 }
 
 STATEMENT result_insert = {
@@ -143,7 +142,7 @@ static int note_item(const Item *item, const IndexParts *parts, Database *databa
         int r;
 
         r = catalog_add(catalog, database, entry, &result);
-        return r == 0 && series->id != 0 ? series_put_point(database, &point) : r;
+        return r == 0 && series->id != 0 ? catalog_put_point(database, &point) : r;
 }
 
 /* Completes a result that was stored before, and records the first difference. */
@@ -162,7 +161,7 @@ static int apply_again(RowSet *set, const Item *item, const Sender *sender, Data
         if (r == 0 && specification != 0)
                 r = duplicate_specify(database, &sent, specification, &of_specification);
         if (r == 0 && stack != 0)
-                r = stack_rows_complete(database, catalog_series(catalog), &sent, stack, &sender->headroom->n_series, &of_stack);
+                r = stack_rows_complete(database, catalog, &sent, stack, &sender->headroom->n_series, &of_stack);
         if (r != 0)
                 return r;
 

@@ -240,7 +240,7 @@ static Field column_field(const Prepared *at, int i) {
 }
 
 /* Moves the point of a row to the series of the stack. at: the row's series. */
-static int move_point(Database *database, SeriesCache *series, const Prepared *at, int64_t row, int64_t old_series, int64_t stack,
+static int move_point(Database *database, Catalog *catalog, const Prepared *at, int64_t row, int64_t old_series, int64_t stack,
                       int64_t *n_new_max, int64_t *ret) {
         const SeriesKey key = {
                 .name = column_i64(at, SERIES_NAME), .component = column_i64(at, SERIES_COMPONENT), .uid = column_i64(at, SERIES_UID),
@@ -255,24 +255,24 @@ static int move_point(Database *database, SeriesCache *series, const Prepared *a
         point.score = field_if(!column_is_null(at, SERIES_SCORE), field_double(column_double(at, SERIES_SCORE)));
         if (has_numbers)
                 point.numbers = field_blob(sqlite3_column_blob(at->handle, SERIES_NUMBERS) ?: "", column_bytes(at, SERIES_NUMBERS));
-        r = series_find(series, database, &key, NULL, n_new_max, &entry);
+        r = catalog_find_series(catalog, database, &key, NULL, n_new_max, &entry);
         if (r != 0)
                 return r;
 
         point.series = entry.id;
         *ret = entry.id;
-        r = series_put_point(database, &point);
-        return r == 0 ? series_remove_point(database, old_series, point.time_ms, row) : r;
+        r = catalog_put_point(database, &point);
+        return r == 0 ? catalog_remove_point(database, old_series, point.time_ms, row) : r;
 }
 
-static int complete(Database *database, SeriesCache *series, int64_t row, int64_t old_series, int64_t stack, int64_t *n_new_max) {
+static int complete(Database *database, Catalog *catalog, int64_t row, int64_t old_series, int64_t stack, int64_t *n_new_max) {
         Prepared *at = database_prepare(database, &series_of_result, FIELDS(field_i64(row)));
         int64_t new_series = old_series;
         int r, of_end;
 
         r = database_step(database, at);
         if (r == DATABASE_ROW) {
-                r = move_point(database, series, at, row, old_series, stack, n_new_max, &new_series);
+                r = move_point(database, catalog, at, row, old_series, stack, n_new_max, &new_series);
                 of_end = database_finish(database, at);
                 if (r == 0)
                         r = of_end;
@@ -280,31 +280,24 @@ static int complete(Database *database, SeriesCache *series, int64_t row, int64_
         return r != 0 ? r : database_run(database, &stored_update, FIELDS(field_i64(row), field_i64(stack), field_i64(new_series)));
 }
 
-int stack_rows_complete(Database *database, SeriesCache *series, const Duplicate *sent, int64_t stack, int64_t *n_new_max,
+int stack_rows_complete(Database *database, Catalog *catalog, const Duplicate *sent, int64_t stack, int64_t *n_new_max,
                         DuplicateOutcome *ret) {
-        Prepared *find = database_prepare(database, &stored_find, FIELDS(sent->id, field_u64(sent->uid)));
-        int64_t row, old_stack, old_series;
+        int64_t stored[N_STORED_COLUMNS] = {};
         int r;
 
         *ret = DUPLICATE_UNCHANGED;
-        r = database_step(database, find);
-        if (r != DATABASE_ROW)
+        r = database_get_row(database, &stored_find, FIELDS(sent->id, field_u64(sent->uid)), stored, N_STORED_COLUMNS);
+        if (r != 0 || stored[STORED_ROW] == 0 || stored[STORED_STACK] == stack)
                 return r;
-        row = column_i64(find, STORED_ROW);
-        old_stack = column_i64(find, STORED_STACK);
-        old_series = column_i64(find, STORED_SERIES);
-        r = database_finish(database, find);
-        if (r != 0 || old_stack == stack)
-                return r;
-        if (old_stack != 0) {
+        if (stored[STORED_STACK] != 0) {
                 *ret = DUPLICATE_DIFFERS;
                 return 0;
         }
 
-        r = complete(database, series, row, old_series, stack, n_new_max);
+        r = complete(database, catalog, stored[STORED_ROW], stored[STORED_SERIES], stack, n_new_max);
         if (r != 0)
                 return r;
-        series_forget(series); /* the old series may have lost its last point */
+        catalog_forget_series(catalog); /* the old series may have lost its last point */
         *ret = DUPLICATE_COMPLETED;
         return 0;
 }

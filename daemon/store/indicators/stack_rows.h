@@ -12,7 +12,7 @@
 
 #include "request/request.h"
 #include "store/database/database.h"
-#include "store/catalog/series.h"
+#include "store/catalog/catalog.h"
 #include "store/catalog/duplicate.h"
 #include "store/database/pack.h"
 #include "store/table/store_subject.h"
@@ -47,7 +47,7 @@ int stack_rows_count(Database *database, int64_t stack);
 /* Removes those stacks of the set that no result refers to. */
 int stack_rows_drop_unused(Database *database, const StackSet *set);
 
-/* Gives the stored result the stack if it has none; then its point moves to the series of the stack. n_new_max: as for series_find().
- * 0 or an outcome of database.h. */
-int stack_rows_complete(Database *database, SeriesCache *series, const Duplicate *sent, int64_t stack, int64_t *n_new_max,
+/* Gives the stored result the stack if it has none; then its point moves to the series of the stack. n_new_max: as for
+ * catalog_find_series(). 0 or an outcome of database.h. */
+int stack_rows_complete(Database *database, Catalog *catalog, const Duplicate *sent, int64_t stack, int64_t *n_new_max,
                         DuplicateOutcome *ret);

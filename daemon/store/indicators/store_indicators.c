@@ -20,7 +20,6 @@
 #include "store/table/table_salvage.h"
 #include "store/indicators/job_results.h"
 #include "store/indicators/model_rows.h"
-#include "store/catalog/shape_update.h"
 #include "store/indicators/specification_rows.h"
 #include "store/indicators/stack_rows.h"
 #include "store/jobs/job_rows.h"
@@ -360,7 +359,7 @@ static const StoreTable point_table = {
 
 static const StoreTable *const tables[] = {
         &stack_rows_table, &stack_rows_package_table, &stack_rows_list_table, &specification_rows_table,
-        &term_table,   &indicator_table, &shape_update_table, &indexing_table, &result_table, &shape_table, &model_table,
+        &term_table,   &indicator_table, &indexing_shapes_table, &indexing_table, &result_table, &shape_table, &model_table,
         &series_table, &property_table,  &point_table,    &unfinished_table, NULL,
 };
 

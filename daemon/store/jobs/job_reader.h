@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "job/job.h"
-#include "snapshot/job_view.h"
+#include "snapshot/job_description.h"
 #include "store/database/statement.h"
 #include "store/read/reader.h"
 #include "util/scoped.h"

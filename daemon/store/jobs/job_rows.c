@@ -8,7 +8,7 @@
 #include "store/database/compress.h"
 #include "store/database/database.h"
 #include "store/jobs/job_text.h"
-#include "store/retention/leftover.h"
+#include "store/retention/retention.h"
 #include "store/table/table_salvage.h"
 
 /* --- layout -------------------------------------------------------------------------------------- */

@@ -3,9 +3,12 @@
 
 /* Pipeline reader: series, intervals and events of the data pipelines of a job. */
 
+#include "json/json.h"
 #include "pipeline/pipeline_report.h"
-#include "store/read/reader.h"
+#include "pipeline/pipeline_stage.h"
+#include "store/database/database.h"
 #include "store/database/statement.h"
+#include "store/read/reader.h"
 
 /* A part of a stage. Texts are borrowed until the next step. */
 typedef struct PipelineSeriesRow {
@@ -21,10 +24,6 @@ typedef struct PipelineSeriesRow {
 /* Begins a query of the series of a job, in the order of their labels. 0 or an outcome of reader.h, as for all functions here. */
 int pipeline_reader_list(Reader *reader, const char *job);
 int pipeline_reader_next(Reader *reader, PipelineSeriesRow *ret);
-
-/* The statement of this query, and its current row, for the writer's connection. False: out of memory. */
-extern const Statement pipeline_reader_series;
-bool pipeline_reader_read_series(const Prepared *row, PipelineSeriesRow *ret);
 
 /* Events and description of a job; zero for a job without. */
 typedef struct PipelineHeadRow {
@@ -74,3 +73,26 @@ typedef struct PipelineEventRow {
 /* Begins a query of the kept events of a job, by time. The filter's stage must be NULL. */
 int pipeline_reader_list_events(Reader *reader, const char *job, const PipelineFilter *filter);
 int pipeline_reader_next_event(Reader *reader, PipelineEventRow *ret);
+
+/*
+ * Pipeline numbers: what derived numbers can use of a job's data pipelines
+ *
+ * A pipeline is an object with its stages by name: {"decode": {"busy_share": 0.97, …}, "sink": {"wait_share": 0.17, …}}. For the writer.
+ */
+
+/* Derived numbers are not computed for a job with more stages: the writer, and then the loop, would need seconds for its results. */
+#define PIPELINE_NUMBERS_STAGES_MAX 200
+
+/* Stages of all pipelines of a job, in order. */
+typedef struct PipelineNumbers {
+        PipelineStage *stages; /* owned */
+        size_t n;
+} PipelineNumbers;
+
+void pipeline_reader_deinit_numbers(PipelineNumbers *numbers);
+/* Reads the stages of a job; the first interval of a stage is left out as in the diagnosis. job: its id. 0 or an outcome of database.h. */
+int pipeline_reader_read_numbers(Database *database, Field job, PipelineNumbers *ret);
+/* Writes the list of the pipelines. */
+void pipeline_reader_write_numbers(const PipelineNumbers *numbers, Json *json);
+/* Writes the first pipeline; {} if there is none. */
+void pipeline_reader_write_first(const PipelineNumbers *numbers, Json *json);

@@ -7,7 +7,130 @@
 
 #include "store/database/database.h"
 #include "store/jobs/job_rows.h"
-#include "store/pipelines/pipeline_merge.h"
+#include "store/retention/retention.h"
+#include "store/table/table_salvage.h"
+
+/* --- merging ------------------------------------------------------------------------------------- */
+
+/*
+ * An interval of level 0 is as it was received; merging the intervals of a series within some time makes one of the next level. The time
+ * is that of the oldest intervals of the lowest level that has enough of them, two of each series if all report at the same times. So the
+ * intervals of a long run are of about the same length, and the newest as received.
+ */
+
+/* An interval of the last level is 2^30 intervals. */
+#define LEVELS_MAX 30
+/* In a job with more intervals, a level has two of one series, which can be merged. */
+#define SERIES_ROWS_MIN_TEXT "32"
+_Static_assert(PIPELINE_SERIES_ROWS_MIN == 32 && PIPELINE_SERIES_ROWS_MIN == LEVELS_MAX + 2,
+               "the first interval of a series has a level of its own");
+/* Intervals that are merged at once, for each series. */
+#define BATCH_SERIES_ROWS 2
+
+enum { OLDEST_N, OLDEST_END, N_OLDEST_COLUMNS };
+STATEMENT oldest_find = {
+        "SELECT count(*), max(end_ms) FROM"
+        " (SELECT end_ms FROM pipeline_interval WHERE job = ?1 AND level = ?2 ORDER BY end_ms LIMIT ?3)",
+        N_OLDEST_COLUMNS,
+};
+STATEMENT merged_insert = {
+        "INSERT INTO pipeline_interval SELECT job, level + 1, max(end_ms), series, sum(elapsed_s), sum(n), sum(n_failures), sum(time_s),"
+        " sum(get_s), sum(ready_s), sum(judged_s), max(p90_s), max(p99_s), max(get_p90_s), max(get_p99_s)"
+        " FROM pipeline_interval WHERE job = ?1 AND level = ?2 AND end_ms <= ?3 GROUP BY series",
+        0,
+};
+STATEMENT oldest_remove = { "DELETE FROM pipeline_interval WHERE job = ?1 AND level = ?2 AND end_ms <= ?3", 0 };
+
+typedef struct OldestRows {
+        int level;
+        int64_t n, end_ms;
+} OldestRows;
+
+/* Finds the lowest level with n rows, else the level with most. */
+static int choose(Database *database, int64_t job, int64_t n, OldestRows *ret) {
+        int r = 0;
+
+        *ret = (OldestRows){};
+        for (int level = 0; r == 0 && ret->n < n && level < LEVELS_MAX; level++) {
+                int64_t oldest[N_OLDEST_COLUMNS] = {};
+
+                r = database_get_row(database, &oldest_find, FIELDS(field_i64(job), field_i64(level), field_i64(n)), oldest,
+                                     N_OLDEST_COLUMNS);
+                if (r == 0 && oldest[OLDEST_N] > ret->n)
+                        *ret = (OldestRows){ level, oldest[OLDEST_N], oldest[OLDEST_END] };
+        }
+        return r;
+}
+
+int pipeline_rows_merge(Database *database, int64_t job, int64_t n_series, int64_t *n_rows, int64_t *merged_ms) {
+        Field fields[3];
+        OldestRows oldest;
+        int r;
+
+        assert(job > 0 && n_series > 0 && *n_rows > 0);
+        r = choose(database, job, n_series * BATCH_SERIES_ROWS, &oldest);
+        if (r != 0 || oldest.n < 2)
+                return r;
+
+        fields[0] = field_i64(job);
+        fields[1] = field_i64(oldest.level);
+        fields[2] = field_i64(oldest.end_ms);
+        r = database_run(database, &merged_insert, fields, N_ELEMENTS(fields));
+        if (r != 0)
+                return r;
+        *n_rows += database_changes(database);
+        r = database_run(database, &oldest_remove, fields, N_ELEMENTS(fields));
+        if (r != 0)
+                return r;
+        *n_rows -= database_changes(database);
+        if (*merged_ms < oldest.end_ms)
+                *merged_ms = oldest.end_ms;
+        return 0;
+}
+
+/* --- retention ------------------------------------------------------------------------------------ */
+
+enum { LARGEST_JOB, LARGEST_SERIES, LARGEST_ROWS, LARGEST_MERGED, LARGEST_WANTED, N_LARGEST_COLUMNS };
+#define LARGEST(of) \
+        "SELECT p.job, p.n_series, p.n_rows, p.merged_ms, ?1 FROM pipeline AS p JOIN job AS j ON j.row = p.job" \
+        " WHERE p.n_rows > " SERIES_ROWS_MIN_TEXT " * p.n_series" of " ORDER BY p.n_rows / p.n_series DESC LIMIT 1"
+
+STATEMENT merge_any = { LARGEST(""), N_LARGEST_COLUMNS };
+STATEMENT merge_of_user = { LARGEST(" AND j.uid = ?2"), N_LARGEST_COLUMNS };
+
+STATEMENT pipeline_shrink = { "UPDATE pipeline SET n_rows = ?2, merged_ms = ?3 WHERE job = ?1", 0 };
+
+static int merge_job(Database *database, const int64_t job[static N_LARGEST_COLUMNS], int64_t *ret_n) {
+        int64_t n_rows = job[LARGEST_ROWS], merged_ms = job[LARGEST_MERGED], n_before;
+        int r;
+
+        do {
+                n_before = n_rows;
+                r = pipeline_rows_merge(database, job[LARGEST_JOB], job[LARGEST_SERIES], &n_rows, &merged_ms);
+        } while (r == 0 && n_rows < n_before && job[LARGEST_ROWS] - n_rows < job[LARGEST_WANTED] &&
+                 n_rows > PIPELINE_SERIES_ROWS_MIN * job[LARGEST_SERIES]);
+        if (r == 0)
+                r = database_run(database, &pipeline_shrink, FIELDS(field_i64(job[LARGEST_JOB]), field_i64(n_rows), field_i64(merged_ms)));
+        *ret_n = job[LARGEST_ROWS] - n_rows;
+        return r;
+}
+
+/*
+ * Merges intervals of the job with most intervals of a series, of all users or of user ?2, until ?1 rows are fewer, and counts them. The
+ * totals of a series stay.
+ */
+static int run_merge(Database *database, Prepared *job, int64_t *ret_n) {
+        int64_t columns[N_LARGEST_COLUMNS];
+        int r;
+
+        r = database_step(database, job);
+        if (r != DATABASE_ROW)
+                return r;
+        for (int i = 0; i < N_LARGEST_COLUMNS; i++)
+                columns[i] = column_i64(job, i);
+        r = database_finish(database, job);
+        return r == 0 ? merge_job(database, columns, ret_n) : r;
+}
 
 /* --- packed form ---------------------------------------------------------------------------------- */
 
@@ -249,16 +372,14 @@ STATEMENT pipeline_count = {
 };
 
 static int read_numbers(Database *database, const Statement *statement, ReportedJob *job) {
-        Prepared *row = database_prepare(database, statement, FIELDS(field_i64(job->row)));
+        int64_t numbers[N_JOB_COLUMNS] = {};
         int r;
 
-        r = database_step(database, row);
-        if (r != DATABASE_ROW)
-                return r;
-        job->n_series = column_i64(row, JOB_SERIES);
-        job->n_rows = column_i64(row, JOB_ROWS);
-        job->merged_ms = column_i64(row, JOB_MERGED);
-        return database_finish(database, row);
+        r = database_get_row(database, statement, FIELDS(field_i64(job->row)), numbers, N_JOB_COLUMNS);
+        job->n_series = numbers[JOB_SERIES];
+        job->n_rows = numbers[JOB_ROWS];
+        job->merged_ms = numbers[JOB_MERGED];
+        return r;
 }
 
 static int find_pipeline(Database *database, ReportedJob *job) {
@@ -282,7 +403,7 @@ static int end_intervals(Database *database, ReportedJob *job) {
         do {
                 n_before = job->n_rows;
                 if (n_before > n_max)
-                        r = pipeline_merge_oldest(database, job->row, job->n_series, &job->n_rows, &job->merged_ms);
+                        r = pipeline_rows_merge(database, job->row, job->n_series, &job->n_rows, &job->merged_ms);
         } while (r == 0 && job->n_rows < n_before);
         return r != 0 ? r : database_run(database, &pipeline_put, FIELDS(field_i64(job->row), field_i64(job->n_series),
                                                                          field_i64(job->n_rows), field_i64(job->merged_ms)));
@@ -303,7 +424,7 @@ STATEMENT first_batch_count = {
 STATEMENT event_bound = { "SELECT time_ms FROM pipeline_event WHERE job = ?1 ORDER BY time_ms DESC LIMIT 1 OFFSET ?2", 1 };
 STATEMENT event_remove = { "DELETE FROM pipeline_event WHERE job = ?1 AND time_ms < ?2 AND name <> '" PIPELINE_EVENT_FIRST_BATCH "'", 0 };
 
-_Static_assert(PIPELINE_JOB_EVENTS_MAX == 4096, "PIPELINE_NOTED_SIZE() has this number");
+_Static_assert(PIPELINE_JOB_EVENTS_MAX == 4096, "NOTED_SIZE() has this number");
 
 static bool is_text(Field field, const char *text) {
         return field.n == (int)strlen(text) && memcmp(field.text, text, strlen(text)) == 0;
@@ -456,3 +577,144 @@ bool pipeline_rows_next(PipelineWalk *walk, PipelineInterval *ret) {
         *ret = unpack_interval(&packed);
         return true;
 }
+
+/* --- removal -------------------------------------------------------------------------------------- */
+
+/*
+ * A job may have half a million intervals. ?1 of retention counts rows of the size of a result, with its indexes; an interval has no
+ * index.
+ */
+STATEMENT intervals_remove = {
+        "DELETE FROM pipeline_interval WHERE (job, level, end_ms, series) IN"
+        " (SELECT job, level, end_ms, series FROM pipeline_interval WHERE job = ?1 LIMIT ?2)", 0,
+};
+STATEMENT series_remove = {
+        "DELETE FROM pipeline_series WHERE row IN"
+        " (SELECT row FROM pipeline_series INDEXED BY pipeline_series_by_job WHERE job = ?1 LIMIT ?2)", 0,
+};
+STATEMENT events_remove = {
+        "DELETE FROM pipeline_event WHERE (job, time_ms, name) IN"
+        " (SELECT job, time_ms, name FROM pipeline_event WHERE job = ?1 LIMIT ?2)", 0,
+};
+static const Statement *const pipeline_removals[] = { &intervals_remove, &series_remove, &events_remove, NULL };
+DEFINE_LEFTOVER(pipeline_leftover, 1, pipeline_removals, "1024", "4 * ?1");
+
+/* SQL of the trigger that runs when the job old.row is removed. */
+#define ROWS_REMOVE                                                                                      \
+        " INSERT INTO pipeline_leftover SELECT old.row WHERE EXISTS (SELECT 1 FROM pipeline WHERE job = old.row)" \
+        " OR EXISTS (SELECT 1 FROM pipeline_series WHERE job = old.row);"
+
+/* --- salvage -------------------------------------------------------------------------------------- */
+
+#define HAS_JOB "EXISTS (SELECT 1 FROM job WHERE row = old.job)"
+
+static const TableSalvage series_salvage = { .needed = "1", .condition = HAS_JOB };
+static const TableSalvage interval_salvage = {
+        .condition = "EXISTS (SELECT 1 FROM pipeline_series WHERE row = old.series AND job = old.job)",
+};
+static const TableSalvage event_salvage = { .condition = HAS_JOB };
+
+/*
+ * Counts the series and intervals that are stored when it runs. The row of a running job is stored before reports of the job, and counted
+ * again after its intervals, as a row that a report has made in the meantime.
+ */
+#define COUNT_SERIES(job) "(SELECT count(*) FROM pipeline_series WHERE job = " job ")"
+#define COUNT_INTERVALS(job) "(SELECT count(*) FROM pipeline_interval WHERE job = " job ")"
+STATEMENT pipeline_recount = {
+        "UPDATE pipeline SET n_series = " COUNT_SERIES("?1") ", n_rows = " COUNT_INTERVALS("?1") ", merged_ms = max(merged_ms, ?4),"
+        " n_events = max(n_events, ?5), event_s = max(event_s, ?6), description = coalesce(description, ?7) WHERE job = ?1",
+        0,
+};
+static const TableSalvage pipeline_salvage = {
+        .needed = "1",
+        .condition = HAS_JOB,
+        .values = (const SalvagedValue[]){ { "n_series", COUNT_SERIES("old.job") }, { "n_rows", COUNT_INTERVALS("old.job") }, {} },
+        .before = &pipeline_recount,
+};
+
+/* --- tables --------------------------------------------------------------------------------------- */
+
+/* The columns from `elapsed_s` on are the members of PipelineSums. All rows of a job are removed after it. */
+static const StoreTable series_table = {
+        .name = "pipeline_series",
+        .schema =
+                "CREATE TABLE pipeline_series ("
+                " row INTEGER PRIMARY KEY, job INTEGER NOT NULL, stage TEXT NOT NULL, part INTEGER NOT NULL, producer TEXT NOT NULL,"
+                " end_ms INTEGER NOT NULL, n_intervals INTEGER NOT NULL, n_last REAL NOT NULL, buffer_size INTEGER NOT NULL,"
+                " elapsed_s REAL NOT NULL, n REAL NOT NULL, n_failures REAL NOT NULL,"
+                " time_s REAL NOT NULL, get_s REAL NOT NULL, ready_s REAL NOT NULL, judged_s REAL NOT NULL) STRICT;"
+                "CREATE UNIQUE INDEX pipeline_series_by_job ON pipeline_series (job, stage, part);",
+        .checks = {
+                "SELECT count(*) FROM (SELECT * FROM pipeline_series ORDER BY row DESC LIMIT 1)",
+                "SELECT max(job) FROM pipeline_series INDEXED BY pipeline_series_by_job",
+        },
+        .salvage = &series_salvage,
+};
+
+/*
+ * By time before the series: the intervals of a report are neighbours, and change few pages. When space is needed and no ended job and no
+ * result is left to be removed, the intervals of running jobs are merged.
+ */
+static const StoreTable interval_table = {
+        .name = "pipeline_interval",
+        .schema =
+                "CREATE TABLE pipeline_interval ("
+                " job INTEGER NOT NULL, level INTEGER NOT NULL, end_ms INTEGER NOT NULL, series INTEGER NOT NULL,"
+                " elapsed_s REAL NOT NULL, n REAL NOT NULL, n_failures REAL NOT NULL, time_s REAL NOT NULL, get_s REAL NOT NULL,"
+                " ready_s REAL NOT NULL, judged_s REAL NOT NULL,"
+                " p90_s REAL NOT NULL, p99_s REAL NOT NULL, get_p90_s REAL NOT NULL, get_p99_s REAL NOT NULL,"
+                " PRIMARY KEY (job, level, end_ms, series)) STRICT, WITHOUT ROWID;",
+        .checks = { "SELECT count(*) FROM (SELECT * FROM pipeline_interval LIMIT 1)" },
+        .removal_order = 6,
+        .remove = &merge_any,
+        .remove_of_user = &merge_of_user,
+        .run = run_merge,
+        .salvage = &interval_salvage,
+};
+
+static const StoreTable event_table = {
+        .name = "pipeline_event",
+        .schema =
+                "CREATE TABLE pipeline_event ("
+                " job INTEGER NOT NULL, time_ms INTEGER NOT NULL, name TEXT NOT NULL, seconds REAL NOT NULL,"
+                " PRIMARY KEY (job, time_ms, name)) STRICT, WITHOUT ROWID;",
+        .checks = { "SELECT count(*) FROM (SELECT * FROM pipeline_event LIMIT 1)" },
+        .salvage = &event_salvage,
+};
+
+/* Average size in the table `holder` of the series with their texts and of the intervals, and that of the events that may be stored of a
+ * job, and of the description. */
+#define NOTED_SIZE(row) "100 * min(" row ".n_events, 4096) + ifnull(length(CAST(" row ".description AS BLOB)), 0)"
+#define SIZE_OF(row) "(400 * " row ".n_series + 100 * " row ".n_rows + " NOTED_SIZE(row) ")"
+#define SIZE_OF_JOB(job) "ifnull((SELECT " SIZE_OF("p") " FROM pipeline AS p WHERE p.job = " job "), 0)"
+#define CHARGE(size, job) " UPDATE holder SET n_bytes = n_bytes + " size " WHERE uid = (SELECT uid FROM job WHERE row = " job ");"
+
+/* Numbers of rows and totals of the events of a job, and the description of its pipelines. merged_ms: end of the newest merged interval. */
+static const StoreTable pipeline_table = {
+        .name = "pipeline",
+        .schema =
+                "CREATE TABLE pipeline ("
+                " job INTEGER PRIMARY KEY, n_series INTEGER NOT NULL, n_rows INTEGER NOT NULL, merged_ms INTEGER NOT NULL,"
+                " n_events INTEGER NOT NULL, event_s REAL NOT NULL, description TEXT) STRICT;"
+                "CREATE TRIGGER pipeline_added AFTER INSERT ON pipeline BEGIN" CHARGE(SIZE_OF("new"), "new.job") " END;"
+                "CREATE TRIGGER pipeline_changed AFTER UPDATE OF n_series, n_rows, n_events, description ON pipeline BEGIN"
+                CHARGE(SIZE_OF("new") " - " SIZE_OF("old"), "new.job") " END;"
+                "CREATE TRIGGER pipeline_job_changed AFTER UPDATE OF uid ON job WHEN new.uid <> old.uid BEGIN"
+                " UPDATE holder SET n_bytes = n_bytes - " SIZE_OF_JOB("old.row") " WHERE uid = old.uid;"
+                " INSERT INTO holder (uid, n_bytes) VALUES (new.uid, " SIZE_OF_JOB("new.row") ")"
+                " ON CONFLICT DO UPDATE SET n_bytes = n_bytes + excluded.n_bytes; END;"
+                "CREATE TRIGGER pipeline_job_removed AFTER DELETE ON job BEGIN"
+                " UPDATE holder SET n_bytes = n_bytes - " SIZE_OF_JOB("old.row") " WHERE uid = old.uid;"
+                ROWS_REMOVE " DELETE FROM pipeline WHERE job = old.row; END;",
+        .checks = { "SELECT max(job) FROM pipeline" },
+        .salvage = &pipeline_salvage,
+};
+
+static const StoreTable *const tables[] = {
+        &series_table, &interval_table, &event_table, &pipeline_table, &pipeline_leftover_table, NULL,
+};
+
+const StoreSubject store_pipelines = {
+        .name = "pipelines",
+        .tables = tables,
+};

@@ -11,13 +11,18 @@
  * report with intervals that have no time, which would be stored again, is stored at once.
  */
 
+#include <stdint.h>
+
 #include "pipeline/pipeline_report.h"
+#include "store/database/statement.h"
 #include "store/table/rowset.h"
 #include "store/table/store_subject.h"
 
 /* Kept intervals for each series of a job: at least one for each 4 minutes of a day, or less if the job has many series. */
 #define PIPELINE_SERIES_ROWS_MAX 720
 #define PIPELINE_JOB_ROWS_MAX 500000
+/* Intervals of a series that are kept in any case: one of each level. */
+#define PIPELINE_SERIES_ROWS_MIN 32
 /* Merging takes some intervals of all series of a job at once. */
 #define PIPELINE_JOB_STAGES_MAX 1000
 #define PIPELINE_JOB_SERIES_MAX (N_PIPELINE_PARTS * PIPELINE_JOB_STAGES_MAX)
@@ -42,6 +47,12 @@ typedef struct StoredReport {
 } StoredReport;
 
 extern const RowKind pipeline_rows_kind;
+
+/*
+ * Merges the oldest intervals of each series of a job. *n_rows, the number of its intervals, becomes smaller; *merged_ms becomes the end of
+ * the newest merged interval. 0 or an outcome of database.h.
+ */
+int pipeline_rows_merge(struct Database *database, int64_t job, int64_t n_series, int64_t *n_rows, int64_t *merged_ms);
 
 /*
  * Packs a report of the job with this id. may_act: the sender may act for the job of another user. arrived_ms: Unix time, for intervals and

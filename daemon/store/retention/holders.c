@@ -76,21 +76,13 @@ enum { HOLDER_UID, HOLDER_BYTES, HOLDER_NAMES, HOLDER_SERIES, N_HOLDER_COLUMNS }
 STATEMENT holder_find = { HOLDERS " WHERE uid = ?1", N_HOLDER_COLUMNS };
 STATEMENT holders_all = { HOLDERS " WHERE n_bytes > 0 OR n_names > 0 OR n_series > 0 ORDER BY uid", N_HOLDER_COLUMNS };
 
-static HolderCounts read_counts(const Prepared *row) {
-        return (HolderCounts){ column_i64(row, HOLDER_BYTES), column_i64(row, HOLDER_NAMES), column_i64(row, HOLDER_SERIES) };
-}
-
 int holders_read(Database *database, int64_t uid, HolderCounts *ret) {
-        Prepared *row = database_prepare(database, &holder_find, FIELDS(field_i64(uid)));
+        int64_t counts[N_HOLDER_COLUMNS] = {};
         int r;
 
-        *ret = (HolderCounts){};
-        r = database_step(database, row);
-        if (r != DATABASE_ROW)
-                return r;
-
-        *ret = read_counts(row);
-        return database_finish(database, row);
+        r = database_get_row(database, &holder_find, FIELDS(field_i64(uid)), counts, N_HOLDER_COLUMNS);
+        *ret = (HolderCounts){ counts[HOLDER_BYTES], counts[HOLDER_NAMES], counts[HOLDER_SERIES] };
+        return r;
 }
 
 /* --- shares --------------------------------------------------------------------------------------- */
@@ -201,7 +193,9 @@ void holders_charge(Holders *holders, Database *database) {
         holders->next_ns = now_ns + INTERVAL_NS;
         row = database_prepare(database, &holders_all, NULL, 0);
         while (r == 0 && (r = database_step(database, row)) == DATABASE_ROW)
-                r = charge_row(holders, i++, column_i64(row, HOLDER_UID), read_counts(row));
+                r = charge_row(holders, i++, column_i64(row, HOLDER_UID),
+                               (HolderCounts){ column_i64(row, HOLDER_BYTES), column_i64(row, HOLDER_NAMES),
+                                               column_i64(row, HOLDER_SERIES) });
         if (r != 0) {
                 sqlite3_reset(row->handle);
                 return; /* the next call tries again */

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "store/retention/holders.h"
-#include "store/retention/leftover.h"
 #include "store/table/store_subject.h"
 #include "util/clock.h"
 
@@ -101,6 +100,60 @@ static int count_pages(Database *database, int64_t *ret_used, int64_t *ret_free)
         return 0;
 }
 
+/* --- rows of removed rows ------------------------------------------------------------------------ */
+
+static int remove_rows(const Leftover *leftover, Database *database, int64_t number, int64_t n_max, int64_t *ret_n) {
+        int64_t n = 0;
+        int r = 0;
+
+        assert(number > 0 && n_max > 0);
+        for (const Statement *const *next = leftover->removals; r == 0 && *next && n < n_max; next++) {
+                r = database_run(database, *next, FIELDS(field_i64(number), field_i64(n_max - n)));
+                n += r == 0 ? database_changes(database) : 0;
+        }
+        if (r == 0 && n < n_max) {
+                r = database_run(database, leftover->done, FIELDS(field_i64(number)));
+                n++;
+        }
+        *ret_n = n;
+        return r;
+}
+
+int retention_remove_leftover(const Leftover *leftover, Database *database, Prepared *selected, int64_t *ret_n) {
+        int64_t number, n;
+        int r;
+
+        r = database_step(database, selected);
+        if (r != DATABASE_ROW)
+                return r;
+        number = column_i64(selected, 0);
+        n = column_i64(selected, 1);
+        r = database_finish(database, selected);
+        return r == 0 ? remove_rows(leftover, database, number, n, ret_n) : r;
+}
+
+int retention_find_leftover(const StoreTable *const *tables, Database *database, bool *ret_has_work) {
+        int64_t step[2] = {};
+        int r = 0;
+
+        for (; r == 0 && step[0] == 0 && *tables; tables++)
+                if ((*tables)->leftover)
+                        r = database_get_row(database, (*tables)->leftover->step, NULL, 0, step, N_ELEMENTS(step));
+        *ret_has_work = step[0] != 0;
+        return r;
+}
+
+int retention_step_leftover(const StoreTable *const *tables, Database *database, bool *ret_has_more) {
+        int64_t n = 0;
+        int r = 0;
+
+        for (const StoreTable *const *table = tables; r == 0 && *table; table++)
+                if ((*table)->leftover)
+                        r = retention_remove_leftover((*table)->leftover, database,
+                                            database_prepare(database, (*table)->leftover->step, NULL, 0), &n);
+        return r == 0 ? retention_find_leftover(tables, database, ret_has_more) : r;
+}
+
 /* --- tables -------------------------------------------------------------------------------------- */
 
 /* Tables that lose rows, by removal_order. */
@@ -144,7 +197,7 @@ static int remove_step(Retention *retention, Database *database, const Removable
         int64_t n = 0;
         int r;
 
-        r = table->leftover ? leftover_remove(table->leftover, database, prepared, &n) : table->run(database, prepared, &n);
+        r = table->leftover ? retention_remove_leftover(table->leftover, database, prepared, &n) : table->run(database, prepared, &n);
         if (r != 0)
                 return r;
 
