@@ -4,7 +4,7 @@
 /*
  * Commands: the list of all commands, in the order of `perfctl help all`
  *
- * A new command is one file cmd_NAME.c and one row here.
+ * A new command is one file cmd_NAME.c, or a part of the file of its first word, and one row here.
  */
 
 #include "client/cli/command.h"

@@ -368,7 +368,7 @@ class Completion(TestCase):
         self.assertEqual(self.complete("perfctl run --collect y"), ["yes"])
 
     def test_every_kind_of_candidates_has_its_case(self):
-        source, script = ((ROOT / "client" / name).read_text() for name in ("commands/complete.c", "perfctl.bash"))
+        source, script = ((ROOT / "client" / name).read_text() for name in ("perfctl.c", "perfctl.bash"))
         kinds = set(re.findall(r'\[OPTION_VALUE_\w+\] = +"(\w+)"', source))
         self.assertEqual(set(re.findall(r"(?m)^ +(\w+)\) ", script)), kinds - {"none"} | {"words"})
 
