@@ -147,6 +147,7 @@ typedef struct JobsSize {
 typedef struct JobsStats {
         uint64_t n_begun, n_finished, n_interrupted; /* since start */
         uint64_t n_with_cgroup;                      /* running jobs with their own cgroup */
+        uint64_t n_io_lines_skipped;                 /* lines about I/O without a device, or cut short, since start */
 } JobsStats;
 
 /* Use of resources by the ended jobs of a user, or by those with the same value of a label. */

@@ -123,6 +123,48 @@ static void stacked_disks_are_counted_once_at_the_lowest_level(void **state) {
         assert_int_equal(s.read_bytes, 0);
 }
 
+static void lines_without_a_device_or_cut_short_are_skipped(void **state) {
+        CgroupSample s;
+
+        (void)state;
+        s = sample_with("cgroup-v2", JOB "io.stat",
+                        "(unknown) rbytes=7000 wbytes=1 rios=1 wios=2 dbytes=0 dios=0\n"
+                        "252:7 rbytes=5 wbytes=6 rios=1 wios=2 dbytes=0 dios=0\n"
+                        "252:8 rbytes=5 wbytes=6 rios=1 wi");
+        assert_int_equal(s.have, ALL);
+        assert_true(s.read_bytes == 5 && s.write_bytes == 6 && s.reads == 1 && s.writes == 2);
+        s = sample_with("cgroup-v2", JOB "io.stat", "(unknown) rbytes=7000 wbytes=1 rios=1 wios=2 dbytes=0 dios=0\n");
+        assert_int_equal(s.have, ALL & ~PART(IO));
+}
+
+/* Each counter returns after a reading of 0, leaps, and is slightly less once. */
+static void counters_of_a_group_are_believed_as_far_as_they_can_be(void **state) {
+        static const char *const texts[] = { "0", "900000000000000000", "123456000" };
+        char root[64], text[512];
+        Bench bench;
+
+        (void)state;
+        tree_copy("cgroup-v2", root);
+        assert_int_equal(bench_open(&bench, root, 100), 0);
+        for (size_t i = 0; i < 2 * N_ELEMENTS(texts) + 1; i++) {
+                const char *value = i % 2 ? texts[i / 2] : "123456789";
+                CgroupSample s;
+
+                (void)snprintf(text, sizeof(text), "usage_usec %s\nuser_usec %s\nsystem_usec 5\nnr_periods 5\nnr_throttled 2\n"
+                               "throttled_usec %s\n", value, value, value);
+                tree_write(root, JOB "cpu.stat", text);
+                (void)snprintf(text, sizeof(text), "8:0 rbytes=%s wbytes=1 rios=1 wios=2 dbytes=0 dios=0\n", value);
+                tree_write(root, JOB "io.stat", text);
+                (void)snprintf(text, sizeof(text), "low 0\nhigh %s\nmax %s\noom 0\noom_kill %s\n", value, value, value);
+                tree_write(root, JOB "memory.events", text);
+                assert_int_equal(cgroup_read(bench.cgroup, NOW + i * 200000000, &s), 0);
+                assert_true(s.usage_us == 123456789 && s.user_us == 123456789 && s.system_us == 5);
+                assert_true(s.read_bytes == 123456789 && s.n_oom_kill == 123456789 && s.n_memory_high == 123456789);
+        }
+        bench_end(&bench);
+        tree_remove(root);
+}
+
 static void a_group_without_controllers_has_the_parts_that_need_none(void **state) {
         CgroupSample s = sample_of(TREES "cgroup-v2", 101);
 
@@ -575,6 +617,8 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(v2_has_every_part),
                 cmocka_unit_test(stacked_disks_are_counted_once_at_the_lowest_level),
+                cmocka_unit_test(lines_without_a_device_or_cut_short_are_skipped),
+                cmocka_unit_test(counters_of_a_group_are_believed_as_far_as_they_can_be),
                 cmocka_unit_test(a_group_without_controllers_has_the_parts_that_need_none),
                 cmocka_unit_test(max_means_unlimited),
                 cmocka_unit_test(a_malformed_file_makes_only_its_own_part_absent),

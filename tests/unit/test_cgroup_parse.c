@@ -61,6 +61,7 @@ static void invalid_disk_lines_are_refused(void **state) {
                 const char *p = v2[i];
 
                 assert_int_equal(cgroup_parse_next_io(CGROUP_FILE_IO_STAT, &p, &io), CGROUP_TEXT_MALFORMED);
+                assert_int_equal(cgroup_parse_next_io(CGROUP_FILE_IO_STAT, &p, &io), CGROUP_TEXT_END);
         }
         for (size_t i = 0; i < N_ELEMENTS(v1); i++) {
                 const char *p = v1[i];

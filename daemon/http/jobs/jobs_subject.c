@@ -589,6 +589,8 @@ static const Scalar job_scalars[] = {
         SCALAR_COUNTER(JobsStats, n_finished, "perfd_jobs_finished", "Jobs whose end was reported"),
         SCALAR_COUNTER(JobsStats, n_interrupted, "perfd_jobs_interrupted", "Jobs whose process went away before their end was reported"),
         SCALAR_GAUGE(JobsStats, n_with_cgroup, SCALAR_U64, "perfd_jobs_with_cgroup", "", "Running jobs with a cgroup of their own"),
+        SCALAR_COUNTER(JobsStats, n_io_lines_skipped, "perfd_cgroup_io_lines_skipped",
+                       "Lines about I/O of cgroups that were skipped: without a device, or cut short"),
 };
 
 static const Scalar finder_scalars[] = {

@@ -4,7 +4,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "measure/counter.h"
+#include "measure/device_counter.h"
 #include "sample/cgroup/cgroup_limits.h"
 #include "sample/cgroup/cgroup_parse.h"
 #include "sample/cgroup/cgroup_tree.h"
@@ -17,13 +20,21 @@
  */
 #define TURNS 60
 
+#define X(...) +1
+enum {
+        N_VALUES = CGROUP_VALUES(X),
+};
+#undef X
+
 struct Cgroup {
         CgroupTree *tree; /* borrowed */
         int fds[N_CGROUP_FILES];
         int events_fd;    /* v2; -1 if v2 is not used */
         uint32_t lacking; /* v1 parts that need two files, one of which is missing */
         CgroupLimits limits;
-        CgroupSample last;
+        CgroupSample last; /* as the kernel counts */
+        Counter counters[N_VALUES]; /* unused for gauges */
+        double n_cpus; /* that can be online */
         uint64_t turn_ns;
         uint64_t id; /* inode of the group's directory in its main hierarchy: the kernel assigns increasing numbers
                       * over all files of a hierarchy */
@@ -67,6 +78,48 @@ static const struct {
         [CGROUP_FILE_V1_PIDS] = { HIERARCHY_PIDS, CGROUP_PIDS, true, "pids.current", NULL },
         /* Files without a name are limits, read by cgroup_limits.c. */
 };
+
+/* --- counters ------------------------------------------------------------------------------------ */
+
+/* Several disks may serve one group. */
+#define IO_MAX_PER_S (4 * DISK_MAX_PER_S)
+#define EVENTS_MAX_PER_S 1e7
+
+/* Counters in the order of CGROUP_VALUES. */
+static const struct {
+        bool is_counter;
+        CgroupPart part;
+        size_t offset;
+} values[] = {
+#define IS_COUNTER true
+#define IS_GAUGE false
+#define X(member, part, kind) { IS_##kind, CGROUP_##part, offsetof(CgroupSample, member) },
+        CGROUP_VALUES(X)
+#undef X
+};
+
+static CounterLimit limit_of(CgroupPart part, double n_cpus) {
+        if (part == CGROUP_CPU || part == CGROUP_THROTTLING_LOCAL)
+                return (CounterLimit){ .kind = COUNTER_TIME, .max_per_s = 1e6 * n_cpus, .lag_s = 10 };
+        if (part >= CGROUP_PSI_CPU)
+                return (CounterLimit){ .kind = COUNTER_TIME, .max_per_s = 1e6 * n_cpus, .lag_s = 3 };
+        return (CounterLimit){ .kind = COUNTER_NUMBER, .lag_s = 1,
+                               .max_per_s = part == CGROUP_IO ? IO_MAX_PER_S : EVENTS_MAX_PER_S * n_cpus };
+}
+
+/* Replaces the counters that were read by what is believed of them, see counter.h. */
+static void believe(Cgroup *cgroup, uint32_t read, CgroupSample *sample) {
+        for (size_t i = 0; i < N_ELEMENTS(values); i++) {
+                uint64_t *value = (uint64_t *)(void *)((char *)sample + values[i].offset), amount;
+                const CounterLimit limit = limit_of(values[i].part, cgroup->n_cpus);
+
+                if (!values[i].is_counter || !cgroup_sample_has(sample, values[i].part))
+                        continue;
+                if (read & (1U << values[i].part))
+                        (void)counter_advance(&cgroup->counters[i], *value, sample->boottime_ns, &limit, &amount);
+                *value = cgroup->counters[i].shown;
+        }
+}
 
 /* --- opening ------------------------------------------------------------------------------------ */
 
@@ -121,14 +174,15 @@ static bool is_io_counted(CgroupTree *tree) {
         const char *p = text;
         bool has_any = false;
         CgroupIo io;
+        int r;
 
         if (cgroup_tree_path(tree, HIERARCHY_BLKIO, "", path) != 0 || cgroup_tree_open(tree, HIERARCHY_BLKIO, path, &dir_fd) != 0 ||
             open_either(dir_fd, files[CGROUP_FILE_V1_IO_BYTES].name, files[CGROUP_FILE_V1_IO_BYTES].other_name, &fd) != 0 ||
             fd < 0 || read_text(fd, text, CGROUP_TEXT_MAX) != 0)
                 return true;
 
-        while (!has_any && cgroup_parse_next_io(CGROUP_FILE_V1_IO_BYTES, &p, &io) == 0)
-                has_any = io.read_bytes > 0 || io.write_bytes > 0;
+        while (!has_any && (r = cgroup_parse_next_io(CGROUP_FILE_V1_IO_BYTES, &p, &io)) != CGROUP_TEXT_END)
+                has_any = r == 0 && (io.read_bytes > 0 || io.write_bytes > 0);
         return has_any;
 }
 
@@ -202,6 +256,7 @@ int cgroup_open(Cgroup **ret, CgroupTree *tree, const CgroupPlace *place) {
                 return -ENOMEM;
 
         cgroup->tree = tree;
+        cgroup->n_cpus = (double)sysconf(_SC_NPROCESSORS_CONF);
         cgroup->events_fd = -1;
         cgroup->turn_ns = cgroup_tree_count(tree) % TURNS * NS_PER_S;
         cgroup_limits_init(&cgroup->limits);
@@ -286,7 +341,7 @@ static bool is_often(const Cgroup *cgroup, CgroupFile file) {
 }
 
 /* Reads the files with is_often equal to `often`. The old values of their parts are invalidated first. */
-static int read_files(Cgroup *cgroup, bool often, CgroupSample *sample) {
+static int read_files(Cgroup *cgroup, bool often, CgroupSample *sample, uint32_t *read) {
         uint32_t lacking = cgroup->lacking;
         int r;
 
@@ -297,6 +352,7 @@ static int read_files(Cgroup *cgroup, bool often, CgroupSample *sample) {
         for (CgroupFile file = 0; file < N_CGROUP_FILES; file++) {
                 if (cgroup->fds[file] < 0 || is_often(cgroup, file) != often)
                         continue;
+                *read |= parts_of(file);
                 r = read_file(cgroup, file, sample, &lacking);
                 if (r != 0)
                         return r;
@@ -321,18 +377,20 @@ static bool is_due(const Cgroup *cgroup, uint64_t now_ns, uint64_t interval_ns) 
 
 static int read_some(Cgroup *cgroup, uint64_t boottime_ns, bool with_others, bool with_limits, CgroupSample *ret) {
         CgroupSample sample = cgroup->last;
+        uint32_t read = 0;
         int r;
 
         sample.boottime_ns = boottime_ns;
-        r = read_files(cgroup, true, &sample);
+        r = read_files(cgroup, true, &sample, &read);
         if (r == 0 && with_others)
-                r = read_files(cgroup, false, &sample);
+                r = read_files(cgroup, false, &sample, &read);
         if (r != 0)
                 return r;
         if (with_limits)
                 read_limits(cgroup, &sample);
 
         *ret = cgroup->last = sample;
+        believe(cgroup, read, ret);
         return 0;
 }
 

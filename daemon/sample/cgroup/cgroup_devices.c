@@ -156,9 +156,10 @@ static bool is_lower(const CgroupDevice *device, const CgroupIo *io) {
 
 static bool is_counted_below(const CgroupDevice *device, CgroupFile file, const char *text) {
         CgroupIo io;
+        int r;
 
-        while (device->n_lower > 0 && cgroup_parse_next_io(file, &text, &io) == 0)
-                if (is_lower(device, &io) && counts_anything(&io))
+        while (device->n_lower > 0 && (r = cgroup_parse_next_io(file, &text, &io)) != CGROUP_TEXT_END)
+                if (r == 0 && is_lower(device, &io) && counts_anything(&io))
                         return true;
         return false;
 }
@@ -178,12 +179,14 @@ static void add_sum(CgroupFile file, const CgroupIo *sum, CgroupSample *ret) {
 int cgroup_devices_sum(CgroupDevices *devices, CgroupFile file, const char *text, CgroupSample *ret) {
         const char *p = text;
         CgroupIo sum = {}, io;
+        size_t n_valid = 0, n_skipped = 0;
         int r;
 
-        while ((r = cgroup_parse_next_io(file, &p, &io)) == 0) {
+        while ((r = cgroup_parse_next_io(file, &p, &io)) != CGROUP_TEXT_END) {
                 const CgroupDevice *device;
 
-                if (!counts_anything(&io))
+                *(r == 0 ? &n_valid : &n_skipped) += 1;
+                if (r != 0 || !counts_anything(&io))
                         continue;
                 r = find(devices, &io, ret->boottime_ns, &device);
                 if (r < 0)
@@ -196,7 +199,8 @@ int cgroup_devices_sum(CgroupDevices *devices, CgroupFile file, const char *text
                 sum.reads += io.reads;
                 sum.writes += io.writes;
         }
-        if (r != CGROUP_TEXT_END)
+        devices->n_skipped += n_skipped;
+        if (n_valid == 0 && n_skipped > 0)
                 return TEXT_MALFORMED;
 
         add_sum(file, &sum, ret);

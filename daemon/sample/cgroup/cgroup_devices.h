@@ -30,6 +30,7 @@ typedef struct CgroupDevice {
 typedef struct CgroupDevices {
         CgroupDevice *items; /* owned */
         size_t n, n_allocated;
+        uint64_t n_skipped; /* lines of no device, such as "(unknown)", or cut short */
         int block_fd; /* owned: sys/dev/block; -1 without sysfs: all devices are included */
 } CgroupDevices;
 
@@ -38,6 +39,7 @@ void cgroup_devices_deinit(CgroupDevices *devices);
 
 /*
  * Sums up the text of io.stat or of blkio's files into the fields of the file. ret->boottime_ns must be the current
- * time. Returns 0, TEXT_MALFORMED (*ret is unchanged) or -ENOMEM. Allocates only for a new device.
+ * time. Lines that are malformed are skipped. Returns 0, TEXT_MALFORMED (no line is valid; *ret is unchanged) or -ENOMEM.
+ * Allocates only for a new device.
  */
 int cgroup_devices_sum(CgroupDevices *devices, CgroupFile file, const char *text, CgroupSample *ret);

@@ -338,9 +338,11 @@ static int blkio_next(CgroupFile file, const char **p, CgroupIo *ret) {
                 const char *operation;
                 uint64_t v;
 
-                *p = scan_blkio_line(*p, ret, &operation, &v);
-                if (!*p)
+                const char *past = scan_blkio_line(*p, ret, &operation, &v);
+
+                if (!past)
                         return CGROUP_TEXT_MALFORMED;
+                *p = past;
 
                 if (strncmp(operation, "Read ", 5) == 0)
                         *(file == CGROUP_FILE_V1_IO_BYTES ? &ret->read_bytes : &ret->reads) = v;
@@ -354,6 +356,7 @@ static int blkio_next(CgroupFile file, const char **p, CgroupIo *ret) {
 }
 
 int cgroup_parse_next_io(CgroupFile file, const char **p, CgroupIo *ret) {
+        const char *line = *p;
         CgroupIo io = {};
         int r;
 
@@ -363,6 +366,8 @@ int cgroup_parse_next_io(CgroupFile file, const char **p, CgroupIo *ret) {
         r = file == CGROUP_FILE_IO_STAT ? io_stat_next(p, &io) : blkio_next(file, p, &io);
         if (r == 0)
                 *ret = io;
+        if (r == CGROUP_TEXT_MALFORMED)
+                *p = kernel_text_next_line(line) ?: line + strlen(line);
         return r;
 }
 

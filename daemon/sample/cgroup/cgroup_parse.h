@@ -62,7 +62,7 @@ typedef struct CgroupIo {
 /* Outcomes of the walks below. */
 enum {
         CGROUP_TEXT_END = 1,
-        CGROUP_TEXT_MALFORMED, /* *p is invalid */
+        CGROUP_TEXT_MALFORMED, /* of a device: *p is after the line; else invalid */
 };
 
 /* Parses the next device and advances *p. Returns 0 or an outcome. */
