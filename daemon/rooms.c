@@ -92,7 +92,7 @@ static int check_store(Rooms *rooms) {
         if (!stats->sync_error[0] && had_sync_error)
                 log_notice("The log was written back into the database.");
         log_writable(rooms);
-        return stats->is_writable && !was_writable ? indicator_room_restore(&rooms->indicators) : 0;
+        return stats->is_writable && !was_writable ? registry_restore(&rooms->indicators.registry) : 0;
 }
 
 /* Logs at most once a minute, like log_expiry(). */
@@ -133,7 +133,7 @@ int rooms_tick(Rooms *rooms) {
 
         r = job_room_tick(&rooms->jobs);
         if (r >= 0)
-                r = indicator_room_tick(&rooms->indicators);
+                r = registry_tick(&rooms->indicators.registry);
         if (r >= 0)
                 r = check_store(rooms);
         if (r < 0)
@@ -182,7 +182,7 @@ static int configure_fallible(Rooms *rooms, const Config *before, char ret_error
                 rooms->config = *before;
                 return r;
         }
-        r = indicator_room_configure(&rooms->indicators);
+        r = registry_configure(&rooms->indicators.registry);
         if (r >= 0)
                 return 0;
 
@@ -246,7 +246,7 @@ static int start(Rooms *rooms) {
                 return r;
 
         node_begin_interval(node, rooms->config.jobs.checkpoint_interval_ns);
-        r = indicator_room_start(&rooms->indicators);
+        r = registry_start(&rooms->indicators.registry);
         return r < 0 ? r : configure_detection(rooms);
 }
 

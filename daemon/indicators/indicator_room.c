@@ -15,22 +15,6 @@ void indicator_room_deinit(IndicatorRoom *room) {
         registry_deinit(&room->registry);
 }
 
-int indicator_room_start(IndicatorRoom *room) {
-        return registry_start(&room->registry);
-}
-
-int indicator_room_configure(IndicatorRoom *room) {
-        return registry_configure(&room->registry);
-}
-
-int indicator_room_restore(IndicatorRoom *room) {
-        return registry_restore(&room->registry);
-}
-
-int indicator_room_tick(IndicatorRoom *room) {
-        return registry_tick(&room->registry);
-}
-
 int indicator_room_publish(const IndicatorRoom *room, IndicatorsSnapshot *ret) {
         int r;
 

@@ -20,14 +20,5 @@ void indicator_room_init(IndicatorRoom *room, const IndicatorsConfig *config, co
                          Shares *shares, Identity *identity);
 void indicator_room_deinit(IndicatorRoom *room);
 
-/* Reads the models. 0 or < 0. */
-int indicator_room_start(IndicatorRoom *room);
-/* Reads the files of models again after a reload. 0, or < 0. */
-int indicator_room_configure(IndicatorRoom *room);
-/* Stores the models again when the store becomes writable. 0 or < 0. */
-int indicator_room_restore(IndicatorRoom *room);
-/* Performs the periodic work. 0 or < 0. */
-int indicator_room_tick(IndicatorRoom *room);
-
 /* Fills the indicators' part of a snapshot. Returns 0 or -ENOMEM. */
 int indicator_room_publish(const IndicatorRoom *room, IndicatorsSnapshot *ret);

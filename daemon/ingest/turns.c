@@ -121,10 +121,6 @@ void turns_leave(Turns *turns, TurnEntry *entry) {
                 remove_user(turns, user);
 }
 
-ShareAccount *turns_account(const TurnEntry *entry) {
-        return entry->user->account;
-}
-
 void turns_set_ready(Turns *turns, TurnEntry *entry, bool is_ready) {
         TurnUser *user = entry->user;
 

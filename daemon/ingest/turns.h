@@ -54,7 +54,6 @@ void turns_deinit(Turns *turns);
 int turns_join(Turns *turns, ShareAccount *account, TurnEntry *entry);
 /* Removes a connection that has no unanswered requests. */
 void turns_leave(Turns *turns, TurnEntry *entry);
-ShareAccount *turns_account(const TurnEntry *entry);
 
 /* Sets whether a connection has a complete request. */
 void turns_set_ready(Turns *turns, TurnEntry *entry, bool is_ready);

@@ -242,10 +242,6 @@ static void skip_blanks(ExpressionParser *parser) {
                 parser->p++;
 }
 
-unsigned expression_column(const Expression *expression, size_t at) {
-        return column_at(expression->text, expression->text + at);
-}
-
 /* --- nodes ---------------------------------------------------------------------------------------- */
 
 static int add_node(ExpressionParser *parser, ExpressionKind kind, const char *begin, unsigned *ret) {
@@ -643,7 +639,8 @@ static int evaluate_operator(const Evaluation *evaluation, const ExpressionNode 
         if (r != 0)
                 return r;
         if (node->which == OPERATOR_DIVIDE && b == 0)
-                return no_value(evaluation, "division by zero at column %u", expression_column(evaluation->expression, node->begin));
+                return no_value(evaluation, "division by zero at column %u",
+                                column_at(evaluation->expression->text, evaluation->expression->text + node->begin));
         *ret = compute((ExpressionOperator)node->which, a, b);
         return isfinite(*ret) ? 0 : no_value(evaluation, "the number is too large");
 }

@@ -63,7 +63,5 @@ int expression_parse(const char *text, Expression *ret, ExpressionError *ret_err
 /* Computes the number for a document, an object with @parameters and @result. 0, EXPRESSION_NULL with the reason, or -ENOMEM. */
 int expression_evaluate(const Expression *expression, JsonText document, double *ret, char ret_reason[static EXPRESSION_TEXT_MAX]);
 
-/* Returns the column, from 1, of a byte of the text. */
-unsigned expression_column(const Expression *expression, size_t at);
 /* True if a path of the expression begins with the result of that name. *ret_column: where. */
 bool expression_names_result(const Expression *expression, const char *name, unsigned *ret_column);

@@ -137,7 +137,7 @@ int model_reader_take_number(ModelReader *reader, const Value *object, const cha
         return 0;
 }
 
-int model_reader_check_name(ModelReader *reader, const char *key, const Value *name) {
+static int check_name(ModelReader *reader, const char *key, const Value *name) {
         if (name->type != VALUE_STRING)
                 return model_reader_wrong(reader, key, "is %s, must be a name", value_type_text(name));
         if (!*name->string || strlen(name->string) > KEY_MAX_BYTES || !model_reader_is_line(name->string))
@@ -159,7 +159,7 @@ int model_reader_take_names(ModelReader *reader, const Value *object, const char
 
         for (size_t i = 0; i < list->n_items && r == 0; i++) {
                 (void)snprintf(place, sizeof(place), "%s[%zu]", key, i);
-                r = model_reader_check_name(reader, place, &list->items[i]);
+                r = check_name(reader, place, &list->items[i]);
         }
         if (r == 0)
                 *ret = list;

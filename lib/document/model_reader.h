@@ -29,8 +29,6 @@ typedef struct ModelReader {
 int model_reader_wrong(ModelReader *reader, const char *key, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* Complains of a member that is none of the keys. */
 int model_reader_check_keys(ModelReader *reader, const Value *object, const char *const *keys, size_t n_keys);
-/* Complains of a value that cannot be the name of a parameter or a label. */
-int model_reader_check_name(ModelReader *reader, const char *key, const Value *name);
 
 /* Takes a text of 1 to n_max bytes on one line; a help text may have several lines. */
 int model_reader_take_text(ModelReader *reader, const Value *object, const char *key, size_t n_max, const char **ret);

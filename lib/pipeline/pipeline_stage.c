@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/pipeline_stage.h"
 
-#include <assert.h>
 #include <ctype.h>
 #include <math.h>
 #include <string.h>
@@ -63,56 +62,6 @@ bool pipeline_stage_parse(PipelineStage *stage, const char *label, size_t n) {
         memcpy(parsed.name, label, n);
         *stage = parsed;
         return true;
-}
-
-void pipeline_stage_add_tasks(PipelineStage *stage, double elapsed_s, double n, double n_failures, double mean_s) {
-        StageTasks *tasks = &stage->tasks;
-
-        assert(elapsed_s >= 0 && n >= 0 && n_failures >= 0 && n_failures <= n);
-        tasks->is_known = true;
-        tasks->elapsed_s += elapsed_s;
-        tasks->n += n;
-        tasks->n_failures += n_failures;
-        if (n > n_failures)
-                tasks->success_time_s += (n - n_failures) * mean_s;
-}
-
-void pipeline_stage_add_queue(PipelineStage *stage, double elapsed_s, double n_gets, double mean_put_s, double mean_get_s,
-                              double readiness) {
-        StageQueue *queue = &stage->queue;
-
-        assert(elapsed_s >= 0 && n_gets >= 0);
-        queue->is_known = true;
-        queue->elapsed_s += elapsed_s;
-        queue->n_gets += n_gets;
-        queue->n_last = n_gets;
-        queue->put_s += n_gets * mean_put_s;
-        queue->get_s += n_gets * mean_get_s;
-        if (isnan(readiness))
-                return;
-        queue->ready_s += readiness * elapsed_s;
-        queue->judged_s += elapsed_s;
-}
-
-void pipeline_stage_merge(PipelineStage *stage, const PipelineStage *later) {
-        StageTasks *tasks = &stage->tasks;
-        StageQueue *queue = &stage->queue;
-
-        tasks->is_known |= later->tasks.is_known;
-        tasks->elapsed_s += later->tasks.elapsed_s;
-        tasks->n += later->tasks.n;
-        tasks->n_failures += later->tasks.n_failures;
-        tasks->success_time_s += later->tasks.success_time_s;
-        if (!later->queue.is_known)
-                return;
-        queue->is_known = true;
-        queue->elapsed_s += later->queue.elapsed_s;
-        queue->n_gets += later->queue.n_gets;
-        queue->put_s += later->queue.put_s;
-        queue->get_s += later->queue.get_s;
-        queue->n_last = later->queue.n_last;
-        queue->ready_s += later->queue.ready_s;
-        queue->judged_s += later->queue.judged_s;
 }
 
 int pipeline_stage_compare(const void *a, const void *b) {

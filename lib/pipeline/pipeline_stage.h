@@ -12,7 +12,6 @@
 #include <stddef.h>
 
 #define PIPELINE_STAGE_NAME_MAX 127U
-#define PIPELINE_STAGES_MAX 10000U /* of one pipeline */
 
 typedef struct StageTasks {
         bool is_known;         /* false: the stage has no tasks, or their statistics are missing */
@@ -43,14 +42,6 @@ typedef struct PipelineStage {
  * not NUL-terminated. Returns false if the label has no order, or an empty or too long name.
  */
 bool pipeline_stage_parse(PipelineStage *stage, const char *label, size_t n);
-
-/* Add an interval. The mean time of an interval without successes does not count. elapsed_s: 0 if not measured apart from the queue's. */
-void pipeline_stage_add_tasks(PipelineStage *stage, double elapsed_s, double n, double n_failures, double mean_s);
-/* readiness: 0…1; NAN: no data. */
-void pipeline_stage_add_queue(PipelineStage *stage, double elapsed_s, double n_gets, double mean_put_s, double mean_get_s,
-                              double readiness);
-/* Adds the sums of a later period of the same stage. */
-void pipeline_stage_merge(PipelineStage *stage, const PipelineStage *later);
 
 /* Orders stages by pipeline and position, for qsort(). */
 int pipeline_stage_compare(const void *a, const void *b);

@@ -27,7 +27,6 @@
 #include "value/value.h"
 
 #define STACK_PACKAGES_MAX 50000U
-#define STACK_BYTES_MAX (16U << 20) /* of the canonical form */
 #define STACK_TEXT_BYTES_MAX 1024U  /* of a name, a version or another text */
 #define STACK_DIGEST_BYTES SHA256_BYTES
 

@@ -79,17 +79,44 @@ static void stages_are_ordered_by_position(void **state) {
 
 /* --- sums ----------------------------------------------------------------------------------------- */
 
+/* Adds an interval. The mean time of an interval without successes does not count. */
+static void add_tasks(PipelineStage *stage, double elapsed_s, double n, double n_failures, double mean_s) {
+        StageTasks *tasks = &stage->tasks;
+
+        tasks->is_known = true;
+        tasks->elapsed_s += elapsed_s;
+        tasks->n += n;
+        tasks->n_failures += n_failures;
+        if (n > n_failures)
+                tasks->success_time_s += (n - n_failures) * mean_s;
+}
+
+static void add_queue(PipelineStage *stage, double elapsed_s, double n_gets, double mean_put_s, double mean_get_s,
+                              double readiness) {
+        StageQueue *queue = &stage->queue;
+
+        queue->is_known = true;
+        queue->elapsed_s += elapsed_s;
+        queue->n_gets += n_gets;
+        queue->n_last = n_gets;
+        queue->put_s += n_gets * mean_put_s;
+        queue->get_s += n_gets * mean_get_s;
+        if (isnan(readiness))
+                return;
+        queue->ready_s += readiness * elapsed_s;
+        queue->judged_s += elapsed_s;
+}
+
 static void means_have_the_weights_of_their_parts(void **state) {
-        PipelineStage first = {}, second = {};
+        PipelineStage first = {};
         double readiness;
 
         (void)state;
-        pipeline_stage_add_tasks(&first, 0, 4, 1, 0.2);  /* 3 successes */
-        pipeline_stage_add_tasks(&second, 0, 10, 9, 1);  /* 1 success */
-        pipeline_stage_add_tasks(&second, 0, 5, 5, NAN); /* none */
-        pipeline_stage_add_queue(&first, 10, 90, 0.01, 0.02, 1);
-        pipeline_stage_add_queue(&second, 30, 10, 0.11, 0.42, 0);
-        pipeline_stage_merge(&first, &second);
+        add_tasks(&first, 0, 4, 1, 0.2);  /* 3 successes */
+        add_tasks(&first, 0, 10, 9, 1);  /* 1 success */
+        add_tasks(&first, 0, 5, 5, NAN); /* none */
+        add_queue(&first, 10, 90, 0.01, 0.02, 1);
+        add_queue(&first, 30, 10, 0.11, 0.42, 0);
 
         assert_near(pipeline_stage_mean_time(&first), (3 * 0.2 + 1) / 4);
         assert_near(pipeline_stage_failure_ratio(&first), 15.0 / 19);
@@ -98,9 +125,6 @@ static void means_have_the_weights_of_their_parts(void **state) {
         assert_near(pipeline_stage_rate(&first), 2.5);
         assert_int_equal(pipeline_stage_readiness(&first, &readiness), PIPELINE_READINESS_KNOWN);
         assert_near(readiness, 0.25); /* by time, not by items */
-
-        pipeline_stage_merge(&first, &(PipelineStage){ .tasks = { .n = 1 } });
-        assert_near(first.queue.n_last, 10);
 }
 
 static void a_queue_without_items_is_not_ready(void **state) {
@@ -111,11 +135,11 @@ static void a_queue_without_items_is_not_ready(void **state) {
         assert_true(isnan(pipeline_stage_mean_time(&stage)));
         assert_near(pipeline_stage_rate(&stage), 0);
         assert_near(pipeline_stage_failure_ratio(&stage), 0);
-        pipeline_stage_add_queue(&stage, 10, 0, 0, 0, NAN);
+        add_queue(&stage, 10, 0, 0, 0, NAN);
         assert_int_equal(pipeline_stage_readiness(&stage, &readiness), PIPELINE_READINESS_NO_DATA);
-        pipeline_stage_add_queue(&stage, 10, 5, 0, 0, 0.5);
+        add_queue(&stage, 10, 5, 0, 0, 0.5);
         assert_int_equal(pipeline_stage_readiness(&stage, &readiness), PIPELINE_READINESS_KNOWN);
-        pipeline_stage_add_queue(&stage, 10, 0, 0, 0, NAN);
+        add_queue(&stage, 10, 0, 0, 0, NAN);
         assert_int_equal(pipeline_stage_readiness(&stage, &readiness), PIPELINE_READINESS_STALLED);
 }
 
@@ -132,8 +156,8 @@ static PipelineStage stage_of(const Minute *minute) {
 
         assert_true(pipeline_stage_parse(&stage, minute->label, strlen(minute->label)));
         if (minute->n_tasks > 0)
-                pipeline_stage_add_tasks(&stage, 60, minute->n_tasks, 0, minute->time_s);
-        pipeline_stage_add_queue(&stage, 60, minute->n_items, minute->put_s, minute->get_s, NAN);
+                add_tasks(&stage, 60, minute->n_tasks, 0, minute->time_s);
+        add_queue(&stage, 60, minute->n_items, minute->put_s, minute->get_s, NAN);
         return stage;
 }
 
@@ -159,7 +183,7 @@ static void shares_of_the_time_add_up(void **state) {
 
         /* Without a queue, it is known only how long the tasks ran. */
         assert_true(pipeline_stage_parse(&stage, "0:load[2]", strlen("0:load[2]")));
-        pipeline_stage_add_tasks(&stage, 60, 100, 0, 1.14);
+        add_tasks(&stage, 60, 100, 0, 1.14);
         assert_true(pipeline_diagnosis_account(&stage, &source, &accounting));
         assert_near(accounting.busy, 0.95);
         assert_near(accounting.starved, 0.1);
@@ -177,9 +201,9 @@ static void failed_tasks_take_time(void **state) {
 
         (void)state;
         assert_false(pipeline_diagnosis_account(&stage, NULL, &accounting));
-        pipeline_stage_add_tasks(&stage, 0, 100, 50, 0.5);
+        add_tasks(&stage, 0, 100, 50, 0.5);
         assert_false(pipeline_diagnosis_account(&stage, NULL, &accounting)); /* no elapsed time */
-        pipeline_stage_add_queue(&stage, 60, 50, 0, 0, 0.5);
+        add_queue(&stage, 60, 50, 0, 0, 0.5);
         assert_true(pipeline_diagnosis_account(&stage, NULL, &accounting));
         assert_near(accounting.busy, 50.0 / 60);
 }
@@ -421,7 +445,7 @@ static void a_source_whose_queue_has_items_is_not_the_limit(void **state) {
         for (size_t i = 0; i < N_ELEMENTS(readiness); i++) {
                 for (size_t k = 0; k < 3; k++)
                         stages[k] = stage_of(&minutes[k]);
-                pipeline_stage_add_queue(&stages[0], 60, 5600, 1e-5, 0.0105, readiness[i]);
+                add_queue(&stages[0], 60, 5600, 1e-5, 0.0105, readiness[i]);
                 assert_int_equal(pipeline_diagnosis_of(stages, 3, 0).limit, i == 0 ? PIPELINE_LIMIT_SOURCE : PIPELINE_LIMIT_UNKNOWN);
         }
 }

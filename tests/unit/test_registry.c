@@ -71,7 +71,7 @@ static void a_registered_model_applies_until_it_is_removed(void **state) {
         scoped(buffer_deinit) Buffer json = {};
         const SharedTexts *before;
 
-        assert_int_equal(indicator_room_start(&f->indicators), 0);
+        assert_int_equal(registry_start(&f->indicators.registry), 0);
         before = f->indicators.registry.json;
         assert_int_equal(register_model(f, TEXT("A", "s")), STATUS_OK);
         assert_non_null(model_of(f, "A"));
@@ -94,7 +94,7 @@ static void a_registered_model_applies_until_it_is_removed(void **state) {
 static void a_model_of_a_user_is_of_the_users_own_results(void **state) {
         Fixture *f = *state;
 
-        assert_int_equal(indicator_room_start(&f->indicators), 0);
+        assert_int_equal(registry_start(&f->indicators.registry), 0);
         assert_int_equal(register_model(f, TEXT("A", "s")), STATUS_OK);
         f->peer.uid = 1001;
         assert_null(model_of(f, "A"));
@@ -109,7 +109,7 @@ static void a_model_of_a_user_is_of_the_users_own_results(void **state) {
 static void a_model_of_an_administrator_is_of_all_results(void **state) {
         Fixture *f = *state;
 
-        assert_int_equal(indicator_room_start(&f->indicators), 0);
+        assert_int_equal(registry_start(&f->indicators.registry), 0);
         assert_int_equal(register_model(f, TEXT("A", "s")), STATUS_OK);
         f->peer.uid = 1001;
         f->peer.is_admin = true;
@@ -157,7 +157,7 @@ static void accepted_levels_are_no_models(void **state) {
         Fixture *f = *state;
         unsigned n = 1;
 
-        assert_int_equal(indicator_room_start(&f->indicators), 0);
+        assert_int_equal(registry_start(&f->indicators.registry), 0);
         assert_int_equal(register_model(f, LEVEL("a", "A.n")), STATUS_OK);
         assert_int_equal(register_model(f, LEVEL("a", "A.n")), STATUS_DUPLICATE);
         assert_null(model_of(f, "A"));
@@ -178,7 +178,7 @@ static void accepted_levels_are_no_models(void **state) {
         assert_non_null(strstr(f->answer.complaint.text, "uid 1000 holds ")); /* the share of all models is smaller here */
         rooms_end(f);
         rooms_begin(f);
-        assert_int_equal(indicator_room_start(&f->indicators), 0);
+        assert_int_equal(registry_start(&f->indicators.registry), 0);
         assert_int_equal(f->indicators.registry.models.registered.n, n + 1);
         assert_int_equal(unregister_model(f, "@accepted", "a"), STATUS_OK);
         assert_int_equal(unregister_model(f, "@accepted", "a"), STATUS_DENIED);
@@ -190,7 +190,7 @@ static void models_are_charged_to_their_users(void **state) {
         ResourceStats stats[N_RESOURCES];
         unsigned n = 0;
 
-        assert_int_equal(indicator_room_start(&f->indicators), 0);
+        assert_int_equal(registry_start(&f->indicators.registry), 0);
         while (register_nth(f, n) == STATUS_OK)
                 n++;
         assert_int_equal(f->answer.status, STATUS_QUOTA);
@@ -207,7 +207,7 @@ static void models_are_charged_to_their_users(void **state) {
         assert_int_equal(stats[RESOURCE_MODELS].n_owners, 3);
         rooms_end(f);
         rooms_begin(f);
-        assert_int_equal(indicator_room_start(&f->indicators), 0);
+        assert_int_equal(registry_start(&f->indicators.registry), 0);
         {
                 uint64_t n_held = stats[RESOURCE_MODELS].n_held;
 
@@ -231,7 +231,7 @@ static void results_wait_for_a_queued_model_of_any_name(void **state) {
         Request add;
         Indicator indicator = { .name = "A", .component = "c" };
 
-        assert_int_equal(indicator_room_start(&f->indicators), 0);
+        assert_int_equal(registry_start(&f->indicators.registry), 0);
         assert_int_equal(model_new(&model, text, strlen(text), &complaint, &line, &column), 0);
         add = (Request){ .kind = REQUEST_REGISTER, .register_model = { .models = &model->model, .n_models = 1 } };
         f->peer.is_admin = true;
@@ -253,7 +253,7 @@ static void a_store_that_fails_leaves_the_models_as_they_were(void **state) {
         Request add, remove = { .kind = REQUEST_UNREGISTER, .unregister_model = { .name = "A", .component = "c" } };
         Indicator indicator = { .name = "A" };
 
-        assert_int_equal(indicator_room_start(&f->indicators), 0);
+        assert_int_equal(registry_start(&f->indicators.registry), 0);
         assert_int_equal(model_new(&model, text, strlen(text), &complaint, &line, &column), 0);
         add = (Request){ .kind = REQUEST_REGISTER, .register_model = { .models = &model->model, .n_models = 1 } };
         assert_int_equal(place_request(f, &registry_kinds[REGISTRY_REGISTER], &add), DESK_PENDING);
@@ -294,7 +294,7 @@ static void models_of_a_request_are_registered_all_or_none(void **state) {
         Fixture *f = *state;
 
         write_models(f, "name: F\ncomponent: c\nresults:\n  n:\n    type: int\n");
-        assert_int_equal(indicator_room_start(&f->indicators), 0);
+        assert_int_equal(registry_start(&f->indicators.registry), 0);
         assert_int_equal(register_both(f, TEXT("A", "s"), TEXT("F", "s")), STATUS_DENIED);
         assert_true(f->answer.has_item);
         assert_int_equal(f->answer.item, 1);
@@ -314,16 +314,16 @@ static void models_of_a_request_are_registered_all_or_none(void **state) {
 static void models_survive_a_restart(void **state) {
         Fixture *f = *state;
 
-        assert_int_equal(indicator_room_start(&f->indicators), 0);
+        assert_int_equal(registry_start(&f->indicators.registry), 0);
         assert_int_equal(register_model(f, TEXT("A", "s")), STATUS_OK);
         rooms_end(f);
         place_close(&f->place);
         place_open_with(&f->place, &f->store_config);
         rooms_begin(f);
-        assert_int_equal(indicator_room_start(&f->indicators), 0);
+        assert_int_equal(registry_start(&f->indicators.registry), 0);
         assert_non_null(model_of(f, "A"));
         assert_int_equal(model_of(f, "A")->uid, 1000);
-        assert_int_equal(indicator_room_restore(&f->indicators), 0);
+        assert_int_equal(registry_restore(&f->indicators.registry), 0);
 }
 
 static void files_declare_models_too(void **state) {
@@ -331,7 +331,7 @@ static void files_declare_models_too(void **state) {
         sqlite3 *db;
 
         write_models(f, "name: F\ncomponent: c\nresults:\n  n:\n    type: int\n");
-        assert_int_equal(indicator_room_start(&f->indicators), 0);
+        assert_int_equal(registry_start(&f->indicators.registry), 0);
         assert_non_null(model_of(f, "F"));
         assert_false(f->indicators.registry.is_declaration_due);
         assert_int_equal(unregister_model(f, "F", "c"), STATUS_NOT_FOUND);
@@ -340,11 +340,11 @@ static void files_declare_models_too(void **state) {
 
         write_models(f, "name: G\ncomponent: c\nresults:\n  n:\n    type: nonsense\n");
         db = block_store(f);
-        assert_int_equal(indicator_room_configure(&f->indicators), 0);
+        assert_int_equal(registry_configure(&f->indicators.registry), 0);
         assert_null(model_of(f, "F"));
         assert_true(f->indicators.registry.is_declaration_due);
         unblock_store(f, db);
-        assert_int_equal(indicator_room_tick(&f->indicators), 0);
+        assert_int_equal(registry_tick(&f->indicators.registry), 0);
         assert_false(f->indicators.registry.is_declaration_due);
 }
 
@@ -355,7 +355,7 @@ static void a_strict_policy_refuses_undeclared_keys(void **state) {
         Item items[2];
         size_t n_deviations;
 
-        assert_int_equal(indicator_room_start(&f->indicators), 0);
+        assert_int_equal(registry_start(&f->indicators.registry), 0);
         assert_int_equal(register_model(f, TEXT("A", "s")), STATUS_OK);
         item_make(&items[0], "A", "c", 1);
         item_make(&items[1], "B", "c", 2);

@@ -364,47 +364,34 @@ static int say_unknown(Vocabulary *vocabulary, const Sources *sources, Response 
 
 /* --- packages -------------------------------------------------------------------------------------- */
 
-/* Names of packages, for a message. */
-typedef struct Known {
-        char nearest[NEAREST_WORD_MAX + 1]; /* "": none is similar */
-        Buffer list;
-        size_t n_unlisted;
-} Known;
-
-static void known_deinit(Known *known) {
-        buffer_deinit(&known->list);
-}
-
-static void add_name(Known *known, const char *asked, const char *name) {
-        const char *const words[] = { name, known->nearest };
-        const char *nearest = strlen(name) <= NEAREST_WORD_MAX ? nearest_word(asked, words, known->nearest[0] ? 2 : 1) : NULL;
-
-        if (nearest == name)
-                strcpy(known->nearest, name);
-        if (known->list.n + strlen(name) < LISTED_BYTES_MAX)
-                buffer_printf(&known->list, "%s%s", known->list.n > 0 ? ", " : "", name);
-        else
-                known->n_unlisted++;
-}
-
 static int say_unknown_package(const Sources *sources, Response *response, const char *name) {
-        scoped(known_deinit) Known known = {};
+        char nearest[NEAREST_WORD_MAX + 1] = "";
+        scoped(buffer_deinit) Buffer list = {};
+        size_t n_unlisted = 0;
         const char *other;
         int r;
 
         r = stack_reader_list_names(sources->reader, NULL);
-        while (r == 0 && (r = stack_reader_next_name(sources->reader, &other)) == 0)
-                add_name(&known, name, other);
+        while (r == 0 && (r = stack_reader_next_name(sources->reader, &other)) == 0) {
+                const char *const words[] = { other, nearest };
+
+                if (strlen(other) <= NEAREST_WORD_MAX && nearest_word(name, words, nearest[0] ? 2 : 1) == other)
+                        strcpy(nearest, other);
+                if (list.n + strlen(other) < LISTED_BYTES_MAX)
+                        buffer_printf(&list, "%s%s", list.n > 0 ? ", " : "", other);
+                else
+                        n_unlisted++;
+        }
         if (r != READER_END)
                 return exchange_store_error(response, r);
-        if (known.list.n == 0)
+        if (list.n == 0)
                 return exchange_error(response, 400, "no result has a software stack with packages: see perfctl run --stack");
-        if (known.n_unlisted > 0)
-                buffer_printf(&known.list, " and %zu more", known.n_unlisted);
-        if (buffer_error(&known.list) < 0)
+        if (n_unlisted > 0)
+                buffer_printf(&list, " and %zu more", n_unlisted);
+        if (buffer_error(&list) < 0)
                 return exchange_store_error(response, -ENOMEM);
         return exchange_error(response, 400, "no software stack has the package '%.100s'%s%s%s Packages: %s", name,
-                              known.nearest[0] ? ": did you mean " : ".", known.nearest, known.nearest[0] ? "?" : "", known.list.text);
+                              nearest[0] ? ": did you mean " : ".", nearest, nearest[0] ? "?" : "", list.text);
 }
 
 /* Checks the package of the keys package.NAME and package.NAME.build. */

@@ -2,6 +2,8 @@
 #include "ingest/codec/codec.h"
 
 #include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "ingest/codec/codec_decode.h"
@@ -9,8 +11,27 @@
 #include "ingest/codec/message_scan.h"
 #include "proto/perfd.pb-c.h"
 #include "util/utf8.h"
+#include "value/value_parse.h"
 
 /* --- requests ------------------------------------------------------------------------------------ */
+
+int codec_decode_json(Decoded *decoded, const DecodeContext *context, const ProtobufCBinaryData *from, const Value **ret,
+                      bool *ret_is_canonical, const char *path, ...) {
+        char place[COMPLAINT_PATH_MAX];
+        ValueError error;
+        va_list args;
+        int r;
+
+        r = value_parse((const char *)from->data, from->len, context->arena, ret, ret_is_canonical, &error);
+        if (r == VALUE_NO_ROOM)
+                return refuse_no_room(&decoded->refusal);
+        if (r == 0)
+                return 0;
+        va_start(args, path);
+        (void)vsnprintf(place, sizeof(place), path, args);
+        va_end(args);
+        return refuse(&decoded->refusal, STATUS_INVALID, place, "is not valid JSON at byte %zu: %s", error.at, error.text);
+}
 
 static int decode_hello(Decoded *decoded, const DecodeContext *context, const ProtobufCMessage *message) {
         const Perfd__V1__Hello *from = (const Perfd__V1__Hello *)message;

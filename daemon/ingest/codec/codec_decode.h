@@ -17,6 +17,13 @@ typedef struct DecodeContext {
  * may refer to the message: both live in the arena. 0, or REFUSED with decoded->refusal set. */
 typedef int (*RequestDecode)(Decoded *decoded, const DecodeContext *context, const ProtobufCMessage *message);
 
+/*
+ * Parses the JSON object in a field, whose path is formatted. *ret_is_canonical: the text can be stored unchanged. 0, or REFUSED with
+ * decoded->refusal set.
+ */
+int codec_decode_json(Decoded *decoded, const DecodeContext *context, const ProtobufCBinaryData *from, const Value **ret,
+                      bool *ret_is_canonical, const char *path, ...) __attribute__((format(printf, 6, 7)));
+
 /* codec_jobs.c */
 int codec_decode_job_begin(Decoded *decoded, const DecodeContext *context, const ProtobufCMessage *message);
 int codec_decode_mark(Decoded *decoded, const DecodeContext *context, const ProtobufCMessage *message);

@@ -8,7 +8,6 @@
 #include "ingest/codec/refuse.h"
 #include "proto/perfd.pb-c.h"
 #include "value/shorten.h"
-#include "value/value_parse.h"
 
 #define ITEMS "submit.indicators"
 #define TIME_MS_MAX (INT64_MAX / 1000000) /* in the year 2262 */
@@ -34,29 +33,14 @@ static int refuse_document(Decoded *decoded, const char *list, size_t i, const C
         return refuse(&decoded->refusal, STATUS_INVALID, path, "%s", complaint->text);
 }
 
-static int parse_shared(Decoded *decoded, const DecodeContext *context, const char *list, const ProtobufCBinaryData *from, size_t i,
-                 const Value **ret) {
-        Complaint complaint;
-        bool is_canonical;
-        ValueError error;
-        int r;
-
-        r = value_parse((const char *)from->data, from->len, context->arena, ret, &is_canonical, &error);
-        if (r == VALUE_NO_ROOM)
-                return refuse_no_room(&decoded->refusal);
-        if (r == 0)
-                return 0;
-        (void)indicator_complain(&complaint, "", "is not valid JSON at byte %zu: %s", error.at, error.text);
-        return refuse_document(decoded, list, i, &complaint);
-}
-
 static int take_stack(Decoded *decoded, const DecodeContext *context, const ProtobufCBinaryData *from, size_t i, SubmissionStack *ret) {
         scoped(buffer_deinit) Buffer form = {};
         const Value *document;
         Complaint complaint;
+        bool unused;
         int r;
 
-        r = parse_shared(decoded, context, STACKS, from, i, &document);
+        r = codec_decode_json(decoded, context, from, &document, &unused, STACKS "[%zu]", i);
         if (r != 0)
                 return r;
 
@@ -95,6 +79,7 @@ static int decode_specifications(Decoded *decoded, const DecodeContext *context,
                                        size_t n, SpecificationArray *ret) {
         Complaint complaint;
         const Value **items;
+        bool unused;
         int r;
 
         if (n > SUBMIT_SPECIFICATIONS_MAX)
@@ -105,7 +90,7 @@ static int decode_specifications(Decoded *decoded, const DecodeContext *context,
                 return refuse_no_room(&decoded->refusal);
 
         for (size_t i = 0; i < n; i++) {
-                r = parse_shared(decoded, context, SPECIFICATIONS, &specifications[i], i, &items[i]);
+                r = codec_decode_json(decoded, context, &specifications[i], &items[i], &unused, SPECIFICATIONS "[%zu]", i);
                 if (r == 0 && indicator_check_object(items[i], (DocumentLimits){ SIZE_MAX, context->limits.n_keys }, &complaint) != 0)
                         r = refuse_document(decoded, SPECIFICATIONS, i, &complaint);
                 if (r != 0)
@@ -120,18 +105,13 @@ static int decode_specifications(Decoded *decoded, const DecodeContext *context,
 /* Decodes a JSON object in a field of the i-th indicator. ret_text: the object's text, if it can be stored unchanged. */
 static int parse_field(Decoded *decoded, const DecodeContext *context, const ProtobufCBinaryData *from, size_t i, const char *field,
                        const Value **ret, JsonText *ret_text) {
-        ValueError error;
         bool is_canonical;
         int r;
 
-        r = value_parse((const char *)from->data, from->len, context->arena, ret, &is_canonical, &error);
-        if (r == VALUE_NO_ROOM)
-                return refuse_no_room(&decoded->refusal);
-        if (r != 0)
-                return refuse_item(&decoded->refusal, ITEMS, i, field, "is not valid JSON at byte %zu: %s", error.at, error.text);
-
-        *ret_text = is_canonical ? (JsonText){ (const char *)from->data, from->len } : (JsonText){};
-        return 0;
+        r = codec_decode_json(decoded, context, from, ret, &is_canonical, ITEMS "[%zu].%s", i, field);
+        if (r == 0)
+                *ret_text = is_canonical ? (JsonText){ (const char *)from->data, from->len } : (JsonText){};
+        return r;
 }
 
 /* complaint: with a place inside the object; field: the place of the object. */

@@ -7,7 +7,6 @@
 
 #include "ingest/codec/refuse.h"
 #include "proto/perfd.pb-c.h"
-#include "value/value_parse.h"
 
 #define MODEL "register.model"
 
@@ -18,26 +17,22 @@ static int refuse_model(Answer *refusal, const Complaint *complaint) {
         return refuse(refusal, STATUS_INVALID, path, "%s", complaint->text);
 }
 
-static int take_model(Answer *refusal, const DecodeContext *context, const ProtobufCBinaryData *text, IndicatorModel *ret) {
+static int take_model(Decoded *decoded, const DecodeContext *context, const ProtobufCBinaryData *text, IndicatorModel *ret) {
         const Value *document;
         Complaint complaint;
-        bool is_canonical;
-        ValueError error;
+        bool unused;
         int r;
 
         if (text->len == 0)
-                return refuse(refusal, STATUS_INVALID, MODEL, "missing");
+                return refuse(&decoded->refusal, STATUS_INVALID, MODEL, "missing");
 
-        r = value_parse((const char *)text->data, text->len, context->arena, &document, &is_canonical, &error);
-        if (r == VALUE_NO_ROOM)
-                return refuse_no_room(refusal);
-        if (r == VALUE_MALFORMED)
-                return refuse(refusal, STATUS_INVALID, MODEL, "is not valid JSON at byte %zu: %s", error.at, error.text);
-
+        r = codec_decode_json(decoded, context, text, &document, &unused, MODEL);
+        if (r != 0)
+                return r;
         r = indicator_model_from_value(document, context->arena, ret, &complaint);
         if (r == -ENOMEM)
-                return refuse_no_room(refusal);
-        return r == 0 ? 0 : refuse_model(refusal, &complaint);
+                return refuse_no_room(&decoded->refusal);
+        return r == 0 ? 0 : refuse_model(&decoded->refusal, &complaint);
 }
 
 int codec_decode_register(Decoded *decoded, const DecodeContext *context, const ProtobufCMessage *message) {
@@ -56,7 +51,7 @@ int codec_decode_register(Decoded *decoded, const DecodeContext *context, const 
         if (!models)
                 return refuse_no_room(&decoded->refusal);
         for (size_t i = 0; i < from->n_model; i++) {
-                int r = take_model(&decoded->refusal, context, &from->model[i], &models[i]);
+                int r = take_model(decoded, context, &from->model[i], &models[i]);
 
                 if (r == 0)
                         continue;

@@ -8,7 +8,6 @@
 #include "ingest/codec/refuse.h"
 #include "pipeline/pipeline_report.h"
 #include "proto/perfd.pb-c.h"
-#include "value/value_parse.h"
 
 #define STAGES "pipeline_report.stages"
 #define EVENTS "pipeline_report.events"
@@ -182,8 +181,7 @@ static int take_description(Decoded *decoded, const DecodeContext *context, cons
         const char *path = "pipeline_report.description";
         Complaint complaint;
         const Value *value;
-        ValueError error;
-        bool is_canonical;
+        bool unused;
         int r;
 
         if (from->len == 0)
@@ -191,11 +189,9 @@ static int take_description(Decoded *decoded, const DecodeContext *context, cons
         if (from->len > PIPELINE_DESCRIPTION_MAX)
                 return refuse(&decoded->refusal, STATUS_TOO_LARGE, path, "has %zu bytes, may have up to %u", from->len,
                               PIPELINE_DESCRIPTION_MAX);
-        r = value_parse((const char *)from->data, from->len, context->arena, &value, &is_canonical, &error);
-        if (r == VALUE_NO_ROOM)
-                return refuse_no_room(&decoded->refusal);
+        r = codec_decode_json(decoded, context, from, &value, &unused, "%s", path);
         if (r != 0)
-                return refuse(&decoded->refusal, STATUS_INVALID, path, "is not valid JSON at byte %zu: %s", error.at, error.text);
+                return r;
         if (indicator_check_object(value, context->limits, &complaint) != 0)
                 return refuse(&decoded->refusal, STATUS_INVALID, path, "%s: %s", complaint.path, complaint.text);
 
