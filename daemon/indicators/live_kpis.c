@@ -308,15 +308,9 @@ static int compare_families(const void *a, const void *b, void *userdata) {
                strcmp(x->kpi->indicator, y->kpi->indicator) ?: strcmp(x->kpi->labels, y->kpi->labels);
 }
 
-/* True if the name may be that of a family of perfd itself. */
-static bool is_own(const char *family) {
-        static const char *const prefixes[] = { "perfd_", "process_" };
-
-        for (size_t i = 0; i < N_ELEMENTS(prefixes); i++)
-                if (strncmp(family, prefixes[i], strlen(prefixes[i])) == 0)
-                        return true;
-        return false;
-}
+/* The prefix keeps a user's names apart from those of perfd and of Prometheus, such as up; one of perfd's has it as well. */
+#define FAMILY_PREFIX "perfd_kpi_"
+#define OWN_BASE "series_not_exposed"
 
 static size_t put_text(Buffer *texts, const char *text) {
         size_t at = texts->n;
@@ -329,6 +323,7 @@ static size_t put_text(Buffer *texts, const char *text) {
 static size_t put_family(Buffer *texts, const LiveKpi *kpi, bool is_clash) {
         size_t at = texts->n;
 
+        buffer_puts(texts, FAMILY_PREFIX);
         if (is_clash)
                 openmetrics_put_prefix(texts, kpi->indicator);
         buffer_put(texts, kpi->base, strlen(kpi->base) + 1);
@@ -349,7 +344,7 @@ static bool is_same_base(const LiveKpi *x, const LiveKpi *y) {
 static int put_texts(ShownList *list) {
         for (size_t i = 0, end; i < list->n; i = end) {
                 const LiveKpi *first = list->items[i].kpi;
-                bool is_clash = is_own(first->base);
+                bool is_clash = strcmp(first->base, OWN_BASE) == 0;
 
                 for (end = i; end < list->n && is_same_base(list->items[end].kpi, first); end++)
                         is_clash |= strcmp(list->items[end].kpi->indicator, first->indicator) != 0;
@@ -373,7 +368,7 @@ static bool has_bad_name(const ShownList *list, size_t i, const Shown *before) {
         const Shown *shown = &list->items[i];
         const char *family = list->texts.text + shown->family;
 
-        return strlen(family) > KPIS_FAMILY_MAX || is_own(family) ||
+        return strlen(family) > KPIS_FAMILY_MAX || strcmp(family, FAMILY_PREFIX OWN_BASE) == 0 ||
                (before && strcmp(list->texts.text + before->family, family) == 0 && before->kpi->uid == shown->kpi->uid &&
                 strcmp(before->kpi->indicator, shown->kpi->indicator) != 0);
 }

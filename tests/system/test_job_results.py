@@ -64,7 +64,7 @@ class JobResults(TestCase):
         self.assertAlmostEqual(result["derived"]["share"]["value"], metrics["job_cpu_seconds"] / metrics["duration_seconds"])
         self.assertIn("model=llama3", self.running.perfctl("kpi", "check", "training.cpu").stdout)
         labels = f'component="job",uid="{os.getuid()}",model="llama3",gpus="4",fast="true"'
-        wait_for(lambda: f"cpu{{{labels}}} " in self.running.get("/metrics").text, "the series")
+        wait_for(lambda: f"perfd_kpi_cpu{{{labels}}} " in self.running.get("/metrics").text, "the series")
         # a label that is not declared is a label of the result
         rows = self.running.get("/api/v1/indicators/training/query?where=label.owner=me&stat=mean:cpu").json
         self.assertEqual(len(rows["groups"]), 1, rows)

@@ -167,8 +167,8 @@ class Judged(WithModels):
         self.running.wait_tick()
         text = self.running.get("/metrics").body
         self.assertEqual(text.count(b"perfd_indicators_total{"), (4 + 2 + 1) * 3)
-        self.assertIn(b"# HELP plain plain\n", text)
-        self.assertIn(b"# HELP copied_voluntary_context_switches switches to other tasks while the command waited\n", text)
+        self.assertIn(b"# HELP perfd_kpi_plain plain\n", text)
+        self.assertIn(b"# HELP perfd_kpi_copied_voluntary_context_switches switches to other tasks while the command waited\n", text)
         checked = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True)
         self.assertEqual((checked.returncode, checked.stdout, checked.stderr), (0, b"", b""))
 

@@ -75,23 +75,23 @@ class Kpi(TestCase):
         self.running.wait_tick()
         headers = {"Accept": "application/openmetrics-text"}
         text = self.running.get("/metrics?collect[]=kpis", headers=headers).text
-        self.assertEqual(text, """# TYPE one_wait_seconds gauge
-# UNIT one_wait_seconds seconds
-# HELP one_wait_seconds Time 'waited' (in seconds)
-one_wait_seconds{component="c",uid="UID",size="4"} 1
-# TYPE runtime gauge
-# HELP runtime Time taken (in s)
-runtime{LABELS} 1519.5
-# TYPE tokens_per_second gauge
-# HELP tokens_per_second Tokens processed per second (in tokens/s)
-tokens_per_second{LABELS} 2062.205578
-# TYPE two_wait_seconds gauge
-# UNIT two_wait_seconds seconds
-# HELP two_wait_seconds Time 'waited' (in seconds)
-two_wait_seconds{component="c",uid="UID",size="4"} 2
+        self.assertEqual(text, """# TYPE perfd_kpi_one_wait_seconds gauge
+# UNIT perfd_kpi_one_wait_seconds seconds
+# HELP perfd_kpi_one_wait_seconds Time 'waited' (in seconds)
+perfd_kpi_one_wait_seconds{component="c",uid="UID",size="4"} 1
+# TYPE perfd_kpi_runtime gauge
+# HELP perfd_kpi_runtime Time taken (in s)
+perfd_kpi_runtime{LABELS} 1519.5
+# TYPE perfd_kpi_tokens_per_second gauge
+# HELP perfd_kpi_tokens_per_second Tokens processed per second (in tokens/s)
+perfd_kpi_tokens_per_second{LABELS} 2062.205578
+# TYPE perfd_kpi_two_wait_seconds gauge
+# UNIT perfd_kpi_two_wait_seconds seconds
+# HELP perfd_kpi_two_wait_seconds Time 'waited' (in seconds)
+perfd_kpi_two_wait_seconds{component="c",uid="UID",size="4"} 2
 # EOF
 """.replace("LABELS", 'component="kpi",uid="UID",' + LABELS.replace(',ci_engine="PERFLAB_CI"', "")).replace("UID", str(os.getuid())))
-        self.assertIn("one_wait_seconds{", self.running.get("/metrics").text)
+        self.assertIn("perfd_kpi_one_wait_seconds{", self.running.get("/metrics").text)
 
     def test_a_refused_result_is_no_current_kpi(self):
         self.perfctl("import", "kpis", "--model", "tuning", self.write({"kpis": KPIS}))
@@ -216,20 +216,20 @@ two_wait_seconds{component="c",uid="UID",size="4"} 2
         self.assertEqual([line.split()[0] for line in self.perfctl("kpi", "list").stdout.splitlines()],
                          ["KPI", "one.runtime", "two.runtime"])
         families = [line.split()[2] for line in self.exposed() if line.startswith("# TYPE")]
-        self.assertEqual(families, ["one_runtime", "two_runtime"])
+        self.assertEqual(families, ["perfd_kpi_one_runtime", "perfd_kpi_two_runtime"])
 
     def test_values_are_numbers_lists_and_null(self):
         file = self.write({"memory": kpi([-1, 2.5], "MB", "Memory", True),
                            "none": kpi(None, "s", "Nothing"), "minus": kpi(-1, "MB", "Memory", True)})
         self.perfctl("import", "kpis", file)
         lines = [re.sub(r"\{.*?(,index=.*)?\}", r"\1", line) for line in self.exposed() if not line.startswith("#")]
-        self.assertEqual(lines, ['memory,index="0" -1', 'memory,index="1" 2.5', "minus -1"])
+        self.assertEqual(lines, ['perfd_kpi_memory,index="0" -1', 'perfd_kpi_memory,index="1" 2.5', "perfd_kpi_minus -1"])
         self.assertIn("--- s", self.perfctl("kpi", "list").stdout)
 
     def test_a_name_that_ends_in_its_unit_has_a_unit(self):
         self.perfctl("import", "kpis", self.write({"wait_s": kpi(1, "s", "Time", True), "runs": kpi(1, "s", "Time", True)}))
         units = [line for line in self.exposed() if line.startswith("# UNIT")]
-        self.assertEqual(units, ["# UNIT wait_s s"])
+        self.assertEqual(units, ["# UNIT perfd_kpi_wait_s s"])
 
     def test_one_value_is_submitted_with_labels(self):
         self.perfctl("kpi", "submit", "--label", "model_name=llama3", "--component-version", "2.10.0", "--", "gpu_memory", "-1")

@@ -135,19 +135,19 @@ static void the_newest_number_of_a_series_is_shown(void **state) {
         Fixture *f = *state;
 
         add(&f->kpis, &(Given){ "A", "time_s", .value = 1, .time_ms = 10 });
-        assert_string_equal(find(f, "time_s")->labels, "component=\"c\",uid=\"0\",size=\"1\",ratio=\"2\"");
-        assert_string_equal(find(f, "time_s")->unit, "s");
-        assert_string_equal(find(f, "time_s")->help, "a 'b' (in s)");
+        assert_string_equal(find(f, "perfd_kpi_time_s")->labels, "component=\"c\",uid=\"0\",size=\"1\",ratio=\"2\"");
+        assert_string_equal(find(f, "perfd_kpi_time_s")->unit, "s");
+        assert_string_equal(find(f, "perfd_kpi_time_s")->help, "a 'b' (in s)");
         add(&f->kpis, &(Given){ "A", "time_s", .value = 2, .time_ms = 9 });
-        assert_true(find(f, "time_s")->value == 1);
+        assert_true(find(f, "perfd_kpi_time_s")->value == 1);
         add(&f->kpis, &(Given){ "A", "time_s", .value = 3 }); /* at arrival */
-        assert_true(find(f, "time_s")->value == 3);
+        assert_true(find(f, "perfd_kpi_time_s")->value == 3);
         assert_int_equal(f->snapshot.n, 1);
         add(&f->kpis, &(Given){ "A", "time_s", .value = 4, .exit_status = 1 });
         add(&f->kpis, &(Given){ "A", "time_s", .value = (double)NAN });
-        assert_true(find(f, "time_s")->value == 3);
+        assert_true(find(f, "perfd_kpi_time_s")->value == 3);
         add(&f->kpis, &(Given){ "A", "time_s", .size = "2\n\"\\", .value = 5 });
-        assert_int_equal(find(f, "time_s") ? f->snapshot.n : 0, 2);
+        assert_int_equal(find(f, "perfd_kpi_time_s") ? f->snapshot.n : 0, 2);
         assert_string_equal(f->snapshot.samples[1].labels, "component=\"c\",uid=\"0\",size=\"2\\n\\\"\\\\\",ratio=\"2\"");
 }
 
@@ -172,7 +172,7 @@ static void labels_and_help_have_no_unsafe_names_and_characters(void **state) {
         Fixture *f = *state;
 
         live_kpis_add(&f->kpis, 1, &item, 1);
-        assert_string_equal(find(f, "time_s")->labels, "component=\"c\",uid=\"1\",parameter__name__=\"up\",parameter__x=\"1\","
+        assert_string_equal(find(f, "perfd_kpi_time_s")->labels, "component=\"c\",uid=\"1\",parameter__name__=\"up\",parameter__x=\"1\","
                                                        "_a=\"\\\\x1b\\\\u{202e}\\\\u{009b}\xef\xbf\xbd\u00e4\","
                                                        "parameter_component=\"mine\",parameter_uid=\"7\"");
         assert_string_equal(f->snapshot.samples[0].help, "a  [1m b");
@@ -182,24 +182,26 @@ static void a_clash_is_resolved_by_the_name_of_the_indicator(void **state) {
         Fixture *f = *state;
 
         add(&f->kpis, &(Given){ "A", "9/rate", .value = 1 });
-        assert_non_null(find(f, "_9_rate"));
+        assert_non_null(find(f, "perfd_kpi__9_rate"));
         add(&f->kpis, &(Given){ "B.c", "other", .kpi_name = "_9_rate", .value = 2 });
-        assert_null(find(f, "_9_rate"));
-        assert_true(find(f, "a__9_rate")->value == 1);
-        assert_true(find(f, "b_c__9_rate")->value == 2);
+        assert_null(find(f, "perfd_kpi__9_rate"));
+        assert_true(find(f, "perfd_kpi_a__9_rate")->value == 1);
+        assert_true(find(f, "perfd_kpi_b_c__9_rate")->value == 2);
 
-        add(&f->kpis, &(Given){ "Own", "x", .kpi_name = "perfd_node_cpus", .value = 3 });
-        assert_true(find(f, "own_perfd_node_cpus")->value == 3);
-        add(&f->kpis, &(Given){ "Own", "process_cpu_seconds", .value = 3 });
-        assert_true(find(f, "own_process_cpu_seconds")->value == 3);
-        add(&f->kpis, &(Given){ "perfd_node", "x", .kpi_name = "perfd_cpus", .value = 4 });
-        assert_null(find(f, "perfd_node_perfd_cpus"));
+        add(&f->kpis, &(Given){ "Own", "x", .kpi_name = "up", .value = 3 });
+        assert_null(find(f, "up"));
+        assert_true(find(f, "perfd_kpi_up")->value == 3);
+        add(&f->kpis, &(Given){ "Own", "y", .kpi_name = "series_not_exposed", .value = 3 });
+        assert_true(find(f, "perfd_kpi_own_series_not_exposed")->value == 3);
+        add(&f->kpis, &(Given){ "series", "x", .kpi_name = "not_exposed", .value = 4 });
+        add(&f->kpis, &(Given){ "other", "x", .kpi_name = "not_exposed", .value = 4 });
+        assert_null(find(f, "perfd_kpi_series_not_exposed"));
         assert_int_equal(f->snapshot.n_left_out, 1);
         /* The name with the indicator is the name of a further family. */
         add(&f->kpis, &(Given){ "Z", "a__9_rate", .value = 5 });
-        assert_true(find(f, "a__9_rate")->value == 1);
+        assert_true(find(f, "perfd_kpi_a__9_rate")->value == 1);
         assert_int_equal(f->snapshot.n_left_out, 2);
-        assert_int_equal(f->snapshot.n, 4);
+        assert_int_equal(f->snapshot.n, 5);
 }
 
 /* Neither a value, nor a name, nor a help text of a user changes because of what another user submits. */
@@ -208,23 +210,23 @@ static void users_have_their_own_series(void **state) {
 
         add(&f->kpis, &(Given){ "A", "time_s", .value = 1, .time_ms = 10, .uid = 300 });
         add(&f->kpis, &(Given){ "A", "time_s", .value = 2, .time_ms = 20, .uid = 200, .help = "of another" });
-        assert_non_null(find(f, "time_s"));
+        assert_non_null(find(f, "perfd_kpi_time_s"));
         assert_int_equal(f->snapshot.n, 2);
         assert_string_equal(f->snapshot.samples[0].labels, "component=\"c\",uid=\"200\",size=\"1\",ratio=\"2\"");
         assert_string_equal(f->snapshot.samples[0].help, "a 'b' (in s)");
         assert_true(f->snapshot.samples[1].value == 1);
 
         add(&f->kpis, &(Given){ "B", "x", .kpi_name = "time_s", .value = 3, .uid = 100, .help = "of a third" });
-        assert_true(find(f, "time_s")->value == 1);
+        assert_true(find(f, "perfd_kpi_time_s")->value == 1);
         assert_int_equal(f->snapshot.n, 3);
         assert_string_equal(f->snapshot.samples[0].labels, "component=\"c\",uid=\"100\",size=\"1\",ratio=\"2\"");
         assert_string_equal(f->snapshot.samples[0].help, "a 'b' (in s)");
         assert_int_equal(f->snapshot.n_left_out, 0);
 
         add(&f->kpis, &(Given){ "B", "x", .kpi_name = "time_s", .value = 4, .uid = 200 });
-        assert_true(find(f, "time_s")->value == 1);
-        assert_true(find(f, "a_time_s")->value == 2);
-        assert_true(find(f, "b_time_s")->value == 4);
+        assert_true(find(f, "perfd_kpi_time_s")->value == 1);
+        assert_true(find(f, "perfd_kpi_a_time_s")->value == 2);
+        assert_true(find(f, "perfd_kpi_b_time_s")->value == 4);
         assert_int_equal(f->snapshot.n, 4);
 }
 
@@ -235,7 +237,7 @@ static void only_results_with_a_direction_are_kpis(void **state) {
         live_kpis_add(&f->kpis, 1, &item, 1); /* without a model */
         assert_int_equal(f->kpis.n, 0);
         add(&f->kpis, &(Given){ "A", "n", .direction = DIRECTION_NONE, .value = 1 });
-        assert_non_null(find(f, "n"));
+        assert_non_null(find(f, "perfd_kpi_n"));
 }
 
 static void the_number_of_series_is_limited(void **state) {
@@ -252,7 +254,7 @@ static void the_number_of_series_is_limited(void **state) {
         live_kpis_merge(&f->kpis, &staged);
         assert_int_equal(staged.n, 0);
         assert_int_equal(f->kpis.n, LIVE_KPIS_MAX);
-        assert_true(find(f, "rate")->value == 1);
+        assert_true(find(f, "perfd_kpi_rate")->value == 1);
         assert_int_equal(f->snapshot.n, LIVE_KPIS_MAX);
         assert_int_equal(f->snapshot.n_left_out, LIVE_KPIS_MAX + 1);
         memset(size, 'x', sizeof(size) - 1);
@@ -281,9 +283,9 @@ static void a_result_has_a_limited_number_of_series_and_a_limited_help(void **st
         assert_int_equal(live_kpis_add(&f->kpis, 1, &item, 1), LIVE_KPIS_PER_RESULT_MAX);
         assert_int_equal(f->kpis.n, LIVE_KPIS_PER_RESULT_MAX);
         assert_int_equal(f->kpis.n_left_out, 10);
-        assert_non_null(find(f, "r63"));
-        assert_null(find(f, "r64"));
-        assert_int_equal(strlen(find(f, "r0")->help), LIVE_KPIS_HELP_MAX - 1);
+        assert_non_null(find(f, "perfd_kpi_r63"));
+        assert_null(find(f, "perfd_kpi_r64"));
+        assert_int_equal(strlen(find(f, "perfd_kpi_r0")->help), LIVE_KPIS_HELP_MAX - 1);
 }
 
 int main(void) {
