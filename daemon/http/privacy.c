@@ -23,53 +23,65 @@ void privacy_put_hidden(Json *json, const char *name) {
         json_object_end(json);
 }
 
-/* Members of a run, or of an object in the run, that reveal as much as a command line. */
-typedef struct PrivateMember {
+/* Members of a run, or of an object in the run, that everyone may see; clients may send others, which may be anything. */
+typedef struct PublicMember {
         const char *object; /* NULL: the run itself */
-        const char *key, *name;
-} PrivateMember;
+        const char *key;
+} PublicMember;
 
-static const PrivateMember private_members[] = {
-        { NULL, "environment", "run.environment" },
-        { NULL, "stderr", "run.stderr" },
-        { NULL, "directory", "run.directory" },
-        { "script", "origin", "run.script.origin" },
+static const PublicMember public_members[] = {
+        { NULL, "begin" }, { NULL, "end" }, { NULL, "wall_seconds" }, { NULL, "oom_kills" }, { NULL, "rusage" }, { NULL, "stderr_cut" },
+        { NULL, "script" }, { "script", "sha256" }, { "script", "origin_cut" }, { NULL, "host" }, { "host", "hostname" },
+        { "host", "memory_bytes" }, { "host", "numa_nodes" }, { "host", "smt" }, { "host", "governor" }, { "host", "cpu" },
+        { "host", "gpus" }, { NULL, "os" }, { "os", "id" }, { "os", "version" }, { "os", "name" }, { NULL, "kernel" }, { NULL, "runtime" },
+        { "runtime", "python" }, { "runtime", "gcc" }, { "runtime", "cuda" }, { NULL, "labels" }, { NULL, "inspection" },
+        { NULL, "specification" },
 };
 
 static bool is_text(JsonText string, const char *text) {
         return json_text_is_string(string, text, strlen(text));
 }
 
-static bool is_private(const char *object, JsonText key) {
-        for (size_t i = 0; i < N_ELEMENTS(private_members); i++)
-                if (private_members[i].object == object && is_text(key, private_members[i].key))
+static bool is_public(const char *object, JsonText key) {
+        for (size_t i = 0; i < N_ELEMENTS(public_members); i++) {
+                const PublicMember *member = &public_members[i];
+
+                if ((object ? member->object && strcmp(member->object, object) == 0 : !member->object) && is_text(key, member->key))
                         return true;
+        }
         return false;
 }
 
-/* The member with private members of its own; NULL for all others. */
+/* The member whose own members are listed; NULL for all others. */
 static const char *find_object(JsonText key) {
-        for (size_t i = 0; i < N_ELEMENTS(private_members); i++)
-                if (private_members[i].object && is_text(key, private_members[i].object))
-                        return private_members[i].object;
+        for (size_t i = 0; i < N_ELEMENTS(public_members); i++)
+                if (public_members[i].object && is_text(key, public_members[i].object))
+                        return public_members[i].object;
         return NULL;
 }
 
-static void put_public(Json *json, JsonText text, const char *object) {
+#define HIDDEN_BYTES_MAX 4096U /* of the names of hidden members with their reasons; further ones are not named */
+
+/* Writes the members that everyone may see, and into `hidden` the names of the others. */
+static void put_public(Json *json, JsonText text, const char *object, Json *hidden) {
         JsonWalk walk = json_text_walk(text);
         JsonText key, value;
 
         json_object_begin(json);
         while (walk.is_object && json_text_walk_next(&walk, &key, &value)) {
-                scoped(buffer_deinit) Buffer name = {};
+                scoped(buffer_deinit) Buffer name = {}, path = {};
                 const char *inside = object ? NULL : find_object(key);
 
-                if (is_private(object, key))
-                        continue;
                 json_text_decode(key, &name);
+                buffer_printf(&path, "\"run.%s%s%s", object ?: "", object ? "." : "", name.text ?: "");
+                if (!is_public(object, key)) {
+                        if (path.text && hidden->out->n < HIDDEN_BYTES_MAX && !strstr(hidden->out->text ?: "", path.text))
+                                json_put_string(hidden, path.text + 1, PRIVACY_REASON);
+                        continue;
+                }
                 json_key(json, name.text ?: "");
                 if (inside)
-                        put_public(json, value, inside);
+                        put_public(json, value, inside, hidden);
                 else
                         json_text_write(value, json);
         }
@@ -77,14 +89,13 @@ static void put_public(Json *json, JsonText text, const char *object) {
 }
 
 void privacy_put_run(Json *json, JsonText run) {
-        json_key(json, "run");
-        put_public(json, run, NULL);
-        json_put_object_begin(json, "hidden");
-        for (size_t i = 0; i < N_ELEMENTS(private_members); i++) {
-                const PrivateMember *member = &private_members[i];
+        scoped(buffer_deinit) Buffer text = {};
+        Json hidden = { .out = &text };
 
-                if (json_text_find(member->object ? json_text_find(run, member->object) : run, member->key).text)
-                        json_put_string(json, member->name, PRIVACY_REASON);
-        }
-        json_object_end(json);
+        json_object_begin(&hidden);
+        json_key(json, "run");
+        put_public(json, run, NULL, &hidden);
+        json_object_end(&hidden);
+        json_key(json, "hidden");
+        json_text_write(json_text(text.text ?: "{}", text.text ? text.n : 2), json);
 }

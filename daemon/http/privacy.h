@@ -37,5 +37,5 @@ bool privacy_may_see(const Viewer *viewer, uint32_t uid);
 
 /* Writes "hidden": the name of a member that is not shown, with the reason; {} for NULL. */
 void privacy_put_hidden(Json *json, const char *name);
-/* Writes "run", the record of a run without its private members, and "hidden", the names of these with the reason. */
+/* Writes "run", the members of the record of a run that everyone may see, and "hidden", the names of the others with the reason. */
 void privacy_put_run(Json *json, JsonText run);

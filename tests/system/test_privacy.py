@@ -90,7 +90,8 @@ class Private(harness.TestCase):
                 item.run = harness.to_json({"stderr": f"no such token: {SECRET}-stderr", "environment": {"TOKEN": f"{SECRET}-value"},
                                             "directory": f"/home/owner/{SECRET}",
                                             "script": {"sha256": "ab", "origin": f"/home/owner/{SECRET}.py"},
-                                            "wall_seconds": 1.5})
+                                            "wall_seconds": 1.5, "argv": ["--token", f"{SECRET}-argument"],
+                                            "host": {"hostname": "n1", "login": {"as": f"{SECRET}-user"}}})
             self.assert_status(client.call(request), "OK")
         daemon.wait_tick()
         return daemon
@@ -123,8 +124,9 @@ class Private(harness.TestCase):
         self.assertEqual(job["name"], "train")
         self.assertEqual(daemon.get("/api/v1/jobs/secret").json["hidden"], {})
         for result in daemon.get("/api/v1/indicators/secret/results", tcp=True).json["results"]:
-            self.assertEqual(result["run"], {"script": {"sha256": "ab"}, "wall_seconds": 1.5})
-            self.assertEqual(set(result["hidden"]), {"run.stderr", "run.environment", "run.directory", "run.script.origin"})
+            self.assertEqual(result["run"], {"script": {"sha256": "ab"}, "wall_seconds": 1.5, "host": {"hostname": "n1"}})
+            self.assertEqual(set(result["hidden"]), {"run.stderr", "run.environment", "run.directory", "run.script.origin",
+                                                     "run.argv", "run.host.login"})
             self.assertIn(reason, result["hidden"]["run.stderr"])
         self.assertNotIn("hidden", daemon.get("/api/v1/indicators/secret/results").json["results"][0])
         self.assertIn(f"The command line is shown to its user and to administrators only ({reason})",
