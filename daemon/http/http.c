@@ -288,6 +288,44 @@ static enum MHD_Result answer_request(HttpListener *listener, const HttpRequest 
         return send_response(listener, request->connection, &response);
 }
 
+/* Headers that say where a request ends and for whom it is. */
+typedef struct Framing {
+        unsigned n_lengths, n_hosts, n_encodings;
+        bool is_foreign; /* a transfer encoding that the library does not know */
+} Framing;
+
+static enum MHD_Result on_header(void *userdata, enum MHD_ValueKind kind, const char *key, const char *value) {
+        Framing *framing = userdata;
+
+        (void)kind;
+        framing->n_lengths += strcasecmp(key, "Content-Length") == 0;
+        framing->n_hosts += strcasecmp(key, "Host") == 0;
+        if (strcasecmp(key, "Transfer-Encoding") == 0) {
+                framing->n_encodings++;
+                framing->is_foreign |= !value || strcasecmp(value, "chunked") != 0;
+        }
+        return MHD_YES;
+}
+
+/* A proxy may take another of several headers than the library, and see the end of the request elsewhere: RFC 9112, section 6.3. */
+static bool is_ambiguous(struct MHD_Connection *connection) {
+        Framing framing = {};
+
+        (void)MHD_get_connection_values(connection, MHD_HEADER_KIND, on_header, &framing);
+        return framing.n_lengths + framing.n_encodings > 1 || framing.n_hosts > 1 || framing.is_foreign;
+}
+
+/* An answer to a request whose body was not read closes the connection. */
+static enum MHD_Result refuse_ambiguous(HttpListener *listener, const HttpRequest *request) {
+        HttpResponse response = {};
+
+        answer_error(listener->http, request, &listener->worker, 400, "expected one Host, and one Content-Length or Transfer-Encoding: "
+                                                                      "chunked at most", &response);
+        if (response.response)
+                (void)MHD_add_response_header(response.response, "Connection", "close");
+        return send_response(listener, request->connection, &response);
+}
+
 /* The library calls once after the headers, for each piece of a body, and at the end; and again when a suspended connection is
  * resumed. An answer in the first call closes the connection: right for methods with a body, wrong for GET. */
 static enum MHD_Result on_request(void *userdata, struct MHD_Connection *connection, const char *path, const char *method,
@@ -301,6 +339,8 @@ static enum MHD_Result on_request(void *userdata, struct MHD_Connection *connect
                 return send_response(listener, connection, &((Query *)*context)->response);
 
         *context = listener;
+        if (is_first && is_ambiguous(connection))
+                return refuse_ambiguous(listener, &request);
         if (is_first && is_read(method))
                 return MHD_YES;
         if (*n_upload > 0) {

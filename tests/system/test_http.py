@@ -436,6 +436,25 @@ class Abuse(harness.TestCase):
         statuses = [int(m) for m in re.findall(rb"HTTP/1\.1 (\d+) ", self.drain(s))]
         self.assertEqual(statuses, [200, 404, 200, 404, 200] * 20 + [200])
 
+    def test_a_request_with_two_ends_or_two_hosts_is_refused_and_ends_the_connection(self):
+        daemon = self.daemon(CONFIG, tcp=True)
+        following = b"GET /-/healthy HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        host = b"Host: localhost\r\n"
+        for method in (b"GET", b"POST"):
+            for headers in (host + b"Content-Length: 0\r\nContent-Length: 0\r\n", host + b"Content-Length: 5\r\ncontent-length: 0\r\n",
+                            host + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", host + b"Host: example.org\r\n",
+                            host + b"Transfer-Encoding: chunked\r\nContent-Length: 0\r\n", b"Host: example.org\r\n" + host + host,
+                            host + b"Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n",
+                            host + b"Transfer-Encoding: xchunked\r\n"):
+                s = self.connect(daemon)
+                s.sendall(method + b" /-/healthy HTTP/1.1\r\n" + headers + b"\r\n" + b"0\r\n\r\n" + following)
+                answer = self.drain(s)
+                self.assertEqual(re.findall(rb"HTTP/1\.1 (\d+) ", answer), [b"400"], (headers, answer))
+        s = self.connect(daemon)
+        s.sendall(b"GET /-/healthy HTTP/1.1\r\n" + host + b"Content-Length: 3\r\n\r\nabc" + following.replace(b"\r\n\r\n",
+                                                                                                 b"\r\nConnection: close\r\n\r\n"))
+        self.assertEqual(re.findall(rb"HTTP/1\.1 (\d+) ", self.drain(s)), [b"200", b"200"])
+
     def test_methods_that_would_change_something_are_refused(self):
         daemon = self.daemon(CONFIG, tcp=True)
         for method in ("POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "PROPFIND", "X" * 100):
