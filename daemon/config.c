@@ -175,6 +175,7 @@ static void begin_comment(char *line) {
 
 static char *on_line(char *line, int n_max, void *userdata) {
         Parse *parse = userdata;
+        long begin = ftell(parse->file);
         size_t n;
 
         if (parse->failed || !fgets(line, n_max, parse->file))
@@ -182,6 +183,12 @@ static char *on_line(char *line, int n_max, void *userdata) {
 
         parse->line++;
         n = strlen(line);
+        if (n != (size_t)(ftell(parse->file) - begin)) {
+                parse->failed = true;
+                parse->error->line = parse->line;
+                (void)snprintf(parse->error->text, sizeof(parse->error->text), "has a NUL character: is this a text file?");
+                return NULL;
+        }
         parse->hash = hash_bytes(parse->hash, line, n);
         if (n == (size_t)n_max - 1 && line[n - 1] != '\n') {
                 parse->failed = true;
@@ -232,9 +239,9 @@ static int on_setting(void *userdata, const char *section, const char *key, cons
         return 1;
 }
 
-static int cannot_read(const char *path, int e, ConfigError *ret_error) {
+static int cannot_read(const char *path, const char *why, ConfigError *ret_error) {
         (void)snprintf(ret_error->file, sizeof(ret_error->file), "%s", path);
-        (void)snprintf(ret_error->text, sizeof(ret_error->text), "cannot be read: %s", strerror(e));
+        (void)snprintf(ret_error->text, sizeof(ret_error->text), "cannot be read: %s", why);
         ret_error->line = 0;
         return CONFIG_INVALID;
 }
@@ -246,8 +253,8 @@ static int config_read_file(FILE *file, const char *path, Loading *loading, Conf
         (void)snprintf(ret_error->file, sizeof(ret_error->file), "%s", path);
         errno = 0;
         line = ini_parse_stream(on_line, &parse, on_setting, &parse);
-        if (ferror(file)) /* a directory can be opened, but not read */
-                return cannot_read(path, errno, ret_error);
+        if (ferror(file))
+                return cannot_read(path, strerror(errno), ret_error);
         if (parse.failed)
                 return CONFIG_INVALID;
         if (line < 0)
@@ -264,12 +271,13 @@ static int config_read_file(FILE *file, const char *path, Loading *loading, Conf
 
 static int config_open_and_read(const char *path, bool may_be_absent, Loading *loading, ConfigError *ret_error) {
         scoped(fclosep) FILE *file = NULL;
+        char reason[CONFIG_REASON_MAX];
 
-        file = fopen(path, "re");
+        file = config_files_open(path, reason);
         if (!file && errno == ENOENT && may_be_absent)
                 return 0;
         if (!file)
-                return cannot_read(path, errno, ret_error);
+                return cannot_read(path, reason, ret_error);
 
         return config_read_file(file, path, loading, ret_error);
 }

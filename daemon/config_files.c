@@ -3,15 +3,47 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include "util/scoped.h"
 
 uint64_t config_files_begin(const char *path) {
         return hash_bytes(HASH_BEGIN, path, strlen(path) + 1);
+}
+
+FILE *config_files_open(const char *path, char ret_reason[static CONFIG_REASON_MAX]) {
+        scoped(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+        const char *reason = NULL;
+        struct stat st;
+        FILE *file;
+        int e = 0;
+
+        if (fd < 0 || fstat(fd, &st) < 0)
+                e = errno;
+        else if (S_ISDIR(st.st_mode))
+                e = EISDIR;
+        else if (!S_ISREG(st.st_mode) && !(S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 3)))
+                reason = "not a regular file";
+        else if (st.st_size > CONFIG_BYTES_MAX)
+                reason = "larger than 1 MiB";
+        if (!reason && e == 0) {
+                file = fdopen(fd, "r");
+                if (file) {
+                        (void)TAKE_FD(fd);
+                        return file;
+                }
+                e = errno;
+        }
+
+        (void)snprintf(ret_reason, CONFIG_REASON_MAX, "%s", reason ?: strerrordesc_np(e));
+        errno = e;
+        return NULL;
 }
 
 void config_files_add(ConfigFiles *files, uint64_t hash) {
@@ -65,7 +97,8 @@ int config_files_list(const char *path, char ***ret, size_t *n_ret) {
 
 /* False if the file cannot be read. */
 static bool hash_file(const char *path, uint64_t *ret) {
-        scoped(fclosep) FILE *file = fopen(path, "re");
+        char reason[CONFIG_REASON_MAX];
+        scoped(fclosep) FILE *file = config_files_open(path, reason);
         uint64_t hash = config_files_begin(path);
         char bytes[4096];
         size_t n;

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "util/hash.h"
 
@@ -24,6 +25,13 @@ typedef struct ConfigFiles {
 
 /* Returns the hash of a file before its content, which hash_bytes() adds. */
 uint64_t config_files_begin(const char *path);
+/*
+ * Opens a configuration file, which must be a regular one of at most CONFIG_BYTES_MAX, or /dev/null: reading a FIFO or a device could
+ * take for ever. Returns NULL with the reason in ret_reason, and errno set to ENOENT if there is no such file.
+ */
+#define CONFIG_BYTES_MAX (1024 * 1024)
+#define CONFIG_REASON_MAX 64
+FILE *config_files_open(const char *path, char ret_reason[static CONFIG_REASON_MAX]);
 /* Adds the hash of a file that was read. */
 void config_files_add(ConfigFiles *files, uint64_t hash);
 

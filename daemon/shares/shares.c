@@ -357,14 +357,15 @@ const char *shares_format_owner(const Owner *owner, char ret[SHARES_OWNER_MAX]) 
 void shares_explain(const ShareAccount *account, Resource resource, char ret[SHARES_REASON_MAX]) {
         Shares *shares = account->shares;
         const ResourceRow *row = &rows[resource];
+        const char *counted = resource == RESOURCE_JOBS ? ", of which those whose process or cgroup perfd does not watch count twice" : "";
         char owner[SHARES_OWNER_MAX];
 
         assert(resource < N_RESOURCES);
         LOCKED(&shares->mutex);
         (void)snprintf(ret, SHARES_REASON_MAX,
-                       "%s holds %" PRIu64 " %s, and its share is %" PRIu64 " while %" PRIu64 " users hold some ([limits] %s = %" PRIu64
+                       "%s holds %" PRIu64 " %s%s, and its share is %" PRIu64 " while %" PRIu64 " users hold some ([limits] %s = %" PRIu64
                        " for all): release some, or try again later",
-                       shares_format_owner(&account->owner, owner), account->holdings[resource].n_held, row->unit,
+                       shares_format_owner(&account->owner, owner), account->holdings[resource].n_held, row->unit, counted,
                        find_share(account, resource),
                        shares->totals[resource].n_owners, row->name, shares->config.limits[resource]);
 }

@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <sqlite3.h>
@@ -45,10 +46,23 @@ static int fail_of(Buffer *text, const char *path, sqlite3 *db) {
         return fail(text, path, message);
 }
 
+/* SQLite, and reading page by page, would wait for a writer of a FIFO. */
+static int refuse_irregular(const char *path, Buffer *text) {
+        struct stat st;
+
+        if (stat(path, &st) < 0)
+                return fail(text, path, strerrordesc_np(errno));
+        return S_ISREG(st.st_mode) ? 0 : fail(text, path, "not a regular file");
+}
+
 /*
  * Opens the connection; the caller closes it, also on failure. Closing does not touch the write-ahead log of a running perfd.
  */
 static int open_read_only(const char *path, sqlite3 **ret, Buffer *text) {
+        int r = refuse_irregular(path, text);
+
+        if (r != 0)
+                return r;
         if (sqlite3_open_v2(path, ret, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK)
                 return *ret ? fail_of(text, path, *ret) : -ENOMEM;
 
@@ -208,6 +222,8 @@ int maintenance_salvage(const char *damaged, const char *target, Buffer *text) {
         int r;
 
         r = refuse_existing(target, text);
+        if (r == 0)
+                r = refuse_irregular(damaged, text);
         if (r == 0)
                 r = refuse_used(damaged, text);
         if (r != 0)

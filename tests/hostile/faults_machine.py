@@ -3,6 +3,7 @@
 import os
 import resource
 import socket
+import subprocess
 
 import harness
 from harness import wait_for
@@ -92,6 +93,24 @@ def damaged_models(target):
         wait_for(lambda: target.daemon.wait_tick()["perfd_config_last_reload_timestamp_seconds"] > before, "the reload")
         n += 1
     return f"{n} reloads"
+
+
+@fault("db check and db salvage of a FIFO, a device or a directory, and a NUL in perfd.conf", "refused at once, with the reason")
+def odd_files(target):
+    directory = target.daemon.directory
+    os.mkfifo(directory / "fifo")
+    (directory / "nul.conf").write_bytes(b"[sampling]\ninterval = 1s\0\n")
+    n = 0
+    while target.goes_on():
+        for path in (directory / "fifo", "/dev/zero", directory):
+            for words in (("check", path), ("salvage", path, directory / "new.db")):
+                done = subprocess.run([harness.PERFD, "--config", "/dev/null", "--db", *words], capture_output=True, text=True, timeout=5)
+                target.check((done.returncode, done.stderr) == (1, f"{path}: not a regular file\n"), f"{words}: {done}")
+        for name in ("fifo", "nul.conf"):
+            done = subprocess.run([harness.PERFD, "--check-config", "--config", directory / name], capture_output=True, text=True, timeout=5)
+            target.check(done.returncode == 6 and name in done.stderr, f"{name}: {done}")
+        n += 1
+    return f"{n} rounds of 8 commands"
 
 
 @fault("no descriptors left", "perfd waits without spinning, logs it, and goes on afterwards", restarts=True)

@@ -402,7 +402,9 @@ class OtherUsers(harness.TestCase):
         daemon.restart()
         self.assertEqual(daemon.metrics()["perfd_jobs_running"], 6)
         with self.client_of_nobody(daemon) as nobody, daemon.client() as root:
-            self.assert_status(nobody.begin("c", pid=process.pid), "QUOTA")
+            reply = nobody.begin("c", pid=process.pid)
+            self.assert_status(reply, "QUOTA")
+            self.assertIn("running jobs, of which those whose process or cgroup perfd does not watch count twice", reply.message)
             self.assert_status(root.begin("another", uid=1001), "OK")
             self.assert_status(nobody.end("a", 0), "OK")
 

@@ -46,6 +46,19 @@ class Start(harness.TestCase):
                 self.assertIn(f"perfd.conf:{line}: ", done.stderr)
                 self.assertIn(expected, done.stderr)
 
+    def test_a_file_with_a_nul_or_that_is_no_file_is_refused(self):
+        done = self.check("[sampling]\ninterval = 500ms\0ignored\n")
+        self.assertEqual((done.returncode, "perfd.conf:2: has a NUL character" in done.stderr), (6, True), done.stderr)
+        directory = self.temporary_directory()
+        os.mkfifo(directory / "fifo")
+        (directory / "link").symlink_to("/dev/zero")
+        (directory / "large").write_text("#" + "x" * 70 + "\n" * (1 << 20))
+        for name, why in (("fifo", "not a regular file"), ("link", "not a regular file"), ("large", "larger than 1 MiB"),
+                          (".", "Is a directory")):
+            done = subprocess.run([harness.PERFD, "--check-config", "--config", directory / name], capture_output=True, text=True,
+                                  timeout=harness.TIMEOUT_S)
+            self.assertEqual((done.returncode, f"cannot be read: {why}" in done.stderr), (6, True), done.stderr)
+
     def test_a_good_file_is_good(self):
         for text in ("", "# nothing\n", "[sampling]\ninterval = 500ms\n\n[http]\nlisten = [::1]:9000\n",
                      "[store] # as documented\nvolatile: true\nmax_size = 1T\t# of 1024\n; comment\nkeep_jobs = 52w ; a year\n"):

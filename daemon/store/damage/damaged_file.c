@@ -295,7 +295,7 @@ static int open_wal(DamagedFile *file, const char *path) {
 
         if (snprintf(wal, sizeof(wal), "%s-wal", path) >= (int)sizeof(wal))
                 return -ENAMETOOLONG;
-        file->wal_fd = open(wal, O_RDONLY | O_CLOEXEC);
+        file->wal_fd = open(wal, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
         return file->wal_fd >= 0 ? read_wal(file) : 0;
 }
 
@@ -307,7 +307,7 @@ int damaged_file_open(DamagedFile **ret, const char *path, uint32_t application_
         if (!file)
                 return -ENOMEM;
         file->wal_fd = -1;
-        file->fd = open(path, O_RDONLY | O_CLOEXEC);
+        file->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
         if (file->fd < 0 || fstat(file->fd, &st) < 0)
                 return -errno;
 
