@@ -92,7 +92,8 @@ class Derived(TestCase):
     def test_a_scrape_has_the_newest_derived_number(self):
         self.register()
         self.submit(self.document(2000, 10, model="granite"))
-        found = wait_for(lambda: re.findall(r"(?m)^perfd_kpi_rate\{component=\"trainer\",(.*)\} (.*)$", self.running.get("/metrics").text), "rate")
+        series = r"(?m)^perfd_kpi_rate\{component=\"trainer\",(.*)\} (.*)$"
+        found = wait_for(lambda: re.findall(series, self.running.get("/metrics").text), "rate")
         self.assertEqual([value for labels, value in found if 'model="granite"' in labels], ["200"])
 
     def test_a_regression_of_a_derived_number_is_found(self):
