@@ -120,6 +120,7 @@ void deliver_courier_deinit(Courier *courier) {
 }
 
 void deliver_courier_set_timeout(Courier *courier, uint64_t timeout_ns) {
+        courier->timeout_ns = timeout_ns;
         courier->deadline_ns = clock_boottime_ns() + timeout_ns;
 }
 
@@ -148,7 +149,10 @@ static int exchange(Courier *courier, const Buffer *frame, uint64_t sequence, De
 
         r = wire_exchange(&courier->wire, frame, sequence, courier->deadline_ns, &delivery->reply);
         delivery->error = r < 0 ? r : 0;
-        return r < 0 ? DELIVERY_UNAVAILABLE : delivery_classify(&delivery->reply);
+        r = r < 0 ? DELIVERY_UNAVAILABLE : delivery_classify(&delivery->reply);
+        if (r == 0 && courier->is_by_answer)
+                deliver_courier_set_timeout(courier, courier->timeout_ns);
+        return r;
 }
 
 static int ask_frame_max(Courier *courier, Delivery *delivery, size_t *ret) {
@@ -498,6 +502,15 @@ static bool is_unknown_end(const Batch *batch, const Delivery *delivery) {
         return batch->ended_job && delivery->n_acked == batch->n_items && delivery->reply.status == STATUS_NOT_FOUND;
 }
 
+/* Replaces a file by what perfd does not have yet. */
+static int keep_rest(const char *directory, const char *name, const Batch *batch, size_t n_acked) {
+        Batch rest = *batch;
+
+        rest.items += n_acked;
+        rest.n_items -= n_acked;
+        return rest.n_items > 0 || rest.ended_job ? spool_replace(directory, name, &rest) : spool_remove(directory, name);
+}
+
 static int flush_file(Courier *courier, const char *directory, const char *name, Flush *flush) {
         scoped(spool_close) SpoolFile file = { .fd = -1 };
         scoped(arena_deinit) Arena arena = {};
@@ -506,8 +519,15 @@ static int flush_file(Courier *courier, const char *directory, const char *name,
         int r;
 
         r = spool_open(directory, name, &file);
+        if (r == SPOOL_ODD) {
+                size_t n = strlen(flush->skipped);
+
+                flush->n_skipped++;
+                if (n + strlen(name) + SPOOL_REASON_MAX + 4 < sizeof(flush->skipped))
+                        (void)snprintf(flush->skipped + n, sizeof(flush->skipped) - n, "%s: %s\n", name, file.reason);
+        }
         if (r != 0)
-                return r == SPOOL_GONE ? 0 : r;
+                return r == SPOOL_GONE || r == SPOOL_ODD ? 0 : r;
 
         r = arena_init(&arena, spool_batch_arena_size(file.n));
         if (r == 0)
@@ -533,6 +553,8 @@ static int flush_file(Courier *courier, const char *directory, const char *name,
         }
 
         delivery_explain(&delivery, courier, flush->reason);
+        if (r != DELIVERY_REFUSED && delivery.n_acked > 0 && keep_rest(directory, name, &batch, delivery.n_acked) < 0)
+                return r; /* sent again from the start, which is harmless */
         return r == DELIVERY_REFUSED ? reject(directory, name, flush) : r;
 }
 

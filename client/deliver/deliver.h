@@ -20,7 +20,9 @@
 typedef struct Courier {
         Wire wire;
         const char *path;     /* borrowed */
+        uint64_t timeout_ns;
         uint64_t deadline_ns; /* CLOCK_BOOTTIME */
+        bool is_by_answer;    /* the deadline moves with each answer; set by the owner */
         bool is_patient;
 } Courier;
 
@@ -89,16 +91,20 @@ int deliver_mark(Courier *courier, const JobRef *job, const char *name, double w
 /* Describes why the delivery failed. */
 void delivery_explain(const Delivery *delivery, const Courier *courier, char ret[static DELIVERY_TEXT_MAX]);
 
+#define FLUSH_SKIPPED_MAX 1024U
+
 /* Result of sending the spool. */
 typedef struct Flush {
         size_t n_stored, n_duplicate, n_ends;
         size_t n_unknown; /* ends of jobs unknown to perfd, which was unavailable when they began */
         size_t n_rejected, n_left; /* numbers of files */
+        size_t n_skipped;          /* entries that are no files of this user, which stay in the spool */
+        char skipped[FLUSH_SKIPPED_MAX]; /* "NAME: why" of the first ones, each in a line of its own */
         char reason[DELIVERY_TEXT_MAX]; /* reason for the last file that was rejected or left */
 } Flush;
 
 /*
- * Sends the files, oldest first, and stops at the first that perfd cannot accept now. Returns 0, or a negative errno
- * if the spool cannot be read.
+ * Sends the files, oldest first, and stops at the first that perfd cannot accept now; of this file, what perfd has is removed.
+ * Returns 0, or a negative errno if the spool cannot be read.
  */
 int deliver_spool(Courier *courier, const char *directory, Flush *ret);

@@ -332,34 +332,69 @@ int spool_put(const char *directory, const Batch *batch, uint64_t realtime_ms, c
         return file_replace(path, text.text, text.n, 0600, true);
 }
 
+static int odd(SpoolFile *ret, const char *reason) {
+        *ret = (SpoolFile){ .fd = -1 };
+        (void)snprintf(ret->reason, sizeof(ret->reason), "%s", reason);
+        return SPOOL_ODD;
+}
+
+/* Reads the file, of which another process may hold the lock. */
+static int read_locked(int fd, SpoolFile *file) {
+        struct stat st;
+
+        /* The file may have been removed by the previous holder of the lock. */
+        if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+                return errno == EWOULDBLOCK ? SPOOL_GONE : -errno;
+        if (fstat(fd, &st) < 0)
+                return -errno;
+        if (st.st_nlink == 0)
+                return SPOOL_GONE;
+        if (st.st_size > (off_t)SPOOL_FILE_BYTES_MAX)
+                return -EFBIG;
+
+        file->text = malloc((size_t)st.st_size + 1);
+        if (!file->text)
+                return -ENOMEM;
+        while (file->n < (size_t)st.st_size) {
+                ssize_t n = read(fd, file->text + file->n, (size_t)st.st_size - file->n);
+
+                if (n <= 0)
+                        return n < 0 ? -errno : -EIO;
+                file->n += (size_t)n;
+        }
+        file->text[file->n] = '\0';
+        return 0;
+}
+
 int spool_open(const char *directory, const char *name, SpoolFile *ret) {
-        scoped(closep) int dir_fd = -1;
-        SpoolFile file = { .fd = -1 };
+        scoped(closep) int dir_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        scoped(spool_close) SpoolFile file = { .fd = -1 };
         struct stat st;
         int r;
 
-        dir_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (dir_fd < 0)
                 return -errno;
 
-        file.fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        file.fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
         if (file.fd < 0)
-                return errno == ENOENT ? SPOOL_GONE : -errno;
-
-        /* The file may have been removed by the previous holder of the lock. */
-        r = flock(file.fd, LOCK_EX | LOCK_NB) < 0 ? -errno : 0;
-        if (r == 0 && fstat(file.fd, &st) < 0)
-                r = -errno;
-        if (r == -EWOULDBLOCK || (r == 0 && st.st_nlink == 0))
-                r = SPOOL_GONE;
-        if (r == 0)
-                r = file_read_at(dir_fd, name, SPOOL_FILE_BYTES_MAX, &file.text, &file.n);
-        if (r != 0) {
-                spool_close(&file);
-                return r == -ENOENT ? SPOOL_GONE : r;
+                return errno == ENOENT ? SPOOL_GONE : odd(ret, errno == ELOOP ? "a symbolic link" : strerrordesc_np(errno));
+        if (fstat(file.fd, &st) < 0)
+                return -errno;
+        if (!S_ISREG(st.st_mode))
+                return odd(ret, "not a regular file");
+        if (st.st_uid != geteuid()) {
+                (void)snprintf(file.reason, sizeof(file.reason), "belongs to uid %u: run perfctl flush as this user", (unsigned)st.st_uid);
+                return odd(ret, file.reason);
         }
 
+        r = read_locked(file.fd, &file);
+        if (r < 0 && r != -ENOMEM)
+                return odd(ret, strerrordesc_np(-r));
+        if (r != 0)
+                return r;
+
         *ret = file;
+        file = (SpoolFile){ .fd = -1 };
         return 0;
 }
 
@@ -367,6 +402,19 @@ void spool_close(SpoolFile *file) {
         closep(&file->fd);
         free(file->text);
         *file = (SpoolFile){ .fd = -1 };
+}
+
+int spool_replace(const char *directory, const char *name, const Batch *batch) {
+        scoped(buffer_deinit) Buffer text = {};
+        scoped(freep) char *path = NULL;
+        int r;
+
+        r = spool_format_batch(batch, &text);
+        if (r < 0)
+                return r;
+        if (asprintf(&path, "%s/%s", directory, name) < 0)
+                return -ENOMEM;
+        return file_replace(path, text.text, text.n, 0600, true);
 }
 
 int spool_remove(const char *directory, const char *name) {

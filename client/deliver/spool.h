@@ -53,8 +53,11 @@ int spool_put(const char *directory, const Batch *batch, uint64_t realtime_ms, c
 int spool_list(const char *directory, struct dirent ***ret_entries, size_t *ret_n);
 void spool_entries_free(struct dirent **entries, size_t n);
 
+#define SPOOL_REASON_MAX 96U
+
 typedef struct SpoolFile {
         int fd; /* locked */
+        char reason[SPOOL_REASON_MAX]; /* of SPOOL_ODD */
         char *text; /* owned */
         size_t n;
 } SpoolFile;
@@ -62,10 +65,13 @@ typedef struct SpoolFile {
 enum {
         SPOOL_GONE = 1,  /* another process is sending or has sent the file */
         SPOOL_MALFORMED, /* not written by this version of perfctl */
+        SPOOL_ODD,       /* not a file of this user that can be read: perfd would take its content for this user's */
 };
 
 int spool_open(const char *directory, const char *name, SpoolFile *ret);
 void spool_close(SpoolFile *file);
+/* Replaces a file by a batch. */
+int spool_replace(const char *directory, const char *name, const Batch *batch);
 /* Removes a file that was sent. */
 int spool_remove(const char *directory, const char *name);
 /* Moves a file that was refused for good to rejected/. */

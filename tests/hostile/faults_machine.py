@@ -1,5 +1,6 @@
 """Faults of the machine: kills, damaged files, exhausted descriptors."""
 
+import json
 import os
 import resource
 import socket
@@ -104,10 +105,12 @@ def odd_files(target):
     while target.goes_on():
         for path in (directory / "fifo", "/dev/zero", directory):
             for words in (("check", path), ("salvage", path, directory / "new.db")):
-                done = subprocess.run([harness.PERFD, "--config", "/dev/null", "--db", *words], capture_output=True, text=True, timeout=5)
+                command = [harness.PERFD, "--config", "/dev/null", "--db", *words]
+                done = subprocess.run(command, capture_output=True, text=True, timeout=5)
                 target.check((done.returncode, done.stderr) == (1, f"{path}: not a regular file\n"), f"{words}: {done}")
         for name in ("fifo", "nul.conf"):
-            done = subprocess.run([harness.PERFD, "--check-config", "--config", directory / name], capture_output=True, text=True, timeout=5)
+            command = [harness.PERFD, "--check-config", "--config", directory / name]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=5)
             target.check(done.returncode == 6 and name in done.stderr, f"{name}: {done}")
         n += 1
     return f"{n} rounds of 8 commands"
@@ -136,3 +139,32 @@ def no_descriptors(target):
         wait_for(lambda: target.daemon.get("/-/ready").status == 200, "an answer")
         target.check(client.hello() is not None, "no answer")
     return f"{len(waiting)} connections beyond the limit"
+
+
+@fault("links, directories, FIFOs and files of others in the spool", "named and skipped; the others are sent, none with root's rights")
+def odd_spool(target):
+    spool, n, n_stored = target.daemon.directory / "spool", 0, 0
+    spool.mkdir()
+    while target.goes_on():
+        name = f"{n:06d}"
+        kind = target.random.choice(("link", "directory", "fifo") + (("other",) if os.geteuid() == 0 else ()))
+        text = json.dumps({"kind": "indicator", "job": "", "time_ms": 1700000000000, "id": target.random.randbytes(16).hex(),
+                           "document": harness.indicator("spooled")}) + "\n"
+        odd = spool / f"{name}-odd.jsonl"
+        if kind == "link":
+            odd.symlink_to("/etc/passwd")
+        elif kind == "directory":
+            odd.mkdir()
+        elif kind == "fifo":
+            os.mkfifo(odd)
+        else:
+            odd.write_text(text)
+            os.chown(odd, 1001, 1001)
+        (spool / f"{name}-sound.jsonl").write_text(text)
+        done = target.daemon.perfctl("flush", "--spool", spool, "--json")
+        answer = json.loads(done.stdout)
+        n_stored += answer["stored"]
+        n += 1
+        target.check((answer["stored"], answer["skipped"]) == (1, 1) and odd.name in done.stderr, f"{kind}: {done}")
+        odd.rmdir() if kind == "directory" else odd.unlink()
+    return f"{n} odd entries skipped, {n_stored} results behind them stored"

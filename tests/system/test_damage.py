@@ -292,7 +292,8 @@ class Damage(harness.TestCase):
         self.assertEqual((done.returncode, copy.with_suffix(".new").exists()), (1, False))
         self.assertIn("not a database of perfd", done.stderr)
         os.mkfifo(copy.parent / "fifo")
-        for done in (self.perfd_db("check", copy.parent / "fifo"), self.perfd_db("salvage", copy.parent / "fifo", copy.with_suffix(".new"))):
+        fifo = copy.parent / "fifo"
+        for done in (self.perfd_db("check", fifo), self.perfd_db("salvage", fifo, copy.with_suffix(".new"))):
             self.assertEqual((done.returncode, done.stderr), (1, f"{copy.parent}/fifo: not a regular file\n"))
         missing = copy.parent / "missing" / "copy.db"
         done = daemon.perfctl("db", "backup", missing)

@@ -8,7 +8,8 @@
 #include "client/deliver/spool.h"
 
 static bool is_empty(const Flush *flush) {
-        return flush->n_stored + flush->n_duplicate + flush->n_ends + flush->n_unknown + flush->n_rejected + flush->n_left == 0;
+        return flush->n_stored + flush->n_duplicate + flush->n_ends + flush->n_unknown + flush->n_rejected + flush->n_left +
+               flush->n_skipped == 0;
 }
 
 static void write_counts(Buffer *out, const Flush *flush) {
@@ -22,6 +23,7 @@ static void write_counts(Buffer *out, const Flush *flush) {
                 { flush->n_unknown, "ends of unknown jobs" },
                 { flush->n_rejected, flush->n_rejected == 1 ? "file rejected" : "files rejected" },
                 { flush->n_left, flush->n_left == 1 ? "file left" : "files left" },
+                { flush->n_skipped, "skipped" },
         };
         const char *separator = "";
 
@@ -38,8 +40,10 @@ static int print_flush(bool json, const Flush *flush) {
         scoped(buffer_deinit) Buffer out = {};
 
         if (json)
-                buffer_printf(&out, "{\"stored\":%zu,\"duplicate\":%zu,\"ended\":%zu,\"unknown\":%zu,\"rejected\":%zu,\"left\":%zu}\n",
-                              flush->n_stored, flush->n_duplicate, flush->n_ends, flush->n_unknown, flush->n_rejected, flush->n_left);
+                buffer_printf(&out, "{\"stored\":%zu,\"duplicate\":%zu,\"ended\":%zu,\"unknown\":%zu,\"rejected\":%zu,\"left\":%zu,"
+                              "\"skipped\":%zu}\n",
+                              flush->n_stored, flush->n_duplicate, flush->n_ends, flush->n_unknown, flush->n_rejected, flush->n_left,
+                              flush->n_skipped);
         else if (is_empty(flush))
                 buffer_puts(&out, "spool is empty\n");
         else
@@ -56,6 +60,7 @@ static int flush_run(const CommandLine *line) {
         int r;
 
         deliver_courier_init(&courier, line->global.socket, options->timeout_ns);
+        courier.is_by_answer = true;
         r = spool_find_directory(options->spool, directory);
         if (r == 0)
                 r = deliver_spool(&courier, directory, &flush);
@@ -69,8 +74,11 @@ static int flush_run(const CommandLine *line) {
                 message_print("refused files were moved to %s/rejected: %s", directory, flush.reason);
         if (flush.n_left > 0)
                 message_print("%s", flush.reason);
+        for (char *rest = flush.skipped, *name; (name = strsep(&rest, "\n"));)
+                if (*name)
+                        message_print("skipped %s/%s", directory, name);
 
-        return flush.n_left > 0 ? EXIT_UNREACHABLE : flush.n_rejected > 0 ? EXIT_FAILED : r;
+        return flush.n_left > 0 ? EXIT_UNREACHABLE : flush.n_rejected + flush.n_skipped > 0 ? EXIT_FAILED : r;
 }
 
 const Command cmd_flush = {
