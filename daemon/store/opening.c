@@ -68,7 +68,7 @@ static int undo(Database *database) {
 
         r = database_begin(database);
         if (r == 0)
-                r = subject_states_undo(database);
+                r = subject_states_mend(database, false);
         if (r == 0)
                 r = database_commit(database);
         if (r == 0)

@@ -83,12 +83,12 @@ int subject_states_apply(SubjectStates *states, Database *database, RowSet *set)
         return r;
 }
 
-int subject_states_flush(SubjectStates *states, Database *database) {
+int subject_states_flush(SubjectStates *states, Database *database, bool *ret_has_work) {
         int r = 0;
 
         for (size_t i = 0; r == 0 && i < states->n; i++)
                 if (store_subject_list[i]->flush)
-                        r = store_subject_list[i]->flush(states->items[i], database);
+                        r = store_subject_list[i]->flush(states->items[i], database, ret_has_work);
         return r;
 }
 
@@ -98,31 +98,13 @@ void subject_states_forget(SubjectStates *states) {
                         store_subject_list[i]->forget(states->items[i]);
 }
 
-int subject_states_undo(Database *database) {
+int subject_states_mend(Database *database, bool is_late) {
         int r = 0;
 
         for (size_t i = 0; r == 0 && store_subject_list[i]; i++)
-                if (store_subject_list[i]->undo)
-                        r = store_subject_list[i]->undo(database);
+                if (store_subject_list[i]->mend)
+                        r = store_subject_list[i]->mend(database, is_late);
         return r;
-}
-
-int subject_states_interrupt(Database *database) {
-        int r = 0;
-
-        for (size_t i = 0; r == 0 && store_subject_list[i]; i++)
-                if (store_subject_list[i]->interrupt)
-                        r = store_subject_list[i]->interrupt(database);
-        return r;
-}
-
-bool subject_states_take_work(SubjectStates *states) {
-        bool has_work = false;
-
-        for (size_t i = 0; i < states->n; i++)
-                if (store_subject_list[i]->take_work)
-                        has_work |= store_subject_list[i]->take_work(states->items[i]);
-        return has_work;
 }
 
 int subject_states_find_work(Database *database, bool *ret_has_work) {

@@ -20,10 +20,8 @@ DEFINE_SCOPED(SubjectStates, subject_states_free);
 
 /* 0 or an outcome of database.h, as for all functions here: the transaction must be rolled back. */
 int subject_states_apply(SubjectStates *states, Database *database, RowSet *set);
-int subject_states_flush(SubjectStates *states, Database *database);
+int subject_states_flush(SubjectStates *states, Database *database, bool *ret_has_work);
 void subject_states_forget(SubjectStates *states);
-int subject_states_undo(Database *database);
-int subject_states_interrupt(Database *database);
-bool subject_states_take_work(SubjectStates *states);
+int subject_states_mend(Database *database, bool is_late);
 int subject_states_find_work(Database *database, bool *ret_has_work);
 int subject_states_work(SubjectStates *states, Database *database, bool *ret_has_more);

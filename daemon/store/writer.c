@@ -250,7 +250,7 @@ static int interrupt(Writer *writer) {
 
         r = database_begin(&writer->database);
         if (r == 0 && !writer->was_open)
-                r = subject_states_interrupt(&writer->database);
+                r = subject_states_mend(&writer->database, true);
         if (r == 0)
                 r = schema_touch(&writer->database);
         return r != 0 ? r : database_commit(&writer->database);
@@ -401,7 +401,7 @@ static int apply_all(Writer *writer, RowBatch *batch) {
         r = apply(writer, batch->sets);
         if (r == 0 && batch->is_part)
                 r = apply_joining(writer, batch);
-        return r != 0 ? r : subject_states_flush(writer->states, &writer->database);
+        return r != 0 ? r : subject_states_flush(writer->states, &writer->database, &writer->next.has_more_work);
 }
 
 /* One transaction: all of the batch is on disk, or nothing. Without a batch, writes a page to find out whether writing works. */
@@ -413,7 +413,7 @@ static int commit_all(Writer *writer, RowBatch *batch, size_t room_bytes, const 
         if (r == 0)
                 r = retention_make_room(&writer->retention, &writer->database, room_bytes);
         if (r == 0 && writer->is_undo_due)
-                r = subject_states_undo(&writer->database);
+                r = subject_states_mend(&writer->database, false);
         if (r == 0 && (writer->is_undo_due || writer->retention.n_removed != n_removed))
                 subject_states_forget(writer->states);
         if (r == 0)
@@ -533,7 +533,7 @@ static void write_batch(Writer *writer, RowBatch *batch) {
         writer->next.settling_ns = clock_boottime_ns() + IDLE_WAIT_NS;
         writer->next.n_bytes_unsettled += batch->n_bytes;
         writer->next.is_settled = false;
-        writer->next.has_more_work |= subject_states_take_work(writer->states) || writer->retention.n_removed != n_removed;
+        writer->next.has_more_work |= writer->retention.n_removed != n_removed;
 }
 
 /* --- between batches ----------------------------------------------------------------------------- */

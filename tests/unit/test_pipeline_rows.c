@@ -401,8 +401,9 @@ static void rows_of_a_removed_job_are_removed_in_steps(void **state) {
         assert_int_equal(retention_find_leftover(store_pipelines.tables, &database, &has_more), 0);
         assert_true(has_more);
 
-        assert_int_equal(retention_remove_leftover(noted->leftover, &database, database_prepare(&database, noted->remove_of_user,
-                                                                                      FIELDS(field_i64(256), field_i64(7))), &n), 0);
+        assert_int_equal(retention_remove_leftover(noted->retention->leftover, &database,
+                                                   database_prepare(&database, noted->retention->remove_of_user,
+                                                                    FIELDS(field_i64(256), field_i64(7))), &n), 0);
         assert_int_equal(n, 1024);
         assert_int_equal(ask_place(place, "SELECT count(*) FROM pipeline_interval"), 5000 - 1024);
         for (int64_t before = 5000 - 1024; has_more; before = n) {

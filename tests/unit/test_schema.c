@@ -12,6 +12,7 @@
 #include "store/jobs/job_reader.h"
 #include "store/jobs/job_rows.h"
 #include "store/node/store_node.h"
+#include "store/retention/retention.h"
 #include "store/table/schema.h"
 #include "store/table/store_subject.h"
 
@@ -90,16 +91,18 @@ static void every_table_is_checked_and_keeps_its_rows_by_a_limit_or_by_another_t
         (void)state;
         for (size_t i = 0; table_at(i); i++) {
                 const StoreTable *table = table_at(i);
+                const TableRetention *retention = table->retention;
 
                 assert_non_null(table->checks[0]);
                 for (size_t k = 0; k < TABLE_CHECKS_MAX && table->checks[k]; k++)
                         assert_non_null(strstr(table->checks[k], table->name));
-                assert_int_equal(table->removal_order > 0, table->remove != NULL);
-                assert_true(table->removal_order > 0 || !table->expire);
-                assert_int_equal(table->removal_order > 0, (table->run != NULL) + (table->leftover != NULL));
-                assert_int_equal(table->expire != NULL, table->keep > 0);
+                if (!retention)
+                        continue;
+                assert_non_null(retention->remove);
+                assert_int_equal((retention->run != NULL) + (retention->leftover != NULL), 1);
+                assert_int_equal(retention->expire != NULL, retention->keep > 0);
                 for (size_t k = 0; k < i; k++)
-                        assert_true(table->removal_order == 0 || table->removal_order != table_at(k)->removal_order);
+                        assert_true(!table_at(k)->retention || retention->order != table_at(k)->retention->order);
         }
 }
 
@@ -110,9 +113,13 @@ static void assert_in_array(const Statement *statement) {
 static void every_removal_is_in_the_array_of_statements(void **state) {
         (void)state;
         for (size_t i = 0; table_at(i); i++) {
-                assert_in_array(table_at(i)->remove);
-                assert_in_array(table_at(i)->remove_of_user);
-                assert_in_array(table_at(i)->expire);
+                const TableRetention *retention = table_at(i)->retention;
+
+                if (!retention)
+                        continue;
+                assert_in_array(retention->remove);
+                assert_in_array(retention->remove_of_user);
+                assert_in_array(retention->expire);
         }
 }
 

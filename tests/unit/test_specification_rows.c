@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Specifications in a store, and results that are sent again: completed, compared, and read. */
-/* tests: daemon/store/indicators/specification_rows.c daemon/store/catalog/duplicate.c */
+/* tests: daemon/store/indicators/attachments.c daemon/store/catalog/duplicate.c */
 
 #include "stack_fixture.h"
 
 #include "store/indicators/result_reader.h"
-#include "store/indicators/specification_rows.h"
 #include "util/sha256.h"
 
 typedef struct Fixture {

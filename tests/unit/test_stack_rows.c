@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Software stacks in a store: stored once, completed, kept, removed, and read. */
-/* tests: daemon/store/indicators/stack_rows.c daemon/store/indicators/stack_facts.c daemon/store/indicators/stack_reader.c */
+/* tests: daemon/store/indicators/attachments.c daemon/store/indicators/stack_facts.c daemon/store/indicators/stack_reader.c */
 
 #include "stack_fixture.h"
 

@@ -354,15 +354,16 @@ static void many_phases_of_a_removed_job_are_removed_in_steps(void **state) {
         place_path(place, "perfd.db", path);
         assert_int_equal(opening_open_file(path, &database), 0);
         assert_int_equal(database_begin(&database), 0);
-        assert_int_equal(job->run(&database, database_prepare(&database, job->remove, FIELDS(field_i64(1))), &n), 0);
+        assert_int_equal(job->retention->run(&database, database_prepare(&database, job->retention->remove, FIELDS(field_i64(1))), &n), 0);
         assert_int_equal(database_commit(&database), 0);
         assert_int_equal(n, 1);
         assert_int_equal(ask_place(place, "SELECT count(*) FROM job WHERE id = 'many'"), 0);
         assert_int_equal(ask_place(place, N_PHASES("1")), 2000);
         assert_int_equal(ask_place(place, "SELECT n_bytes FROM holder") / 1024, 512 + 4); /* of the other job */
 
-        assert_int_equal(retention_remove_leftover(noted->leftover, &database, database_prepare(&database, noted->remove_of_user,
-                                                                                      FIELDS(field_i64(100), field_i64(7))), &n), 0);
+        assert_int_equal(retention_remove_leftover(noted->retention->leftover, &database,
+                                                   database_prepare(&database, noted->retention->remove_of_user,
+                                                                    FIELDS(field_i64(100), field_i64(7))), &n), 0);
         assert_int_equal(n, 100);
         for (n = 0; has_more; n++) {
                 assert_int_equal(retention_step_leftover(store_jobs.tables, &database, &has_more), 0);

@@ -65,6 +65,11 @@ static inline Field field_buffer(const Buffer *buffer) {
         return field_text(buffer->text ? buffer->text : "", buffer->n);
 }
 
+/* 0: null. */
+static inline Field field_id(int64_t id) {
+        return id != 0 ? field_i64(id) : (Field){};
+}
+
 static inline Field field_if(bool is_there, Field field) {
         return is_there ? field : (Field){};
 }

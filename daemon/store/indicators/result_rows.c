@@ -11,8 +11,7 @@
 #include "store/retention/holders.h"
 #include "store/catalog/catalog.h"
 #include "store/catalog/shape.h"
-#include "store/indicators/specification_rows.h"
-#include "store/indicators/stack_rows.h"
+#include "store/indicators/attachments.h"
 #include "store/catalog/duplicate.h"
 #include "store/jobs/job_rows.h"
 
@@ -121,8 +120,7 @@ typedef struct Sender {
         uint32_t uid;
         Named named; /* job of the last item that named a job */
         Headroom *headroom;
-        StackSet stacks;
-        SpecificationSet specifications;
+        AttachmentSet attachments;
 } Sender;
 
 /* Call directly after the row of the item was inserted. */
@@ -146,8 +144,8 @@ static int note_item(const Item *item, const IndexParts *parts, Database *databa
 }
 
 /* Completes a result that was stored before, and records the first difference. */
-static int apply_again(RowSet *set, const Item *item, const Sender *sender, Database *database, Catalog *catalog, int64_t stack,
-                       int64_t specification) {
+static int apply_again(RowSet *set, const Item *item, const Sender *sender, Database *database, Catalog *catalog,
+                       const int64_t attached[static N_ATTACHED]) {
         const Duplicate sent = {
                 .id = item->id, .name = item->name, .component = item->component, .document = item->document, .version = item->version,
                 .score = item->score, .exit_status = item->exit_status, .uid = sender->uid, .replaces = item->replaces.integer,
@@ -158,10 +156,10 @@ static int apply_again(RowSet *set, const Item *item, const Sender *sender, Data
         int r;
 
         r = duplicate_apply(database, catalog, &sent, &sender->headroom->n_series, &of_content, difference);
-        if (r == 0 && specification != 0)
-                r = duplicate_specify(database, &sent, specification, &of_specification);
-        if (r == 0 && stack != 0)
-                r = stack_rows_complete(database, catalog, &sent, stack, &sender->headroom->n_series, &of_stack);
+        if (r == 0 && attached[ATTACHED_SPECIFICATION] != 0)
+                r = duplicate_specify(database, &sent, attached[ATTACHED_SPECIFICATION], &of_specification);
+        if (r == 0 && attached[ATTACHED_STACK] != 0)
+                r = attachments_complete_stack(database, catalog, &sent, attached[ATTACHED_STACK], &sender->headroom->n_series, &of_stack);
         if (r != 0)
                 return r;
 
@@ -182,38 +180,34 @@ static int apply_item(RowSet *set, const Item *item, Sender *sender, IndexParts 
         const CatalogNames names = { item->name, item->component, item->written_component };
         CatalogEntry *entry;
         SeriesEntry series = {};
-        int64_t stack, specification = 0;
+        const size_t numbers[N_ATTACHED] = { (size_t)item->stack.integer, (size_t)item->specification.integer };
+        int64_t attached[N_ATTACHED];
         int r;
 
-        r = stack_rows_find(database, &sender->stacks, (size_t)item->stack.integer, sender->uid, &stack);
-        if (r == 0)
-                r = specification_rows_find(database, &sender->specifications, (size_t)item->specification.integer, sender->uid,
-                                            &specification);
+        r = attachments_find(database, &sender->attachments, numbers, sender->uid, attached);
         if (r == 0)
                 r = catalog_find(catalog, database, &names, sender->headroom, &entry);
         if (r == 0 && item->shape.text)
                 r = index_parts_read(parts, item);
         if (r == 0 && item->shape.text)
-                r = find_series(item, parts, database, catalog, entry, stack, sender->headroom, &series);
+                r = find_series(item, parts, database, catalog, entry, attached[ATTACHED_STACK], sender->headroom, &series);
         if (r != 0)
                 return r;
 
         r = database_run(database, &result_insert,
                          FIELDS(item->id, item->time_ms, field_i64(entry->name), field_i64(entry->component), field_u64(sender->uid),
                                 item->score, item->job, item->version, item->document, item->exit_status, item->batch,
-                                item->batch_index, item->run, field_if(series.id != 0, field_i64(series.id)),
+                                item->batch_index, item->run, field_id(series.id),
                                 field_if(item->job.text && sender->named.row != 0, field_i64(sender->named.row)), item->claimed_ms,
-                                field_if(stack != 0, field_i64(stack)), field_if(specification != 0, field_i64(specification))));
+                                field_id(attached[ATTACHED_STACK]), field_id(attached[ATTACHED_SPECIFICATION])));
         if (r != 0)
                 return r;
 
         *ret_is_new = database_changes(database) > 0;
         if (!*ret_is_new)
-                return apply_again(set, item, sender, database, catalog, stack, specification);
+                return apply_again(set, item, sender, database, catalog, attached);
         r = note_item(item, parts, database, catalog, entry, &series);
-        if (r == 0)
-                r = stack_rows_count(database, stack);
-        return r == 0 ? specification_rows_count(database, specification) : r;
+        return r == 0 ? attachments_count(database, attached) : r;
 }
 
 static Unpack unpack_sender(const RowSet *set, Field ret[static N_SENDER_FIELDS]) {
@@ -225,11 +219,10 @@ static Unpack unpack_sender(const RowSet *set, Field ret[static N_SENDER_FIELDS]
 }
 
 /* From the first row of the part on. */
-static Unpack unpack_items(const RowSet *set, StackSet *ret_stacks, SpecificationSet *ret_specifications) {
+static Unpack unpack_items(const RowSet *set, AttachmentSet *ret_attachments) {
         Unpack from = unpack_sender(set, (Field[N_SENDER_FIELDS]){});
 
-        stack_rows_unpack(&from, ret_stacks);
-        specification_rows_unpack(&from, ret_specifications);
+        attachments_unpack(&from, ret_attachments);
         if (set->part.n_done > 0)
                 from.p = (const char *)set + set->part.offset;
         return from;
@@ -259,9 +252,8 @@ static int find_named(Database *database, Field id, uint32_t sender, Named *ret)
 /* Checks, before the first row is stored, whether all items may belong to the jobs that they name; and before a later part, whether that
  * has changed. */
 static int judge(RowSet *set, Database *database, const Field *sender, StoreOutcome *ret) {
-        SpecificationSet specifications;
-        StackSet stacks;
-        Unpack from = unpack_items(set, &stacks, &specifications);
+        AttachmentSet attachments;
+        Unpack from = unpack_items(set, &attachments);
         uint32_t uid = (uint32_t)sender[SENDER_UID].integer;
         bool may_act = sender[SENDER_MAY_ACT].integer, is_denied = false;
         size_t end = set->part.n_done == 0 ? set->n_rows : rowset_part_end(set);
@@ -341,7 +333,7 @@ static void end_part(RowSet *set, size_t n_end, const Unpack *from) {
 
 static int apply_items(RowSet *set, Database *database, Catalog *catalog, Headroom *headroom) {
         Sender sender = { .uid = (uint32_t)headroom->uid, .headroom = headroom };
-        Unpack from = unpack_items(set, &sender.stacks, &sender.specifications);
+        Unpack from = unpack_items(set, &sender.attachments);
         const char *full = from.p + ROWSET_SMALL_BYTES_MAX;
         scoped(index_parts_deinit) IndexParts parts = {};
         size_t i = set->part.n_done, end = rowset_part_end(set);
@@ -361,9 +353,7 @@ static int apply_items(RowSet *set, Database *database, Catalog *catalog, Headro
                         stored_of(set)->old[i / 8] |= (uint8_t)(1U << i % 8);
         }
         if (r == 0)
-                r = stack_rows_drop_unused(database, &sender.stacks);
-        if (r == 0)
-                r = specification_rows_drop_unused(database, &sender.specifications);
+                r = attachments_drop_unused(database, &sender.attachments);
         if (r != 0)
                 return r;
 
@@ -436,14 +426,12 @@ const ResultsStored *result_rows_stored(const RowSet *set) {
 
 ResultWalk result_rows_walk(const RowSet *set) {
         Field sender[N_SENDER_FIELDS];
-        SpecificationSet specifications;
-        StackSet stacks;
+        AttachmentSet attachments;
         Unpack items;
 
         assert(set->kind == &result_rows_kind);
         items = unpack_sender(set, sender);
-        stack_rows_unpack(&items, &stacks);
-        specification_rows_unpack(&items, &specifications);
+        attachments_unpack(&items, &attachments);
         return (ResultWalk){ .set = set, .items = items, .uid = (uint32_t)sender[SENDER_UID].integer };
 }
 
@@ -487,7 +475,7 @@ static Field written_field(const Indicator *indicator) {
 }
 
 /* The order is that of Item. */
-static void pack_item(Buffer *buffer, const Submission *item, uint64_t stack, uint64_t specification, uint64_t arrived_ms) {
+static void pack_item(Buffer *buffer, const Submission *item, const AttachmentList *attachments, uint64_t arrived_ms) {
         const Indicator *indicator = &item->indicator;
         size_t begin;
 
@@ -511,13 +499,14 @@ static void pack_item(Buffer *buffer, const Submission *item, uint64_t stack, ui
                 pack_text_end(buffer, begin);
         } else
                 pack_fields(buffer, &(Field){}, 1);
-        pack_fields(buffer, FIELDS(field_u64(stack), field_u64(specification), field_i64(item->replaces)));
+        pack_fields(buffer, FIELDS(field_u64(attachments_number(attachments, ATTACHED_STACK, item->stack)),
+                                   field_u64(attachments_number(attachments, ATTACHED_SPECIFICATION, item->specification)),
+                                   field_i64(item->replaces)));
 }
 
 struct ResultPacker {
         Buffer buffer;
-        StackList stacks;
-        SpecificationList specifications;
+        AttachmentList attachments;
         size_t n_items;
 };
 
@@ -535,8 +524,7 @@ ResultPacker *result_rows_packer_free(ResultPacker *packer) {
 void result_rows_packer_note(ResultPacker *packer, const Submission *item) {
         assert(packer->buffer.n == 0);
 
-        stack_rows_add(&packer->stacks, item->stack);
-        specification_rows_add(&packer->specifications, item->specification);
+        attachments_add(&packer->attachments, item);
         packer->n_items++;
 }
 
@@ -553,13 +541,11 @@ void result_rows_packer_begin(ResultPacker *packer, const Peer *sender) {
                 memset(stored, 0, n_bytes);
         pack_fields(buffer, FIELDS(field_u64(sender->uid), field_i64(sender->is_admin || sender->is_vouched || sender->uid == 0),
                                    field_i64(sender->is_admin || sender->uid == 0)));
-        stack_rows_pack(&packer->stacks, buffer);
-        specification_rows_pack(&packer->specifications, buffer);
+        attachments_pack(&packer->attachments, buffer);
 }
 
 void result_rows_packer_add(ResultPacker *packer, const Submission *item, uint64_t arrived_ms) {
-        pack_item(&packer->buffer, item, stack_rows_number(&packer->stacks, item->stack),
-                  specification_rows_number(&packer->specifications, item->specification), arrived_ms);
+        pack_item(&packer->buffer, item, &packer->attachments, arrived_ms);
 }
 
 size_t result_rows_packer_size(const ResultPacker *packer) {

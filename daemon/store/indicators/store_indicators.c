@@ -15,13 +15,13 @@
 
 #include "store/database/database.h"
 #include "store/retention/holders.h"
+#include "store/retention/retention.h"
 #include "store/catalog/catalog.h"
 #include "store/catalog/indexing.h"
 #include "store/table/table_salvage.h"
+#include "store/indicators/attachments.h"
 #include "store/indicators/job_results.h"
 #include "store/indicators/model_rows.h"
-#include "store/indicators/specification_rows.h"
-#include "store/indicators/stack_rows.h"
 #include "store/jobs/job_rows.h"
 
 /* --- removal ------------------------------------------------------------------------------------- */
@@ -117,6 +117,16 @@ static int tidy(Database *database) {
         return r == 0 ? database_run(database, &packages_tidy, NULL, 0) : r;
 }
 
+static const TableRetention result_retention = {
+        .order = 4,
+        .keep = offsetof(StoreConfig, keep_results_ns),
+        .remove = &result_remove,
+        .remove_of_user = &result_remove_of_user,
+        .expire = &result_expire,
+        .run = run_removal,
+        .tidy = tidy,
+};
+
 STATEMENT unfinished_undo = {
         "DELETE FROM result WHERE row IN (SELECT r.row FROM unfinished AS u CROSS JOIN result AS r WHERE r.row > u.row AND r.uid = u.uid)"
         REMOVED,
@@ -125,10 +135,11 @@ STATEMENT unfinished_undo = {
 STATEMENT unfinished_clear = { "DELETE FROM unfinished", 0 };
 
 /* Removes the parts of submissions that are not complete. No other results of their users were stored meanwhile. */
-static int undo(Database *database) {
+static int mend(Database *database, bool is_late) {
         int64_t n = 0;
         int r;
 
+        (void)is_late;
         r = run_removal(database, database_prepare(database, &unfinished_undo, NULL, 0), &n);
         if (r == 0 && n > 0)
                 r = tidy(database);
@@ -275,13 +286,7 @@ static const StoreTable result_table = {
                 "SELECT max(id) IS NULL FROM result INDEXED BY result_by_id",
                 "SELECT max(time_ms) FROM result INDEXED BY result_by_time",
         },
-        .removal_order = 4,
-        .keep = offsetof(StoreConfig, keep_results_ns),
-        .remove = &result_remove,
-        .remove_of_user = &result_remove_of_user,
-        .expire = &result_expire,
-        .run = run_removal,
-        .tidy = tidy,
+        .retention = &result_retention,
         .salvage = &result_salvage,
 };
 
@@ -358,7 +363,7 @@ static const StoreTable point_table = {
 };
 
 static const StoreTable *const tables[] = {
-        &stack_rows_table, &stack_rows_package_table, &stack_rows_list_table, &specification_rows_table,
+        &attachments_stack_table, &attachments_package_table, &attachments_list_table, &attachments_specification_table,
         &term_table,   &indicator_table, &indexing_shapes_table, &indexing_table, &result_table, &shape_table, &model_table,
         &series_table, &property_table,  &point_table,    &unfinished_table, NULL,
 };
@@ -389,12 +394,9 @@ static void forget(void *state) {
         catalog_forget(state);
 }
 
-static int flush(void *state, Database *database) {
+static int flush(void *state, Database *database, bool *ret_has_work) {
+        *ret_has_work |= catalog_take_unindexed(state);
         return catalog_flush(state, database);
-}
-
-static bool take_work(void *state) {
-        return catalog_take_unindexed(state);
 }
 
 static int work(void *state, Database *database, bool *ret_has_more) {
@@ -409,8 +411,7 @@ const StoreSubject store_indicators = {
         .forget = forget,
         .flush = flush,
         .follow = follow,
-        .undo = undo,
-        .take_work = take_work,
+        .mend = mend,
         .find_work = indexing_find,
         .work = work,
 };

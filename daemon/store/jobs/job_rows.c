@@ -320,12 +320,14 @@ STATEMENT running_clear = {
 };
 
 /* Closes every running job as interrupted, at its last checkpoint. */
-static int interrupt(Database *database) {
+static int mend(Database *database, bool is_late) {
         static const char note[] = "perfd could not open its database when it started: "
                                    "the job's usage after the last checkpoint is unknown";
         Field field = field_string(note);
         int r;
 
+        if (!is_late)
+                return 0;
         r = database_run(database, &jobs_interrupt, &field, 1);
         return r != 0 ? r : database_run(database, &running_clear, NULL, 0);
 }
@@ -660,6 +662,16 @@ static int run_removal(Database *database, Prepared *removal, int64_t *ret_n) {
         return r;
 }
 
+static const TableRetention job_retention = {
+        .order = 5,
+        .keep = offsetof(StoreConfig, keep_jobs_ns),
+        .remove = &job_remove,
+        .remove_of_user = &job_remove_of_user,
+        .expire = &job_expire,
+        .newest = "SELECT max(begin_ms) FROM job INDEXED BY job_by_begin",
+        .run = run_removal,
+};
+
 /* --- salvage ------------------------------------------------------------------------------------- */
 
 /*
@@ -750,14 +762,9 @@ static const StoreTable job_table = {
         .checks = {
                 "SELECT count(*) FROM (SELECT * FROM job ORDER BY row DESC LIMIT 1)",
                 "SELECT count(*) FROM job INDEXED BY job_by_state WHERE state = 'running'",
+                "SELECT max(begin_ms) FROM job INDEXED BY job_by_begin",
         },
-        .removal_order = 5,
-        .keep = offsetof(StoreConfig, keep_jobs_ns),
-        .remove = &job_remove,
-        .remove_of_user = &job_remove_of_user,
-        .expire = &job_expire,
-        .newest = "SELECT max(begin_ms) FROM job INDEXED BY job_by_begin",
-        .run = run_removal,
+        .retention = &job_retention,
         .salvage = &job_salvage,
 };
 
@@ -838,5 +845,5 @@ static const StoreTable *const tables[] = {
 const StoreSubject store_jobs = {
         .name = "jobs",
         .tables = tables,
-        .interrupt = interrupt,
+        .mend = mend,
 };

@@ -3,6 +3,7 @@
 
 #include "store/table/table_salvage.h"
 #include "store/database/database.h"
+#include "store/retention/retention.h"
 #include "store/read/read_connection.h"
 
 /* --- writing ------------------------------------------------------------------------------------- */
@@ -55,6 +56,15 @@ STATEMENT sample_expire = {
         0,
 };
 
+static const TableRetention sample_retention = {
+        .order = 3,
+        .keep = offsetof(StoreConfig, keep_samples_ns),
+        .remove = &sample_remove,
+        .expire = &sample_expire,
+        .newest = "SELECT max(begin_ms) FROM node_sample",
+        .run = database_run_removal,
+};
+
 static const TableSalvage sample_salvage = {};
 
 static const StoreTable sample_table = {
@@ -63,12 +73,7 @@ static const StoreTable sample_table = {
                 "CREATE TABLE node_sample ("
                 " begin_ms INTEGER PRIMARY KEY, interval_ms INTEGER NOT NULL, timeline BLOB NOT NULL) STRICT;",
         .checks = { "SELECT max(begin_ms) FROM node_sample" },
-        .removal_order = 3,
-        .keep = offsetof(StoreConfig, keep_samples_ns),
-        .remove = &sample_remove,
-        .expire = &sample_expire,
-        .newest = "SELECT max(begin_ms) FROM node_sample",
-        .run = database_run_removal,
+        .retention = &sample_retention,
         .salvage = &sample_salvage,
 };
 

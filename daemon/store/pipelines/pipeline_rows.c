@@ -604,6 +604,13 @@ DEFINE_LEFTOVER(pipeline_leftover, 1, pipeline_removals, "1024", "4 * ?1");
         " INSERT INTO pipeline_leftover SELECT old.row WHERE EXISTS (SELECT 1 FROM pipeline WHERE job = old.row)" \
         " OR EXISTS (SELECT 1 FROM pipeline_series WHERE job = old.row);"
 
+static const TableRetention interval_retention = {
+        .order = 6,
+        .remove = &merge_any,
+        .remove_of_user = &merge_of_user,
+        .run = run_merge,
+};
+
 /* --- salvage -------------------------------------------------------------------------------------- */
 
 #define HAS_JOB "EXISTS (SELECT 1 FROM job WHERE row = old.job)"
@@ -665,10 +672,7 @@ static const StoreTable interval_table = {
                 " p90_s REAL NOT NULL, p99_s REAL NOT NULL, get_p90_s REAL NOT NULL, get_p99_s REAL NOT NULL,"
                 " PRIMARY KEY (job, level, end_ms, series)) STRICT, WITHOUT ROWID;",
         .checks = { "SELECT count(*) FROM (SELECT * FROM pipeline_interval LIMIT 1)" },
-        .removal_order = 6,
-        .remove = &merge_any,
-        .remove_of_user = &merge_of_user,
-        .run = run_merge,
+        .retention = &interval_retention,
         .salvage = &interval_salvage,
 };
 

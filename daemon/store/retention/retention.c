@@ -47,7 +47,8 @@ static void set_clock(Retention *retention, Database *database) {
                 for (const StoreTable *const *table = (*subject)->tables; *table; table++) {
                         int64_t ms = 0;
 
-                        if ((*table)->newest && database_query(database, (*table)->newest, &ms) == 0 && ms > newest_ms)
+                        if ((*table)->retention && (*table)->retention->newest &&
+                            database_query(database, (*table)->retention->newest, &ms) == 0 && ms > newest_ms)
                                 newest_ms = ms;
                 }
         expiry_set_clock(&retention->expiry, newest_ms, clock_realtime_ns(), clock_boottime_ns());
@@ -132,13 +133,17 @@ int retention_remove_leftover(const Leftover *leftover, Database *database, Prep
         return r == 0 ? remove_rows(leftover, database, number, n, ret_n) : r;
 }
 
+static const Leftover *leftover_of(const StoreTable *table) {
+        return table->retention ? table->retention->leftover : NULL;
+}
+
 int retention_find_leftover(const StoreTable *const *tables, Database *database, bool *ret_has_work) {
         int64_t step[2] = {};
         int r = 0;
 
         for (; r == 0 && step[0] == 0 && *tables; tables++)
-                if ((*tables)->leftover)
-                        r = database_get_row(database, (*tables)->leftover->step, NULL, 0, step, N_ELEMENTS(step));
+                if (leftover_of(*tables))
+                        r = database_get_row(database, leftover_of(*tables)->step, NULL, 0, step, N_ELEMENTS(step));
         *ret_has_work = step[0] != 0;
         return r;
 }
@@ -148,15 +153,15 @@ int retention_step_leftover(const StoreTable *const *tables, Database *database,
         int r = 0;
 
         for (const StoreTable *const *table = tables; r == 0 && *table; table++)
-                if ((*table)->leftover)
-                        r = retention_remove_leftover((*table)->leftover, database,
-                                            database_prepare(database, (*table)->leftover->step, NULL, 0), &n);
+                if (leftover_of(*table))
+                        r = retention_remove_leftover(leftover_of(*table), database,
+                                                      database_prepare(database, leftover_of(*table)->step, NULL, 0), &n);
         return r == 0 ? retention_find_leftover(tables, database, ret_has_more) : r;
 }
 
 /* --- tables -------------------------------------------------------------------------------------- */
 
-/* Tables that lose rows, by removal_order. */
+/* Tables that lose rows, by their order. */
 typedef struct Removable {
         const StoreTable *tables[64]; /* number of bits of Retention.untidy */
         size_t n;
@@ -165,12 +170,13 @@ typedef struct Removable {
 _Static_assert(N_ELEMENTS(((Removable *)NULL)->tables) == 8 * sizeof(((Retention *)NULL)->untidy), "a bit for each table");
 
 static void add_table(Removable *removable, const StoreTable *table) {
+        const TableRetention *of = table->retention;
         size_t i = removable->n++;
 
-        assert(i < N_ELEMENTS(removable->tables) && table->remove && !table->run == !!table->leftover && !table->expire == !table->keep);
-        for (; i > 0 && removable->tables[i - 1]->removal_order > table->removal_order; i--)
+        assert(i < N_ELEMENTS(removable->tables) && of->remove && !of->run == !!of->leftover && !of->expire == !of->keep);
+        for (; i > 0 && removable->tables[i - 1]->retention->order > of->order; i--)
                 removable->tables[i] = removable->tables[i - 1];
-        assert(i == 0 || removable->tables[i - 1]->removal_order < table->removal_order);
+        assert(i == 0 || removable->tables[i - 1]->retention->order < of->order);
         removable->tables[i] = table;
 }
 
@@ -178,7 +184,7 @@ static void find_removable(Removable *ret) {
         *ret = (Removable){};
         for (const StoreSubject *const *subject = store_subject_list; *subject; subject++)
                 for (const StoreTable *const *table = (*subject)->tables; *table; table++)
-                        if ((*table)->removal_order > 0)
+                        if ((*table)->retention)
                                 add_table(ret, *table);
 }
 
@@ -191,7 +197,7 @@ typedef struct Removal {
 
 static int remove_step(Retention *retention, Database *database, const Removable *removable, size_t i, const Removal *removal,
                        int64_t *ret_n) {
-        const StoreTable *table = removable->tables[i];
+        const TableRetention *table = removable->tables[i]->retention;
         const Field fields[] = { field_i64(removal->n_max), field_i64(removal->argument ? *removal->argument : 0) };
         Prepared *prepared = database_prepare(database, removal->statement, fields, removal->argument ? 2 : 1);
         int64_t n = 0;
@@ -217,12 +223,12 @@ static int remove_oldest(Retention *retention, Database *database, int64_t *ret_
         find_removable(&removable);
         r = holders_find_over_share(database, retention->shares, (uint64_t)retention->n_pages_max * PAGE_BYTES, &uid);
         for (size_t i = 0; r == 0 && n == 0 && uid != HOLDERS_NONE && i < removable.n; i++)
-                if (removable.tables[i]->remove_of_user)
+                if (removable.tables[i]->retention->remove_of_user)
                         r = remove_step(retention, database, &removable, i,
-                                        &(Removal){ removable.tables[i]->remove_of_user, retention->n_step_rows, &uid }, &n);
+                                        &(Removal){ removable.tables[i]->retention->remove_of_user, retention->n_step_rows, &uid }, &n);
         for (size_t i = 0; r == 0 && n == 0 && i < removable.n; i++)
-                r = remove_step(retention, database, &removable, i, &(Removal){ removable.tables[i]->remove, retention->n_step_rows, NULL },
-                                &n);
+                r = remove_step(retention, database, &removable, i,
+                                &(Removal){ removable.tables[i]->retention->remove, retention->n_step_rows, NULL }, &n);
         if (r != 0)
                 return r;
 
@@ -283,7 +289,7 @@ bool retention_is_at_limit(Database *database, const Retention *retention, size_
 /* --- between batches ----------------------------------------------------------------------------- */
 
 /* Returns how long a table's rows are kept; 0: no limit. */
-static uint64_t keep_ns(const Retention *retention, const StoreTable *table) {
+static uint64_t keep_ns(const Retention *retention, const TableRetention *table) {
         uint64_t ns;
 
         assert(table->keep <= sizeof(StoreConfig) - sizeof(ns));
@@ -323,7 +329,8 @@ static int expire_table(Retention *retention, Database *database, const Removabl
 
         r = count_pages(database, &n_before, &n_free);
         if (r == 0)
-                r = remove_step(retention, database, removable, i, &(Removal){ removable->tables[i]->expire, n_max, &before_ms }, &n);
+                r = remove_step(retention, database, removable, i,
+                                &(Removal){ removable->tables[i]->retention->expire, n_max, &before_ms }, &n);
         if (r != 0)
                 return r;
 
@@ -361,7 +368,7 @@ static int expire(Retention *retention, Database *database, uint64_t now_ns, boo
         r = expiry_note(&retention->expiry, database, (int64_t)(now_ns / NS_PER_MS));
         find_removable(&removable);
         for (size_t i = 0; r == 0 && i < removable.n; i++) {
-                uint64_t keep = keep_ns(retention, removable.tables[i]);
+                uint64_t keep = keep_ns(retention, removable.tables[i]->retention);
 
                 if (keep > 0 && keep < now_ns)
                         r = expire_table(retention, database, &removable, i, (int64_t)((now_ns - keep) / NS_PER_MS), ret_has_more);
@@ -400,7 +407,7 @@ static int tidy(Retention *retention, Database *database) {
         find_removable(&removable);
         for (size_t i = 0; r == 0 && i < removable.n; i++)
                 if (retention->untidy & UINT64_C(1) << i)
-                        r = removable.tables[i]->tidy(database);
+                        r = removable.tables[i]->retention->tidy(database);
         if (r == 0)
                 retention->untidy = 0;
         return r;

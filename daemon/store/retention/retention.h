@@ -5,8 +5,8 @@
  * Retention: removes rows that are too old or take too much space
  *
  * Rows older than their table's limit expire. When the file has reached its maximum size, the oldest rows of a user who exceeds
- * the user's share (holders.h) are removed first, then the oldest rows of all, in the order of the tables' removal_order
- * (store_subject.h). A step removes few rows, so that new rows do not wait long.
+ * the user's share (holders.h) are removed first, then the oldest rows of all, in the order of the tables. A step removes few rows, so that
+ * new rows do not wait long.
  */
 
 #include <stdbool.h>
@@ -18,6 +18,19 @@
 #include "store/retention/expiry.h"
 #include "store/table/store_subject.h"
 #include "store/table/store_types.h"
+
+/* Which rows of a table are removed. */
+typedef struct TableRetention {
+        unsigned order;           /* tables of a lower order lose their rows first when space is needed; each table has its own */
+        size_t keep;              /* offset in StoreConfig of how long rows are kept, in ns; 0 if expire is NULL */
+        const Statement *remove;  /* removes the oldest rows, ?1 at most */
+        const Statement *remove_of_user; /* or NULL: as above, for rows of user ?2 only */
+        const Statement *expire;  /* or NULL: as above, for rows from before ?2 only, in ms */
+        const char *newest;       /* query of the time of the newest row by perfd's clock, in ms; NULL: clients provide the time */
+        int (*run)(Database *database, Prepared *removal, int64_t *ret_n); /* runs one of them, and counts the removed rows */
+        const struct Leftover *leftover; /* or NULL, instead of run: the rows note removed rows, whose other rows are removed in steps */
+        int (*tidy)(Database *database); /* or NULL: runs after the last of several removals */
+} TableRetention;
 
 /* Sizes that follow from the configuration. */
 typedef struct Retention {
@@ -69,14 +82,14 @@ typedef struct Leftover {
         /* The rows have no user any more: ?2, the user, is ignored. */                                                    \
         STATEMENT name_##_remove_of_user = LEFTOVER_SELECT(name_, n_removal, " WHERE ?2 IS NOT NULL");                     \
         static const Leftover name_ = { &name_##_step, list, &name_##_done };                                              \
+        static const TableRetention name_##_retention = {                                                                  \
+                order, .remove = &name_##_remove, .remove_of_user = &name_##_remove_of_user, .leftover = &name_,           \
+        };                                                                                                                 \
         static const StoreTable name_##_table = {                                                                          \
                 .name = #name_,                                                                                            \
                 .schema = "CREATE TABLE " #name_ " (job INTEGER PRIMARY KEY) STRICT;",                                     \
                 .checks = { "SELECT count(*) FROM (SELECT * FROM " #name_ " LIMIT 1)" },                                   \
-                .removal_order = order,                                                                                    \
-                .remove = &name_##_remove,                                                                                 \
-                .remove_of_user = &name_##_remove_of_user,                                                                 \
-                .leftover = &name_,                                                                                        \
+                .retention = &name_##_retention,                                                                           \
         }
 
 /* Removes the rows that a statement of the table selected, and counts them. */

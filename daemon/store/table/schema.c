@@ -77,8 +77,6 @@ static int check_table(Database *database, const StoreTable *table) {
 
         for (size_t i = 0; r == 0 && i < N_ELEMENTS(table->checks) && table->checks[i]; i++)
                 r = database_query(database, table->checks[i], &unused);
-        if (r == 0 && table->newest)
-                r = database_query(database, table->newest, &unused);
         return r;
 }
 

@@ -18,7 +18,6 @@
 #include "store/table/store_types.h"
 
 typedef struct Database Database;
-typedef struct Leftover Leftover;
 
 #define TABLE_CHECKS_MAX 6
 
@@ -28,44 +27,32 @@ typedef struct StoreTable {
         const char *schema; /* creates the table, its indexes and triggers */
         /* Queries of one number that read first or last entries when the database is opened; a damaged table fails them. */
         const char *checks[TABLE_CHECKS_MAX];
-
-        /* Retention; NULL and 0 for a table whose rows are removed with the rows of another table, or never. */
-        unsigned removal_order;   /* tables of a lower order lose their rows first when space is needed; each table has its own */
-        size_t keep;              /* offset in StoreConfig of how long rows are kept, in ns; 0 if expire is NULL */
-        const Statement *remove;  /* removes the oldest rows, ?1 at most; never NULL with a removal_order */
-        const Statement *remove_of_user; /* or NULL: as above, for rows of user ?2 only */
-        const Statement *expire;  /* or NULL: as above, for rows from before ?2 only, in ms */
-        const char *newest;       /* query of the time of the newest row by perfd's clock, in ms; NULL: clients provide the time */
-        int (*run)(Database *database, Prepared *removal, int64_t *ret_n); /* runs one of them, and counts the removed rows */
-        const Leftover *leftover; /* or NULL, instead of run: the rows note removed rows, whose rows in other tables are removed in steps */
-        int (*tidy)(Database *database); /* or NULL: runs after the last of several removals */
-
-        const struct TableSalvage *salvage; /* NULL: rebuilt from the rows of other tables */
+        const struct TableRetention *retention; /* NULL: rows are removed with the rows of another table, or never */
+        const struct TableSalvage *salvage;     /* NULL: rebuilt from the rows of other tables */
 } StoreTable;
 
+/* A member that is not needed is NULL. Functions of int return 0, -ENOMEM or an outcome of database.h: the transaction is rolled back. */
 typedef struct StoreSubject {
         const char *name;
-        const StoreTable *const *tables;          /* ends with NULL */
+        const StoreTable *const *tables; /* ends with NULL */
 
-        /* State that the writer keeps for the subject; NULL: none. new_state: 0 or -ENOMEM. */
+        /* State that the writer keeps for the subject. */
         int (*new_state)(void **ret, struct Shares *shares);
         void (*free_state)(void *state);
-        void (*forget)(void *state);                    /* after a rollback, or when rows were removed */
-        int (*flush)(void *state, Database *database);  /* before a commit */
+        void (*forget)(void *state); /* after a rollback, or when rows were removed */
+        /* Before a commit. *ret_has_work becomes true after rows that require work. */
+        int (*flush)(void *state, Database *database, bool *ret_has_work);
 
-        /* Or NULL. Called when a set was applied, in the same transaction; adds the sets that it derives from this one to set->derived. */
+        /* Called when a set was applied, in the same transaction; adds the sets that it derives from this one to set->derived. */
         int (*follow)(void *state, Database *database, RowSet *set);
 
-        /* Or NULL. Removes the stored parts of sets that are not complete; called inside a transaction. */
-        int (*undo)(Database *database);
+        /* Inside a transaction: removes the stored parts of sets that are not complete. is_late: the database is opened late, and running
+         * jobs of the former perfd were not resumed. */
+        int (*mend)(Database *database, bool is_late);
 
-        /* Or NULL. Called when the database is opened late: running jobs of the former perfd were not resumed. */
-        int (*interrupt)(Database *database);
-
-        /* Work on stored rows, in steps between batches, also after rows were removed; or NULL. */
-        bool (*take_work)(void *state);                                          /* true once after rows that require work */
+        /* Work on stored rows, in steps between batches, also after rows were removed. */
         int (*find_work)(Database *database, bool *ret_has_work);
-        int (*work)(void *state, Database *database, bool *ret_has_more);        /* one step, inside a transaction */
+        int (*work)(void *state, Database *database, bool *ret_has_more); /* one step, inside a transaction */
 } StoreSubject;
 
 /* All subjects, which end with NULL. Defined in store/subjects/, so that store/ does not include the folders of its subjects. */

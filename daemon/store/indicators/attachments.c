@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/indicators/stack_rows.h"
+#include "store/indicators/attachments.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -10,10 +10,10 @@
 
 /* --- tables -------------------------------------------------------------------------------------- */
 
-static const TableSalvage stack_salvage = { .is_first = true, .values = (const SalvagedValue[]){ { "n_results", "0" }, {} } };
+static const TableSalvage counted_salvage = { .is_first = true, .values = (const SalvagedValue[]){ { "n_results", "0" }, {} } };
 static const TableSalvage package_salvage = { .is_first = true };
 
-const StoreTable stack_rows_table = {
+const StoreTable attachments_stack_table = {
         .name = "stack",
         .schema =
                 "CREATE TABLE stack ("
@@ -28,11 +28,11 @@ const StoreTable stack_rows_table = {
                 " DELETE FROM stack_package WHERE stack = old.id;"
                 " UPDATE holder SET n_bytes = n_bytes - old.n_bytes WHERE uid = old.uid; END;",
         .checks = { "SELECT max(id) FROM stack" },
-        .salvage = &stack_salvage,
+        .salvage = &counted_salvage,
 };
 
 /* Unknown texts are empty. digest: the first eight bytes of the SHA-256 of all texts. */
-const StoreTable stack_rows_package_table = {
+const StoreTable attachments_package_table = {
         .name = "package",
         .schema =
                 "CREATE TABLE package ("
@@ -43,7 +43,7 @@ const StoreTable stack_rows_package_table = {
         .salvage = &package_salvage,
 };
 
-const StoreTable stack_rows_list_table = {
+const StoreTable attachments_list_table = {
         .name = "stack_package",
         .schema =
                 "CREATE TABLE stack_package ("
@@ -52,7 +52,26 @@ const StoreTable stack_rows_list_table = {
         .salvage = &package_salvage,
 };
 
-/* --- packed stacks ------------------------------------------------------------------------------- */
+#define SIZE_OF_SPECIFICATION(row) "length(CAST(" row ".document AS BLOB))"
+
+const StoreTable attachments_specification_table = {
+        .name = "specification",
+        .schema =
+                "CREATE TABLE specification ("
+                " id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, uid INTEGER NOT NULL, n_results INTEGER NOT NULL,"
+                " document TEXT NOT NULL) STRICT;"
+                "CREATE TRIGGER specification_added AFTER INSERT ON specification BEGIN"
+                " INSERT INTO holder (uid, n_bytes) VALUES (new.uid, " SIZE_OF_SPECIFICATION("new") ")"
+                " ON CONFLICT DO UPDATE SET n_bytes = n_bytes + excluded.n_bytes; END;"
+                "CREATE TRIGGER specification_unused AFTER UPDATE OF n_results ON specification WHEN new.n_results <= 0 BEGIN"
+                " DELETE FROM specification WHERE id = new.id; END;"
+                "CREATE TRIGGER specification_removed AFTER DELETE ON specification BEGIN"
+                " UPDATE holder SET n_bytes = n_bytes - " SIZE_OF_SPECIFICATION("old") " WHERE uid = old.uid; END;",
+        .checks = { "SELECT max(id) FROM specification" },
+        .salvage = &counted_salvage,
+};
+
+/* --- packed attachments -------------------------------------------------------------------------- */
 
 enum { STACK_DIGEST, STACK_BYTES, STACK_PACKAGES, STACK_FACTS, STACK_LIST, N_STACK_FIELDS };
 enum { PACKAGE_NAME, PACKAGE_KIND, PACKAGE_VERSION, PACKAGE_SOURCE, PACKAGE_HASH, PACKAGE_BUILD, N_PACKAGE_FIELDS };
@@ -81,37 +100,56 @@ static void pack_stack(const SubmissionStack *item, Buffer *out) {
         pack_text_end(out, begin);
 }
 
-size_t stack_rows_number(const StackList *list, const SubmissionStack *stack) {
-        size_t n = stack ? list->n : 0;
+static void pack_specification(const Value *document, Buffer *out) {
+        size_t begin = pack_text_begin(out);
 
-        while (n > 0 && list->items[n - 1] != stack)
+        value_write_json(document, &(Json){ .out = out });
+        pack_text_end(out, begin);
+}
+
+size_t attachments_number(const AttachmentList *list, Attached kind, const void *attachment) {
+        size_t n = attachment ? list->of[kind].n : 0;
+
+        while (n > 0 && list->of[kind].items[n - 1] != attachment)
                 n--;
         return n;
 }
 
-void stack_rows_add(StackList *list, const SubmissionStack *stack) {
-        if (!stack || stack_rows_number(list, stack) > 0)
-                return;
+void attachments_add(AttachmentList *list, const Submission *item) {
+        const void *const attached[N_ATTACHED] = { item->stack, item->specification };
 
-        assert(list->n < SUBMIT_STACKS_MAX);
-        list->items[list->n++] = stack;
+        for (Attached kind = 0; kind < N_ATTACHED; kind++)
+                if (attached[kind] && attachments_number(list, kind, attached[kind]) == 0) {
+                        assert(list->of[kind].n < ATTACHMENTS_MAX);
+                        list->of[kind].items[list->of[kind].n++] = attached[kind];
+                }
 }
 
-void stack_rows_pack(const StackList *list, Buffer *out) {
-        pack_fields(out, FIELDS(field_u64(list->n)));
-        for (size_t i = 0; i < list->n; i++)
-                pack_stack(list->items[i], out);
+_Static_assert(SUBMIT_STACKS_MAX <= ATTACHMENTS_MAX && SUBMIT_SPECIFICATIONS_MAX <= ATTACHMENTS_MAX, "the list has room for all");
+
+void attachments_pack(const AttachmentList *list, Buffer *out) {
+        for (Attached kind = 0; kind < N_ATTACHED; kind++)
+                pack_fields(out, FIELDS(field_u64(list->of[kind].n)));
+        for (size_t i = 0; i < list->of[ATTACHED_STACK].n; i++)
+                pack_stack(list->of[ATTACHED_STACK].items[i], out);
+        for (size_t i = 0; i < list->of[ATTACHED_SPECIFICATION].n; i++)
+                pack_specification(list->of[ATTACHED_SPECIFICATION].items[i], out);
 }
 
-void stack_rows_unpack(Unpack *from, StackSet *ret) {
-        *ret = (StackSet){ .n = (size_t)pack_read(from).integer };
-        assert(ret->n <= SUBMIT_STACKS_MAX);
-        for (size_t i = 0; i < ret->n; i++) {
-                Field fields[N_STACK_FIELDS];
+static const size_t n_fields[N_ATTACHED] = { [ATTACHED_STACK] = N_STACK_FIELDS, [ATTACHED_SPECIFICATION] = 1 };
 
-                ret->begins[i] = *from;
-                pack_read_fields(from, fields, N_STACK_FIELDS);
-        }
+void attachments_unpack(Unpack *from, AttachmentSet *ret) {
+        *ret = (AttachmentSet){};
+        for (Attached kind = 0; kind < N_ATTACHED; kind++)
+                ret->of[kind].n = (size_t)pack_read(from).integer;
+        for (Attached kind = 0; kind < N_ATTACHED; kind++)
+                for (size_t i = 0; i < ret->of[kind].n; i++) {
+                        Field fields[N_STACK_FIELDS];
+
+                        assert(i < ATTACHMENTS_MAX);
+                        ret->of[kind].begins[i] = *from;
+                        pack_read_fields(from, fields, n_fields[kind]);
+                }
 }
 
 /* --- rows ---------------------------------------------------------------------------------------- */
@@ -179,31 +217,69 @@ static int put_stack(Database *database, Unpack from, uint32_t uid, int64_t *ret
         return r;
 }
 
-int stack_rows_find(Database *database, StackSet *set, size_t number, uint32_t uid, int64_t *ret) {
-        int r = 0;
+STATEMENT specification_find = { "SELECT id FROM specification WHERE digest = ?1", 1 };
+STATEMENT specification_insert = {
+        "INSERT INTO specification (digest, uid, n_results, document) VALUES (?1, ?2, 0, ?3) RETURNING id", 1,
+};
 
-        assert(number <= set->n);
-        if (number > 0 && set->ids[number - 1] == 0)
-                r = put_stack(database, set->begins[number - 1], uid, &set->ids[number - 1]);
-        if (r == 0)
-                *ret = number > 0 ? set->ids[number - 1] : 0;
+static int put_specification(Database *database, Unpack from, uint32_t uid, int64_t *ret) {
+        Field document = pack_read(&from);
+        uint8_t digest[SHA256_BYTES];
+        int r;
+
+        sha256_of(document.text, (size_t)document.n, digest);
+        r = database_get(database, &specification_find, FIELDS(field_blob(digest, sizeof(digest))), ret);
+        if (r == 0 && *ret == 0)
+                r = database_get(database, &specification_insert,
+                                 FIELDS(field_blob(digest, sizeof(digest)), field_u64(uid), document), ret);
         return r;
 }
 
-STATEMENT stack_count = { "UPDATE stack SET n_results = n_results + 1 WHERE id = ?1", 0 };
-
-int stack_rows_count(Database *database, int64_t stack) {
-        return stack != 0 ? database_run(database, &stack_count, FIELDS(field_i64(stack))) : 0;
-}
-
-STATEMENT stack_drop = { "DELETE FROM stack WHERE id = ?1 AND n_results = 0", 0 };
-
-int stack_rows_drop_unused(Database *database, const StackSet *set) {
+int attachments_find(Database *database, AttachmentSet *set, const size_t numbers[static N_ATTACHED], uint32_t uid,
+                     int64_t ret_ids[static N_ATTACHED]) {
         int r = 0;
 
-        for (size_t i = 0; i < set->n && r == 0; i++)
-                if (set->ids[i] != 0)
-                        r = database_run(database, &stack_drop, FIELDS(field_i64(set->ids[i])));
+        for (Attached kind = 0; r == 0 && kind < N_ATTACHED; kind++) {
+                size_t i = numbers[kind];
+                int64_t *ids = set->of[kind].ids;
+
+                ret_ids[kind] = 0;
+                if (i-- == 0)
+                        continue;
+                assert(i < set->of[kind].n);
+                if (ids[i] == 0)
+                        r = (kind == ATTACHED_STACK ? put_stack : put_specification)(database, set->of[kind].begins[i], uid, &ids[i]);
+                ret_ids[kind] = ids[i];
+        }
+        return r;
+}
+
+STATEMENT count_result[N_ATTACHED] = {
+        { "UPDATE stack SET n_results = n_results + 1 WHERE id = ?1", 0 },
+        { "UPDATE specification SET n_results = n_results + 1 WHERE id = ?1", 0 },
+};
+
+int attachments_count(Database *database, const int64_t ids[static N_ATTACHED]) {
+        int r = 0;
+
+        for (Attached kind = 0; r == 0 && kind < N_ATTACHED; kind++)
+                if (ids[kind] != 0)
+                        r = database_run(database, &count_result[kind], FIELDS(field_i64(ids[kind])));
+        return r;
+}
+
+STATEMENT drop_unused[N_ATTACHED] = {
+        { "DELETE FROM stack WHERE id = ?1 AND n_results = 0", 0 },
+        { "DELETE FROM specification WHERE id = ?1 AND n_results = 0", 0 },
+};
+
+int attachments_drop_unused(Database *database, const AttachmentSet *set) {
+        int r = 0;
+
+        for (Attached kind = 0; kind < N_ATTACHED; kind++)
+                for (size_t i = 0; r == 0 && i < set->of[kind].n; i++)
+                        if (set->of[kind].ids[i] != 0)
+                                r = database_run(database, &drop_unused[kind], FIELDS(field_i64(set->of[kind].ids[i])));
         return r;
 }
 
@@ -280,8 +356,8 @@ static int complete(Database *database, Catalog *catalog, int64_t row, int64_t o
         return r != 0 ? r : database_run(database, &stored_update, FIELDS(field_i64(row), field_i64(stack), field_i64(new_series)));
 }
 
-int stack_rows_complete(Database *database, Catalog *catalog, const Duplicate *sent, int64_t stack, int64_t *n_new_max,
-                        DuplicateOutcome *ret) {
+int attachments_complete_stack(Database *database, Catalog *catalog, const Duplicate *sent, int64_t stack, int64_t *n_new_max,
+                               DuplicateOutcome *ret) {
         int64_t stored[N_STORED_COLUMNS] = {};
         int r;
 
