@@ -61,6 +61,15 @@ const char *answer_text(const Value *from, const char *key) {
         return text ? text : "";
 }
 
+void answer_put_value(Buffer *out, const Value *value) {
+        char digits[TEXT_MAX];
+
+        if (value->type == VALUE_STRING)
+                buffer_puts(out, text_shorten_digest(value->string, digits));
+        else
+                value_write_json(value, &(Json){ .out = out });
+}
+
 bool answer_flag(const Value *from, const char *key) {
         const Value *value = value_get(from, key);
 

@@ -18,6 +18,8 @@ double answer_number_or_zero(const Value *from, const char *key);
 uint64_t answer_time(const Value *from, const char *key);
 /* Returns "" if the member is missing or not a string. */
 const char *answer_text(const Value *from, const char *key);
+/* Appends a text, a digest by its first 8 digits, or another value as JSON. */
+void answer_put_value(Buffer *out, const Value *value);
 /* Returns false if the member is missing or not a boolean. */
 bool answer_flag(const Value *from, const char *key);
 /* Returns false if a model, from the answer to /api/v1/models, applies only to results of another user. */

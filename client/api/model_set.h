@@ -27,3 +27,11 @@ void model_set_deinit(ModelSet *set);
 int model_set_add_files(ModelSet *set, char *const *files, int n);
 /* Adds all models in an answer of perfd. */
 int model_set_add_answer(ModelSet *set, const ApiQuery *query);
+
+/*
+ * Writes {"models": [{"name", "component", "help", "parameters": […], "results": […]}]}, with all members in long form. Names, units and
+ * help texts are escaped, so that they cannot end the comment around them.
+ */
+void model_set_write_json(const ModelSet *set, Buffer *out);
+/* Writes a Dgraph schema: the definition of each predicate, then a type for each model. */
+void model_set_write_rdf(const ModelSet *set, Buffer *out);

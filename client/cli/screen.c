@@ -232,6 +232,19 @@ void screen_fold(Screen *screen, size_t begin) {
         }
 }
 
+void screen_line(Screen *screen, const char *format, ...) {
+        scoped(buffer_deinit) Buffer text = {};
+        size_t begin = screen->out->n;
+        va_list args;
+
+        va_start(args, format);
+        buffer_vprintf(&text, format, args);
+        va_end(args);
+        (void)screen_text(screen, text.text ?: "");
+        buffer_putc(screen->out, '\n');
+        screen_fold(screen, begin);
+}
+
 void screen_wrap(Screen *screen, const char *text, size_t indent) {
         size_t column = indent;
 

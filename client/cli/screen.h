@@ -49,6 +49,8 @@ void screen_pad(Screen *screen, size_t n_taken, size_t n_columns);
 void screen_bar(Screen *screen, double ratio, size_t n_columns);
 /* Folds the text from byte `begin` of the buffer into lines that fit the screen, at blanks if possible. */
 void screen_fold(Screen *screen, size_t begin);
+/* Writes a line as screen_text(), folded. */
+void screen_line(Screen *screen, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /*
  * Writes text wrapped at words; continuation lines are indented by `indent`, the column at which the first line
  * begins.

@@ -18,14 +18,8 @@ void kpi_report_put_labels(const Value *kpi, Buffer *out) {
 
         buffer_puts(out, answer_text(labels, "component"));
         for (size_t i = 0; i < answer_n_members(parameters); i++) {
-                const Value *value = &parameters->members[i].value;
-                Json json = { .out = out };
-
                 buffer_printf(out, "%s%s=", out->n > 0 ? " " : "", parameters->members[i].key);
-                if (value->type == VALUE_STRING)
-                        buffer_puts(out, value->string);
-                else
-                        value_write_json(value, &json);
+                answer_put_value(out, &parameters->members[i].value);
         }
 }
 
@@ -91,12 +85,6 @@ static void put_number(const Value *number, const ProfileText *text, Buffer *out
         buffer_puts(out, " before)");
 }
 
-static bool is_disturbance(const Value *number) {
-        const Value *value = value_get(number, "is_disturbance");
-
-        return value && value->type == VALUE_BOOL && value->boolean;
-}
-
 /* Writes "; the machine was disturbed: the node was stalled for I/O 60 % of the time (2 % before)"; nothing if it was not. */
 static void put_disturbance(const Value *kpi, Buffer *out) {
         const Value *numbers = value_get(value_get_given(kpi, "profile"), "numbers");
@@ -105,7 +93,7 @@ static void put_disturbance(const Value *kpi, Buffer *out) {
         for (size_t i = 0; i < answer_length(numbers); i++) {
                 const ProfileText *text = find_text(&numbers->items[i]);
 
-                if (!text || !is_disturbance(&numbers->items[i]))
+                if (!text || !answer_flag(&numbers->items[i], "is_disturbance"))
                         continue;
                 buffer_puts(out, n++ == 0 ? "; the machine was disturbed: " : ", ");
                 put_number(&numbers->items[i], text, out);
@@ -122,12 +110,9 @@ static bool differs(const Value *number, const ProfileText *text) {
 
 static void put_fact(const Value *fact, const char *member, Buffer *out) {
         const Value *value = value_get(fact, member);
-        Json json = { .out = out };
 
-        if (value && value->type == VALUE_STRING)
-                buffer_puts(out, value->string);
-        else if (value)
-                value_write_json(value, &json);
+        if (value)
+                answer_put_value(out, value);
 }
 
 /* A software stack is named by the first digits of its digest, as `perfctl stack show` accepts them. */
@@ -155,7 +140,7 @@ static void put_profile(const Value *kpi, Buffer *out) {
         for (size_t i = 0; i < answer_length(numbers); i++) {
                 const ProfileText *text = find_text(&numbers->items[i]);
 
-                if (!text || is_disturbance(&numbers->items[i]) || !differs(&numbers->items[i], text))
+                if (!text || answer_flag(&numbers->items[i], "is_disturbance") || !differs(&numbers->items[i], text))
                         continue;
                 buffer_puts(out, n++ == 0 ? "  beside: " : "; ");
                 put_number(&numbers->items[i], text, out);
@@ -271,13 +256,9 @@ void kpi_report_write_details(Screen *screen, const Value *kpi) {
 
         for (size_t i = 0; i < N_ELEMENTS(parts); i++) {
                 scoped(buffer_deinit) Buffer text = {};
-                size_t begin = screen->out->n;
 
                 parts[i](kpi, &text);
-                if (text.n == 0)
-                        continue;
-                (void)screen_text(screen, text.text ?: "");
-                buffer_putc(screen->out, '\n');
-                screen_fold(screen, begin);
+                if (text.n > 0)
+                        screen_line(screen, "%s", text.text ?: "");
         }
 }

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "client/results/command_result.h"
-#include "client/results/command_summary.h"
+#include "client/results/summary.h"
 
 static void a_name_is_made_valid(void **state) {
         static const struct {
@@ -125,7 +125,7 @@ static void expect(const double *values, size_t n, const char *text) {
 
         for (size_t i = 0; i < n; i++)
                 add(&summary, values[i]);
-        command_summary_write(&summary, &out);
+        summary_write_commands(&summary, &out);
         assert_string_equal(out.text, text);
 }
 
@@ -152,10 +152,10 @@ static void progress_shows_the_remaining_time(void **state) {
         scoped(buffer_deinit) Buffer out = {};
 
         (void)state;
-        command_summary_write_progress(&summary, 3, &out);
+        summary_write_progress(&summary, 3, &out);
         assert_null(out.text);
         add(&summary, 0.25);
-        command_summary_write_progress(&summary, 3, &out);
+        summary_write_progress(&summary, 3, &out);
         assert_string_equal(out.text, "run 1 of 4: median 250.0 ms, 750 ms left");
 }
 

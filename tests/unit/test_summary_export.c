@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-#include "client/results/summary_export.h"
+#include "client/results/summary.h"
 
 static void add(Summary *summary, const char *name, const char *key, double value) {
         const Member member = { .key = key, .value = { .type = VALUE_DOUBLE, .number = value } };
@@ -22,12 +22,12 @@ static void the_file_extension_determines_the_format(void **state) {
         ExportFormat format;
 
         (void)state;
-        assert_true(summary_export_find_format("a.b/x.csv", &format) && format == EXPORT_CSV);
-        assert_true(summary_export_find_format(".json", &format) && format == EXPORT_JSON);
-        assert_true(summary_export_find_format("x.csv.md", &format) && format == EXPORT_MARKDOWN);
-        assert_false(summary_export_find_format("x.txt", &format));
-        assert_false(summary_export_find_format("csv", &format));
-        assert_false(summary_export_find_format("", &format));
+        assert_true(summary_find_format("a.b/x.csv", &format) && format == EXPORT_CSV);
+        assert_true(summary_find_format(".json", &format) && format == EXPORT_JSON);
+        assert_true(summary_find_format("x.csv.md", &format) && format == EXPORT_MARKDOWN);
+        assert_false(summary_find_format("x.txt", &format));
+        assert_false(summary_find_format("csv", &format));
+        assert_false(summary_find_format("", &format));
 }
 
 static void expect(ExportFormat format, const char *text) {
@@ -37,7 +37,7 @@ static void expect(ExportFormat format, const char *text) {
         add(&summary, "A", "rate", 4);
         add(&summary, "A", "rate", 1);
         add(&summary, "A", "a,\"b\"|c", 0.5);
-        assert_int_equal(summary_export_write(&summary, &(ExportBatch){ "42", 3, 1 }, format, &out), 0);
+        assert_int_equal(summary_write_file(&summary, &(ExportBatch){ "42", 3, 1 }, format, &out), 0);
         assert_string_equal(out.text, text);
         assert_float_equal(summary.series[0].values[0], 4, 0); /* values are in the order of the runs */
 }

@@ -37,17 +37,6 @@ static const Option options_table[] = {
         {},
 };
 
-static void put_value(Buffer *out, const Value *value) {
-        Json json = { .out = out };
-        char digits[TEXT_MAX];
-
-        if (value->type == VALUE_STRING) {
-                buffer_puts(out, text_shorten_digest(value->string, digits));
-                return;
-        }
-        value_write_json(value, &json);
-}
-
 /* "component=tensorflow version=2.1", or with blanks between when only the values are to be seen. */
 static void put_members(Buffer *out, const Value *object, bool has_names) {
         buffer_puts(out, "");
@@ -61,22 +50,8 @@ static void put_members(Buffer *out, const Value *object, bool has_names) {
                 if (member->value.type == VALUE_NULL)
                         buffer_putc(out, '-');
                 else
-                        put_value(out, &member->value);
+                        answer_put_value(out, &member->value);
         }
-}
-
-/* Writes a line, folded where it is wider than the screen. */
-__attribute__((format(printf, 2, 3))) static void write_line(Screen *screen, const char *format, ...) {
-        scoped(buffer_deinit) Buffer text = {};
-        size_t begin = screen->out->n;
-        va_list args;
-
-        va_start(args, format);
-        buffer_vprintf(&text, format, args);
-        va_end(args);
-        (void)screen_text(screen, text.text ?: "");
-        buffer_putc(screen->out, '\n');
-        screen_fold(screen, begin);
 }
 
 static void write_common(Screen *screen, const Value *ranking) {
@@ -87,15 +62,15 @@ static void write_common(Screen *screen, const Value *ranking) {
 
         if (parameters) {
                 put_members(&text, parameters, true);
-                write_line(screen, "%s%s", text.n > 0 ? "Parameters " : "No parameters", text.text ?: "");
+                screen_line(screen, "%s%s", text.n > 0 ? "Parameters " : "No parameters", text.text ?: "");
         }
         if (component[0] || version[0])
-                write_line(screen, "Component %s%s%s", component, component[0] && version[0] ? " " : "",
+                screen_line(screen, "Component %s%s%s", component, component[0] && version[0] ? " " : "",
                            text_shorten_digest(version, digits));
         if (hardware && hardware->type == VALUE_STRING)
-                write_line(screen, "Hardware %s", hardware->string);
+                screen_line(screen, "Hardware %s", hardware->string);
         else if (hardware)
-                write_line(screen, "Hardware unknown (perfctl submit does not record it; use perfctl run)");
+                screen_line(screen, "Hardware unknown (perfctl submit does not record it; use perfctl run)");
 }
 
 /* Writes the difference of the medians to the best alternative, and whether it is significant: "49.5 % lower, significant". */
@@ -152,10 +127,11 @@ static void fill_alternatives(Grid *grid, const Value *alternatives, const char 
 
         fill_heads(grid, value_get(&alternatives->items[0], "key"), unit, has_interval);
         for (size_t i = 0; i < answer_length(alternatives); i++) {
-                const Value *alternative = &alternatives->items[i], *tied = value_get(alternative, "tied");
+                const Value *alternative = &alternatives->items[i];
                 const Value *key = value_get(alternative, "key");
 
-                snprintf(text, sizeof(text), "%s%.0f", tied && tied->boolean ? "=" : "", answer_number_or_zero(alternative, "rank"));
+                snprintf(text, sizeof(text), "%s%.0f", answer_flag(alternative, "tied") ? "=" : "",
+                         answer_number_or_zero(alternative, "rank"));
                 grid_right(grid, text);
                 for (size_t k = 0; k < answer_n_members(key); k++)
                         grid_value(grid, &key->members[k].value);
@@ -184,7 +160,7 @@ static void write_excluded(Screen *screen, const Value *alternatives, const char
                 put_excluded(&why, &alternatives->items[i], objective);
                 put_members(&key, value_get(&alternatives->items[i], "key"), false);
                 if (why.n > 0)
-                        write_line(screen, "Not counted: %s (%s)", key.text ?: "", why.text);
+                        screen_line(screen, "Not counted: %s (%s)", key.text ?: "", why.text);
         }
 }
 
@@ -195,7 +171,7 @@ static void write_excluded_groups(Screen *screen, const Value *excluded, const c
 
                 put_excluded(&why, group, objective);
                 put_members(&key, value_get(group, "key"), false);
-                write_line(screen, "Left out: %s (%s: %.0f%s%s)", key.text ?: "", answer_text(group, "reason"),
+                screen_line(screen, "Left out: %s (%s: %.0f%s%s)", key.text ?: "", answer_text(group, "reason"),
                            answer_number_or_zero(group, "n"), why.n > 0 ? ", " : "", why.text ?: "");
         }
 }
@@ -209,7 +185,7 @@ static void write_needed(Screen *screen, const Value *ranking, const Value *answ
         const Value *alternatives = value_get(ranking, "alternatives");
 
         if (answer_find(alternatives, "difference", "too few runs"))
-                write_line(screen, "Too few runs: distinguishing %zu alternatives at %g %% needs %.0f runs of each",
+                screen_line(screen, "Too few runs: distinguishing %zu alternatives at %g %% needs %.0f runs of each",
                            answer_length(alternatives), 100 * answer_number_or_zero(answer, "confidence"),
                            answer_number_or_zero(ranking, "runs_needed"));
 }
@@ -238,7 +214,7 @@ static void write_also_differ(Screen *screen, const Value *differ, uint64_t n_ex
         size_t n = answer_length(differ);
 
         if (n_excluded > 0)
-                write_line(screen, "Not compared: the software stacks of %" PRIu64 " runs, which are too many", n_excluded);
+                screen_line(screen, "Not compared: the software stacks of %" PRIu64 " runs, which are too many", n_excluded);
         if (n == 0)
                 return;
         for (size_t i = 0; i < n && i < DIFFERING_SHOWN; i++) {
@@ -247,7 +223,7 @@ static void write_also_differ(Screen *screen, const Value *differ, uint64_t n_ex
         }
         if (n > DIFFERING_SHOWN)
                 buffer_printf(&text, " and %zu more (--json has all)", n - DIFFERING_SHOWN);
-        write_line(screen, "Also differ: %s (see --hold)", text.text ?: "");
+        screen_line(screen, "Also differ: %s (see --hold)", text.text ?: "");
 }
 
 static int write_ranking(Screen *screen, const Value *ranking, const Value *answer) {
@@ -281,7 +257,7 @@ static void put_label(Buffer *out, const Value *ranking, const Value *apart) {
                 if (value->type == VALUE_NULL)
                         buffer_puts(out, "unknown");
                 else
-                        put_value(out, value);
+                        answer_put_value(out, value);
         }
         if (out->n > begin)
                 buffer_puts(out, ": ");
@@ -304,7 +280,7 @@ static void write_alone(Screen *screen, const Value *ranking, const Value *answe
                 put_members(&line, value_get(group, "key"), false);
                 buffer_printf(&line, " (%.0f%s%s)", answer_number_or_zero(group, "n"), why.n > 0 ? ", " : "", why.text ? why.text : "");
         }
-        write_line(screen, "%s", line.text ?: "");
+        screen_line(screen, "%s", line.text ?: "");
 }
 
 static int write_rankings(Screen *screen, const Value *answer) {
@@ -338,7 +314,7 @@ static bool has_difference(const Value *answer, const char *difference) {
 }
 
 static void write_head(Screen *screen, const Value *answer) {
-        write_line(screen, "%s by %s, %s is better", answer_text(answer, "name"), answer_text(answer, "objective"),
+        screen_line(screen, "%s by %s, %s is better", answer_text(answer, "name"), answer_text(answer, "objective"),
                    answer_text(answer, "direction"));
 }
 
@@ -358,7 +334,7 @@ static void write_legend(Screen *screen, const Value *answer) {
                 buffer_printf(&text, "interval: confidence interval of the median, with its true confidence; none: too few runs for %g %%.",
                               percent);
         buffer_putc(screen->out, '\n');
-        write_line(screen, "%s", text.text);
+        screen_line(screen, "%s", text.text);
 }
 
 static void write_counts(Screen *screen, const Value *answer) {
@@ -386,7 +362,7 @@ static void write_counts(Screen *screen, const Value *answer) {
                 is_first = false;
         }
         buffer_puts(&text, is_first ? "" : ".");
-        write_line(screen, "%s", text.text ?: "");
+        screen_line(screen, "%s", text.text ?: "");
         if (answer_length(apart) == 0)
                 return;
 
@@ -394,7 +370,7 @@ static void write_counts(Screen *screen, const Value *answer) {
         buffer_puts(&text, "Not compared across (see --across): ");
         for (size_t i = 0; i < answer_length(apart); i++)
                 buffer_printf(&text, "%s%s", i > 0 ? ", " : "", apart->items[i].type == VALUE_STRING ? apart->items[i].string : "");
-        write_line(screen, "%s", text.text ?: "");
+        screen_line(screen, "%s", text.text ?: "");
 }
 
 /* A key with a value is a condition, a key alone a field in which the results of a ranking are equal. */

@@ -294,31 +294,22 @@ static void fill(Grid *grid, const Value *kpis) {
 }
 
 static void write_counts(Screen *screen, const KpiTally *tally) {
-        size_t begin = screen->out->n;
+        scoped(buffer_deinit) Buffer counts = {};
 
-        buffer_printf(screen->out, "%zu KPI%s: ", tally->n_all, tally->n_all == 1 ? "" : "s");
-        kpi_gate_put(tally, screen->out);
-        buffer_putc(screen->out, '\n');
-        screen_fold(screen, begin);
+        kpi_gate_put(tally, &counts);
+        screen_line(screen, "%zu KPI%s: %s", tally->n_all, tally->n_all == 1 ? "" : "s", counts.text ?: "");
 }
 
 /* Returns true if further runs are needed because of the machine. */
 static bool is_disturbed(const Value *kpi) {
-        const Value *value = value_get(value_get_given(kpi, "profile"), "is_disturbed");
-
-        return value && value->type == VALUE_BOOL && value->boolean &&
+        return answer_flag(value_get_given(kpi, "profile"), "is_disturbed") &&
                strcmp(answer_text(kpi, "verdict"), judge_verdict_names[JUDGE_RUN_AGAIN]) == 0;
 }
 
 /* Writes the part of the answer that concerns the whole request. */
 static void write_note(Screen *screen, const Value *answer) {
-        const char *note = answer_text(answer, "note");
-        size_t begin = screen->out->n;
-
-        if (!*note)
-                return;
-        buffer_printf(screen->out, "Note: %s.\n", note);
-        screen_fold(screen, begin);
+        if (*answer_text(answer, "note"))
+                screen_line(screen, "Note: %s.", answer_text(answer, "note"));
 }
 
 /* Writes the facts that a reader needs to trust the table: the order, the omitted runs, and the number of runs that a verdict needs. */

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "client/api/api_query.h"
-#include "client/api/model_schema.h"
 #include "client/api/model_set.h"
 #include "client/cli/command.h"
 #include "client/cli/grid.h"
@@ -153,9 +152,9 @@ static const Option model_schema_options[] = {
 
 static void write_schema(const char *format, const ModelSet *set, Buffer *out) {
         if (strcmp(format, "rdf") == 0)
-                model_schema_write_rdf(set->models, set->n, out);
+                model_set_write_rdf(set, out);
         else
-                model_schema_write_json(set->models, set->n, out);
+                model_set_write_json(set, out);
 }
 
 static int ask_models(const CommandLine *line, ApiQuery *query, ModelSet *set) {

@@ -9,7 +9,7 @@
 #include "client/cli/message.h"
 #include "client/commands/commands.h"
 #include "client/commands/run/run_job.h"
-#include "client/results/summary_export.h"
+#include "client/results/summary.h"
 #include "client/run/spec.h"
 #include "client/stack/stack_source.h"
 #include "util/file.h"

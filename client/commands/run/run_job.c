@@ -17,10 +17,9 @@
 #include "client/kpi/kpi_judge.h"
 #include "client/report/report.h"
 #include "client/results/command_result.h"
-#include "client/results/command_summary.h"
+#include "client/results/summary.h"
 #include "client/results/run_series.h"
 #include "client/results/run_stack.h"
-#include "client/results/summary_export.h"
 #include "client/run/announcement.h"
 #include "client/run/capture.h"
 #include "client/run/child.h"
@@ -282,8 +281,8 @@ static int export_summary(const RunJob *run, const char *batch) {
         ExportFormat format;
         int r;
 
-        (void)summary_export_find_format(run->options->batch.output, &format); /* checked before the first run */
-        r = summary_export_write(&series->summary, &(ExportBatch){ batch, series->n_runs, series->n_failed }, format, &text);
+        (void)summary_find_format(run->options->batch.output, &format); /* checked before the first run */
+        r = summary_write_file(&series->summary, &(ExportBatch){ batch, series->n_runs, series->n_failed }, format, &text);
         if (r == 0)
                 r = file_replace(run->options->batch.output, text.text, text.n, 0666, false);
         if (r < 0)
@@ -316,7 +315,7 @@ static int summarise(RunJob *run, const GlobalOptions *global) {
         r = run->options->batch.output ? export_summary(run, batch) : 0;
         if (series->n_lost > 0)
                 snprintf(lost, sizeof(lost), ", %ju results not stored", (uintmax_t)series->n_lost);
-        command_summary_write(&series->summary, &text);
+        summary_write_commands(&series->summary, &text);
         summary_write(&series->summary, ask_units(run, global, batch, &query), &text);
         print_lines(&text);
         message_print("batch %s: %ju run%s, %ju failed, %ju result%s%s", batch, series->n_runs, series->n_runs == 1 ? "" : "s",
@@ -334,7 +333,7 @@ static void show_progress(const RunJob *run, uint64_t n_left) {
         if (run->options->batch.repeat < 2 || isatty(STDERR_FILENO) == 0)
                 return;
 
-        command_summary_write_progress(&run->series.summary, n_left, &text);
+        summary_write_progress(&run->series.summary, n_left, &text);
         if (!text.text || buffer_error(&text) < 0)
                 return;
         if (is_silent)
@@ -622,7 +621,7 @@ int run_job(const CommandLine *line, const RunOptions *options, char *const *com
                 return command_refuse(line->command->name, "--limits %s", error);
         if ((options->batch.warmup > 0 || options->batch.output) && options->batch.repeat == 0)
                 return command_refuse(line->command->name, "--%s requires --repeat", options->batch.output ? "output" : "warmup");
-        if (options->batch.output && !summary_export_find_format(options->batch.output, &format))
+        if (options->batch.output && !summary_find_format(options->batch.output, &format))
                 return command_refuse(line->command->name, "--output expects a file whose name ends in " EXPORT_ENDINGS ", not '%s'",
                                       options->batch.output);
         r = run_stack_read(options->stack, command[0], &run.stack);
