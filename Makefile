@@ -252,6 +252,8 @@ install: all
 	install -d -m 755 $(DESTDIR)$(SYSCONF_DIR)/perfd/perfd.conf.d $(DESTDIR)$(UNIT_DIR)
 	for model in conf/indicators.d/*.yaml; do to=$(DESTDIR)$(SYSCONF_DIR)/perfd/indicators.d/$${model##*/}; \
 	        test -e $$to || install -D -m 644 $$model $$to || exit 1; done
+	for format in conf/formats.d/*.conf; do to=$(DESTDIR)$(SYSCONF_DIR)/perfd/formats.d/$${format##*/}; \
+	        test -e $$to || install -D -m 644 $$format $$to || exit 1; done
 	for unit in systemd/*.service systemd/*.socket; do to=$(DESTDIR)$(UNIT_DIR)/$${unit##*/}; \
 	        sed -e 's|/usr/sbin/|$(SBIN_DIR)/|g; s|/usr/bin/|$(BIN_DIR)/|g' $$unit | install -m 644 /dev/stdin $$to || exit 1; done
 	install -D -m 644 systemd/perfd.sysusers $(DESTDIR)$(SYSUSERS_DIR)/perfd.conf

@@ -23,7 +23,7 @@ enum {
 
 #define COMMAND_EXAMPLES_MAX 4
 #define COMMAND_NAME_MAX 64U
-#define COMMAND_OPTIONS_MAX 4096U /* maximum size of a command's own options */
+#define COMMAND_OPTIONS_MAX 8192U /* maximum size of a command's own options */
 #define COMMAND_MANY (-1)         /* any number of arguments */
 
 typedef struct Command Command;

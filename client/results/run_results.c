@@ -14,6 +14,7 @@
 #include "client/facts/object_builder.h"
 #include "client/results/run_stack.h"
 #include "client/wire/id.h"
+#include "text/encoding.h"
 #include "util/clock.h"
 #include "util/utf8.h"
 
@@ -171,6 +172,33 @@ static void report_lost_output(const Capture *capture, const CaptureLoss *loss, 
                 message_print("the output has more than %u indicators; the rest was not submitted", CAPTURE_DOCUMENTS_MAX);
 }
 
+/* Finds the documents that a format makes of the output. */
+static int find_formatted(const OutputFormat *format, Capture *capture, Arena *arena, const Value *ret[static CAPTURE_DOCUMENTS_MAX],
+                          size_t *ret_n, CaptureLoss *ret_loss) {
+        scoped(format_result_deinit) FormatResult result = {};
+        int r;
+
+        *ret_n = 0;
+        *ret_loss = (CaptureLoss){};
+        if (capture->is_too_long || buffer_error(&capture->text) < 0 || capture->text.n == 0)
+                return 0;
+        if (encoding_unify(capture->text.text, &capture->text.n) == ENCODING_FOREIGN) {
+                message_print("no indicator submitted: the output " ENCODING_FOREIGN_TEXT);
+                return 0;
+        }
+        r = format_read(format, capture->text.text, capture->text.n, arena, &result);
+        if (r == FORMAT_WRONG)
+                message_print("no indicator submitted: output:%u: %s", result.line, result.error);
+        if (r != 0)
+                return r < 0 ? r : 0;
+        for (; *ret_n < result.n && *ret_n < CAPTURE_DOCUMENTS_MAX; ++*ret_n)
+                ret[*ret_n] = result.documents[*ret_n].value;
+        ret_loss->is_cut = *ret_n < result.n;
+        if (result.n_null > 0)
+                message_print("output: " FORMAT_NULL_TEXT, result.n_null);
+        return 0;
+}
+
 /* The output of a failed run is used only if it is a valid document. */
 static int take_document(const Value *document, const RunPlace *place, Arena *arena, Submission *item, Complaint *complaint) {
         const IndicatorGiven given = { .component = place->component, .version = place->version };
@@ -256,11 +284,14 @@ int run_results_read(RunResults *ret, const RunResultsPlan *plan, Capture *captu
         *ret = (RunResults){};
         memcpy(common.batch, plan->batch, sizeof(common.batch));
         r = arena_init(&ret->arena, 2 * value_parse_arena_size(capture->text.n) + RUN_RECORD_ARENA_BYTES + COMMAND_RESULT_ARENA_BYTES +
+                       (plan->format ? format_arena_size(capture->text.n) : 0) +
                        (stack ? sizeof(*stack) + run_stack_builds_size(stack->document) : 0));
         if (r == 0)
-                r = capture_find(capture, &ret->arena, documents, &n, &loss);
+                r = plan->format ? find_formatted(plan->format, capture, &ret->arena, documents, &n, &loss) :
+                                   capture_find(capture, &ret->arena, documents, &n, &loss);
         if (r == 0)
-                report_lost_output(capture, &loss, plan->is_wanted && n == 0 && exit_status == 0);
+                report_lost_output(capture, &loss, plan->is_wanted && n == 0 && exit_status == 0 &&
+                                                   (!plan->format || capture->is_too_long));
         if (r == 0 && n == 0 && exit_status == 0 && plan->benchmark && !capture->names_result && !loss.names_result) {
                 r = command_result_make(plan->benchmark, facts, &ret->arena, &documents[0]);
                 n = 1;

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "client/cli/options.h"
+#include "client/format/format.h"
 #include "client/run/capture.h"
 #include "client/facts/host_facts.h"
 #include "client/results/command_result.h"
@@ -44,6 +45,7 @@ typedef struct RunResultsPlan {
         const char *job;
         bool is_wanted;    /* a missing indicator is reported */
         bool keeps_failed; /* a failed run without an indicator is a result */
+        const OutputFormat *format; /* of the output; NULL: the output has indicators. Borrowed */
         const CommandBenchmark *benchmark; /* of runs that print no indicator; NULL: such a run is not a result. Borrowed */
         bool has_batch;
         uint8_t batch[RESULT_ID_BYTES];

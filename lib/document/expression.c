@@ -8,11 +8,10 @@
 #include <string.h>
 
 #include "analysis/statistics.h"
+#include "document/path.h"
 #include "util/buffer.h"
 #include "util/scoped.h"
 #include "util/utf8.h"
-
-#define INDEX_DIGITS_MAX 6
 
 /* --- operators and functions ----------------------------------------------------------------------- */
 
@@ -135,79 +134,12 @@ static double reduce(ExpressionFunction function, double *numbers, size_t n, dou
         return (double)NAN;
 }
 
-/* --- steps of a path such as benchmarks[].mean ----------------------------------------------------- */
-
-typedef enum ExpressionStepKind {
-        EXPRESSION_STEP_END,
-        EXPRESSION_STEP_KEY,   /* a member of an object */
-        EXPRESSION_STEP_ALL,   /* [] */
-        EXPRESSION_STEP_INDEX, /* [3] */
-        EXPRESSION_STEP_WRONG, /* the path ends in the middle of a step */
-} ExpressionStepKind;
-
-typedef struct ExpressionStep {
-        ExpressionStepKind kind;
-        const char *key; /* n bytes */
-        size_t n, index;
-} ExpressionStep;
-
-static bool is_digit(char c) {
-        return c >= '0' && c <= '9';
-}
-
 static bool is_letter(char c) {
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
 static bool begins_path(char c) {
         return is_letter(c) || c == '@' || c == '"';
-}
-
-static ExpressionStep read_key(const char **p) {
-        ExpressionStep step = { .kind = EXPRESSION_STEP_KEY, .key = *p };
-
-        if (**p == '"') {
-                const char *end = strchr(*p + 1, '"');
-
-                if (!end || end == *p + 1)
-                        return (ExpressionStep){ .kind = EXPRESSION_STEP_WRONG };
-                step.key = *p + 1;
-                step.n = (size_t)(end - step.key);
-                *p = end + 1;
-                return step;
-        }
-        if (!begins_path(**p))
-                return (ExpressionStep){ .kind = EXPRESSION_STEP_WRONG };
-        for ((*p)++; is_letter(**p) || is_digit(**p);)
-                (*p)++;
-        step.n = (size_t)(*p - step.key);
-        return step;
-}
-
-static ExpressionStep read_index(const char **p) {
-        ExpressionStep step = { .kind = EXPRESSION_STEP_ALL };
-        const char *digits = ++(*p);
-
-        for (; is_digit(**p) && *p - digits < INDEX_DIGITS_MAX; (*p)++) {
-                step.kind = EXPRESSION_STEP_INDEX;
-                step.index = 10 * step.index + (size_t)(**p - '0');
-        }
-        if (**p != ']')
-                return (ExpressionStep){ .kind = EXPRESSION_STEP_WRONG };
-        (*p)++;
-        return step;
-}
-
-/* Reads the step at *p, of a path that began at `begin`, and moves *p behind it. */
-static ExpressionStep next_step(const char *begin, const char **p) {
-        if (*p == begin)
-                return read_key(p);
-        if (**p == '[')
-                return read_index(p);
-        if (**p != '.')
-                return (ExpressionStep){ .kind = EXPRESSION_STEP_END };
-        (*p)++;
-        return read_key(p);
 }
 
 /* --- parsing --------------------------------------------------------------------------------------- */
@@ -300,12 +232,12 @@ static int parse_number(ExpressionParser *parser, unsigned *ret) {
 
 static int parse_path(ExpressionParser *parser, unsigned *ret) {
         const char *begin = parser->p;
-        ExpressionStep step;
+        PathStep step;
         size_t n_steps = 0;
         int r;
 
-        while ((step = next_step(begin, &parser->p)).kind != EXPRESSION_STEP_END)
-                if (step.kind == EXPRESSION_STEP_WRONG || ++n_steps > EXPRESSION_STEPS_MAX)
+        while ((step = path_next(begin, &parser->p)).kind != PATH_END)
+                if (step.kind >= PATH_PRODUCT || ++n_steps > EXPRESSION_STEPS_MAX)
                         return wrong(parser, begin, "not a path of at most %u steps: write it as a.b, a[0].b, a[].b or \"a-b\"",
                                      EXPRESSION_STEPS_MAX);
         if (*begin == '@' && (n_steps < 2 || (strncmp(begin, "@result.", 8) != 0 && strncmp(begin, "@parameters.", 12) != 0)))
@@ -460,13 +392,13 @@ int expression_parse(const char *text, Expression *ret, ExpressionError *ret_err
 bool expression_names_result(const Expression *expression, const char *name, unsigned *ret_column) {
         for (unsigned i = 1; i < expression->n_nodes; i++) {
                 const char *begin = expression->text + expression->nodes[i].begin, *p = begin;
-                ExpressionStep step;
+                PathStep step;
 
                 if (expression->nodes[i].kind != EXPRESSION_PATH)
                         continue;
-                step = next_step(begin, &p);
+                step = path_next(begin, &p);
                 if (step.n > 0 && strncmp(begin, "@result.", 8) == 0)
-                        step = next_step(begin, &p);
+                        step = path_next(begin, &p);
                 if (step.n != strlen(name) || memcmp(step.key, name, step.n) != 0)
                         continue;
                 *ret_column = column_at(expression->text, begin);
@@ -584,14 +516,14 @@ static int follow_all(const PathWalk *walk, JsonText list, const char *p) {
 /* Each [] goes one level deeper: the depth is bounded by the number of steps. */
 static int follow(const PathWalk *walk, JsonText value, const char *p) {
         while (p < walk->path + walk->n) {
-                ExpressionStep step = next_step(walk->path, &p);
+                PathStep step = path_next(walk->path, &p);
 
-                if (step.kind == EXPRESSION_STEP_ALL)
+                if (step.kind == PATH_ALL)
                         return follow_all(walk, value, p);
-                if (step.kind == EXPRESSION_STEP_INDEX && json_text_kind(value) == JSON_KIND_LIST)
+                if (step.kind == PATH_INDEX && json_text_kind(value) == JSON_KIND_LIST)
                         value = find_item(value, step.index);
                 else
-                        value = step.kind == EXPRESSION_STEP_KEY ? json_text_find_n(value, step.key, step.n) : (JsonText){};
+                        value = step.kind == PATH_KEY ? json_text_find_n(value, step.key, step.n) : (JsonText){};
         }
         return add_values(walk, value);
 }
@@ -599,7 +531,7 @@ static int follow(const PathWalk *walk, JsonText value, const char *p) {
 static int read_path(const Evaluation *evaluation, const ExpressionNode *node, PathNumbers *numbers) {
         PathWalk walk = { evaluation, evaluation->expression->text + node->begin, node->n, numbers };
         const char *p = walk.path, *behind;
-        ExpressionStep step = next_step(walk.path, &p);
+        PathStep step = path_next(walk.path, &p);
         JsonText member;
 
         if (*walk.path == '@')

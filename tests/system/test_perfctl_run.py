@@ -513,7 +513,7 @@ class Recording(RunTestCase):
 
     def test_with_indicator_yes_a_missing_indicator_is_reported_only(self):
         daemon = self.daemon()
-        for text, words in (("nothing", b"no JSON object with @result"), ('{"@result": nan}', b"output:1:"),
+        for text, words in (("nothing", b"no JSON object with @result"), ('{"@result": .5}', b"output:1:"),
                             ('{"@result": {}}', b"was not submitted: "), ("x" * (2 << 20), b"longer than 1024 KiB")):
             status, out, err = self.perfctl_run("cat", stdin=text.encode(), socket=daemon.socket, options=("--collect", "yes"))
             self.assertEqual((status, out), (0, text.encode()))

@@ -12,6 +12,7 @@
 #include "client/commands/delivery_failure.h"
 #include "client/deliver/deliver.h"
 #include "client/facts/object_builder.h"
+#include "client/format/format.h"
 #include "client/deliver/spool.h"
 #include "client/import/amun.h"
 #include "client/import/latencies.h"
@@ -29,6 +30,7 @@ typedef struct SubmitOptions {
         const char *component_version;
         uint64_t timeout_ns, batch_length; /* batch_length 0: not given */
         KpiGateOptions kpis;
+        FormatOptions format;
         bool latencies, json;
 } SubmitOptions;
 
@@ -40,6 +42,7 @@ static const Option options_table[] = {
         OPTION_ROW_SPOOL(SubmitOptions, spool),
         { "latencies", 0, NULL, "Read batch times of a model, in seconds", OPTION_FLAG(SubmitOptions, latencies) },
         { "batch-length", 0, "N", "Queries in each batch (default 1)", OPTION_COUNT(SubmitOptions, batch_length, 1, LATENCY_LENGTH_MAX) },
+        OPTION_INCLUDE(SubmitOptions, format, FormatOptions, format_options),
         OPTION_INCLUDE(SubmitOptions, kpis, KpiGateOptions, kpi_gate_options),
         OPTION_ROW_JSON(SubmitOptions, json),
         {},
@@ -60,6 +63,7 @@ typedef struct Intake {
         uint64_t realtime_ms;
         bool is_latencies;     /* of batches, of which indicators are made */
         uint64_t batch_length; /* 0: not given */
+        const OutputFormat *format;  /* NULL: the documents are indicators */
         Submission *items;
         Origin *origins; /* of the items */
         size_t n_items;
@@ -123,8 +127,9 @@ static void print_complaint(const Origin *origin, const Complaint *complaint) {
                       complaint->text);
 }
 
-static int take_document(Intake *intake, Arena *arena, const Origin *origin, const Value *document) {
-        Submission item = {};
+/* time_ms 0: unknown. */
+static int take_document(Intake *intake, Arena *arena, const Origin *origin, const Value *document, uint64_t time_ms) {
+        Submission item = { .time_ms = time_ms };
         bool is_amun = !intake->is_latencies && amun_is_result(document);
         Complaint complaint;
         int r = 0;
@@ -151,7 +156,7 @@ static int take_value(Intake *intake, Arena *arena, const Origin *origin, const 
 
         if (value->type != VALUE_LIST) {
                 ++*n;
-                return take_document(intake, arena, origin, value);
+                return take_document(intake, arena, origin, value, 0);
         }
         for (size_t i = 0; i < value->n_items && r == 0 && intake->n_complaints < COMPLAINTS_MAX; i++) {
                 Origin item = *origin;
@@ -220,6 +225,26 @@ static int take_documents(Intake *intake, Arena *arena, const char *name, const 
         return 0;
 }
 
+/* Takes the documents that a format makes of a text. */
+static int take_formatted(Intake *intake, Arena *arena, const char *name, const Buffer *text) {
+        scoped(format_result_deinit) FormatResult result = {};
+        int r;
+
+        r = format_read(intake->format, text->text ?: "", text->n, arena, &result);
+        if (r == FORMAT_WRONG)
+                return complain(intake, "%s:%u: %s", name, result.line, result.error);
+        for (size_t i = 0; i < result.n && r == 0 && intake->n_complaints < COMPLAINTS_MAX; i++) {
+                const Origin origin = { .name = name, .line = result.documents[i].line, .column = 1 };
+
+                r = take_document(intake, arena, &origin, result.documents[i].value, result.documents[i].time_ms);
+        }
+        if (r == 0 && result.n_left_out > 0)
+                message_print("%s: elements that --where leaves out: %zu", name, result.n_left_out);
+        if (r == 0 && result.n_null > 0)
+                message_print("%s: " FORMAT_NULL_TEXT, name, result.n_null);
+        return r;
+}
+
 static int take_numbers(Intake *intake, Arena *arena, const char *name, const Buffer *text) {
         Origin origin = { .name = name, .line = 1, .column = 1 };
         Submission item = {};
@@ -243,12 +268,15 @@ static int take_text(Intake *intake, const char *name, const Buffer *text) {
         Arena *arena = &intake->arenas[intake->n_arenas];
         int r;
 
-        r = arena_init(arena, intake->is_latencies ? value_parse_arena_size(text->n) + latencies_arena_size(text->n) :
+        r = arena_init(arena, intake->format       ? format_arena_size(text->n) :
+                              intake->is_latencies ? value_parse_arena_size(text->n) + latencies_arena_size(text->n) :
                                                      amun_arena_size(text->n));
         if (r < 0)
                 return r;
         intake->n_arenas++;
 
+        if (intake->format)
+                return take_formatted(intake, arena, name, text);
         return intake->is_latencies && latencies_are_lines(text->text, text->n) ? take_numbers(intake, arena, name, text) :
                                                                                   take_documents(intake, arena, name, text);
 }
@@ -389,14 +417,31 @@ static int submit(const CommandLine *line, const Intake *intake) {
         return kpi_judge(&line->global, &options->kpis.gate, intake->items, intake->n_items, STDERR_FILENO);
 }
 
+/* Loads the format of the options, if there are any of it. Returns an exit status. */
+static int load_format(const CommandLine *line, Intake *intake, OutputFormat *ret) {
+        const SubmitOptions *options = line->options;
+        int r;
+
+        if (!format_is_given(&options->format))
+                return EXIT_DONE;
+        if (options->latencies)
+                return command_refuse(line->command->name, "--latencies has a form of its own, without --from, --each or --line");
+        r = format_load(&options->format, options->failed.indicator, options->failed.component, ret);
+        intake->format = ret;
+        return r;
+}
+
 static int submit_run(const CommandLine *line) {
         const SubmitOptions *options = line->options;
         scoped(intake_deinit) Intake intake = { .realtime_ms = clock_realtime_ns() / NS_PER_MS };
+        scoped(format_deinit) OutputFormat format = {};
         char id[JOB_ID_MAX];
         JobRef job;
         int r;
 
         r = kpi_gate_check_options(&options->kpis, line->command->name);
+        if (r == EXIT_DONE)
+                r = load_format(line, &intake, &format);
         if (r != EXIT_DONE)
                 return r;
         if (options->batch_length > 0 && !options->latencies)
@@ -433,11 +478,11 @@ const Command cmd_submit = {
                 "other. All are checked before the first is sent. Results that perfd cannot accept within the timeout are kept in "
                 "the spool, and sent by the next submit or flush. With --latencies, a file holds the seconds that each batch of a "
                 "model took, on lines or as {\"time_per_batch\": [...], \"batch_length\": 8}, and their percentiles are "
-                "submitted.",
+                "submitted. With --from, --each or --line, it holds the output of another program, see perfctl-formats(5).",
         .examples = {
                 "./matmul.py | perfctl submit",
                 "perfctl submit --job train-17 result.json",
-                "perfctl submit --timeout 30 results/*.json",
+                "perfctl submit --from hyperfine --component zstd times.json",
                 "perfctl submit --latencies --batch-length 8 seconds.txt",
         },
         COMMAND_OPTIONS(SubmitOptions, options_table),

@@ -9,6 +9,7 @@
 #include "client/cli/message.h"
 #include "client/commands/commands.h"
 #include "client/commands/run/run_job.h"
+#include "client/format/format.h"
 #include "client/results/summary.h"
 #include "client/run/spec.h"
 #include "client/stack/stack_source.h"
@@ -40,6 +41,8 @@ static const Option options_table[] = {
         { "wait", 0, NULL, "Wait for all processes that the command started", OPTION_FLAG(RunOptions, wait) },
         { "collect", 0, "WHEN", "Collect results from the output",
           OPTION_CHOICE(RunOptions, collect, "auto", "yes", "no"), .initial = "auto" },
+        { "from", 0, "FORMAT", "Collect the output of another program: a format of formats.d, or a file", OPTION_TEXT(RunOptions, from),
+          .value = OPTION_VALUE_FILE },
         OPTION_INCLUDE(RunOptions, failed, FailedRunOptions, failed_run_options),
         OPTION_ROW_COMPONENT_VERSION(RunOptions, component_version),
         { "repeat", 0, "N", "Run the command N times, as a batch", OPTION_COUNT(RunOptions, batch.repeat, 1, REPEAT_MAX) },
@@ -337,9 +340,26 @@ static int run_spec(const CommandLine *line, const RunOptions *options) {
 
 /* --- the command ---------------------------------------------------------------------------------- */
 
+/* Loads the format of --from, and completes the options by it. Returns an exit status. */
+static int load_format(const CommandLine *line, OutputFormat *format, RunOptions *options) {
+        int r;
+
+        if (!options->from)
+                return EXIT_DONE;
+        if (strcmp(options->collect, "no") == 0)
+                return command_refuse(line->command->name, "--from collects the output, and --collect no does not: use one of them");
+        r = format_load(&(FormatOptions){ .from = options->from }, options->failed.indicator, options->failed.component, format);
+        options->format = format;
+        options->collect = "yes";
+        options->failed.indicator = format->indicator;
+        return r;
+}
+
 static int run_run(const CommandLine *line) {
         const RunOptions *options = line->options;
+        scoped(format_deinit) OutputFormat format = {};
         char error[OPTION_ERROR_MAX];
+        RunOptions own = *options;
         int r;
 
         r = command_check_arguments(line, options->spec.file ? 0 : 1, options->spec.file ? 0 : COMMAND_MANY);
@@ -354,7 +374,10 @@ static int run_run(const CommandLine *line) {
         if (common_options_check_place(&options->job.place, error) != 0)
                 return command_refuse(line->command->name, "%s", error);
 
-        return options->spec.file ? run_spec(line, options) : run_job(line, options, line->arguments);
+        r = load_format(line, &format, &own);
+        if (r != EXIT_DONE)
+                return r;
+        return options->spec.file ? run_spec(line, &own) : run_job(line, &own, line->arguments);
 }
 
 const Command cmd_run = {

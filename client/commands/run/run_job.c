@@ -390,6 +390,7 @@ static int prepare_measuring(RunJob *run) {
         run->plan = (RunResultsPlan){
                 .job = run->info.id,
                 .is_wanted = is_wanted,
+                .format = options->format,
                 .keeps_failed = is_wanted || is_benchmark,
                 .has_batch = options->batch.repeat > 0, .place = &run->place,
         };

@@ -24,7 +24,8 @@ typedef struct RunOptions {
         RunBatchOptions batch;
         RunSpecOptions spec;
         KpiGateOptions kpis;
-        const char *isolation, *collect, *spool, *stack, *limits, *at_end, *component_version;
+        const char *isolation, *collect, *spool, *stack, *limits, *at_end, *component_version, *from;
+        const struct OutputFormat *format; /* of the output; NULL: it has indicators */
         const struct Value *specification; /* of which the command is a part; NULL: none */
         OptionTexts environment; /* names of variables */
         bool wait, verbose, quiet, report;
