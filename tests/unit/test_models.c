@@ -57,7 +57,7 @@ static void write_file(Fixture *f, const char *name, const char *text) {
         assert_int_equal(file_replace(path, text, strlen(text), 0644, false), 0);
 }
 
-/* Runs models_read_files(), with standard error redirected to `ret`. */
+/* Reads the files and logs the complaints, with standard error redirected to `ret`. */
 static int read_files(Fixture *f, char *ret, size_t n_ret) {
         FILE *log = tmpfile();
         int saved = dup(STDERR_FILENO), r;
@@ -66,6 +66,7 @@ static int read_files(Fixture *f, char *ret, size_t n_ret) {
         assert_non_null(log);
         assert_true(dup2(fileno(log), STDERR_FILENO) >= 0);
         r = models_read_files(&f->models, f->directory);
+        models_log_complaints(&f->models);
         assert_true(dup2(saved, STDERR_FILENO) >= 0);
         close(saved);
         rewind(log);
