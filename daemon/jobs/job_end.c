@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "job/late_end.h"
+#include "job/job.h"
 #include "jobs/groups.h"
 #include "store/jobs/job_rows.h"
 
@@ -71,7 +71,7 @@ static void settle(Job *job, const Node *node, const JobEnd *end) {
                 .usage = &final->result.usage,
         };
 
-        late_end_settle(&late, end, node_realtime_ms(node));
+        job_settle_late_end(&late, end, node_realtime_ms(node));
         final->realtime_ms = late.end_realtime_ms;
 }
 

@@ -17,7 +17,7 @@ int job_end_make(Job *job, const Node *node, const SampleLog *samples, JobState 
 
 /*
  * Makes the final numbers of a job that ended while perfd was down. last: the meter's totals at the last sample before, and realtime_ms its
- * time: the numbers of the node and the duration end there, as lower bounds, and a late report of the end completes them (late_end.h).
+ * time: the numbers of the node and the duration end there, as lower bounds, and a late report of the end completes them (job.h).
  * The job's usage must have been read to its end, unless it is cut. 0 or -ENOMEM.
  */
 int job_end_make_before(Job *job, const Node *node, const Totals *last, uint64_t realtime_ms);

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "json/record.h"
-#include "json/record_image.h"
 #include "measure/account.h"
 #include "util/array.h"
 #include "util/clock.h"

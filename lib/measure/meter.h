@@ -92,7 +92,7 @@ enum {
 int meter_restore(Meter *meter, const char *text, const char *boot_id);
 
 /*
- * As meter_save() and meter_restore(), as an image (record_image.h): cheap enough for each sample. METER_OTHER_PROGRAM: the image is of a
+ * As meter_save() and meter_restore(), as an image (record.h): cheap enough for each sample. METER_OTHER_PROGRAM: the image is of a
  * program with another layout, and the meter is unchanged.
  */
 void meter_put_image(const Meter *meter, const char *boot_id, Buffer *out);

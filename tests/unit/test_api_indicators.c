@@ -4,7 +4,7 @@
           daemon/store/indicators/indicator_reader.c */
 /* tests: daemon/http/selection/grouping.c */
 /* tests: daemon/http/selection/selection.c */
-/* tests: daemon/http/indicators/vocabulary.c daemon/http/indicators/names.c */
+/* tests: daemon/http/indicators/vocabulary.c */
 /* tests: daemon/http/pagination.c daemon/http/format/csv.c daemon/http/routes.c */
 
 #include "run_results_fixture.h"

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "http/indicators/declaration.h"
+#include "http/indicators/vocabulary.h"
 
 static JsonText text_of(const char *text) {
         return json_text(text, strlen(text));
@@ -18,7 +18,7 @@ static bool allows(const char *declaration, const char *text) {
         Condition condition;
 
         assert_int_equal(condition_parse(text, &condition), 0);
-        return declaration_allows(text_of(declaration), &condition);
+        return vocabulary_allows(text_of(declaration), &condition);
 }
 
 static void a_value_is_of_a_type_that_is_declared(void **state) {
@@ -70,7 +70,7 @@ static void errors_name_the_expected_value(void **state) {
         for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
                 Buffer out = {};
 
-                declaration_put_expected(text_of(cases[i].declaration), &out);
+                vocabulary_put_expected(text_of(cases[i].declaration), &out);
                 assert_string_equal(out.text, cases[i].text);
                 buffer_deinit(&out);
         }

@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-#include "job/late_end.h"
+#include "job/job.h"
 
 typedef struct Fixture {
         MetricSet metrics;
@@ -43,7 +43,7 @@ static void an_unknown_end_is_that_of_the_report(void **state) {
 
         (void)state;
         set_up(&f, QUALITY_SAMPLED, QUALITY_EXACT);
-        late_end_settle(&f.late, &f.end, 20000);
+        job_settle_late_end(&f.late, &f.end, 20000);
         assert_end(&f, 13500, 3.5, QUALITY_EXACT);
         assert_true(f.usage.value[USAGE_CPU_SECONDS] == 1.75); /* the group's own counters */
         assert_true(f.usage.value[USAGE_CPU_MEAN] == 0.5);
@@ -57,14 +57,14 @@ static void the_end_is_between_the_last_sample_and_now(void **state) {
         (void)state;
         set_up(&f, QUALITY_SAMPLED, QUALITY_EXACT);
         f.end.realtime_ms = 1;
-        late_end_settle(&f.late, &f.end, 20000);
+        job_settle_late_end(&f.late, &f.end, 20000);
         assert_end(&f, 12000, 2, QUALITY_EXACT);
         set_up(&f, QUALITY_SAMPLED, QUALITY_EXACT);
         f.end.realtime_ms = UINT64_MAX;
-        late_end_settle(&f.late, &f.end, 20000);
+        job_settle_late_end(&f.late, &f.end, 20000);
         assert_end(&f, 20000, 10, QUALITY_EXACT);
         set_up(&f, QUALITY_SAMPLED, QUALITY_EXACT);
-        late_end_settle(&f.late, &f.end, 11000); /* the clock was set back */
+        job_settle_late_end(&f.late, &f.end, 11000); /* the clock was set back */
         assert_true(f.late.end_realtime_ms >= 12000);
 }
 
@@ -73,11 +73,11 @@ static void an_observed_end_and_a_report_without_time_change_nothing(void **stat
 
         (void)state;
         set_up(&f, QUALITY_EXACT, QUALITY_SAMPLED);
-        late_end_settle(&f.late, &f.end, 20000);
+        job_settle_late_end(&f.late, &f.end, 20000);
         assert_end(&f, 12000, 2, QUALITY_EXACT);
         set_up(&f, QUALITY_SAMPLED, QUALITY_SAMPLED);
         f.end.realtime_ms = 0;
-        late_end_settle(&f.late, &f.end, 20000);
+        job_settle_late_end(&f.late, &f.end, 20000);
         assert_end(&f, 12000, 2, QUALITY_SAMPLED);
         assert_true(f.usage.value[USAGE_CPU_SECONDS] == 1.75);
 }
@@ -87,19 +87,19 @@ static void cpu_time_that_is_missing_is_that_of_the_process(void **state) {
 
         (void)state;
         set_up(&f, QUALITY_SAMPLED, QUALITY_NO_GROUP);
-        late_end_settle(&f.late, &f.end, 20000);
+        job_settle_late_end(&f.late, &f.end, 20000);
         assert_true(f.usage.value[USAGE_CPU_SECONDS] == 2.8);
         assert_int_equal(f.usage.quality[USAGE_CPU_SECONDS], QUALITY_EXACT);
         assert_true(fabs(f.usage.value[USAGE_CPU_MEAN] - 0.8) < 1e-9);
 
         set_up(&f, QUALITY_SAMPLED, QUALITY_SAMPLED); /* the last counters are missing */
-        late_end_settle(&f.late, &f.end, 20000);
+        job_settle_late_end(&f.late, &f.end, 20000);
         assert_true(f.usage.value[USAGE_CPU_SECONDS] == 2.8 && f.usage.value[USAGE_CPU_USER] == 2.5);
         assert_int_equal(f.usage.quality[USAGE_CPU_SECONDS], QUALITY_SAMPLED);
 
         set_up(&f, QUALITY_SAMPLED, QUALITY_SAMPLED); /* other processes of the job used more */
         f.end.rusage.ru_utime = 0.1;
-        late_end_settle(&f.late, &f.end, 20000);
+        job_settle_late_end(&f.late, &f.end, 20000);
         assert_true(f.usage.value[USAGE_CPU_SECONDS] == 1.75);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Phases and jobs from a real store in JSON. */
-/* tests: daemon/http/jobs/phase_walk.c daemon/http/jobs/jobs_subject.c daemon/http/jobs/job_lookup.c */
+/* tests: daemon/http/jobs/jobs_subject.c daemon/http/jobs/job_lookup.c */
 
 #include <inttypes.h>
 

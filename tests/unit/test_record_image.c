@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "json/record_image.h"
+#include "json/record.h"
 
 typedef struct Item {
         char name[5];

@@ -6,7 +6,6 @@
 #include <math.h>
 
 #include "http/kpis/kpi_profile.h"
-#include "kpi/run_profile.h"
 #include "store/jobs/job_rows.h"
 
 #define UID      1000
@@ -26,11 +25,11 @@ static RunComparison compare(const Change *changes, size_t n_changes, size_t n_c
         RunProfile runs[N_RUNS];
 
         for (size_t i = 0; i < N_RUNS; i++) {
-                runs[i] = run_profile_unknown();
+                runs[i] = kpi_profile_unknown();
                 for (size_t k = 0; k < n_changes; k++)
                         runs[i].numbers[changes[k].number] = i >= N_RUNS - n_changed_runs ? changes[k].after : changes[k].before;
         }
-        return run_profile_compare(runs, N_BEFORE, N_RUNS);
+        return kpi_profile_compare(runs, N_BEFORE, N_RUNS);
 }
 
 static void the_machine_disturbs_if_the_run_itself_is_no_reason(void **state) {
@@ -68,13 +67,13 @@ static void the_numbers_are_medians(void **state) {
 
         (void)state;
         for (size_t i = 0; i < N_RUNS; i++) {
-                runs[i] = run_profile_unknown();
+                runs[i] = kpi_profile_unknown();
                 runs[i].numbers[RUN_CPUS_USED] = i == 0 ? NAN : i == 7 ? 100 : (double)i;
         }
-        comparison = run_profile_compare(runs, N_BEFORE, N_RUNS);
+        comparison = kpi_profile_compare(runs, N_BEFORE, N_RUNS);
         assert_true(comparison.before[RUN_CPUS_USED] == 2.5 && comparison.value[RUN_CPUS_USED] == 6);
         assert_true(isnan(comparison.value[RUN_STEAL]));
-        assert_false(run_profile_compare(runs, N_RUNS, N_RUNS).is_disturbed);
+        assert_false(kpi_profile_compare(runs, N_RUNS, N_RUNS).is_disturbed);
 }
 
 /* --- runs of the store ---------------------------------------------------------------------------- */

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "util/utf8.h"
+#include "text/openmetrics.h"
 
 #define KEYWORD_LENGTH 7U /* bytes of "# TYPE " and the like */
 
@@ -87,17 +87,6 @@ static size_t plain_length(const char *text) {
         return n;
 }
 
-/* Writes one character of `text`, escaped; returns its length in `text`. */
-static size_t put_character(Buffer *out, const char *text) {
-        char plain[UTF8_SAFE_MAX];
-        size_t n = utf8_make_plain(text, strnlen(text, UTF8_SAFE_MAX), plain);
-
-        if (*plain == '"' || *plain == '\\')
-                buffer_putc(out, '\\');
-        buffer_puts(out, *plain == '\n' ? "\\n" : plain);
-        return n;
-}
-
 /* Writes the characters without escapes in one piece. False for all others. */
 static bool put_plain_label(Exposition *exposition, const char *key, const char *value) {
         size_t n_key = strlen(key), n_value = plain_length(value);
@@ -127,16 +116,7 @@ void exposition_label(Exposition *exposition, const char *key, const char *value
         buffer_puts(exposition->out, key);
         buffer_puts(exposition->out, "=\"");
 
-        for (;;) {
-                size_t n = plain_length(value);
-
-                buffer_put(exposition->out, value, n);
-                value += n;
-                if (!*value)
-                        break;
-                value += put_character(exposition->out, value);
-        }
-
+        openmetrics_put_escaped(exposition->out, value);
         buffer_putc(exposition->out, '"');
 }
 

@@ -7,8 +7,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "http/indicators/declaration.h"
-#include "http/indicators/names.h"
 #include "http/selection/grouping.h"
 #include "snapshot/shared_texts.h"
 #include "store/indicators/indicator_reader.h"
@@ -18,6 +16,120 @@
 
 #define LISTED_BYTES_MAX 400U /* of the keys listed in a message */
 #define SCORE_KEY "overall_score"
+
+#define VALUES_BYTES_MAX 400U /* of the values listed in a message */
+
+/* --- names --------------------------------------------------------------------------------------------- */
+
+void vocabulary_names_deinit(Names *names) {
+        for (size_t i = 0; i < names->n; i++)
+                free(names->items[i]);
+}
+
+bool vocabulary_names_have(const Names *names, const char *name) {
+        for (size_t i = 0; i < names->n; i++)
+                if (strcmp(names->items[i], name) == 0)
+                        return true;
+        return false;
+}
+
+int vocabulary_names_add(Names *names, const char *name) {
+        if (names->n == NAMES_MAX || !*name || vocabulary_names_have(names, name))
+                return 0;
+        names->items[names->n] = strdup(name);
+        if (!names->items[names->n])
+                return -ENOMEM;
+        names->n++;
+        return 0;
+}
+
+/* --- declarations -------------------------------------------------------------------------------------- */
+
+/* A declaration is a type, a list of types, or an object with either. */
+static JsonText types_of(JsonText declaration) {
+        return json_text_kind(declaration) == JSON_KIND_OBJECT ? json_text_find(declaration, "type") : declaration;
+}
+
+static bool is_of_type(const Condition *condition, JsonText type) {
+        if (json_text_is_string(type, "str", 3))
+                return !condition_is_range(condition);
+        if (json_text_is_string(type, "int", 3))
+                return condition->is_number && (condition_is_range(condition) || condition->number == trunc(condition->number));
+        if (json_text_is_string(type, "float", 5))
+                return condition->is_number;
+        if (json_text_is_string(type, "semver", 6))
+                return condition->is_semver;
+        if (json_text_is_string(type, "time", 4))
+                return condition->is_time;
+        if (json_text_is_string(type, "map", 3))
+                return !condition_is_range(condition);
+        return !condition_is_range(condition) && (strcmp(condition->value, "true") == 0 || strcmp(condition->value, "false") == 0);
+}
+
+static bool is_of_types(const Condition *condition, JsonText types) {
+        JsonWalk walk = json_text_walk(types);
+        JsonText unused, type;
+
+        if (json_text_kind(types) == JSON_KIND_STRING)
+                return is_of_type(condition, types);
+        if (json_text_kind(types) != JSON_KIND_LIST)
+                return true;
+        while (json_text_walk_next(&walk, &unused, &type))
+                if (is_of_type(condition, type))
+                        return true;
+        return false;
+}
+
+bool vocabulary_allows(JsonText declaration, const Condition *condition) {
+        JsonText values = json_text_kind(declaration) == JSON_KIND_OBJECT ? json_text_find(declaration, "values") : (JsonText){};
+        JsonWalk walk = json_text_walk(values);
+        Condition equal = *condition;
+        JsonText unused, value;
+
+        if (json_text_kind(values) != JSON_KIND_LIST || condition_is_range(condition))
+                return is_of_types(condition, types_of(declaration));
+
+        equal.relation = CONDITION_EQUAL;
+        while (json_text_walk_next(&walk, &unused, &value))
+                if (condition_is_met(&equal, value))
+                        return true;
+        return false;
+}
+
+static void put_values(Buffer *out, JsonText list, const char *separator) {
+        JsonWalk walk = json_text_walk(list);
+        JsonText unused, value;
+        size_t begin = out->n;
+
+        while (json_text_walk_next(&walk, &unused, &value)) {
+                if (out->n - begin > VALUES_BYTES_MAX) {
+                        buffer_puts(out, ", …");
+                        return;
+                }
+                if (out->n > begin)
+                        buffer_puts(out, separator);
+                json_text_decode(value, out);
+        }
+}
+
+void vocabulary_put_expected(JsonText declaration, Buffer *out) {
+        JsonText types = types_of(declaration), values = {};
+
+        if (json_text_kind(declaration) == JSON_KIND_OBJECT)
+                values = json_text_find(declaration, "values");
+        buffer_puts(out, "");
+        if (json_text_kind(types) == JSON_KIND_LIST)
+                put_values(out, types, " or ");
+        else
+                json_text_decode(types, out);
+        if (json_text_kind(values) != JSON_KIND_LIST)
+                return;
+
+        buffer_puts(out, out->n > 0 ? ", one of " : "one of ");
+        put_values(out, values, ", ");
+}
+
+/* --- the vocabulary ------------------------------------------------------------------------------------ */
 
 typedef struct VocabularyModel {
         char *component; /* owned; component of the model, NULL: any */
@@ -52,7 +164,7 @@ Vocabulary *vocabulary_free(Vocabulary *vocabulary) {
                 free(vocabulary->models[i].declaration);
         }
         for (PropertyKind kind = 0; kind < N_KINDS; kind++)
-                names_deinit(&vocabulary->names[kind]);
+                vocabulary_names_deinit(&vocabulary->names[kind]);
         free(vocabulary->models);
         derived_models_deinit(&vocabulary->derived);
         free(vocabulary);
@@ -68,7 +180,7 @@ static void names_add_members(Names *names, JsonText object) {
                 scoped(buffer_deinit) Buffer name = {};
 
                 json_text_decode(key, &name);
-                (void)names_add(names, buffer_error(&name) == 0 && name.text ? name.text : "");
+                (void)vocabulary_names_add(names, buffer_error(&name) == 0 && name.text ? name.text : "");
         }
 }
 
@@ -164,7 +276,7 @@ static bool is_declared(const Sources *sources, const char *name) {
 /* Suggests the existing name that is most similar. */
 static int check_name(Vocabulary *vocabulary, const Sources *sources, Response *response) {
         const char *name = vocabulary->filter.name, *nearest;
-        scoped(names_deinit) Names names = {};
+        scoped(vocabulary_names_deinit) Names names = {};
         IndicatorRow row;
         bool is_there = is_declared(sources, name);
         int r;
@@ -172,7 +284,7 @@ static int check_name(Vocabulary *vocabulary, const Sources *sources, Response *
         r = indicator_reader_list(sources->reader);
         while (r == 0 && (r = indicator_reader_next(sources->reader, &row)) == 0) {
                 is_there |= strcmp(row.name, name) == 0;
-                names_add(&names, row.name);
+                vocabulary_names_add(&names, row.name);
         }
 
         nearest = nearest_word(name, (const char *const *)names.items, names.n);
@@ -193,10 +305,10 @@ int vocabulary_new_known(Vocabulary **ret, const Target *target, const Sources *
                 return exchange_store_error(response, -ENOMEM);
 
         vocabulary->filter = *filter;
-        names_add(&vocabulary->names[KIND_PARAMETER], "component");
-        names_add(&vocabulary->names[KIND_PARAMETER], "version");
-        names_add(&vocabulary->names[KIND_PARAMETER], "hardware");
-        names_add(&vocabulary->names[KIND_RESULT], SCORE_KEY);
+        vocabulary_names_add(&vocabulary->names[KIND_PARAMETER], "component");
+        vocabulary_names_add(&vocabulary->names[KIND_PARAMETER], "version");
+        vocabulary_names_add(&vocabulary->names[KIND_PARAMETER], "hardware");
+        vocabulary_names_add(&vocabulary->names[KIND_RESULT], SCORE_KEY);
         if (filter->name)
                 r = read_models(vocabulary, target, sources, response);
         if (r != 0)
@@ -355,7 +467,7 @@ static int say_unknown(Vocabulary *vocabulary, const Sources *sources, Response 
         names_list(names, "", &list);
         if (buffer_error(&list) < 0)
                 return exchange_store_error(response, -ENOMEM);
-        if (names_has(&vocabulary->names[other], key))
+        if (vocabulary_names_have(&vocabulary->names[other], key))
                 return exchange_error(response, 400, "no result%s%s has a %s '%s', which is a %s; existing keys: %s", name ? " of " : "",
                                       name ?: "", words[kind], key, words[other], list.text);
         return exchange_error(response, 400, "no result%s%s has a %s '%s'%s%s%s existing keys: %s", name ? " of " : "", name ?: "",
@@ -460,7 +572,7 @@ static JsonText find_refusal(const Vocabulary *vocabulary, const Condition *cond
 
                 if (!declaration.text)
                         continue;
-                if (declaration_allows(declaration, condition))
+                if (vocabulary_allows(declaration, condition))
                         return (JsonText){};
                 if (!first.text)
                         first = declaration;
@@ -472,7 +584,7 @@ static int say_refused(Response *response, const Condition *condition, JsonText 
         const char *key = point_parameter_key(condition->key);
         scoped(buffer_deinit) Buffer expected = {};
 
-        declaration_put_expected(declaration, &expected);
+        vocabulary_put_expected(declaration, &expected);
         if (buffer_error(&expected) < 0)
                 return exchange_store_error(response, -ENOMEM);
         if (condition_is_range(condition))

@@ -8,8 +8,38 @@
  * the parameters of indexed results, and else in the results.
  */
 
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "document/condition.h"
 #include "http/exchange.h"
 #include "http/selection/selection.h"
+#include "util/buffer.h"
+
+#define NAMES_MAX 256U
+
+/* Keys of results, in the order in which they were added, each once. */
+typedef struct Names {
+        char *items[NAMES_MAX]; /* owned */
+        size_t n;
+} Names;
+
+void vocabulary_names_deinit(Names *names);
+bool vocabulary_names_have(const Names *names, const char *name);
+/* Adds a copy, unless the name is empty or known, or the list is full. 0 or -ENOMEM. */
+int vocabulary_names_add(Names *names, const char *name);
+
+/*
+ * Declaration of one parameter in the JSON text of a model
+ *
+ * A declaration is a type, a list of types, or an object with either as "type", and optionally "values"; null is any type
+ * (perfd-indicators(5)).
+ */
+
+/* True if a result that conforms to the declaration can meet the condition, or, for !=, can fail to meet the condition. */
+bool vocabulary_allows(JsonText declaration, const Condition *condition);
+/* Writes "int, one of 256, 512". */
+void vocabulary_put_expected(JsonText declaration, Buffer *out);
 
 typedef struct Vocabulary Vocabulary;
 

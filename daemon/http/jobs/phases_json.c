@@ -5,8 +5,56 @@
 #include <errno.h>
 #include <string.h>
 
-#include "http/jobs/phase_walk.h"
 #include "store/jobs/job_reader.h"
+
+void phases_json_begin(PhaseWalk *walk, Reader *reader, const char *job, const PhaseView *lasting, unsigned n_max) {
+        *walk = (PhaseWalk){
+                .reader = reader,
+                .lasting = lasting,
+                .n_left = n_max,
+                .is_in_store = job_reader_list_phases(reader, job) == 0,
+        };
+}
+
+/* Reads one more phase than the limit, to find out whether more exist and where the current phase begins. */
+static bool next_ended(PhaseWalk *walk, PhaseView *ret) {
+        int r;
+
+        r = job_reader_next_phase(walk->reader, ret);
+        if (r == 0)
+                walk->next = ret->index + 1;
+        if (r == 0 && walk->n_left-- > 0)
+                return true;
+
+        walk->has_all = r == READER_END;
+        walk->is_in_store = false;
+        reader_reset(walk->reader);
+        return false;
+}
+
+bool phases_json_next(PhaseWalk *walk, PhaseView *ret) {
+        if (walk->is_in_store && next_ended(walk, ret))
+                return true;
+        if (!walk->lasting || walk->lasting->index < walk->next)
+                return false;
+
+        assert(!walk->is_in_store);
+        *ret = *walk->lasting;
+        walk->lasting = NULL;
+        return true;
+}
+
+double phases_json_seconds(const PhaseView *phase, uint64_t now_ms) {
+        uint64_t end_ms = phase->end_realtime_ms ?: now_ms;
+
+        if (phase->has_wall_seconds)
+                return phase->wall_seconds;
+        if (quality_is_present(phase->metrics.quality[METRIC_DURATION]))
+                return phase->metrics.value[METRIC_DURATION];
+        return end_ms > phase->begin_realtime_ms ? (double)(end_ms - phase->begin_realtime_ms) / 1e3 : 0;
+}
+
+/* --- JSON ---------------------------------------------------------------------------------------------- */
 
 static void write_phase(Json *json, const PhaseView *phase, uint64_t now_ms) {
         json_object_begin(json);
@@ -14,7 +62,7 @@ static void write_phase(Json *json, const PhaseView *phase, uint64_t now_ms) {
         json_put_string(json, "name", phase->name);
         json_put_uint(json, "begin_ms", phase->begin_realtime_ms);
         json_put_int_or_null(json, "end_ms", phase->end_realtime_ms > 0, (int64_t)phase->end_realtime_ms);
-        json_put_double(json, "seconds", phase_walk_seconds(phase, now_ms));
+        json_put_double(json, "seconds", phases_json_seconds(phase, now_ms));
         metric_json_write_part(json, &phase->metrics, &phase->usage);
         json_object_end(json);
 }
@@ -26,8 +74,8 @@ void phases_json_write(const Target *target, const Sources *sources, Response *r
         PhaseView phase;
 
         json_put_array_begin(json, "phases");
-        phase_walk_begin(&walk, sources->reader, target->argument, lasting, PHASES_MAX);
-        while (phase_walk_next(&walk, &phase)) {
+        phases_json_begin(&walk, sources->reader, target->argument, lasting, PHASES_MAX);
+        while (phases_json_next(&walk, &phase)) {
                 write_phase(json, &phase, now_ms);
                 if (response->body->n - n_before > PHASES_BYTES_MAX)
                         walk.n_left = 0;
@@ -65,7 +113,7 @@ static void blocks_add(TimeBlocks *blocks, const PhaseView *phase) {
         if (phase->has_wall_seconds && !block->is_timed)
                 *block = (TimeBlock){ .is_timed = true };
         if (phase->has_wall_seconds || !block->is_timed)
-                block->seconds += phase_walk_seconds(phase, 0);
+                block->seconds += phases_json_seconds(phase, 0);
         memcpy(block->name, phase->name, sizeof(block->name));
 }
 

@@ -3,9 +3,55 @@
 
 /* KPI profile: the state of the machine during the runs of a new level, and during the runs before. */
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "kpi/history.h"
 #include "store/read/reader.h"
 #include "util/buffer.h"
+
+/*
+ * Run profile: the state of the machine while a run was measured
+ *
+ * A new level of a KPI may come from the machine and not from the software. The machine has disturbed a run if a number that the run
+ * does not cause itself is clearly above its median in the runs before: CPU time that the hypervisor took, CPUs that others used while
+ * the run waited for one, and stalls for I/O or memory although the run itself used no more of them.
+ */
+
+typedef enum RunNumber {
+        RUN_CPUS_USED,      /* by the run, mean */
+        RUN_CPU_WAITED,     /* share of the time in which a task of the run waited for a CPU */
+        RUN_THROTTLED,      /* share of the periods in which the CPU limit of the run throttled it */
+        RUN_OTHERS_CPU,     /* share of the CPUs of the node that other processes used */
+        RUN_STEAL,          /* share of the CPU time of the node that the hypervisor took */
+        RUN_IO_STALLED,     /* share of the time in which all tasks of the node that were not idle waited for I/O */
+        RUN_MEMORY_STALLED, /* share of the time in which a task of the node waited for memory */
+        RUN_IO_BYTES,       /* read and written by the run, per second */
+        RUN_MEMORY_BYTES,   /* peak of the run */
+        N_RUN_NUMBERS,
+} RunNumber;
+
+/* Names in answers, for example "steal_share". */
+extern const char *const kpi_profile_number_names[N_RUN_NUMBERS];
+
+typedef struct RunProfile {
+        double numbers[N_RUN_NUMBERS]; /* NAN: not known */
+} RunProfile;
+
+/* Returns a profile without known numbers. */
+RunProfile kpi_profile_unknown(void);
+
+#define RUN_PROFILE_RUNS_MAX 32U
+
+typedef struct RunComparison {
+        double value[N_RUN_NUMBERS];  /* medians of the runs of the new level; NAN: not known, also below */
+        double before[N_RUN_NUMBERS]; /* medians of the runs before */
+        bool is_disturbance[N_RUN_NUMBERS]; /* the machine has disturbed all runs of the new level, at least one of them by this number */
+        bool is_disturbed;
+} RunComparison;
+
+/* Compares the last runs, from number n_before on, with those before. n: at most RUN_PROFILE_RUNS_MAX. */
+RunComparison kpi_profile_compare(const RunProfile *runs, size_t n_before, size_t n);
 
 #define KPI_PROFILES_MAX 200U /* of a request */
 

@@ -22,9 +22,9 @@ void kpi_table_rules_deinit(KpiRules *rules) {
         for (size_t i = 0; i < rules->n_entries; i++)
                 free(rules->texts[i]);
         rules->n_entries = 0;
-        names_deinit(&rules->compared);
-        names_deinit(&rules->ignored);
-        names_deinit(&rules->sorted_by);
+        vocabulary_names_deinit(&rules->compared);
+        vocabulary_names_deinit(&rules->ignored);
+        vocabulary_names_deinit(&rules->sorted_by);
 }
 
 /* --- names of the rules ---------------------------------------------------------------------------- */
@@ -33,7 +33,7 @@ static int take_fields(const FieldList *fields, Names *ret) {
         int r = 0;
 
         for (size_t i = 0; r == 0 && i < fields->n; i++)
-                r = names_add(ret, fields->names[i]);
+                r = vocabulary_names_add(ret, fields->names[i]);
         return r;
 }
 
@@ -50,7 +50,7 @@ static int take_list(JsonText list, Names *ret) {
                 json_text_decode(item, &name);
                 r = buffer_error(&name);
                 if (r == 0 && name.text && condition_read_key(name.text, name.n, key) == 0)
-                        r = names_add(ret, key);
+                        r = vocabulary_names_add(ret, key);
         }
         return r;
 }
@@ -191,7 +191,7 @@ int kpi_table_read_rules(const Target *target, Response *response, const Vocabul
         if (r == 0 && ret->compared.n == 0) {
                 bool is_parameter = vocabulary_declares_parameter(vocabulary, VERSION_KEY);
 
-                r = names_add(&ret->compared, is_parameter ? CONDITION_PARAMETERS VERSION_KEY : VERSION_KEY);
+                r = vocabulary_names_add(&ret->compared, is_parameter ? CONDITION_PARAMETERS VERSION_KEY : VERSION_KEY);
                 if (r < 0)
                         return exchange_store_error(response, r);
         }

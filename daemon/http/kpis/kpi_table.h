@@ -13,7 +13,6 @@
 #include <stdint.h>
 
 #include "document/indicator_model.h"
-#include "http/indicators/names.h"
 #include "http/indicators/vocabulary.h"
 #include "kpi/history.h"
 #include "store/indicators/points.h"

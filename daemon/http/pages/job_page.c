@@ -3,7 +3,7 @@
 
 #include "http/pages/pages_subject.h"
 #include "http/jobs/job_lookup.h"
-#include "http/jobs/phase_walk.h"
+#include "http/jobs/phases_json.h"
 #include "http/pages/html.h"
 #include "http/pages/job_html.h"
 #include "http/pages/page_assets.h"
@@ -49,11 +49,11 @@ static void fill_phases(Template *words, const Target *target, const Sources *so
         PhaseWalk walk;
         PhaseView phase;
 
-        phase_walk_begin(&walk, sources->reader, target->argument, has_present ? &present : NULL, PAGE_PHASES_MAX);
-        while (phase_walk_next(&walk, &phase)) {
+        phases_json_begin(&walk, sources->reader, target->argument, has_present ? &present : NULL, PAGE_PHASES_MAX);
+        while (phases_json_next(&walk, &phase)) {
                 if (out->n == 0)
                         buffer_puts(out, phases_head);
-                job_html_phase(out, &phase, phase_walk_seconds(&phase, now_ms), total_s);
+                job_html_phase(out, &phase, phases_json_seconds(&phase, now_ms), total_s);
         }
         if (out->n > 0)
                 buffer_puts(out, "</tbody>\n</table></div>\n");

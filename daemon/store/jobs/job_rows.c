@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "job/late_end.h"
+#include "job/job.h"
 #include "store/database/compress.h"
 #include "store/database/database.h"
 #include "store/jobs/job_text.h"
@@ -426,13 +426,13 @@ static int settle(Database *database, Field job, const JobEnd *end, uint64_t now
         r = find_ended(database, job, &ended);
         if (r == 0 && ended.has_false_note)
                 r = database_run(database, &note_remove, &job, 1);
-        if (r != 0 || !ended.has_numbers || !late_end_is_unknown(&ended.metrics))
+        if (r != 0 || !ended.has_numbers || !job_end_is_unknown(&ended.metrics))
                 return r;
 
         ended.late.metrics = &ended.metrics;
         ended.late.usage = &ended.usage;
         ended.late.n_node_cpus = n_cpus;
-        late_end_settle(&ended.late, end, now_ms);
+        job_settle_late_end(&ended.late, end, now_ms);
         return put_ended(database, job, &ended);
 }
 
