@@ -64,8 +64,20 @@ static void write_cpu_time(Sheet *sheet, const ReportRun *run) {
 
 /* --- memory and processes ------------------------------------------------------------------------- */
 
-static void write_memory_of_job(Sheet *sheet, const ReportTotal *peak) {
-        char used[TEXT_MAX], of[TEXT_MAX], text[2 * TEXT_MAX + 8];
+/* Adds what was used with page cache, which is charged but can be reclaimed. */
+static void add_cache(Sheet *sheet, const ReportRun *run, const ReportTotal *peak, char text[static TEXT_MAX], size_t n_max) {
+        size_t n = strlen(text);
+        ReportTotal all;
+        char used[TEXT_MAX];
+
+        if (!report_total_max(run, TOTAL_OF_RANKS, "job_memory_peak_bytes", &all) || all.value < 1.05 * peak->value)
+                return;
+        report_total_format(sheet, &all, used);
+        snprintf(text + n, n_max - n, ", %.16s with cache", used);
+}
+
+static void write_memory_of_job(Sheet *sheet, const ReportRun *run, const ReportTotal *peak) {
+        char used[TEXT_MAX], of[TEXT_MAX], text[3 * TEXT_MAX + 24];
         AnswerMetric limit;
         bool is_limited = answer_metric(sheet->job, "job_memory_limit_bytes", &limit);
         double n_bytes = is_limited ? limit.value : answer_number(sheet->on, "memory_bytes");
@@ -79,6 +91,7 @@ static void write_memory_of_job(Sheet *sheet, const ReportTotal *peak) {
 
         text_mib(n_bytes / 1048576, of);
         snprintf(text, sizeof(text), "%s of %s", used, of);
+        add_cache(sheet, run, peak, text, sizeof(text));
         sheet_bar_row(sheet, "memory", text, peak->value / n_bytes, 0, is_limited ? "of its limit" : "of the node");
 }
 
@@ -88,10 +101,11 @@ static void write_memory(Sheet *sheet, const ReportRun *run) {
         char text[TEXT_MAX];
         SheetRow row;
 
-        if (!report_total_max(run, TOTAL_OF_RANKS, "job_memory_peak_bytes", &peak))
+        if (!report_total_max(run, TOTAL_OF_RANKS, "job_memory_unreclaimable_peak_bytes", &peak) &&
+            !report_total_max(run, TOTAL_OF_RANKS, "job_memory_peak_bytes", &peak))
                 return;
         if (run->n_reports == 1) {
-                write_memory_of_job(sheet, &peak);
+                write_memory_of_job(sheet, run, &peak);
                 return;
         }
 
@@ -99,7 +113,8 @@ static void write_memory(Sheet *sheet, const ReportRun *run) {
         put_where(run, &peak, &of_peak);
         sheet_row_begin(&row, sheet->screen, "memory");
         sheet_row_printf(&row, "peak %s%s", text, of_peak.text ?: "");
-        if (report_total_max(run, TOTAL_OF_RANKS, "job_memory_peak_ratio", &ratio)) {
+        if (report_total_max(run, TOTAL_OF_RANKS, "job_memory_unreclaimable_peak_ratio", &ratio) ||
+            report_total_max(run, TOTAL_OF_RANKS, "job_memory_peak_ratio", &ratio)) {
                 sheet_text_share(ratio.value, text);
                 put_where(run, &ratio, &of_ratio);
                 sheet_row_printf(&row, "at most %s%s of what it may use%s", text, sheet_mark(sheet, ratio.is_exact), of_ratio.text ?: "");

@@ -31,6 +31,8 @@ typedef enum CgroupPart {
         CGROUP_PSI_MEMORY,
         CGROUP_PSI_IO,
         CGROUP_PSI_IRQ,      /* irq.pressure (v2, from 6.1 with CONFIG_IRQ_TIME_ACCOUNTING) */
+        CGROUP_MEMORY_STAT,  /* anon, file, shmem: memory.stat */
+        CGROUP_MEMORY_KERNEL, /* kernel: memory.stat (v2, from 5.18) */
         N_CGROUP_PARTS,
 } CgroupPart;
 
@@ -69,7 +71,11 @@ extern const char *const cgroup_part_names[N_CGROUP_PARTS]; /* "cpu", "throttlin
         X(psi_memory_full_us, PSI_MEMORY,    COUNTER)                                                        \
         X(psi_io_some_us,     PSI_IO,        COUNTER)                                                        \
         X(psi_io_full_us,     PSI_IO,        COUNTER)                                                        \
-        X(psi_irq_full_us,    PSI_IRQ,       COUNTER)
+        X(psi_irq_full_us,    PSI_IRQ,       COUNTER)                                                        \
+        X(anon_bytes,         MEMORY_STAT,   GAUGE)                                                          \
+        X(file_bytes,         MEMORY_STAT,   GAUGE) /* page cache, with shmem */                             \
+        X(shmem_bytes,        MEMORY_STAT,   GAUGE)                                                          \
+        X(kernel_bytes,       MEMORY_KERNEL, GAUGE)
 
 typedef struct CgroupSample {
         uint64_t boottime_ns; /* time of reading */

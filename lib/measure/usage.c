@@ -65,7 +65,34 @@ static uint64_t max_of(uint64_t a, uint64_t b) {
         return a > b ? a : b;
 }
 
+static void memory_parts(const CgroupSample *sample, uint64_t ret[static N_USAGE_MEMORIES]) {
+        ret[USAGE_MEMORY_ANON] = sample->anon_bytes;
+        ret[USAGE_MEMORY_FILE] = sample->file_bytes;
+        ret[USAGE_MEMORY_KERNEL] = cgroup_sample_has(sample, CGROUP_MEMORY_KERNEL) ? sample->kernel_bytes : 0;
+        ret[USAGE_MEMORY_SHMEM] = sample->shmem_bytes;
+        ret[USAGE_MEMORY_ALL] = ret[USAGE_MEMORY_ANON] + ret[USAGE_MEMORY_KERNEL] + ret[USAGE_MEMORY_SHMEM];
+}
+
+/* The memory between two samples is the mean of both. */
+static void record_memory(Usage *usage, const CgroupSample *sample) {
+        bool had = cgroup_sample_has(&usage->last, CGROUP_MEMORY_STAT);
+        uint64_t before[N_USAGE_MEMORIES], now[N_USAGE_MEMORIES], ms;
+
+        if (!cgroup_sample_has(sample, CGROUP_MEMORY_STAT))
+                return;
+
+        memory_parts(&usage->last, before);
+        memory_parts(sample, now);
+        ms = had ? sample->boottime_ns / NS_PER_MS - usage->last.boottime_ns / NS_PER_MS : 0;
+        usage->parts_ms += ms;
+        for (UsageMemory part = 0; part < N_USAGE_MEMORIES; part++)
+                usage->parts_max_bytes[part] = max_of(usage->parts_max_bytes[part], now[part]);
+        for (UsageMemory part = 0; part < USAGE_MEMORY_ALL; part++)
+                usage->parts_kib_ms[part] += (before[part] / 1024 + now[part] / 1024) * ms / 2;
+}
+
 static void record_parts(Usage *usage, const CgroupSample *sample) {
+        record_memory(usage, sample);
         usage->seen |= sample->have;
         if (cgroup_sample_has(sample, CGROUP_MEMORY))
                 usage->memory_max_bytes = max_of(usage->memory_max_bytes, sample->memory_bytes);
@@ -355,6 +382,25 @@ static Quality limit_quality(const Usage *usage, uint64_t node_memory_bytes) {
         return usage->last.memory_limit_bytes < node_memory_bytes ? QUALITY_EXACT : QUALITY_NO_LIMIT;
 }
 
+/* `limit`: what the job may use. */
+static void put_memory_parts(const Usage *usage, uint64_t limit, UsageSet *ret) {
+        const Quality stat = usage->seen & (1U << CGROUP_MEMORY_STAT) ? QUALITY_SAMPLED : QUALITY_NOT_ENABLED;
+        const uint64_t *peaks = usage->parts_max_bytes;
+
+        for (UsageMemory part = 0; part < USAGE_MEMORY_ALL; part++) {
+                CgroupPart from = part == USAGE_MEMORY_KERNEL ? CGROUP_MEMORY_KERNEL : CGROUP_MEMORY_STAT;
+                Quality quality = usage->seen & (1U << from) ? QUALITY_SAMPLED : QUALITY_NOT_ENABLED;
+                Quality mean = quality_is_present(quality) && usage->parts_ms == 0 ? QUALITY_TOO_SHORT : quality;
+                double kib = (double)usage->parts_kib_ms[part] / (usage->parts_ms > 0 ? (double)usage->parts_ms : 1);
+
+                put(ret, (UsageMetric)(USAGE_MEMORY_ANON_PEAK + 2 * part), (double)peaks[part], quality);
+                put(ret, (UsageMetric)(USAGE_MEMORY_ANON_MEAN + 2 * part), kib * 1024, mean);
+        }
+        put(ret, USAGE_MEMORY_UNRECLAIMABLE, (double)peaks[USAGE_MEMORY_ALL], stat);
+        put(ret, USAGE_MEMORY_UNRECLAIMABLE_RATIO, (double)peaks[USAGE_MEMORY_ALL] / (limit > 0 ? (double)limit : 1),
+            limit > 0 ? stat : QUALITY_UNKNOWN_SOURCE);
+}
+
 static void put_memory(const Usage *usage, uint64_t node_memory_bytes, UsageSet *ret) {
         const CgroupSample *last = &usage->last;
         uint64_t peak = usage->memory_max_bytes, limit = node_memory_bytes;
@@ -372,6 +418,7 @@ static void put_memory(const Usage *usage, uint64_t node_memory_bytes, UsageSet 
         put(ret, USAGE_MEMORY_LIMIT, (double)limit, limited);
         put(ret, USAGE_MEMORY_RATIO, (double)peak / (limit > 0 ? (double)limit : 1),
             limit > 0 ? quality : QUALITY_UNKNOWN_SOURCE);
+        put_memory_parts(usage, limit, ret);
 }
 
 static void put_pids(const Usage *usage, UsageSet *ret) {
@@ -464,6 +511,8 @@ static const RecordField cpu_base_fields[] = {
 
 static const Record cpu_base_record = RECORD(UsageCpuBase, cpu_base_fields);
 
+static const char *const memory_names[N_USAGE_MEMORIES] = { "anon", "file", "kernel", "shmem", "unreclaimable" };
+
 static const RecordField record_fields[] = {
         RECORD_STRUCT(Usage, begin, &cgroup_sample_record),
         RECORD_STRUCT(Usage, last, &cgroup_sample_record),
@@ -471,6 +520,9 @@ static const RecordField record_fields[] = {
         RECORD_VALUE(Usage, has_cpu_max),
         RECORD_VALUE(Usage, cpu_max),
         RECORD_VALUE(Usage, memory_max_bytes),
+        RECORD_COUNTS_OF(Usage, parts_max_bytes, memory_names),
+        RECORD_COUNTS_OF(Usage, parts_kib_ms, memory_names),
+        RECORD_VALUE(Usage, parts_ms),
         RECORD_VALUE(Usage, pids_max),
         RECORD_VALUE(Usage, is_fresh),
         RECORD_VALUE(Usage, unseen_us),

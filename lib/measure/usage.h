@@ -35,6 +35,16 @@
         X(MEMORY_PEAK,      "job_memory_peak_bytes",         "bytes",  "memory_peak_bytes",                 "bytes",   GAUGE,   "Peak memory usage, including page cache", OWN) \
         X(MEMORY_LIMIT,     "job_memory_limit_bytes",        "bytes",  "memory_limit_bytes",                "bytes",   GAUGE,   "Memory limit of the job, absent without a limit below the node's memory", OWN) \
         X(MEMORY_RATIO,     "job_memory_peak_ratio",         "ratio",  "memory_peak_ratio",                 "ratio",   GAUGE,   "Peak memory usage as a share of the job's limit, or of the node's memory", OWN) \
+        X(MEMORY_UNRECLAIMABLE, "job_memory_unreclaimable_peak_bytes", "bytes", "memory_unreclaimable_peak_bytes", "bytes", GAUGE, "Peak of the memory that cannot be reclaimed: anonymous, shared and the kernel's", OWN) \
+        X(MEMORY_UNRECLAIMABLE_RATIO, "job_memory_unreclaimable_peak_ratio", "ratio", "memory_unreclaimable_peak_ratio", "ratio", GAUGE, "Peak of the memory that cannot be reclaimed as a share of the job's limit, or of the node's memory", OWN) \
+        X(MEMORY_ANON_PEAK, "job_memory_anon_peak_bytes", "bytes", "memory_anon_peak_bytes", "bytes", GAUGE, "Highest anonymous memory", OWN) \
+        X(MEMORY_ANON_MEAN, "job_memory_anon_mean_bytes", "bytes", "memory_anon_mean_bytes", "bytes", GAUGE, "Mean anonymous memory", OWN) \
+        X(MEMORY_FILE_PEAK, "job_memory_file_peak_bytes", "bytes", "memory_file_peak_bytes", "bytes", GAUGE, "Highest page cache, with shared memory", OWN) \
+        X(MEMORY_FILE_MEAN, "job_memory_file_mean_bytes", "bytes", "memory_file_mean_bytes", "bytes", GAUGE, "Mean page cache, with shared memory", OWN) \
+        X(MEMORY_KERNEL_PEAK, "job_memory_kernel_peak_bytes", "bytes", "memory_kernel_peak_bytes", "bytes", GAUGE, "Highest memory of the kernel", OWN) \
+        X(MEMORY_KERNEL_MEAN, "job_memory_kernel_mean_bytes", "bytes", "memory_kernel_mean_bytes", "bytes", GAUGE, "Mean memory of the kernel", OWN) \
+        X(MEMORY_SHMEM_PEAK, "job_memory_shmem_peak_bytes", "bytes", "memory_shmem_peak_bytes", "bytes", GAUGE, "Highest shared memory and tmpfs", OWN) \
+        X(MEMORY_SHMEM_MEAN, "job_memory_shmem_mean_bytes", "bytes", "memory_shmem_mean_bytes", "bytes", GAUGE, "Mean shared memory and tmpfs", OWN) \
         X(MEMORY_HIGH,      "job_memory_high_events",        "1",      "memory_high_events",                "",        COUNTER, "Times the job was throttled at memory.high", COUNTED(MEMORY_EVENTS, 1, n_memory_high)) \
         X(OOM_KILLS,        "job_oom_kills",                 "1",      "oom_kills",                         "",        COUNTER, "Processes of the job killed because memory ran out", COUNTED(MEMORY_EVENTS, 1, n_oom_kill)) \
         X(READ_BYTES,       "job_io_read_bytes",             "bytes",  "disk_read_bytes",                   "bytes",   COUNTER, "Bytes read from disks", COUNTED(IO, 1, read_bytes)) \
@@ -67,6 +77,16 @@ typedef struct UsageSet {
         uint8_t quality[N_USAGES]; /* Quality */
 } UsageSet;
 
+/* Parts of a job's memory, in the order of their metrics. */
+typedef enum UsageMemory {
+        USAGE_MEMORY_ANON,
+        USAGE_MEMORY_FILE,
+        USAGE_MEMORY_KERNEL,
+        USAGE_MEMORY_SHMEM,
+        USAGE_MEMORY_ALL, /* that cannot be reclaimed: without files */
+        N_USAGE_MEMORIES,
+} UsageMemory;
+
 /* Start of the interval for cpu_max. */
 typedef struct UsageCpuBase {
         uint64_t boottime_ns, usage_us;
@@ -83,6 +103,9 @@ typedef struct Usage {
         uint64_t unseen_us;        /* CPU time used by the job before the first sample; not part of rates since then */
         UsageCpuBase cpu_base;
         uint64_t memory_max_bytes; /* highest memory.current seen */
+        uint64_t parts_max_bytes[N_USAGE_MEMORIES]; /* highest of each part seen */
+        uint64_t parts_kib_ms[USAGE_MEMORY_ALL];     /* each part, summed up over parts_ms */
+        uint64_t parts_ms;
         uint64_t pids_max;
         bool is_fresh;             /* the group was created for the job: its memory.peak and events belong to the job */
         uint32_t seen;             /* parts present in any sample so far */

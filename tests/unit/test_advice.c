@@ -54,6 +54,8 @@ static void make_balanced(Fixture *fixture) {
         own(fixture, USAGE_MEMORY_LIMIT, 4 * GIB);
         own(fixture, USAGE_MEMORY_PEAK, 3 * GIB);
         own(fixture, USAGE_MEMORY_RATIO, 0.75);
+        fixture->job.usage.quality[USAGE_MEMORY_UNRECLAIMABLE] = QUALITY_NOT_ENABLED;
+        fixture->job.usage.quality[USAGE_MEMORY_UNRECLAIMABLE_RATIO] = QUALITY_NOT_ENABLED;
 }
 
 static int setup(void **state) {
@@ -195,6 +197,21 @@ static void memory_near_its_limit_is_a_warning(void **state) {
         /* the ratio is relative to the node's memory */
         fixture->job.usage.quality[USAGE_MEMORY_LIMIT] = QUALITY_NO_LIMIT;
         check_none(fixture);
+}
+
+static void page_cache_that_can_be_reclaimed_is_no_use_of_memory(void **state) {
+        Fixture *fixture = *state;
+
+        own(fixture, USAGE_MEMORY_LIMIT, 10 * GIB);
+        own(fixture, USAGE_MEMORY_PEAK, 10 * GIB);
+        own(fixture, USAGE_MEMORY_RATIO, 1);
+        own(fixture, USAGE_MEMORY_UNRECLAIMABLE, 1 * GIB);
+        own(fixture, USAGE_MEMORY_UNRECLAIMABLE_RATIO, 0.1);
+        check_one(fixture, "memory-unused", "The job's memory, without page cache, peaked at 1.00 GiB of the 10.0 GiB it may use: "
+                                            "1.25 GiB would have been enough.");
+        own(fixture, USAGE_MEMORY_UNRECLAIMABLE_RATIO, 0.96);
+        check_one(fixture, "memory-limit", "The job's memory peaked at 96 % of the limit of 10.0 GiB, without page cache: a little more "
+                                           "usage may get it killed.");
 }
 
 static void oom_kills_are_reported_for_jobs_of_any_length(void **state) {
@@ -366,6 +383,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(pressure_is_reported_as_a_share_of_the_time, setup, teardown),
                 cmocka_unit_test_setup_teardown(cpu_pressure_matters_only_if_others_used_the_cpus, setup, teardown),
                 cmocka_unit_test_setup_teardown(memory_near_its_limit_is_a_warning, setup, teardown),
+                cmocka_unit_test_setup_teardown(page_cache_that_can_be_reclaimed_is_no_use_of_memory, setup, teardown),
                 cmocka_unit_test_setup_teardown(oom_kills_are_reported_for_jobs_of_any_length, setup, teardown),
                 cmocka_unit_test_setup_teardown(memory_that_was_not_used_matters_in_long_jobs_that_ended, setup, teardown),
                 cmocka_unit_test_setup_teardown(pressure_of_the_node_is_reported_for_the_node, setup, teardown),

@@ -86,6 +86,7 @@ static void v2_has_every_part(void **state) {
         assert_int_equal(s.n_memory_max, 3);
         assert_int_equal(s.n_oom, 4);
         assert_int_equal(s.n_oom_kill, 5);
+        assert_true(s.anon_bytes == 104857600 && s.file_bytes == 943718400 && s.kernel_bytes == 20971520 && s.shmem_bytes == 4194304);
         assert_int_equal(s.n_pids, 17);
         assert_int_equal(s.psi_cpu_some_us, 111);
         assert_int_equal(s.psi_memory_some_us, 222);
@@ -199,6 +200,7 @@ static void a_malformed_file_makes_only_its_own_part_absent(void **state) {
                 { "pids.current", PART(PIDS) },               { "cpu.pressure", PART(PSI_CPU) },
                 { "memory.pressure", PART(PSI_MEMORY) },      { "io.pressure", PART(PSI_IO) }, { "irq.pressure", PART(PSI_IRQ) },
                 { "cpu.stat.local", PART(THROTTLING_LOCAL) },
+                { "memory.stat", PART(MEMORY_STAT) | PART(MEMORY_KERNEL) },
         };
         static const char *const texts[] = { "x\n", "-1\n", "17", "18446744073709551616\n" };
         char path[128];
@@ -237,7 +239,9 @@ static void v1_has_the_same_values_in_other_units(void **state) {
         CgroupSample s = sample_of(TREES "cgroup-v1", 100);
 
         (void)state;
-        assert_int_equal(s.have, ALL & ~(PART(PSI_CPU) | PART(PSI_MEMORY) | PART(PSI_IO) | PART(PSI_IRQ) | PART(THROTTLING_LOCAL)));
+        assert_int_equal(s.have, ALL & ~(PART(PSI_CPU) | PART(PSI_MEMORY) | PART(PSI_IO) | PART(PSI_IRQ) | PART(THROTTLING_LOCAL) |
+                                         PART(MEMORY_KERNEL)));
+        assert_true(s.anon_bytes == 104857600 && s.file_bytes == 943718400 && s.shmem_bytes == 4194304);
         assert_int_equal(s.usage_us, 98765432);
         assert_int_equal(s.user_us, 80000000);
         assert_int_equal(s.system_us, 18760000);

@@ -106,11 +106,18 @@ static void meters_show_used_and_allocated_resources(void **state) {
         own(fixture, USAGE_CPU_GIVEN, 32, QUALITY_EXACT);
         own(fixture, USAGE_CPU_MEAN, 3.2, QUALITY_EXACT);
         own(fixture, USAGE_MEMORY_PEAK, 3.0 * (1 << 30), QUALITY_EXACT);
+        own(fixture, USAGE_MEMORY_UNRECLAIMABLE, 0, QUALITY_NOT_ENABLED);
         own(fixture, USAGE_MEMORY_LIMIT, 2.0 * (1 << 30), QUALITY_EXACT); /* the limit was lowered in the meantime */
         job_html_own_meters(&fixture->out, fixture->job, &fixture->snapshot.node);
         assert_true(says(fixture, "<b>3.2 of 32</b><div class=\"bar\"><i style=\"width:10.0%\"></i></div>"));
         assert_true(says(fixture, "<b>3.00" NBSP "GiB of 2.00" NBSP "GiB</b><div class=\"bar\"><i style=\"width:100.0%\"></i></div>"));
 
+        buffer_clear(&fixture->out);
+        own(fixture, USAGE_MEMORY_UNRECLAIMABLE, 1.0 * (1 << 30), QUALITY_SAMPLED);
+        job_html_own_meters(&fixture->out, fixture->job, &fixture->snapshot.node);
+        assert_true(says(fixture, "<b>1.00" NBSP "GiB of 2.00" NBSP "GiB</b><div class=\"bar\"><i style=\"width:50.0%\"></i></div>"));
+
+        own(fixture, USAGE_MEMORY_UNRECLAIMABLE, 0, QUALITY_NOT_ENABLED);
         buffer_clear(&fixture->out);
         own(fixture, USAGE_MEMORY_LIMIT, 0, QUALITY_NO_LIMIT);
         job_html_own_meters(&fixture->out, fixture->job, &fixture->snapshot.node);

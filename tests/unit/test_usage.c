@@ -350,6 +350,37 @@ static void the_peak_of_a_group_made_for_the_job_is_the_kernels(void **state) {
         assert_usage(&set, USAGE_MEMORY_HIGH, 3, QUALITY_EXACT);
 }
 
+static void parts_of_the_memory_have_a_peak_and_a_mean_over_time(void **state) {
+        CgroupSample now = sample_of_all();
+        UsageSet set;
+        Usage usage;
+
+        (void)state;
+        now.anon_bytes = now.kernel_bytes = now.shmem_bytes = 0;
+        now.file_bytes = 900 * MIB;
+        usage_begin(&usage, &now, true);
+        set = metrics_of(&usage);
+        assert_absent(&set, USAGE_MEMORY_ANON_MEAN, QUALITY_TOO_SHORT);
+        now.boottime_ns += SECOND;
+        now.anon_bytes = 100 * MIB;
+        now.kernel_bytes = 10 * MIB;
+        now.shmem_bytes = 1 * MIB;
+        usage_advance(&usage, &now);
+        now.boottime_ns += 3 * SECOND;
+        usage_advance(&usage, &now);
+        now.boottime_ns += SECOND;
+        now.anon_bytes = 0;
+        usage_advance(&usage, &now);
+        set = metrics_of(&usage);
+        assert_usage(&set, USAGE_MEMORY_ANON_PEAK, 100.0 * MIB, QUALITY_SAMPLED);
+        assert_usage(&set, USAGE_MEMORY_ANON_MEAN, 80.0 * MIB, QUALITY_SAMPLED);
+        assert_usage(&set, USAGE_MEMORY_FILE_PEAK, 900.0 * MIB, QUALITY_SAMPLED);
+        assert_usage(&set, USAGE_MEMORY_FILE_MEAN, 900.0 * MIB, QUALITY_SAMPLED);
+        assert_usage(&set, USAGE_MEMORY_KERNEL_MEAN, 9.0 * MIB, QUALITY_SAMPLED);
+        assert_usage(&set, USAGE_MEMORY_SHMEM_PEAK, 1.0 * MIB, QUALITY_SAMPLED);
+        assert_usage(&set, USAGE_MEMORY_UNRECLAIMABLE, 111.0 * MIB, QUALITY_SAMPLED);
+}
+
 static void the_peak_of_another_group_is_the_highest_sample(void **state) {
         CgroupSample now = sample_of_all();
         UsageSet set;
@@ -565,6 +596,7 @@ int main(void) {
                 cmocka_unit_test(without_a_quota_nothing_is_throttled),
                 cmocka_unit_test(a_quota_of_a_group_above_throttles_unseen),
                 cmocka_unit_test(the_peak_of_a_group_made_for_the_job_is_the_kernels),
+                cmocka_unit_test(parts_of_the_memory_have_a_peak_and_a_mean_over_time),
                 cmocka_unit_test(the_peak_of_another_group_is_the_highest_sample),
                 cmocka_unit_test(limits_at_or_above_the_nodes_size_do_not_count),
                 cmocka_unit_test(parts_missing_at_begin_or_end_are_unknown_and_never_zero),

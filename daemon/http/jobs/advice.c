@@ -193,19 +193,20 @@ static bool cpu_pressure(const AdviceInput *input, Advice *ret) {
                    percent(share), percent(busy));
 }
 
-/* The kernel can reclaim part of the page cache, but has no counter for how much. */
+/* The kernel reclaims page cache before it kills: memory counts without it, where the kernel says how much it is. */
 static bool memory_limit(const AdviceInput *input, Advice *ret) {
         char text[TEXT_MAX];
         double ratio, limit;
+        bool with_cache = !own(input, USAGE_MEMORY_UNRECLAIMABLE_RATIO, &ratio);
 
-        if (!lasted(input, SECONDS_MIN) || !own(input, USAGE_MEMORY_RATIO, &ratio) || !own(input, USAGE_MEMORY_LIMIT, &limit))
+        if (with_cache && !own(input, USAGE_MEMORY_RATIO, &ratio))
                 return false;
-        if (ratio < MEMORY_LIMIT_RATIO_MIN)
+        if (!lasted(input, SECONDS_MIN) || !own(input, USAGE_MEMORY_LIMIT, &limit) || ratio < MEMORY_LIMIT_RATIO_MIN)
                 return false;
 
-        return say(ret, "The job's memory peaked at %.0f %% of the limit of %s, including page cache: a little more usage may get it "
+        return say(ret, "The job's memory peaked at %.0f %% of the limit of %s, %s page cache: a little more usage may get it "
                         "killed.",
-                   percent(ratio), bytes_text(limit, text));
+                   percent(ratio), bytes_text(limit, text), with_cache ? "including" : "without");
 }
 
 static bool node_swapped(const AdviceInput *input, Advice *ret) {
@@ -280,15 +281,17 @@ static bool cpu_stolen(const AdviceInput *input, Advice *ret) {
 static bool memory_unused(const AdviceInput *input, Advice *ret) {
         char peak_text[TEXT_MAX], limit_text[TEXT_MAX], enough_text[TEXT_MAX];
         double peak, limit;
+        bool with_cache = !own(input, USAGE_MEMORY_UNRECLAIMABLE, &peak);
 
-        if (input->is_running || !lasted(input, MEMORY_UNUSED_SECONDS_MIN) || !own(input, USAGE_MEMORY_PEAK, &peak) ||
+        if (input->is_running || !lasted(input, MEMORY_UNUSED_SECONDS_MIN) || (with_cache && !own(input, USAGE_MEMORY_PEAK, &peak)) ||
             !own(input, USAGE_MEMORY_LIMIT, &limit))
                 return false;
         if (peak > MEMORY_UNUSED_RATIO_MAX * limit || limit - peak < MEMORY_UNUSED_BYTES_MIN)
                 return false;
 
-        return say(ret, "The job's memory peaked at %s of the %s it may use: %s would have been enough.", bytes_text(peak, peak_text),
-                   bytes_text(limit, limit_text), bytes_text(MEMORY_HEADROOM * peak, enough_text));
+        return say(ret, "The job's memory%s peaked at %s of the %s it may use: %s would have been enough.",
+                   with_cache ? "" : ", without page cache,", bytes_text(peak, peak_text), bytes_text(limit, limit_text),
+                   bytes_text(MEMORY_HEADROOM * peak, enough_text));
 }
 
 /* --- table of rules ------------------------------------------------------------------------------ */

@@ -139,16 +139,18 @@ static void put_memory(Buffer *out, const JobView *job, const NodeSnapshot *node
         bool has_limit = has_own(job, USAGE_MEMORY_LIMIT);
         double limit = has_limit ? job->usage.value[USAGE_MEMORY_LIMIT] : (double)snapshot_node_memory_bytes(node);
 
-        if (!has_own(job, USAGE_MEMORY_PEAK))
+        UsageMetric used = has_own(job, USAGE_MEMORY_UNRECLAIMABLE) ? USAGE_MEMORY_UNRECLAIMABLE : USAGE_MEMORY_PEAK;
+
+        if (!has_own(job, used))
                 return;
 
-        meter_begin(out, "Peak memory");
-        html_bytes(out, job->usage.value[USAGE_MEMORY_PEAK]);
+        meter_begin(out, used == USAGE_MEMORY_PEAK ? "Peak memory" : "Peak memory, without page cache");
+        html_bytes(out, job->usage.value[used]);
         if (limit > 0) {
                 buffer_puts(out, has_limit ? " of " : " of the node’s ");
                 html_bytes(out, limit);
         }
-        meter_end(out, limit > 0 ? job->usage.value[USAGE_MEMORY_PEAK] / limit : 0);
+        meter_end(out, limit > 0 ? job->usage.value[used] / limit : 0);
 }
 
 void job_html_own_meters(Buffer *out, const JobView *job, const NodeSnapshot *node) {
@@ -219,6 +221,15 @@ static const struct {
         { "CPUs used, peak", FORMAT_COUNT, USAGE_CPU_MAX, NONE },
         { "Periods throttled", FORMAT_RATIO, USAGE_THROTTLED_RATIO, NONE },
         { "Peak memory", FORMAT_BYTES, USAGE_MEMORY_PEAK, NONE },
+        { "Peak memory that cannot be reclaimed", FORMAT_BYTES, USAGE_MEMORY_UNRECLAIMABLE, NONE },
+        { "Anonymous memory, peak", FORMAT_BYTES, USAGE_MEMORY_ANON_PEAK, NONE },
+        { "Anonymous memory, mean", FORMAT_BYTES, USAGE_MEMORY_ANON_MEAN, NONE },
+        { "Page cache, peak", FORMAT_BYTES, USAGE_MEMORY_FILE_PEAK, NONE },
+        { "Page cache, mean", FORMAT_BYTES, USAGE_MEMORY_FILE_MEAN, NONE },
+        { "Memory of the kernel, peak", FORMAT_BYTES, USAGE_MEMORY_KERNEL_PEAK, NONE },
+        { "Memory of the kernel, mean", FORMAT_BYTES, USAGE_MEMORY_KERNEL_MEAN, NONE },
+        { "Shared memory, peak", FORMAT_BYTES, USAGE_MEMORY_SHMEM_PEAK, NONE },
+        { "Shared memory, mean", FORMAT_BYTES, USAGE_MEMORY_SHMEM_MEAN, NONE },
         { "Peak share of memory", FORMAT_RATIO, USAGE_MEMORY_RATIO, METRIC_MEM_MAX },
         { "Processes killed because memory ran out", FORMAT_COUNT, USAGE_OOM_KILLS, METRIC_OOM_KILLS },
         { "Waited for a CPU", FORMAT_SHARE, USAGE_PSI_CPU_SOME, METRIC_PSI_CPU_SOME },

@@ -9,7 +9,10 @@
 #include "util/buffer.h"
 
 /* Numbers of a usage and of a sample in the order of the file. Those of a usage are followed by the samples `begin` and `last`. */
-#define USAGE_NUMBERS(X) X(is_fresh) X(unseen_us) X(seen) X(memory_max_bytes) X(pids_max)
+#define USAGE_NUMBERS(X) X(is_fresh) X(unseen_us) X(seen) X(memory_max_bytes) X(pids_max) X(parts_ms) \
+        X(parts_max_bytes[USAGE_MEMORY_ANON]) X(parts_max_bytes[USAGE_MEMORY_FILE]) X(parts_max_bytes[USAGE_MEMORY_KERNEL]) \
+        X(parts_max_bytes[USAGE_MEMORY_SHMEM]) X(parts_max_bytes[USAGE_MEMORY_ALL]) X(parts_kib_ms[USAGE_MEMORY_ANON]) \
+        X(parts_kib_ms[USAGE_MEMORY_FILE]) X(parts_kib_ms[USAGE_MEMORY_KERNEL]) X(parts_kib_ms[USAGE_MEMORY_SHMEM])
 #define SAMPLE_NUMBERS(X) X(boottime_ns) X(have) X(n_cpus) CGROUP_VALUES(X)
 
 #define X(member, ...) " " #member

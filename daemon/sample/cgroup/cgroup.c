@@ -56,6 +56,7 @@ static const struct {
         [CGROUP_FILE_CPU_STAT_LOCAL] = { HIERARCHY_V2, CGROUP_THROTTLING_LOCAL, false, "cpu.stat.local", NULL },
         [CGROUP_FILE_MEMORY_CURRENT] = { HIERARCHY_V2, CGROUP_MEMORY, true, "memory.current", NULL },
         [CGROUP_FILE_MEMORY_PEAK] = { HIERARCHY_V2, CGROUP_MEMORY_PEAK, true, "memory.peak", NULL },
+        [CGROUP_FILE_MEMORY_STAT] = { HIERARCHY_V2, CGROUP_MEMORY_STAT, true, "memory.stat", NULL },
         [CGROUP_FILE_MEMORY_EVENTS] = { HIERARCHY_V2, CGROUP_MEMORY_EVENTS, false, "memory.events", NULL },
         [CGROUP_FILE_IO_STAT] = { HIERARCHY_V2, CGROUP_IO, true, "io.stat", NULL },
         [CGROUP_FILE_PIDS] = { HIERARCHY_V2, CGROUP_PIDS, true, "pids.current", NULL },
@@ -68,6 +69,7 @@ static const struct {
         [CGROUP_FILE_V1_THROTTLING] = { HIERARCHY_CPU, CGROUP_THROTTLING, false, "cpu.stat", NULL },
         [CGROUP_FILE_V1_MEMORY] = { HIERARCHY_MEMORY, CGROUP_MEMORY, true, "memory.usage_in_bytes", NULL },
         [CGROUP_FILE_V1_MEMORY_PEAK] = { HIERARCHY_MEMORY, CGROUP_MEMORY_PEAK, true, "memory.max_usage_in_bytes", NULL },
+        [CGROUP_FILE_V1_MEMORY_STAT] = { HIERARCHY_MEMORY, CGROUP_MEMORY_STAT, true, "memory.stat", NULL },
         [CGROUP_FILE_V1_OOM] = { HIERARCHY_MEMORY, CGROUP_MEMORY_EVENTS, false, "memory.oom_control", NULL },
         [CGROUP_FILE_V1_FAILURES] = { HIERARCHY_MEMORY, CGROUP_MEMORY_EVENTS, false, "memory.failcnt", NULL },
         /* The alternatives exclude the groups below; older kernels have no other files. */
@@ -331,9 +333,10 @@ static int read_file(Cgroup *cgroup, CgroupFile file, CgroupSample *sample, uint
         return 0;
 }
 
-/* cpu.stat contains two parts. */
+/* cpu.stat and memory.stat contain two parts. */
 static uint32_t parts_of(CgroupFile file) {
-        return 1U << files[file].part | (file == CGROUP_FILE_CPU_STAT ? 1U << CGROUP_THROTTLING : 0);
+        return 1U << files[file].part | (file == CGROUP_FILE_CPU_STAT ? 1U << CGROUP_THROTTLING : 0) |
+               (file == CGROUP_FILE_MEMORY_STAT ? 1U << CGROUP_MEMORY_KERNEL : 0);
 }
 
 static bool is_often(const Cgroup *cgroup, CgroupFile file) {

@@ -56,6 +56,19 @@ static const Key memory_events[] = {
         KEY("oom_kill", n_oom_kill, MEMORY_EVENTS),
 };
 
+static const Key memory_stat[] = {
+        KEY("anon", anon_bytes, MEMORY_STAT),
+        KEY("file", file_bytes, MEMORY_STAT),
+        KEY("kernel", kernel_bytes, MEMORY_KERNEL),
+        KEY("shmem", shmem_bytes, MEMORY_STAT),
+};
+
+static const Key v1_memory_stat[] = {
+        KEY("total_cache", file_bytes, MEMORY_STAT),
+        KEY("total_rss", anon_bytes, MEMORY_STAT),
+        KEY("total_shmem", shmem_bytes, MEMORY_STAT),
+};
+
 static const Key v1_throttling[] = {
         KEY("nr_periods", n_periods, THROTTLING),
         KEY("nr_throttled", n_throttled, THROTTLING),
@@ -203,6 +216,7 @@ static const struct {
         [CGROUP_FILE_CPUSET] = { FORM_CPUS, CGROUP_CPUSET, 0, 0, NULL, 0 },
         [CGROUP_FILE_MEMORY_CURRENT] = VALUE(NUMBER, MEMORY, memory_bytes),
         [CGROUP_FILE_MEMORY_PEAK] = VALUE(NUMBER, MEMORY_PEAK, memory_peak_bytes),
+        [CGROUP_FILE_MEMORY_STAT] = KEYS(MEMORY_STAT, memory_stat),
         [CGROUP_FILE_MEMORY_MAX] = VALUE(LIMIT, MEMORY_LIMIT, memory_limit_bytes),
         [CGROUP_FILE_MEMORY_EVENTS] = KEYS(MEMORY_EVENTS, memory_events),
         [CGROUP_FILE_PIDS] = VALUE(NUMBER, PIDS, n_pids),
@@ -218,6 +232,7 @@ static const struct {
         [CGROUP_FILE_V1_CPUSET] = { FORM_CPUS, CGROUP_CPUSET, 0, 0, NULL, 0 },
         [CGROUP_FILE_V1_MEMORY] = VALUE(NUMBER, MEMORY, memory_bytes),
         [CGROUP_FILE_V1_MEMORY_PEAK] = VALUE(NUMBER, MEMORY_PEAK, memory_peak_bytes),
+        [CGROUP_FILE_V1_MEMORY_STAT] = KEYS(MEMORY_STAT, v1_memory_stat),
         [CGROUP_FILE_V1_MEMORY_LIMIT] = VALUE(LIMIT, MEMORY_LIMIT, memory_limit_bytes),
         [CGROUP_FILE_V1_OOM] = KEYS(MEMORY_EVENTS, v1_oom),
         [CGROUP_FILE_V1_FAILURES] = VALUE(NUMBER, MEMORY_EVENTS, n_memory_max),
