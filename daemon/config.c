@@ -8,9 +8,13 @@
 
 #include "document/indicator_model.h"
 #include "setting.h"
+#include "text/encoding.h"
+#include "util/buffer.h"
 #include "util/clock.h"
 #include "util/scan.h"
 #include "util/scoped.h"
+
+#define FILE_BYTES_MAX (1024U * 1024U)
 
 #define MS NS_PER_MS
 #define S NS_PER_S
@@ -156,11 +160,10 @@ typedef struct Loading {
 
 /* State of parsing one file. inih does not pass the line number to its handler, so the reader counts lines. */
 typedef struct Parse {
-        FILE *file;
+        char *rest; /* of the text; NULL at the end */
         Loading *loading;
         ConfigError *error;
         unsigned line;
-        uint64_t hash; /* of the file so far, see config_files.h */
         bool failed;
 } Parse;
 
@@ -175,28 +178,19 @@ static void begin_comment(char *line) {
 
 static char *on_line(char *line, int n_max, void *userdata) {
         Parse *parse = userdata;
-        long begin = ftell(parse->file);
-        size_t n;
+        const char *next = parse->failed ? NULL : strsep(&parse->rest, "\n");
 
-        if (parse->failed || !fgets(line, n_max, parse->file))
+        if (!next || (!*next && !parse->rest))
                 return NULL;
-
         parse->line++;
-        n = strlen(line);
-        if (n != (size_t)(ftell(parse->file) - begin)) {
-                parse->failed = true;
-                parse->error->line = parse->line;
-                (void)snprintf(parse->error->text, sizeof(parse->error->text), "has a NUL character: is this a text file?");
-                return NULL;
-        }
-        parse->hash = hash_bytes(parse->hash, line, n);
-        if (n == (size_t)n_max - 1 && line[n - 1] != '\n') {
+        if (strlen(next) > (size_t)n_max - 2) {
                 parse->failed = true;
                 parse->error->line = parse->line;
                 (void)snprintf(parse->error->text, sizeof(parse->error->text), "line is longer than %d bytes", n_max - 2);
                 return NULL;
         }
 
+        (void)snprintf(line, (size_t)n_max, "%s\n", next);
         /* inih would treat an indented line as a continuation of the previous line */
         memmove(line, scan_blanks(line), strlen(scan_blanks(line)) + 1);
         begin_comment(line);
@@ -246,15 +240,45 @@ static int cannot_read(const char *path, const char *why, ConfigError *ret_error
         return CONFIG_INVALID;
 }
 
+/* Checks the text of a file, which a NUL follows, and makes its lines those of this system. */
+static int check_text(Buffer *text, ConfigError *ret_error) {
+        const char *nul;
+
+        if (encoding_unify(text->text, &text->n) == ENCODING_FOREIGN) {
+                ret_error->line = 1;
+                (void)snprintf(ret_error->text, sizeof(ret_error->text), ENCODING_FOREIGN_TEXT);
+                return CONFIG_INVALID;
+        }
+        nul = memchr(text->text, '\0', text->n);
+        if (!nul)
+                return 0;
+        ret_error->line = 1;
+        for (const char *p = text->text; p < nul; p++)
+                ret_error->line += *p == '\n';
+        (void)snprintf(ret_error->text, sizeof(ret_error->text), "has a NUL character: is this a text file?");
+        return CONFIG_INVALID;
+}
+
 static int config_read_file(FILE *file, const char *path, Loading *loading, ConfigError *ret_error) {
-        Parse parse = { .file = file, .loading = loading, .error = ret_error, .hash = config_files_begin(path) };
+        Parse parse = { .loading = loading, .error = ret_error };
+        scoped(buffer_deinit) Buffer text = { .n_max = FILE_BYTES_MAX };
+        uint64_t hash = config_files_begin(path);
+        ssize_t n;
         int line;
 
         (void)snprintf(ret_error->file, sizeof(ret_error->file), "%s", path);
-        errno = 0;
+        buffer_puts(&text, "");
+        do
+                n = buffer_read(&text, fileno(file));
+        while (n > 0 || n == -EINTR);
+        if (n < 0)
+                return cannot_read(path, strerrordesc_np((int)-n), ret_error);
+        hash = hash_bytes(hash, text.text, text.n);
+        if (check_text(&text, ret_error) != 0)
+                return CONFIG_INVALID;
+
+        parse.rest = text.text;
         line = ini_parse_stream(on_line, &parse, on_setting, &parse);
-        if (ferror(file))
-                return cannot_read(path, strerror(errno), ret_error);
         if (parse.failed)
                 return CONFIG_INVALID;
         if (line < 0)
@@ -265,7 +289,7 @@ static int config_read_file(FILE *file, const char *path, Loading *loading, Conf
                 return CONFIG_INVALID;
         }
 
-        config_files_add(&loading->config.files, parse.hash);
+        config_files_add(&loading->config.files, hash);
         return 0;
 }
 

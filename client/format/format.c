@@ -19,13 +19,12 @@
 #include "util/utf8.h"
 #include "value/value_parse.h"
 
-#define MEMBERS_MAX 4096U /* parameters, results or units of a document */
-#define SECONDS_MAX 1e11  /* a larger time is in milliseconds */
+#define SECONDS_MAX 1e11 /* a larger time is in milliseconds */
 
 /* An element of the input, and what encloses it: names that it has not are those of the value around it. */
 typedef struct ElementScope {
         const Value *value;
-        const char *key; /* name or index in the value around it; "": the whole input */
+        const char *key; /* name or index in the value around it; NULL: the whole input */
         size_t index;
         const struct ElementScope *up;
         bool is_inner; /* the path goes on within the value around it, which has the same key */
@@ -36,23 +35,26 @@ typedef struct Members {
         size_t n, n_allocated;
 } Members;
 
-/* A value at the end of a path. */
-typedef struct FoundValue {
-        const Value *value;
-        const char *key; /* name or index at the path's first [] or [*]; NULL: none */
-} FoundValue;
-
-typedef struct FoundList {
-        FoundValue *items; /* owned */
+/* The values at the end of a path, and their names or indexes at its first [] or [*]. */
+typedef struct FoundValues {
+        struct {
+                const Value *value;
+                const char *key; /* NULL: none */
+        } *items; /* owned */
         size_t n, n_allocated;
         bool is_many; /* the path has [] or [*] */
-} FoundList;
+} FoundValues;
 
+/* All that is needed to read a text. After an error, nothing more is done. */
 typedef struct FormatReading {
         const OutputFormat *format;
         Arena *arena;
         FormatResult *result;
-        unsigned line; /* of the element */
+        unsigned line;         /* of the element */
+        const ElementScope *at; /* the element */
+        Members headings, parameters, results, units, samples;
+        FoundValues found; /* of the path that was followed last */
+        int r;
 } FormatReading;
 
 void format_deinit(OutputFormat *format) {
@@ -63,539 +65,470 @@ void format_result_deinit(FormatResult *result) {
         free(result->documents);
 }
 
-static void members_deinit(Members *members) {
-        free(members->items);
-}
+static void reading_deinit(FormatReading *reading) {
+        Members *members[] = { &reading->headings, &reading->parameters, &reading->results, &reading->units, &reading->samples };
 
-static void found_deinit(FoundList *found) {
-        free(found->items);
+        for (size_t i = 0; i < N_ELEMENTS(members); i++)
+                free(members[i]->items);
+        free(reading->found.items);
 }
 
 /* Names the element within its input: "[3][sys]: …". */
-__attribute__((format(printf, 3, 4))) static int wrong(FormatReading *reading, const ElementScope *scope, const char *format, ...) {
+__attribute__((format(printf, 2, 3))) static void wrong(FormatReading *reading, const char *format, ...) {
         char text[FORMAT_ERROR_MAX / 2], place[FORMAT_ERROR_MAX / 2] = "", within[FORMAT_ERROR_MAX / 2];
         va_list args;
 
+        if (reading->r != 0)
+                return;
         va_start(args, format);
         utf8_vformat(text, sizeof(text), format, args);
         va_end(args);
-        for (; scope && scope->up; scope = scope->up) {
-                if (scope->is_inner)
-                        continue;
+        for (const ElementScope *scope = reading->at; scope && scope->key; scope = scope->up) {
                 memcpy(within, place, sizeof(within));
-                (void)snprintf(place, sizeof(place), "[%.60s]%.180s", scope->key, within);
+                if (!scope->is_inner)
+                        (void)snprintf(place, sizeof(place), "[%.60s]%.180s", scope->key, within);
         }
-        reading->result->line = reading->line;
         (void)snprintf(reading->result->error, FORMAT_ERROR_MAX, "%s%s%s", place, place[0] ? ": " : "", text);
-        return FORMAT_WRONG;
+        reading->result->line = reading->line;
+        reading->r = FORMAT_WRONG;
 }
 
-static char *index_text(Arena *arena, size_t index) {
+/* Copies a text of n bytes; "" without memory. */
+static const char *copy_text(FormatReading *reading, const char *text, size_t n) {
+        const char *copy = arena_strndup(reading->arena, text, n);
+
+        if (!copy)
+                reading->r = -ENOMEM;
+        return copy ?: "";
+}
+
+static const char *index_text(FormatReading *reading, size_t index) {
         char text[24];
-        int n = snprintf(text, sizeof(text), "%zu", index);
 
-        return arena_strndup(arena, text, (size_t)n);
+        return copy_text(reading, text, (size_t)snprintf(text, sizeof(text), "%zu", index));
 }
 
-static int put_member(Members *members, const char *key, const Value *value) {
-        if (!key || members->n == MEMBERS_MAX || ARRAY_RESERVE(members->items, members->n_allocated, members->n + 1) < 0)
-                return -ENOMEM;
-        members->items[members->n++] = (Member){ key, *value };
-        return 0;
+/* Puts a member, in place of one of the same name: options of a job precede those of all jobs. */
+static void put(FormatReading *reading, Members *members, const char *key, Value value) {
+        size_t i = 0;
+
+        while (i < members->n && strcmp(members->items[i].key, key) != 0)
+                i++;
+        if (i == members->n && ARRAY_RESERVE(members->items, members->n_allocated, i + 1) < 0) {
+                reading->r = -ENOMEM;
+                return;
+        }
+        members->n += i == members->n;
+        members->items[i] = (Member){ key, value };
 }
 
-/* As above; a member of the same name is replaced: options of a job precede those of all jobs. */
-static int replace_member(Members *members, const char *key, const Value *value) {
-        for (size_t i = 0; key && i < members->n; i++)
-                if (strcmp(members->items[i].key, key) == 0) {
-                        members->items[i].value = *value;
-                        return 0;
-                }
-        return put_member(members, key, value);
+static Value text_value(const char *text) {
+        return (Value){ .type = VALUE_STRING, .string = text };
 }
 
-static Value make_object(const Members *members, Arena *arena) {
-        Member *copy = arena_alloc(arena, (members->n + 1) * sizeof(*copy));
+static Value object_value(FormatReading *reading, const Members *members) {
+        Member *copy = arena_alloc(reading->arena, (members->n + 1) * sizeof(*copy));
 
-        if (copy && members->n > 0)
-                memcpy(copy, members->items, members->n * sizeof(*copy));
-        return (Value){ .type = VALUE_OBJECT, .members = copy, .n_members = copy ? members->n : 0 };
+        if (!copy) {
+                reading->r = -ENOMEM;
+                return (Value){};
+        }
+        for (size_t i = 0; i < members->n; i++)
+                copy[i] = members->items[i];
+        return (Value){ .type = VALUE_OBJECT, .members = copy, .n_members = members->n };
 }
 
 /* --- paths ---------------------------------------------------------------------------------------- */
 
-static const Value *get_member(const Value *object, const PathStep *step) {
-        for (size_t i = 0; object->type == VALUE_OBJECT && i < object->n_members; i++)
-                if (strlen(object->members[i].key) == step->n && memcmp(object->members[i].key, step->key, step->n) == 0)
-                        return &object->members[i].value;
+/* Returns the member or item that a step names, or NULL. */
+static const Value *get(const Value *value, const PathStep *step) {
+        if (step->kind == PATH_INDEX)
+                return value->type == VALUE_LIST && step->index < value->n_items ? &value->items[step->index] : NULL;
+        for (size_t i = 0; value->type == VALUE_OBJECT && i < value->n_members; i++)
+                if (strlen(value->members[i].key) == step->n && memcmp(value->members[i].key, step->key, step->n) == 0)
+                        return &value->members[i].value;
         return NULL;
 }
 
-static const Value *get_item(const Value *list, size_t index) {
-        return list->type == VALUE_LIST && index < list->n_items ? &list->items[index] : NULL;
+/* The number of items of a list, or of members of an object. */
+static size_t count(const Value *value) {
+        return value->type == VALUE_LIST ? value->n_items : value->type == VALUE_OBJECT ? value->n_members : 0;
 }
 
-static int add_found(FoundList *list, const Value *value, const char *key) {
-        if (ARRAY_RESERVE(list->items, list->n_allocated, list->n + 1) < 0)
-                return -ENOMEM;
-        list->items[list->n++] = (FoundValue){ value, key };
-        return 0;
+static const Value *get_nth(FormatReading *reading, const Value *value, size_t i, const char **ret_key) {
+        *ret_key = value->type == VALUE_LIST ? index_text(reading, i) : value->members[i].key;
+        return value->type == VALUE_LIST ? &value->items[i] : &value->members[i].value;
+}
+
+static void add_found(FormatReading *reading, const Value *value, const char *key) {
+        FoundValues *found = &reading->found;
+
+        if (ARRAY_RESERVE(found->items, found->n_allocated, found->n + 1) < 0) {
+                reading->r = -ENOMEM;
+                return;
+        }
+        found->items[found->n].value = value;
+        found->items[found->n++].key = key;
 }
 
 /* The combination of the items of lists that the element is, as for loops over the lists make them, the last one fastest. */
-static int follow_product(FormatReading *reading, const ElementScope *scope, const Value *lists, FoundList *list) {
-        size_t index = scope->index;
-        int r = 0;
+static void follow_product(FormatReading *reading, const Value *lists) {
+        size_t index = reading->at->index;
 
-        list->is_many = true;
-        for (size_t i = 0; i < lists->n_items; i++)
-                if (lists->type != VALUE_LIST || lists->items[i].type != VALUE_LIST || lists->items[i].n_items == 0)
-                        return wrong(reading, scope, "[*] is for a list of lists that are not empty");
-        for (size_t i = lists->type == VALUE_LIST ? lists->n_items : 0; i > 0 && r == 0; i--) {
+        for (size_t i = lists->type == VALUE_LIST ? lists->n_items : 0; i > 0; i--) {
                 const Value *items = &lists->items[i - 1];
-                char *key = index_text(reading->arena, i - 1);
 
-                r = key ? add_found(list, &items->items[index % items->n_items], key) : -ENOMEM;
+                if (items->type != VALUE_LIST || items->n_items == 0) {
+                        wrong(reading, "[*] is for a list of lists that are not empty");
+                        return;
+                }
+                add_found(reading, &items->items[index % items->n_items], index_text(reading, i - 1));
                 index /= items->n_items;
         }
-        return r == 0 && index > 0 ? wrong(reading, scope, "the lists of [*] have fewer combinations than there are elements") : r;
+        if (index > 0)
+                wrong(reading, "the lists of [*] have fewer combinations than there are elements");
 }
 
 /* Follows the path, from p on. A name that is missing ends it, and an item without it is left out. */
-static int follow(FormatReading *reading, const ElementScope *scope, const char *path, const char *p, const Value *value, const char *key,
-                  FoundList *list) {
-        PathStep step;
-        int r = 0;
+static void follow(FormatReading *reading, const char *path, const char *p, const Value *value, const char *key) {
+        PathStep step = {};
+        const char *name;
 
-        while (value && (step = path_next(path, &p)).kind != PATH_END) {
-                if (step.kind == PATH_PRODUCT)
-                        return follow_product(reading, scope, value, list);
-                if (step.kind != PATH_ALL) {
-                        value = step.kind == PATH_KEY ? get_member(value, &step) : get_item(value, step.index);
-                        continue;
+        while (value && (step = path_next(path, &p)).kind != PATH_END && step.kind != PATH_ALL && step.kind != PATH_PRODUCT)
+                value = get(value, &step);
+        if (!value || reading->r != 0)
+                return;
+        reading->found.is_many |= step.kind != PATH_END;
+        if (step.kind == PATH_END)
+                add_found(reading, value, key);
+        else if (step.kind == PATH_PRODUCT)
+                follow_product(reading, value);
+        else
+                for (size_t i = 0; i < count(value); i++) {
+                        const Value *item = get_nth(reading, value, i, &name);
+
+                        follow(reading, path, p, item, key ?: name);
                 }
-                list->is_many = true;
-                for (size_t i = 0; value->type == VALUE_OBJECT && i < value->n_members && r == 0; i++)
-                        r = follow(reading, scope, path, p, &value->members[i].value, key ?: value->members[i].key, list);
-                for (size_t i = 0; value->type == VALUE_LIST && i < value->n_items && r == 0; i++)
-                        r = follow(reading, scope, path, p, &value->items[i], key ?: index_text(reading->arena, i), list);
-                return r;
-        }
-        return value ? add_found(list, value, key) : 0;
 }
 
-/* @key, the name or index of the element, or @key[1], that of what encloses it. NULL: there is none. */
-static const Value *find_key(FormatReading *reading, const ElementScope *scope, const char **p, const char *path) {
-        const char *behind = *p;
-        PathStep level = path_next(path, &behind);
+/* @key, the name or index of the element, or @key[1], that of what encloses it. */
+static void find_key(FormatReading *reading, const char *path, const char *p) {
+        PathStep level = path_next(path, &p);
+        const ElementScope *scope = reading->at;
         Value *key = arena_alloc(reading->arena, sizeof(*key));
 
         for (size_t i = level.kind == PATH_INDEX ? level.index : 0; scope && (i > 0 || scope->is_inner); scope = scope->up)
                 i -= !scope->is_inner;
-        *p = level.kind == PATH_INDEX ? behind : *p;
-        if (!key || !scope || !scope->up)
-                return NULL;
-        *key = (Value){ .type = VALUE_STRING, .string = scope->key };
-        return key;
+        if (!key || !scope || !scope->key)
+                return;
+        *key = text_value(scope->key);
+        add_found(reading, key, NULL);
 }
 
-/* Finds the values of a path: in the element, which @ names, or in what encloses it. path: with ? at the end if it may be missing. */
-static int find(FormatReading *reading, const ElementScope *scope, const char *path, FoundList *list) {
+/*
+ * Finds the values of a path: in the element, which @ names, or in what encloses it. path: with ? at the end if it may be missing.
+ * Returns false if there is none.
+ */
+static bool find(FormatReading *reading, const char *path) {
         const char *p = path;
         PathStep step = path_next(path, &p);
-        const ElementScope *at = scope;
-        int r = 0;
+        bool is_special = step.kind == PATH_KEY && *step.key == '@';
 
-        if (step.kind == PATH_KEY && step.n == 4 && memcmp(step.key, "@key", 4) == 0) {
-                const Value *key = find_key(reading, scope, &p, path);
-
-                r = key ? follow(reading, scope, path, p, key, NULL, list) : 0;
-        } else if (step.kind == PATH_KEY && step.n == 1 && *step.key == '@')
-                r = follow(reading, scope, path, p, scope->value, NULL, list);
+        reading->found.n = 0;
+        reading->found.is_many = false;
+        if (is_special && step.n == 4 && memcmp(step.key, "@key", 4) == 0)
+                find_key(reading, path, p);
+        else if (is_special && step.n == 1)
+                follow(reading, path, p, reading->at->value, NULL);
         else
-                for (; at && r == 0 && list->n == 0; at = step.kind == PATH_ALL ? NULL : at->up)
-                        r = follow(reading, scope, path, path, at->value, NULL, list);
-        if (r == 0 && list->n == 0 && path[strlen(path) - 1] != '?')
-                return wrong(reading, scope, "'%s' is missing", path);
-        return r;
+                for (const ElementScope *at = reading->at; at && reading->r == 0 && reading->found.n == 0;
+                     at = step.kind == PATH_ALL ? NULL : at->up)
+                        follow(reading, path, path, at->value, NULL);
+        if (reading->found.n == 0 && path[strlen(path) - 1] != '?')
+                wrong(reading, "'%s' is missing", path);
+        return reading->r == 0 && reading->found.n > 0;
 }
 
 /* --- values --------------------------------------------------------------------------------------- */
 
 /* The numbers of a value, also of lists in lists. A text that is a number counts, null does not. */
-static int add_numbers(FormatReading *reading, const ElementScope *scope, const char *path, const Value *value, Buffer *numbers) {
+static void add_numbers(FormatReading *reading, const char *path, const Value *value, Buffer *numbers) {
         double number = value_is_number(value) ? value_number(value) : NAN;
-        int r = 0;
 
-        for (size_t i = 0; value->type == VALUE_LIST && i < value->n_items && r == 0; i++)
-                r = add_numbers(reading, scope, path, &value->items[i], numbers);
+        for (size_t i = 0; value->type == VALUE_LIST && i < value->n_items; i++)
+                add_numbers(reading, path, &value->items[i], numbers);
         reading->result->n_null += value->type == VALUE_NULL;
         if (value->type == VALUE_LIST || value->type == VALUE_NULL)
-                return r;
+                return;
         if (value->type == VALUE_STRING && parse_double(value->string, &number) != 0)
-                return wrong(reading, scope, "'%s' is '%.40s', not a number%s", path, value->string,
-                             parse_is_decimal_comma(value->string) ? ": decimal comma?" : "");
-        if (!isfinite(number))
-                return wrong(reading, scope, "'%s' is %s, not a number", path, value_type_text(value));
+                wrong(reading, "'%s' is '%.40s', not a number%s", path, value->string,
+                      parse_is_decimal_comma(value->string) ? ": decimal comma?" : "");
+        else if (!isfinite(number))
+                wrong(reading, "'%s' is %s, not a number", path, value_type_text(value));
         buffer_put(numbers, &number, sizeof(number));
-        return buffer_error(numbers);
 }
 
-/* A number stays as it is. Of a list of samples, the median counts, and *ret_n is their number; else 0. */
-static int reduce(FormatReading *reading, const ElementScope *scope, const char *path, const FoundList *found, Value *ret, size_t *ret_n) {
+/* Puts the result of the found values from `first` to `end`. A number stays as it is. Of a list of samples, the median counts. */
+static void put_result(FormatReading *reading, const char *name, const char *path, size_t first, size_t end) {
         scoped(buffer_deinit) Buffer numbers = {};
-        const Value *only = found->is_many || found->items[0].value->type == VALUE_LIST ? NULL : found->items[0].value;
+        const Value *value = reading->found.items[first].value;
+        bool is_list = reading->found.is_many || value->type == VALUE_LIST;
         size_t n;
-        int r = 0;
 
-        for (size_t i = 0; i < found->n && r == 0; i++)
-                r = add_numbers(reading, scope, path, found->items[i].value, &numbers);
-        if (r != 0)
-                return r;
+        for (size_t i = first; i < end; i++)
+                add_numbers(reading, path, reading->found.items[i].value, &numbers);
         n = numbers.n / sizeof(double);
-        *ret_n = only ? 0 : n;
-        *ret = n == 0 ? (Value){} : only && only->type != VALUE_STRING ? *only :
-               (Value){ .type = VALUE_DOUBLE, .number = statistics_median_in_place((double *)(void *)numbers.text, n) };
-        return 0;
+        if (reading->r == 0)
+                reading->r = buffer_error(&numbers);
+        if (reading->r != 0)
+                return;
+        put(reading, &reading->results, name, n == 0 ? (Value){} : !is_list && value->type != VALUE_STRING ? *value :
+            (Value){ .type = VALUE_DOUBLE, .number = statistics_median_in_place((double *)(void *)numbers.text, n) });
+        if (is_list && n > 0)
+                put(reading, &reading->samples, name, (Value){ .type = VALUE_INT, .integer = (int64_t)n });
 }
 
-/* The parts of an indicator. */
-typedef struct Draft {
-        Members parameters, results, units, samples;
-} Draft;
+static bool has_result(const FormatReading *reading, const char *name) {
+        const Value results = { .type = VALUE_OBJECT, .members = reading->results.items, .n_members = reading->results.n };
 
-static void draft_deinit(Draft *draft) {
-        members_deinit(&draft->parameters);
-        members_deinit(&draft->results);
-        members_deinit(&draft->units);
-        members_deinit(&draft->samples);
+        return value_get(&results, name);
 }
 
-/* The name of a member: that of the option, in which * stands for the key. */
-static const char *make_name(FormatReading *reading, const char *name, size_t n, const char *key) {
-        const char *star = memchr(name, '*', n);
-        char text[2 * KEY_MAX_BYTES + 2];
-        int length;
+/* Puts the found value i as a parameter or unit; several values of a parameter are a list. */
+static void put_value(FormatReading *reading, Members *to, const char *name, size_t i) {
+        FoundValues *found = &reading->found;
+        Value *items = found->is_many ? arena_alloc(reading->arena, found->n * sizeof(*items)) : NULL;
 
-        if (!star || !key)
-                return arena_strndup(reading->arena, name, n);
-        length = snprintf(text, sizeof(text), "%.*s%s%.*s", (int)(star - name), name, key, (int)(n - 1 - (size_t)(star - name)), star + 1);
-        return arena_strndup(reading->arena, text, length < (int)sizeof(text) ? (size_t)length : sizeof(text) - 1);
+        if (to == &reading->units && !has_result(reading, name))
+                return;
+        for (size_t k = 0; items && k < found->n; k++)
+                items[k] = *found->items[k].value;
+        put(reading, to, name, items ? (Value){ .type = VALUE_LIST, .items = items, .n_items = found->n } : *found->items[i].value);
 }
 
-static int put_result(FormatReading *reading, const ElementScope *scope, Draft *draft, const char *name, const char *path,
-                      const FoundList *found) {
-        Value value, samples = { .type = VALUE_INT };
-        size_t n;
-        int r;
-
-        r = reduce(reading, scope, path, found, &value, &n);
-        if (r == 0)
-                r = put_member(&draft->results, name, &value);
-        samples.integer = (int64_t)n;
-        return r == 0 && n > 0 ? put_member(&draft->samples, name, &samples) : r;
-}
-
-/* Several values of a parameter are a list. */
-static int put_parameter(FormatReading *reading, Members *to, const char *name, const FoundList *found) {
-        Value *items = arena_alloc(reading->arena, (found->n + 1) * sizeof(*items));
-
-        if (!items)
-                return -ENOMEM;
-        for (size_t i = 0; i < found->n; i++)
-                items[i] = *found->items[i].value;
-        return put_member(to, name, found->is_many ? &(Value){ .type = VALUE_LIST, .items = items, .n_items = found->n } : items);
-}
-
-/* NAME=PATH of --parameter-from, --result-from or --unit-from. */
-static int put_pair(FormatReading *reading, const ElementScope *scope, Draft *draft, const char *pair, Members *to) {
-        scoped(found_deinit) FoundList found = {};
+/* Takes NAME=PATH. In a name with *, the key of each value stands for it; the values are single ones then. */
+static void put_pair(FormatReading *reading, const char *pair, Members *to) {
         size_t n = strcspn(pair, "=");
-        const char *path = pair + n + 1;
-        bool has_star = memchr(pair, '*', n), is_result = to == &draft->results;
-        int r;
+        const char *path = pair + n + 1, *star = memchr(pair, '*', n), *name = copy_text(reading, pair, n);
+        bool is_result = to == &reading->results;
+        size_t n_found = find(reading, path) ? reading->found.n : 0, n_each = star ? 1 : n_found;
 
-        r = find(reading, scope, path, &found);
-        if (r != 0 || found.n == 0)
-                return r;
-        if (!has_star && is_result)
-                return put_result(reading, scope, draft, make_name(reading, pair, n, NULL), path, &found);
-        if (!has_star)
-                return put_parameter(reading, to, make_name(reading, pair, n, NULL), &found);
-        for (size_t i = 0; i < found.n && r == 0; i++) {
-                const char *name = make_name(reading, pair, n, found.items[i].key);
-                const FoundList one = { .items = &found.items[i], .n = 1 };
+        reading->found.is_many &= !star;
+        for (size_t i = 0; i < n_found && reading->r == 0; i += n_each) {
+                char text[2 * KEY_MAX_BYTES + 2];
+                int k = star ? snprintf(text, sizeof(text), "%.*s%.*s%s", (int)(star - pair), pair, (int)KEY_MAX_BYTES,
+                                        reading->found.items[i].key ?: "", name + (star - pair) + 1) : 0;
 
-                r = is_result ? put_result(reading, scope, draft, name, path, &one) :
-                                replace_member(to, name, found.items[i].value);
+                if (star)
+                        name = copy_text(reading, text, (size_t)k);
+                if (is_result)
+                        put_result(reading, name, path, i, i + n_each);
+                else
+                        put_value(reading, to, name, i);
+                name = star ? copy_text(reading, pair, n) : name;
         }
-        return r;
 }
 
-static int put_pairs(FormatReading *reading, const ElementScope *scope, Draft *draft, const OptionTexts *pairs, Members *to) {
-        int r = 0;
-
-        for (size_t i = 0; i < pairs->n && r == 0; i++)
-                r = put_pair(reading, scope, draft, pairs->items[i], to);
-        return r;
+static void put_pairs(FormatReading *reading, const OptionTexts *pairs, Members *to) {
+        for (size_t i = 0; i < pairs->n; i++)
+                put_pair(reading, pairs->items[i], to);
 }
 
-/* Finds the text of a path, also of a number. *ret is unchanged if the path is NULL, or what it names missing or null. */
-static int find_text(FormatReading *reading, const ElementScope *scope, const char *path, const char **ret) {
-        scoped(found_deinit) FoundList found = {};
+/* Finds the text of a path, also of a number. NULL: the path is NULL, or what it names missing or null. */
+static const char *find_text(FormatReading *reading, const char *path) {
         scoped(buffer_deinit) Buffer text = {};
-        int r;
+        const Value *value = path && find(reading, path) ? reading->found.items[0].value : NULL;
 
-        r = path ? find(reading, scope, path, &found) : 0;
-        if (r != 0 || found.n == 0 || found.items[0].value->type == VALUE_NULL)
-                return r;
-        if (found.items[0].value->type == VALUE_STRING) {
-                *ret = found.items[0].value->string;
-                return 0;
-        }
-        if (found.is_many || !value_is_scalar(found.items[0].value))
-                return wrong(reading, scope, "'%s' is not a text", path);
-        value_write_json(found.items[0].value, &(Json){ .out = &text });
-        *ret = buffer_error(&text) == 0 ? arena_strndup(reading->arena, text.text, text.n) : NULL;
-        return *ret ? 0 : -ENOMEM;
+        if (!value || value->type == VALUE_NULL || value->type == VALUE_STRING)
+                return value && value->type == VALUE_STRING && *value->string ? value->string : NULL;
+        if (reading->found.is_many || !value_is_scalar(value))
+                wrong(reading, "'%s' is not a text", path);
+        value_write_json(value, &(Json){ .out = &text });
+        return buffer_error(&text) == 0 ? copy_text(reading, text.text, text.n) : NULL;
 }
 
-static int find_time(FormatReading *reading, const ElementScope *scope, uint64_t *ret_ms) {
-        const char *text = NULL;
-        uint64_t ns;
+static uint64_t find_time_ms(FormatReading *reading) {
+        const char *path = reading->format->options.time_from, *text = find_text(reading, path);
+        uint64_t ns = 0;
         double time;
-        int r;
 
-        r = find_text(reading, scope, reading->format->options.time_from, &text);
-        if (r != 0 || !text)
-                return r;
+        if (!text)
+                return 0;
         if (parse_double(text, &time) == 0 && time >= 0 && time < 1e3 * SECONDS_MAX)
-                *ret_ms = (uint64_t)(time < SECONDS_MAX ? time * 1e3 : time);
-        else if (clock_parse_utc(text, &ns) == 0)
-                *ret_ms = ns / NS_PER_MS;
-        else
-                return wrong(reading, scope, "'%s' is '%.40s', not a time in seconds or milliseconds since 1970, or by RFC 3339",
-                             reading->format->options.time_from, text);
-        return 0;
+                return (uint64_t)(time < SECONDS_MAX ? time * 1e3 : time);
+        if (clock_parse_utc(text, &ns) != 0)
+                wrong(reading, "'%s' is '%.40s', not a time in seconds or milliseconds since 1970, or by RFC 3339", path, text);
+        return ns / NS_PER_MS;
 }
 
-/* --- documents ------------------------------------------------------------------------------------ */
+/* --- elements ------------------------------------------------------------------------------------- */
 
-static int put_text(Members *members, const char *key, const char *text) {
-        return text && *text ? put_member(members, key, &(Value){ .type = VALUE_STRING, .string = text }) : 0;
-}
-
-static int add_document(FormatReading *reading, const ElementScope *scope, const Draft *draft, const char *component, const char *version) {
-        FormatResult *result = reading->result;
-        scoped(members_deinit) Members document = {};
-        FormatDocument added = { .line = reading->line };
-        Value *value = arena_alloc(reading->arena, sizeof(*value)), part;
-        int r;
-
-        r = find_time(reading, scope, &added.time_ms);
-        if (r == 0)
-                r = put_text(&document, "name", reading->format->indicator);
-        if (r == 0)
-                r = put_text(&document, "component", component);
-        if (r == 0)
-                r = put_text(&document, "version", version);
-        part = make_object(&draft->parameters, reading->arena);
-        if (r == 0)
-                r = put_member(&document, "@parameters", &part);
-        part = make_object(&draft->results, reading->arena);
-        if (r == 0)
-                r = put_member(&document, "@result", &part);
-        part = make_object(&draft->units, reading->arena);
-        if (r == 0 && part.n_members > 0)
-                r = put_member(&document, "units", &part);
-        part = make_object(&draft->samples, reading->arena);
-        if (r == 0 && part.n_members > 0)
-                r = put_member(&document, "samples", &part);
-        if (r == 0 && (!value || ARRAY_EXTEND(result->documents, result->n) < 0))
-                r = -ENOMEM;
-        if (r != 0)
-                return r;
-
-        *value = make_object(&document, reading->arena);
-        added.value = value;
-        result->documents[result->n++] = added;
-        return value->members ? 0 : -ENOMEM;
-}
-
-/* True if an element meets the conditions of --where. What is missing is not equal to anything. */
-static int is_selected(FormatReading *reading, const ElementScope *scope, bool *ret) {
+/* True if the element meets the conditions of --where. What is missing is not equal to anything. */
+static bool is_selected(FormatReading *reading) {
         const OptionTexts *where = &reading->format->options.where;
         Condition condition;
+        bool is_met = true;
 
-        *ret = true;
-        for (size_t i = 0; i < where->n && *ret; i++) {
-                scoped(found_deinit) FoundList found = {};
+        for (size_t i = 0; i < where->n && is_met && condition_parse(where->items[i], &condition) == 0; i++) {
+                const char *quoted = strncmp(condition.key, CONDITION_PARAMETERS, strlen(CONDITION_PARAMETERS)) == 0 ?
+                                     condition.key + strlen(CONDITION_PARAMETERS) : NULL;
                 scoped(buffer_deinit) Buffer text = {};
                 char path[sizeof(condition.key) + 3];
-                const char *quoted;
-                int r;
 
-                if (condition_parse(where->items[i], &condition) != 0)
-                        return wrong(reading, NULL, "--where %.80s: expected KEY=VALUE, or with != < <= > >=", where->items[i]);
-                quoted = strncmp(condition.key, CONDITION_PARAMETERS, strlen(CONDITION_PARAMETERS)) == 0 ?
-                         condition.key + strlen(CONDITION_PARAMETERS) : NULL;
                 (void)snprintf(path, sizeof(path), quoted ? "\"%s\"?" : "%s?", quoted ?: condition.key);
-                r = find(reading, scope, path, &found);
-                if (r != 0)
-                        return r;
-                if (found.n > 0)
-                        value_write_json(found.items[0].value, &(Json){ .out = &text });
-                *ret = found.n > 0 ? condition_is_met(&condition, json_text(text.text, text.n)) : condition.relation == CONDITION_NOT_EQUAL;
+                is_met = condition.relation == CONDITION_NOT_EQUAL;
+                if (!find(reading, path))
+                        continue;
+                value_write_json(reading->found.items[0].value, &(Json){ .out = &text });
+                is_met = buffer_error(&text) == 0 && condition_is_met(&condition, json_text(text.text, text.n));
         }
-        return 0;
+        return is_met;
 }
 
-/* True if an option names the member. */
-static bool is_named(const FormatOptions *options, const char *key) {
+/* True if a path of an option begins with the name. */
+static bool is_named(const FormatOptions *options, const char *name) {
         const OptionTexts *pairs[] = { &options->parameters, &options->results, &options->units_from };
         const char *paths[] = { options->component_from, options->version_from, options->time_from };
-        size_t n = strlen(key);
+        bool is_found = strcmp(name, "json") == 0 || strcmp(name, "component") == 0 || strcmp(name, "version") == 0;
+        size_t n = strlen(name);
 
         for (size_t i = 0; i < N_ELEMENTS(pairs); i++)
-                for (size_t k = 0; k < pairs[i]->n; k++) {
-                        const char *path = strchr(pairs[i]->items[k], '=') + 1;
+                for (size_t k = 0; k <= pairs[i]->n; k++) {
+                        const char *path = k < pairs[i]->n ? strchr(pairs[i]->items[k], '=') + 1 : paths[i] ?: "";
 
-                        if (strncmp(path, key, n) == 0 && strchr("?.[", path[n]))
-                                return true;
+                        is_found |= strncmp(path, name, n) == 0 && strchr("?.[", path[n]);
                 }
-        for (size_t i = 0; i < N_ELEMENTS(paths); i++)
-                if (paths[i] && strncmp(paths[i], key, n) == 0 && strchr("?.[", paths[i][n]))
-                        return true;
-        return strcmp(key, "json") == 0 || strcmp(key, "component") == 0 || strcmp(key, "version") == 0;
+        return is_found;
 }
 
 /* Groups of a regular expression that no option names: numbers of a line are results, other texts and those of headings parameters. */
-static int put_groups(FormatReading *reading, const ElementScope *scope, Draft *draft, const char **component, const char **version) {
-        for (const ElementScope *from = scope; from; from = from->up)
-                for (size_t i = 0; i < from->value->n_members; i++) {
-                        const Member *group = &from->value->members[i];
-                        bool is_result = from == scope && value_is_number(&group->value);
-                        int r;
+static void put_groups(FormatReading *reading) {
+        for (const ElementScope *scope = reading->at; scope; scope = scope->up)
+                for (size_t i = 0; i < scope->value->n_members; i++) {
+                        const Member *group = &scope->value->members[i];
+                        bool is_line = scope == reading->at;
 
-                        if (group->value.type == VALUE_STRING && strcmp(group->key, "component") == 0)
-                                *component = *component ?: group->value.string;
-                        if (group->value.type == VALUE_STRING && strcmp(group->key, "version") == 0)
-                                *version = *version ?: group->value.string;
-                        if (is_named(&reading->format->options, group->key) || (from != scope && value_get(scope->value, group->key)))
-                                continue;
-                        r = put_member(is_result ? &draft->results : &draft->parameters, group->key, &group->value);
-                        if (r != 0)
-                                return r;
+                        if (!is_named(&reading->format->options, group->key) && (is_line || !value_get(reading->at->value, group->key)))
+                                put(reading, is_line && value_is_number(&group->value) ? &reading->results : &reading->parameters,
+                                    group->key, group->value);
                 }
-        return 0;
 }
 
-/* Adds the units of --unit, and removes those of absent results. */
-static int put_units(FormatReading *reading, Draft *draft) {
-        const Value results = { .type = VALUE_OBJECT, .members = draft->results.items, .n_members = draft->results.n };
+static void put_units(FormatReading *reading) {
         const OptionTexts *units = &reading->format->options.units;
-        size_t n = 0;
-        int r = 0;
 
-        for (size_t i = 0; i < units->n && r == 0; i++) {
-                size_t n_name = strcspn(units->items[i], "=");
-                const char *name = arena_strndup(reading->arena, units->items[i], n_name);
+        for (size_t i = 0; i < units->n; i++) {
+                size_t n = strcspn(units->items[i], "=");
+                const char *name = copy_text(reading, units->items[i], n);
 
-                r = name ? put_text(&draft->units, name, units->items[i] + n_name + 1) : -ENOMEM;
+                if (has_result(reading, name))
+                        put(reading, &reading->units, name, text_value(units->items[i] + n + 1));
         }
-        for (size_t i = 0; i < draft->units.n; i++)
-                if (value_get(&results, draft->units.items[i].key))
-                        draft->units.items[n++] = draft->units.items[i];
-        draft->units.n = n;
-        return r;
+        put_pairs(reading, &reading->format->options.units_from, &reading->units);
+}
+
+static void add_document(FormatReading *reading, const char *component, const char *version) {
+        const struct {
+                const char *key;
+                const Members *members;
+                bool is_optional;
+        } parts[] = { { "@parameters", &reading->parameters, false }, { "@result", &reading->results, false },
+                      { "units", &reading->units, true }, { "samples", &reading->samples, true } };
+        FormatDocument added = { .line = reading->line, .time_ms = find_time_ms(reading) };
+        Value *value = arena_alloc(reading->arena, sizeof(*value));
+        Members document = {};
+
+        put(reading, &document, "name", text_value(reading->format->indicator));
+        if (component)
+                put(reading, &document, "component", text_value(component));
+        if (version)
+                put(reading, &document, "version", text_value(version));
+        for (size_t i = 0; i < N_ELEMENTS(parts); i++)
+                if (!parts[i].is_optional || parts[i].members->n > 0)
+                        put(reading, &document, parts[i].key, object_value(reading, parts[i].members));
+        if (!value || ARRAY_EXTEND(reading->result->documents, reading->result->n) < 0)
+                reading->r = -ENOMEM;
+        if (reading->r == 0) {
+                *value = object_value(reading, &document);
+                added.value = value;
+                reading->result->documents[reading->result->n++] = added;
+        }
+        free(document.items);
 }
 
 /* Makes the document of an element. */
-static int take_element(FormatReading *reading, const ElementScope *scope) {
+static void take_element(FormatReading *reading, const ElementScope *element) {
         const OutputFormat *format = reading->format;
         const FormatOptions *options = &format->options;
-        const char *component = format->component, *version = NULL;
-        scoped(draft_deinit) Draft draft = {};
-        bool is_taken;
-        int r;
+        bool is_text = options->lines.n > 0;
+        const char *component, *version;
 
-        r = is_selected(reading, scope, &is_taken);
-        if (r != 0 || !is_taken) {
-                reading->result->n_left_out += r == 0;
-                return r;
+        reading->at = element;
+        reading->parameters.n = reading->results.n = reading->units.n = reading->samples.n = 0;
+        if (!is_selected(reading)) {
+                reading->result->n_left_out++;
+                return;
         }
-        if (!component)
-                r = find_text(reading, scope, options->component_from, &component);
-        if (r == 0)
-                r = find_text(reading, scope, options->version_from, &version);
-        if (r == 0)
-                r = put_pairs(reading, scope, &draft, &options->parameters, &draft.parameters);
-        if (r == 0)
-                r = put_pairs(reading, scope, &draft, &options->results, &draft.results);
-        if (r == 0)
-                r = put_pairs(reading, scope, &draft, &options->units_from, &draft.units);
-        if (r == 0 && options->lines.n > 0)
-                r = put_groups(reading, scope, &draft, &component, &version);
-        if (r == 0)
-                r = put_units(reading, &draft);
-        if (r == 0 && draft.results.n == 0)
-                return wrong(reading, scope, "has no result");
-        return r == 0 ? add_document(reading, scope, &draft, component ?: format->default_component, version) : r;
+        component = format->component ?: find_text(reading, options->component_from ?: is_text ? "component?" : NULL);
+        version = find_text(reading, options->version_from ?: is_text ? "version?" : NULL);
+        put_pairs(reading, &options->parameters, &reading->parameters);
+        put_pairs(reading, &options->results, &reading->results);
+        if (is_text)
+                put_groups(reading);
+        put_units(reading);
+        if (reading->results.n == 0)
+                wrong(reading, "has no result");
+        if (reading->r == 0)
+                add_document(reading, component ?: format->default_component, version);
 }
 
 /* --- JSON ----------------------------------------------------------------------------------------- */
 
 /* Walks to the elements that --each names. */
-static int walk(FormatReading *reading, const ElementScope *scope, const char *path, const char *p, const Value *value) {
-        size_t n = value->type == VALUE_LIST ? value->n_items : value->type == VALUE_OBJECT ? value->n_members : 0;
+static void walk(FormatReading *reading, const ElementScope *scope, const char *path, const char *p, const Value *value) {
         PathStep step = path_next(path, &p);
-        int r = 0;
 
+        for (; step.kind == PATH_KEY || step.kind == PATH_INDEX; step = path_next(path, &p)) {
+                value = get(value, &step);
+                if (!value) {
+                        reading->at = scope;
+                        wrong(reading, "'%s' is missing", path);
+                        return;
+                }
+        }
         if (step.kind == PATH_END)
-                return take_element(reading, value == scope->value ? scope :
-                                    &(ElementScope){ value, scope->key, scope->index, scope, true });
-        if (step.kind != PATH_ALL) {
-                value = step.kind == PATH_KEY ? get_member(value, &step) : get_item(value, step.index);
-                return value ? walk(reading, scope, path, p, value) : wrong(reading, scope, "'%s' is missing", path);
-        }
-        for (size_t i = 0; i < n && r == 0; i++) {
-                bool is_list = value->type == VALUE_LIST;
-                const Value *item = is_list ? &value->items[i] : &value->members[i].value;
-                const ElementScope inner = { item, is_list ? index_text(reading->arena, i) : value->members[i].key, i, scope, false };
+                take_element(reading, value == scope->value ? scope :
+                                      &(ElementScope){ value, scope->key, scope->index, scope, true });
+        for (size_t i = 0; step.kind == PATH_ALL && i < count(value) && reading->r == 0; i++) {
+                const char *key;
+                const Value *item = get_nth(reading, value, i, &key);
 
-                r = inner.key ? walk(reading, &inner, path, p, item) : -ENOMEM;
+                walk(reading, &(ElementScope){ item, key, i, scope, false }, path, p, item);
         }
-        return r;
 }
 
 /* Without --each, the elements are the values of the input, or the items of its lists. */
-static int take_value(FormatReading *reading, const Value *value) {
-        const ElementScope scope = { .value = value, .key = "" };
-        const char *each = reading->format->options.each ?: value->type == VALUE_LIST ? "[]" : NULL;
-
-        return each ? walk(reading, &scope, each, each, value) : take_element(reading, &scope);
-}
-
-static int read_json(FormatReading *reading, const char *text, size_t n) {
+static void read_json(FormatReading *reading, const char *text, size_t n) {
         ValueReader reader;
         ValueError error;
-        int r = 0;
+        const Value *value;
+        int r;
 
         value_parse_begin(&reader, text, n);
-        while (r == 0 && value_parse_seek(&reader)) {
-                const Value *value;
-
+        while (reading->r == 0 && value_parse_seek(&reader)) {
                 r = value_parse_next(&reader, reading->arena, &value, &error);
-                if (r == VALUE_MALFORMED) {
-                        reading->line = error.line;
-                        return wrong(reading, NULL, "column %u: %s", error.column, error.text);
+                reading->line = r == VALUE_MALFORMED ? error.line : reader.begin_line;
+                reading->at = NULL;
+                if (r == VALUE_MALFORMED)
+                        wrong(reading, "column %u: %s", error.column, error.text);
+                else if (r != 0)
+                        reading->r = -ENOMEM;
+                else {
+                        const char *each = reading->format->options.each ?: value->type == VALUE_LIST ? "[]" : "";
+
+                        walk(reading, &(ElementScope){ .value = value }, each, each, value);
                 }
-                if (r != 0)
-                        return -ENOMEM;
-                reading->line = reader.begin_line;
-                r = take_value(reading, value);
         }
-        return r;
 }
 
 /* --- text ----------------------------------------------------------------------------------------- */
@@ -617,146 +550,121 @@ static void patterns_deinit(LinePatterns *patterns) {
                 regex_free(patterns->items[i].regex);
 }
 
-static int add_patterns(FormatReading *reading, LinePatterns *patterns, const OptionTexts *texts, bool is_heading) {
+static void add_patterns(FormatReading *reading, LinePatterns *patterns, const OptionTexts *texts, bool is_heading) {
         char error[REGEX_ERROR_MAX];
-        int r = 0;
 
-        for (size_t i = 0; i < texts->n && r == 0; i++) {
-                patterns->items[patterns->n] = (LinePattern){ .is_heading = is_heading };
-                r = regex_new(&patterns->items[patterns->n].regex, texts->items[i], error);
-                patterns->n += r == 0;
+        for (size_t i = 0; i < texts->n && reading->r == 0; i++) {
+                LinePattern *pattern = &patterns->items[patterns->n];
+                int r;
+
+                *pattern = (LinePattern){ .is_heading = is_heading };
+                r = regex_new(&pattern->regex, texts->items[i], error);
+                if (r == REGEX_WRONG)
+                        wrong(reading, "%s", error);
+                else if (r != 0)
+                        reading->r = r;
+                else
+                        patterns->n++;
         }
-        return r == REGEX_WRONG ? wrong(reading, NULL, "%s", error) : r;
 }
 
-/* A text that reads as a number is one; NaN and infinity are null. The group `json` is JSON. */
-static int read_group(FormatReading *reading, const RegexGroup *group, const char *text, Value *ret) {
+/* Reads a group. A text that reads as a number is one, except that of a version. The group `json` is JSON. */
+static Value read_group(FormatReading *reading, const RegexGroup *group, const char *text) {
         size_t n = group->end - group->begin;
-        char *copy = arena_strndup(reading->arena, text + group->begin, n);
-        JsonText json = { copy, n };
-        const Value *value;
+        const char *copy = copy_text(reading, text + group->begin, n);
+        bool is_text = strcmp(group->name, "version") == 0 || strcmp(group->name, "component") == 0;
+        Value value = text_value(copy);
+        const Value *parsed;
         ValueReader reader;
         ValueError error;
-        int64_t integer;
-        double number;
 
-        if (!copy)
-                return -ENOMEM;
-        *ret = (Value){ .type = VALUE_STRING, .string = copy };
-        if (strcmp(group->name, "version") == 0 || strcmp(group->name, "component") == 0)
-                return utf8_is_valid(copy, n) ? 0 : wrong(reading, NULL, "group '%s' is not UTF-8", group->name);
-        if (json_text_int(json, &integer))
-                *ret = (Value){ .type = VALUE_INT, .integer = integer };
-        else if (parse_double(copy, &number) == 0)
-                *ret = (Value){ .type = VALUE_DOUBLE, .number = number };
+        if (!utf8_is_valid(copy, n))
+                wrong(reading, "group '%s' is not UTF-8", group->name);
+        if (is_text || json_text_int((JsonText){ copy, n }, &value.integer)) {
+                value.type = is_text ? VALUE_STRING : VALUE_INT;
+        } else if (parse_double(copy, &value.number) == 0)
+                value.type = VALUE_DOUBLE;
         else if (strcmp(group->name, "json") == 0) {
                 value_parse_begin(&reader, copy, n);
-                if (value_parse_next(&reader, reading->arena, &value, &error) != 0)
-                        return wrong(reading, NULL, "%s", error.text);
-                *ret = *value;
-        } else if (!utf8_is_valid(copy, n))
-                return wrong(reading, NULL, "group '%s' is not UTF-8", group->name);
-        return 0;
-}
-
-static int read_groups(FormatReading *reading, const RegexMatch *match, const char *text, Members *ret) {
-        int r = 0;
-
-        for (size_t i = 0; i < match->n_groups && r == 0; i++) {
-                const RegexGroup *group = &match->groups[i];
-                size_t k = 0;
-                Value value;
-
-                if (group->begin == SIZE_MAX)
-                        continue;
-                r = read_group(reading, group, text, &value);
-                while (k < ret->n && strcmp(ret->items[k].key, group->name) != 0)
-                        k++;
-                if (r == 0 && k < ret->n)
-                        ret->items[k].value = value;
-                else if (r == 0)
-                        r = put_member(ret, arena_strndup(reading->arena, group->name, strlen(group->name)), &value);
+                if (value_parse_next(&reader, reading->arena, &parsed, &error) == 0)
+                        return *parsed;
+                wrong(reading, "%s", error.text);
         }
-        return r;
+        return value;
 }
 
-static int take_match(FormatReading *reading, const LinePattern *pattern, const char *text, Members *headings) {
-        scoped(members_deinit) Members groups = {};
+static void take_match(FormatReading *reading, const LinePattern *pattern, const char *text) {
+        Members groups = {}, *to = pattern->is_heading ? &reading->headings : &groups;
         Value element, heading;
-        ElementScope outer = { .value = &heading, .key = "" }, inner = { .value = &element, .key = "", .up = &outer };
-        int r;
 
-        if (pattern->is_heading)
-                return read_groups(reading, &pattern->match, text, headings);
-        r = read_groups(reading, &pattern->match, text, &groups);
-        if (r != 0)
-                return r;
-        element = make_object(&groups, reading->arena);
-        heading = make_object(headings, reading->arena);
-        if (!element.members || !heading.members)
-                return -ENOMEM;
-        return take_element(reading, &inner);
+        reading->at = NULL;
+        for (size_t i = 0; i < pattern->match.n_groups; i++) {
+                const RegexGroup *group = &pattern->match.groups[i];
+
+                if (group->begin != SIZE_MAX)
+                        put(reading, to, copy_text(reading, group->name, strlen(group->name)), read_group(reading, group, text));
+        }
+        element = object_value(reading, &groups);
+        heading = object_value(reading, &reading->headings);
+        free(groups.items);
+        if (!pattern->is_heading && reading->r == 0)
+                take_element(reading, &(ElementScope){ .value = &element, .up = &(ElementScope){ .value = &heading } });
 }
 
-/* Finds the first match of all expressions from a place on. *ret NULL: none. */
-static int find_match(FormatReading *reading, LinePatterns *patterns, const char *text, size_t n, size_t from, LinePattern **ret) {
+/* Finds the first match of all expressions from a place on. NULL: none. */
+static const LinePattern *find_match(FormatReading *reading, LinePatterns *patterns, const char *text, size_t n, size_t from) {
+        const LinePattern *first = NULL;
         char error[REGEX_ERROR_MAX];
 
-        *ret = NULL;
-        for (size_t i = 0; i < patterns->n; i++) {
+        for (size_t i = 0; i < patterns->n && reading->r == 0; i++) {
                 LinePattern *pattern = &patterns->items[i];
-                int r;
+                int r = 0;
 
                 if (!pattern->is_done && !(pattern->has_match && pattern->match.begin >= from)) {
                         r = regex_find(pattern->regex, text, n, from, &pattern->match, error);
-                        if (r == REGEX_WRONG)
-                                return wrong(reading, NULL, "%s", error);
-                        pattern->is_done = r == REGEX_NONE;
+                        pattern->is_done = r != 0;
                         pattern->has_match = r == 0;
                 }
-                if (!pattern->is_done && (!*ret || pattern->match.begin < (*ret)->match.begin))
-                        *ret = pattern;
+                if (r == REGEX_WRONG)
+                        wrong(reading, "%s", error);
+                if (!pattern->is_done && (!first || pattern->match.begin < first->match.begin))
+                        first = pattern;
         }
-        return 0;
+        return reading->r == 0 ? first : NULL;
 }
 
 /* Each match is a document, and the next one begins on a later line. */
-static int read_lines(FormatReading *reading, const char *text, size_t n) {
+static void read_lines(FormatReading *reading, const char *text, size_t n) {
         scoped(patterns_deinit) LinePatterns patterns = {};
-        scoped(members_deinit) Members headings = {};
-        size_t from = 0, counted = 0;
-        LinePattern *pattern;
-        int r;
+        const LinePattern *pattern;
+        size_t counted = 0;
 
-        r = add_patterns(reading, &patterns, &reading->format->options.headings, true);
-        if (r == 0)
-                r = add_patterns(reading, &patterns, &reading->format->options.lines, false);
-        for (reading->line = 1; r == 0 && from < n;) {
-                const char *end;
+        add_patterns(reading, &patterns, &reading->format->options.headings, true);
+        add_patterns(reading, &patterns, &reading->format->options.lines, false);
+        for (size_t from = 0; from < n && (pattern = find_match(reading, &patterns, text, n, from));) {
+                size_t last = pattern->match.end > pattern->match.begin ? pattern->match.end - 1 : pattern->match.end;
+                const char *end = memchr(text + last, '\n', n - last);
 
-                r = find_match(reading, &patterns, text, n, from, &pattern);
-                if (r != 0 || !pattern)
-                        break;
                 for (; counted < pattern->match.begin; counted++)
                         reading->line += text[counted] == '\n';
-                r = take_match(reading, pattern, text, &headings);
-                end = pattern->match.end > from ? text + pattern->match.end - (pattern->match.end > pattern->match.begin) : text + from;
-                end = memchr(end, '\n', (size_t)(text + n - end));
+                take_match(reading, pattern, text);
                 from = end ? (size_t)(end - text) + 1 : n;
         }
-        return r;
 }
 
 int format_read(const OutputFormat *format, const char *text, size_t n, Arena *arena, FormatResult *ret) {
-        FormatReading reading = { .format = format, .arena = arena, .result = ret, .line = 1 };
-        int r;
+        scoped(reading_deinit) FormatReading reading = { .format = format, .arena = arena, .result = ret, .line = 1 };
 
         *ret = (FormatResult){};
-        r = format->options.lines.n > 0 ? read_lines(&reading, text, n) : read_json(&reading, text, n);
-        if (r == 0 && ret->n == 0)
-                return wrong(&reading, NULL, ret->n_left_out > 0 ? "--where leaves out all elements (%zu)" : "has nothing of this format",
-                             ret->n_left_out);
-        return r;
+        if (format->options.lines.n > 0)
+                read_lines(&reading, text, n);
+        else
+                read_json(&reading, text, n);
+        reading.at = NULL;
+        if (ret->n == 0)
+                wrong(&reading, ret->n_left_out > 0 ? "--where leaves out all elements (%zu)" : "has nothing of this format",
+                      ret->n_left_out);
+        return reading.r;
 }
 
 size_t format_arena_size(size_t n) {

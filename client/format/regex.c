@@ -6,12 +6,13 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "util/scoped.h"
+#include "util/buffer.h"
 
 #define LIBRARY "libpcre2-8.so.0"
-#define MATCH_STEPS_MAX 1000000U /* at one place of the text */
-#define MATCH_HEAP_KIB_MAX 65536U
+/* In front of each expression: steps at one place of the text, and KiB of memory. */
+#define LIMITS "(*LIMIT_MATCH=1000000)(*LIMIT_HEAP=65536)"
 
 /* Numbers of pcre2.h, which are part of the library's ABI. */
 #define PCRE2_MULTILINE 0x00000400U
@@ -26,7 +27,6 @@
 
 typedef struct pcre2_code pcre2_code;
 typedef struct pcre2_match_data pcre2_match_data;
-typedef struct pcre2_match_context pcre2_match_context;
 
 /* Result, name and parameters of the functions. */
 #define FUNCTIONS(X)                                                                                                                \
@@ -35,11 +35,7 @@ typedef struct pcre2_match_context pcre2_match_context;
         X(int, pcre2_pattern_info_8, const pcre2_code *, uint32_t, void *)                                                          \
         X(pcre2_match_data *, pcre2_match_data_create_from_pattern_8, const pcre2_code *, void *)                                   \
         X(void, pcre2_match_data_free_8, pcre2_match_data *)                                                                        \
-        X(pcre2_match_context *, pcre2_match_context_create_8, void *)                                                              \
-        X(void, pcre2_match_context_free_8, pcre2_match_context *)                                                                  \
-        X(int, pcre2_set_match_limit_8, pcre2_match_context *, uint32_t)                                                            \
-        X(int, pcre2_set_heap_limit_8, pcre2_match_context *, uint32_t)                                                             \
-        X(int, pcre2_match_8, const pcre2_code *, const char *, size_t, size_t, uint32_t, pcre2_match_data *, pcre2_match_context *) \
+        X(int, pcre2_match_8, const pcre2_code *, const char *, size_t, size_t, uint32_t, pcre2_match_data *, void *) \
         X(size_t *, pcre2_get_ovector_pointer_8, pcre2_match_data *)                                                                \
         X(int, pcre2_get_error_message_8, int, unsigned char *, size_t)
 
@@ -50,7 +46,6 @@ struct Regex {
 #undef X
         pcre2_code *code;           /* these are owned */
         pcre2_match_data *data;
-        pcre2_match_context *context;
         const unsigned char *names; /* table of the groups, borrowed from the code */
         uint32_t n_names, n_name_bytes;
 };
@@ -62,8 +57,6 @@ void regex_free(Regex *regex) {
                 regex->pcre2_code_free_8(regex->code);
         if (regex->data)
                 regex->pcre2_match_data_free_8(regex->data);
-        if (regex->context)
-                regex->pcre2_match_context_free_8(regex->context);
         free(regex);
 }
 
@@ -90,6 +83,7 @@ static int regex_load(Regex *regex, char ret_error[static REGEX_ERROR_MAX]) {
 
 int regex_new(Regex **ret, const char *pattern, char ret_error[static REGEX_ERROR_MAX]) {
         scoped(regex_freep) Regex *regex = calloc(1, sizeof(*regex));
+        scoped(buffer_deinit) Buffer limited = {};
         unsigned char reason[160] = "";
         size_t at;
         int r, e;
@@ -100,10 +94,15 @@ int regex_new(Regex **ret, const char *pattern, char ret_error[static REGEX_ERRO
         if (r != 0)
                 return r;
 
-        regex->code = regex->pcre2_compile_8(pattern, SIZE_MAX, COMPILE_OPTIONS, &e, &at, NULL);
+        buffer_puts(&limited, LIMITS);
+        buffer_puts(&limited, pattern);
+        if (buffer_error(&limited) < 0)
+                return -ENOMEM;
+        regex->code = regex->pcre2_compile_8(limited.text, limited.n, COMPILE_OPTIONS, &e, &at, NULL);
         if (!regex->code) {
                 (void)regex->pcre2_get_error_message_8(e, reason, sizeof(reason));
-                (void)snprintf(ret_error, REGEX_ERROR_MAX, "'%.80s': %s at character %zu", pattern, reason, at + 1);
+                (void)snprintf(ret_error, REGEX_ERROR_MAX, "'%.80s': %s at character %zu", pattern, reason,
+                               at >= strlen(LIMITS) ? at + 1 - strlen(LIMITS) : 0);
                 return REGEX_WRONG;
         }
         (void)regex->pcre2_pattern_info_8(regex->code, PCRE2_INFO_NAMECOUNT, &regex->n_names);
@@ -116,11 +115,8 @@ int regex_new(Regex **ret, const char *pattern, char ret_error[static REGEX_ERRO
         }
 
         regex->data = regex->pcre2_match_data_create_from_pattern_8(regex->code, NULL);
-        regex->context = regex->pcre2_match_context_create_8(NULL);
-        if (!regex->data || !regex->context)
+        if (!regex->data)
                 return -ENOMEM;
-        (void)regex->pcre2_set_match_limit_8(regex->context, MATCH_STEPS_MAX);
-        (void)regex->pcre2_set_heap_limit_8(regex->context, MATCH_HEAP_KIB_MAX);
         *ret = TAKE(regex);
         return 0;
 }
@@ -130,7 +126,7 @@ int regex_find(const Regex *regex, const char *text, size_t n, size_t from, Rege
         const size_t *places;
         int r;
 
-        r = regex->pcre2_match_8(regex->code, text, n, from, 0, regex->data, regex->context);
+        r = regex->pcre2_match_8(regex->code, text, n, from, 0, regex->data, NULL);
         if (r == PCRE2_ERROR_NOMATCH)
                 return REGEX_NONE;
         if (r < 0) {

@@ -56,7 +56,7 @@ static PathStep read_index(const char **p) {
 PathStep path_next(const char *begin, const char **p) {
         if (**p == '[')
                 return read_index(p);
-        if (*p == begin)
+        if (*p == begin && **p)
                 return read_key(p);
         if (**p != '.')
                 return (PathStep){ .kind = PATH_END };

@@ -91,6 +91,17 @@ class Readers(harness.TestCase):
         self.assertEqual(sorted(m["name"] for m in daemon.get("/api/v1/models").json["models"] if m["name"].startswith("Foo")),
                          [f"Foo{i}" for i in range(4)])
         self.assertIn("it is UTF-16 or UTF-32: save it as UTF-8", daemon.log())
+        path = self.directory / "perfd.conf"
+        for what, content in edited("[sampling]\ninterval = 2s # slow\n\n[http]\nthreads = 3\n").items():
+            path.write_bytes(content)
+            done = subprocess.run([harness.PERFD, "--config", path, "--check-config"], capture_output=True, text=True, timeout=60)
+            self.assertEqual(done.returncode, 0, (what, done.stderr))
+            path.write_bytes(content.replace(b"threads = 3", b"threads = 3x"))
+            done = subprocess.run([harness.PERFD, "--config", path, "--check-config"], capture_output=True, text=True, timeout=60)
+            self.assertIn("perfd.conf:5:", done.stderr, what)
+        path.write_bytes("[http]\n".encode("utf-16"))
+        done = subprocess.run([harness.PERFD, "--config", path, "--check-config"], capture_output=True, text=True, timeout=60)
+        self.assertIn("perfd.conf:1: is UTF-16 or UTF-32: save it as UTF-8", done.stderr)
 
     def test_numbers_that_are_not_finite_are_null_and_the_others_are_stored(self):
         daemon = self.daemon()
