@@ -225,12 +225,14 @@ static inline const Statement *statement_with(const char *text) {
 /* Writes SQLite's query plan, one line per step. */
 static inline void explain_at(const Place *place, const Statement *of, char *ret, size_t n_ret) {
         sqlite3 *db = place_open_database(place, SQLITE_OPEN_READONLY);
-        char sql[2048];
+        Buffer sql = {};
         sqlite3_stmt *statement;
         size_t n = 0;
 
-        assert_true(snprintf(sql, sizeof(sql), "EXPLAIN QUERY PLAN %s", of->sql) < (int)sizeof(sql));
-        assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &statement, NULL), SQLITE_OK);
+        buffer_puts(&sql, "EXPLAIN QUERY PLAN ");
+        statement_put_sql(of, &sql);
+        assert_int_equal(sqlite3_prepare_v2(db, sql.text, -1, &statement, NULL), SQLITE_OK);
+        buffer_deinit(&sql);
         while (sqlite3_step(statement) == SQLITE_ROW)
                 n += (size_t)snprintf(ret + n, n_ret - n, "%s\n", (const char *)sqlite3_column_text(statement, 3));
         sqlite3_finalize(statement);

@@ -17,7 +17,7 @@ static int64_t ask_pragma(ReadConnection *connection, const char *sql) {
         return v;
 }
 
-STATEMENT any = { "SELECT text FROM term", 1 };
+STATEMENT any = SQL("SELECT text FROM term", 1);
 
 /* The file may be locked for repair or copying when a thread queries it for the first time. */
 static void a_failed_connection_is_made_again(void **state) {

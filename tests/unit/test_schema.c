@@ -146,7 +146,7 @@ static void every_statement_has_its_declared_columns(void **state) {
 
                 if (!next->sql)
                         continue;
-                if (sqlite3_prepare_v2(db, next->sql, -1, &statement, NULL) != SQLITE_OK)
+                if (statement_prepare(db, next, 0, &statement) != SQLITE_OK)
                         fail_msg("%s: %s", next->sql, sqlite3_errmsg(db));
                 assert_int_equal(sqlite3_column_count(statement), next->n_columns);
                 sqlite3_finalize(statement);

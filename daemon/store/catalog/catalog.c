@@ -68,14 +68,14 @@ Catalog *catalog_free(Catalog *catalog) {
         return NULL;
 }
 
-STATEMENT term_find = { "SELECT id FROM term WHERE text = ?1", 1 };
-STATEMENT term_insert = { "INSERT INTO term (text) VALUES (?1) RETURNING id", 1 };
+STATEMENT term_find = SQL("SELECT id FROM term WHERE text = ?1", 1);
+STATEMENT term_insert = SQL("INSERT INTO term (text) VALUES (?1) RETURNING id", 1);
 
 static int term_id(Database *database, Field text, int64_t *ret) {
         return database_text_id(database, &term_find, &term_insert, text, ret);
 }
 
-STATEMENT term_show = { "UPDATE term SET shown = ?2 WHERE id = ?1 AND shown IS NULL", 0 };
+STATEMENT term_show = SQL("UPDATE term SET shown = ?2 WHERE id = ?1 AND shown IS NULL", 0);
 
 static int show_component(Database *database, int64_t component, const CatalogNames *names) {
         bool is_written = names->written_component.type == FIELD_TEXT;
@@ -83,10 +83,8 @@ static int show_component(Database *database, int64_t component, const CatalogNa
         return database_run(database, &term_show, FIELDS(field_i64(component), is_written ? names->written_component : names->component));
 }
 
-STATEMENT index_put = {
-        "UPDATE indicator SET shape = ?3, indexed_from = ?4 WHERE name = ?1 AND component = ?2 AND uid = ?5",
-        0,
-};
+STATEMENT index_put = SQL(
+        "UPDATE indicator SET shape = ?3, indexed_from = ?4 WHERE name = ?1 AND component = ?2 AND uid = ?5", 0);
 
 static int write_index(CatalogEntry *entry, Database *database) {
         bool is_indexed = entry->shape != 0;
@@ -100,9 +98,9 @@ static int write_index(CatalogEntry *entry, Database *database) {
 
 enum { INDEX_IS_KNOWN, INDEX_SHAPE, INDEX_FROM, N_INDEX_COLUMNS };
 
-STATEMENT index_find = {
-        "SELECT 1, shape, indexed_from FROM indicator WHERE name = ?1 AND component = ?2 AND uid = ?3", N_INDEX_COLUMNS,
-};
+STATEMENT index_find = SQL(
+        "SELECT 1, shape, indexed_from FROM indicator WHERE name = ?1 AND component = ?2 AND uid = ?3",
+        N_INDEX_COLUMNS);
 
 static int read_index(CatalogEntry *entry, Database *database) {
         int64_t index[N_INDEX_COLUMNS] = {};
@@ -116,12 +114,10 @@ static int read_index(CatalogEntry *entry, Database *database) {
         return r;
 }
 
-STATEMENT count_add = {
+STATEMENT count_add = SQL(
         "INSERT INTO indicator (name, component, uid, n_results, latest_ms) VALUES (?1, ?2, ?5, ?3, ?4)"
         " ON CONFLICT (name, component, uid) DO UPDATE SET n_results = n_results + excluded.n_results,"
-        " latest_ms = max(latest_ms, excluded.latest_ms)",
-        0,
-};
+        " latest_ms = max(latest_ms, excluded.latest_ms)", 0);
 
 static int slot_flush(CatalogSlot *slot, Database *database) {
         CatalogEntry *entry = &slot->entry;
@@ -345,17 +341,13 @@ static int write_key(Catalog *catalog, const SeriesKey *key) {
 
 /* --- in the database ----------------------------------------------------------------------------- */
 
-STATEMENT series_lookup = {
+STATEMENT series_lookup = SQL(
         "SELECT id FROM series INDEXED BY series_by_hash WHERE hash = ?1 AND name = ?2 AND component = ?3"
-        " AND shape = ?4 AND version IS ?5 AND hardware IS ?6 AND parameters = ?7 AND uid = ?8 AND stack = ?9",
-        1,
-};
+        " AND shape = ?4 AND version IS ?5 AND hardware IS ?6 AND parameters = ?7 AND uid = ?8 AND stack = ?9", 1);
 
-STATEMENT series_insert = {
+STATEMENT series_insert = SQL(
         "INSERT INTO series (hash, name, component, shape, version, hardware, parameters, uid, stack)"
-        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) RETURNING id",
-        1,
-};
+        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) RETURNING id", 1);
 
 static int get_by_key(Database *database, const Statement *which, const SeriesKey *key, uint64_t hash, SeriesEntry *entry) {
         return database_get(database, which, FIELDS(field_i64((int64_t)hash), field_i64(key->name), field_i64(key->component),
@@ -377,11 +369,9 @@ static Field field_of(JsonText value, Buffer *text) {
         return field_buffer(text);
 }
 
-STATEMENT property_insert = {
+STATEMENT property_insert = SQL(
         "INSERT INTO property (name, component, key, value, series, uid) VALUES (?1, ?2, ?3, ?4, ?5, ?6)"
-        " ON CONFLICT DO NOTHING",
-        0,
-};
+        " ON CONFLICT DO NOTHING", 0);
 
 static int insert_property(Database *database, const SeriesKey *key, int64_t id, JsonText name) {
         JsonText parameters = json_text(key->parameters.text, (size_t)key->parameters.n), value;
@@ -414,7 +404,7 @@ static int insert_properties(Database *database, const SeriesKey *key, int64_t i
         return r;
 }
 
-STATEMENT result_find = { "SELECT row FROM result WHERE id = ?1", 1 };
+STATEMENT result_find = SQL("SELECT row FROM result WHERE id = ?1", 1);
 
 static int is_stored(Database *database, const void *result_id, bool *ret) {
         int64_t row = 0;
@@ -497,13 +487,11 @@ int catalog_find_series(Catalog *catalog, Database *database, const SeriesKey *k
 
 /* --- points -------------------------------------------------------------------------------------- */
 
-STATEMENT point_insert = {
+STATEMENT point_insert = SQL(
         "INSERT INTO point (series, time_ms, row, score, numbers) VALUES (?1, ?2, ?3, ?4, ?5)"
-        " ON CONFLICT DO UPDATE SET score = excluded.score, numbers = excluded.numbers",
-        0,
-};
+        " ON CONFLICT DO UPDATE SET score = excluded.score, numbers = excluded.numbers", 0);
 
-STATEMENT point_delete = { "DELETE FROM point WHERE series = ?1 AND time_ms = ?2 AND row = ?3", 0 };
+STATEMENT point_delete = SQL("DELETE FROM point WHERE series = ?1 AND time_ms = ?2 AND row = ?3", 0);
 
 int catalog_put_point(Database *database, const Point *point) {
         assert(point->series > 0 && point->row > 0);
@@ -517,8 +505,8 @@ int catalog_remove_point(Database *database, int64_t series, uint64_t time_ms, i
 
 /* --- shapes -------------------------------------------------------------------------------------- */
 
-STATEMENT shape_find = { "SELECT id FROM shape WHERE keys = ?1", 1 };
-STATEMENT shape_insert = { "INSERT INTO shape (keys) VALUES (?1) RETURNING id", 1 };
+STATEMENT shape_find = SQL("SELECT id FROM shape WHERE keys = ?1", 1);
+STATEMENT shape_insert = SQL("INSERT INTO shape (keys) VALUES (?1) RETURNING id", 1);
 
 int catalog_find_shape(Database *database, Field shape, int64_t *ret) {
         return database_text_id(database, &shape_find, &shape_insert, shape, ret);

@@ -140,22 +140,18 @@ static bool put_filled(JsonText stored, JsonText sent, unsigned depth, Json *jso
 /* --- the stored result ---------------------------------------------------------------------------- */
 
 enum { STORED_DOCUMENT, STORED_STATUS, STORED_ROW, STORED_SERIES, STORED_TIME, STORED_IS_SAME, N_COLUMNS };
-STATEMENT stored_find = {
+STATEMENT stored_find = SQL(
         "SELECT document, ifnull(exit_status, 0), row, ifnull(series, 0), time_ms,"
         " (SELECT text FROM term WHERE id = name) = ?3 AND (SELECT text FROM term WHERE id = component) = ?4"
-        " FROM result WHERE id = ?1 AND uid = ?2",
-        N_COLUMNS,
-};
-STATEMENT stored_charge = {
+        " FROM result WHERE id = ?1 AND uid = ?2", N_COLUMNS);
+STATEMENT stored_charge = SQL(
         "UPDATE holder SET n_bytes = n_bytes + length(CAST(?2 AS BLOB)) -"
-        " (SELECT length(CAST(document AS BLOB)) FROM result WHERE row = ?3) WHERE uid = ?1", 0,
-};
-STATEMENT stored_fill = {
-        "UPDATE result SET document = ?2, version = coalesce(version, ?3), score = coalesce(score, ?4), series = NULL WHERE row = ?1", 0,
-};
-STATEMENT stored_replace = {
-        "UPDATE result SET document = ?2, version = ?3, score = ?4, exit_status = ?5, series = NULL WHERE row = ?1", 0,
-};
+        " (SELECT length(CAST(document AS BLOB)) FROM result WHERE row = ?3) WHERE uid = ?1", 0);
+STATEMENT stored_fill = SQL(
+        "UPDATE result SET document = ?2, version = coalesce(version, ?3), score = coalesce(score, ?4), series = NULL WHERE row = ?1",
+        0);
+STATEMENT stored_replace = SQL(
+        "UPDATE result SET document = ?2, version = ?3, score = ?4, exit_status = ?5, series = NULL WHERE row = ?1", 0);
 
 typedef struct Found {
         int64_t row, series;
@@ -238,8 +234,8 @@ int duplicate_apply(Database *database, Catalog *catalog, const Duplicate *sent,
 
 /* --- specification ------------------------------------------------------------------------------- */
 
-STATEMENT specification_find = { "SELECT ifnull(max(ifnull(specification, 0)), -1) FROM result WHERE id = ?1 AND uid = ?2", 1 };
-STATEMENT specification_set = { "UPDATE result SET specification = ?3 WHERE id = ?1 AND uid = ?2", 0 };
+STATEMENT specification_find = SQL("SELECT ifnull(max(ifnull(specification, 0)), -1) FROM result WHERE id = ?1 AND uid = ?2", 1);
+STATEMENT specification_set = SQL("UPDATE result SET specification = ?3 WHERE id = ?1 AND uid = ?2", 0);
 
 int duplicate_specify(Database *database, const Duplicate *sent, int64_t specification, DuplicateOutcome *ret) {
         int64_t stored = -1; /* -1: the result of another user */

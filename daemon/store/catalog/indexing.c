@@ -31,11 +31,9 @@ typedef struct ShapeUpdatePlace {
 /* --- some indicators ----------------------------------------------------------------------------- */
 
 enum { KEY_NAME, KEY_COMPONENT, KEY_UID, N_KEY_COLUMNS };
-STATEMENT keys_next = {
+STATEMENT keys_next = SQL(
         "SELECT name, component, uid FROM indicator WHERE (name, component, uid) > (?1, ?2, ?3) AND name <= ?4"
-        " ORDER BY name, component, uid LIMIT ?5",
-        N_KEY_COLUMNS,
-};
+        " ORDER BY name, component, uid LIMIT ?5", N_KEY_COLUMNS);
 
 /* Moves the place behind the next indicators. */
 static int move(Database *database, ShapeUpdatePlace *place, size_t n_max, size_t *ret_n) {
@@ -55,18 +53,16 @@ static int move(Database *database, ShapeUpdatePlace *place, size_t n_max, size_
         return r;
 }
 
-STATEMENT row_next = { "SELECT ifnull(max(row), 0) + 1 FROM result", 1 };
+STATEMENT row_next = SQL("SELECT ifnull(max(row), 0) + 1 FROM result", 1);
 
 /* From ?1 on, results are indexed; those before are looked up in their documents until they are. */
-STATEMENT shapes_apply = {
+STATEMENT shapes_apply = SQL(
         "UPDATE indicator SET shape = w.shape, indexed_from = ?1 FROM"
         " (SELECT i.name, i.component, i.uid, (" MODEL_SHAPE("i.uid") ") AS shape FROM indicator AS i"
         "  JOIN term AS n ON n.id = i.name JOIN term AS c ON c.id = i.component"
         "  WHERE (i.name, i.component, i.uid) > (?2, ?3, ?4) AND (i.name, i.component, i.uid) <= (?5, ?6, ?7)) AS w"
         " WHERE w.name = indicator.name AND w.component = indicator.component AND w.uid = indicator.uid"
-        " AND w.shape IS NOT NULL AND indicator.shape IS NOT w.shape",
-        0,
-};
+        " AND w.shape IS NOT NULL AND indicator.shape IS NOT w.shape", 0);
 
 /* Gives up to n_max indicators their shapes, and moves the place behind them. */
 static int apply(Database *database, ShapeUpdatePlace *place, size_t n_max, size_t *ret_n) {
@@ -85,13 +81,13 @@ static int apply(Database *database, ShapeUpdatePlace *place, size_t n_max, size
 
 /* --- the names that wait ------------------------------------------------------------------------- */
 
-STATEMENT term_id = { "SELECT id FROM term WHERE text = ?1", 1 };
-STATEMENT place_put = { "INSERT OR REPLACE INTO shape_update (name, component, uid, last_name) VALUES (?1, ?2, ?3, ?4)", 0 };
-STATEMENT place_move = { "UPDATE shape_update SET name = ?1, component = ?2, uid = ?3 WHERE last_name = ?4", 0 };
-STATEMENT place_remove = { "DELETE FROM shape_update WHERE last_name = ?1", 0 };
+STATEMENT term_id = SQL("SELECT id FROM term WHERE text = ?1", 1);
+STATEMENT place_put = SQL("INSERT OR REPLACE INTO shape_update (name, component, uid, last_name) VALUES (?1, ?2, ?3, ?4)", 0);
+STATEMENT place_move = SQL("UPDATE shape_update SET name = ?1, component = ?2, uid = ?3 WHERE last_name = ?4", 0);
+STATEMENT place_remove = SQL("DELETE FROM shape_update WHERE last_name = ?1", 0);
 
 enum { PLACE_NAME, PLACE_COMPONENT, PLACE_UID, PLACE_LAST, N_PLACE_COLUMNS };
-STATEMENT place_first = { "SELECT name, component, uid, last_name FROM shape_update ORDER BY number LIMIT 1", N_PLACE_COLUMNS };
+STATEMENT place_first = SQL("SELECT name, component, uid, last_name FROM shape_update ORDER BY number LIMIT 1", N_PLACE_COLUMNS);
 
 static int write_place(Database *database, const Statement *statement, const ShapeUpdatePlace *place) {
         return database_run(database, statement, FIELDS(field_i64(place->name), field_i64(place->component), field_i64(place->uid),
@@ -179,14 +175,12 @@ enum {
         N_UNINDEXED_COLUMNS,
 };
 
-STATEMENT unindexed_row = {
+STATEMENT unindexed_row = SQL(
         "SELECT r.row, r.time_ms, r.name, r.component, r.uid, r.score, r.version, r.exit_status, r.series, ifnull(r.stack, 0),"
         " r.run, r.document, s.keys FROM result AS r"
         " CROSS JOIN indicator AS i ON i.name = r.name AND i.component = r.component AND i.uid = r.uid"
         " CROSS JOIN shape AS s ON s.id = i.shape"
-        " WHERE r.row = ?1",
-        N_UNINDEXED_COLUMNS,
-};
+        " WHERE r.row = ?1", N_UNINDEXED_COLUMNS);
 
 static int read_row(const Prepared *at, Unindexed *row) {
         JsonText document = column_json(at, UNINDEXED_DOCUMENT), keys = column_json(at, UNINDEXED_KEYS);
@@ -217,7 +211,7 @@ static int read_row(const Prepared *at, Unindexed *row) {
 
 /* --- the point of a row -------------------------------------------------------------------------- */
 
-STATEMENT result_series = { "UPDATE result SET series = ?2 WHERE row = ?1", 0 };
+STATEMENT result_series = SQL("UPDATE result SET series = ?2 WHERE row = ?1", 0);
 
 /* The point of another shape is not needed any more. */
 static int drop_old_point(Database *database, const Unindexed *row) {
@@ -272,18 +266,17 @@ typedef struct Walk {
 } Walk;
 
 enum { WALK_NAME, WALK_TIME, WALK_ROW, N_WALK_COLUMNS };
-STATEMENT walk_find = { "SELECT name, time_ms, row FROM indexing", N_WALK_COLUMNS };
-STATEMENT walk_put = { "INSERT OR REPLACE INTO indexing VALUES (1, ?1, ?2, ?3)", 0 };
-STATEMENT walk_remove = { "DELETE FROM indexing", 0 };
+STATEMENT walk_find = SQL("SELECT name, time_ms, row FROM indexing", N_WALK_COLUMNS);
+STATEMENT walk_put = SQL("INSERT OR REPLACE INTO indexing VALUES (1, ?1, ?2, ?3)", 0);
+STATEMENT walk_remove = SQL("DELETE FROM indexing", 0);
 
-STATEMENT name_next = {
-        "SELECT name FROM indicator WHERE shape IS NOT NULL AND indexed_from > 0 ORDER BY indexed_from DESC LIMIT 1", 1,
-};
-STATEMENT name_done = {
+STATEMENT name_next = SQL(
+        "SELECT name FROM indicator WHERE shape IS NOT NULL AND indexed_from > 0 ORDER BY indexed_from DESC LIMIT 1",
+        1);
+STATEMENT name_done = SQL(
         "UPDATE indicator SET indexed_from = 0 WHERE (name, component, uid) IN (SELECT name, component, uid FROM indicator"
         " INDEXED BY indicator_unindexed WHERE name = ?1 AND shape IS NOT NULL AND indexed_from > 0 ORDER BY indexed_from DESC LIMIT ?2)",
-        0,
-};
+        0);
 
 static int find_walk(Database *database, Walk *ret) {
         int64_t walk[N_WALK_COLUMNS] = { [WALK_TIME] = INT64_MAX, [WALK_ROW] = INT64_MAX };
@@ -303,14 +296,12 @@ typedef struct Stretch {
 } Stretch;
 
 enum { NEXT_ROW, NEXT_TIME, NEXT_IS_UNINDEXED, N_NEXT_COLUMNS };
-STATEMENT walk_next = {
+STATEMENT walk_next = SQL(
         "SELECT e.row, e.time_ms, i.name IS NOT NULL FROM"
         " (SELECT row, time_ms, name, component, uid FROM result INDEXED BY result_by_name"
         "  WHERE name = ?1 AND (time_ms, row) < (?2, ?3) ORDER BY time_ms DESC, row DESC LIMIT ?4) AS e"
         " LEFT JOIN indicator AS i ON i.name = e.name AND i.component = e.component AND i.uid = e.uid"
-        " AND i.shape IS NOT NULL AND e.row < i.indexed_from ORDER BY e.time_ms DESC, e.row DESC",
-        N_NEXT_COLUMNS,
-};
+        " AND i.shape IS NOT NULL AND e.row < i.indexed_from ORDER BY e.time_ms DESC, e.row DESC", N_NEXT_COLUMNS);
 
 /* Moves the walk behind the stretch. */
 static int read_stretch(Database *database, Walk *walk, Stretch *ret) {

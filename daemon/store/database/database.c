@@ -9,9 +9,9 @@
 /* Time to wait for the lock of an administrator's sqlite3 shell; no other program writes. */
 #define BUSY_MS 2000
 
-STATEMENT begin = { "BEGIN IMMEDIATE", 0 };
-STATEMENT commit = { "COMMIT", 0 };
-STATEMENT rollback = { "ROLLBACK", 0 };
+STATEMENT begin = SQL("BEGIN IMMEDIATE", 0);
+STATEMENT commit = SQL("COMMIT", 0);
+STATEMENT rollback = SQL("ROLLBACK", 0);
 
 static int from_errno(sqlite3 *db) {
         int e = sqlite3_system_errno(db);
@@ -125,7 +125,7 @@ int database_check_statements(Database *database) {
                 scoped(statement_finalizep) sqlite3_stmt *handle = NULL;
 
                 if (next->sql)
-                        r = database_outcome(database->db, sqlite3_prepare_v2(database->db, next->sql, -1, &handle, NULL));
+                        r = database_outcome(database->db, statement_prepare(database->db, next, 0, &handle));
         }
         return r;
 }

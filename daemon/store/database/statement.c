@@ -6,14 +6,31 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "util/buffer.h"
+#include "util/scoped.h"
+
+void statement_put_sql(const Statement *statement, Buffer *out) {
+        for (size_t i = 0; statement->row && i < statement->row->n; i++)
+                buffer_printf(out, "%s%s", i > 0 ? ", " : "SELECT ", statement->row->columns[i].sql);
+        buffer_puts(out, statement->sql);
+}
+
+int statement_prepare(sqlite3 *db, const Statement *statement, unsigned flags, sqlite3_stmt **ret) {
+        scoped(buffer_deinit) Buffer sql = {};
+
+        statement_put_sql(statement, &sql);
+        return buffer_error(&sql) < 0 ? SQLITE_NOMEM : sqlite3_prepare_v3(db, sql.text, -1, flags, ret, NULL);
+}
+
 Prepared *statement_cache_get(StatementCache *cache, sqlite3 *db, const Statement *statement) {
         size_t i = (size_t)(statement - __start_statements);
         Prepared *prepared = &cache->slots[i];
 
         assert(statement >= __start_statements && statement < __stop_statements && i < STATEMENT_CACHE_SLOTS);
         if (!prepared->handle)
-                prepared->code = sqlite3_prepare_v3(db, statement->sql, -1, SQLITE_PREPARE_PERSISTENT, &prepared->handle, NULL);
+                prepared->code = statement_prepare(db, statement, SQLITE_PREPARE_PERSISTENT, &prepared->handle);
         assert(!prepared->handle || sqlite3_column_count(prepared->handle) == statement->n_columns);
+        prepared->statement = statement;
         prepared->n_bound = 0;
         return prepared;
 }
@@ -99,16 +116,17 @@ static bool read_column(const Prepared *prepared, int i, const StoreColumn *colu
         return true;
 }
 
-bool statement_read(const Prepared *prepared, int first, const StoreColumn *columns, size_t n, void *ret) {
+bool statement_read(const Prepared *prepared, void *ret) {
+        const StoreRow *row = prepared->statement->row;
         bool is_read = true;
 
-        for (size_t i = 0; i < n; i++) {
-                const StoreColumn *column = &columns[i];
-                int at = first + (int)i;
+        assert(row);
+        for (size_t i = 0; i < row->n; i++) {
+                const StoreColumn *column = &row->columns[i];
 
-                is_read &= read_column(prepared, at, column, (char *)ret + column->offset);
+                is_read &= read_column(prepared, (int)i, column, (char *)ret + column->offset);
                 if (column->has)
-                        *(bool *)((char *)ret + column->has) = !column_is_null(prepared, at);
+                        *(bool *)((char *)ret + column->has) = !column_is_null(prepared, (int)i);
         }
         return is_read;
 }

@@ -19,10 +19,18 @@
 #include "json/json_text.h"
 #include "store/database/pack.h"
 
+typedef struct StoreRow StoreRow;
+
 typedef struct Statement {
-        const char *sql; /* NULL: a gap between the statements of two files */
-        int n_columns;   /* number of columns of a row; 0: the statement returns no rows */
+        const char *sql;     /* NULL: a gap between the statements of two files */
+        int n_columns;       /* number of columns of a row; 0: the statement returns no rows */
+        const StoreRow *row; /* or NULL; sql then begins behind the list of columns */
 } __attribute__((aligned(16))) Statement;
+
+#define SQL(text, n) { .sql = text, .n_columns = n }
+/* A statement that selects the columns of an array, which are members of a struct. tail: " FROM …". */
+#define SELECT(Type, columns_, tail) \
+        { .sql = tail, .n_columns = N_ELEMENTS(columns_), .row = &(const StoreRow){ columns_, N_ELEMENTS(columns_), sizeof(Type) } }
 
 /* Declares a statement, or an array of statements. */
 #define STATEMENT static const Statement __attribute__((section("statements")))
@@ -32,6 +40,7 @@ extern const Statement __start_statements[], __stop_statements[];
 
 /* A statement as one connection has prepared it. */
 typedef struct Prepared {
+        const Statement *statement;
         sqlite3_stmt *handle; /* owned; NULL: not prepared yet, or could not be prepared */
         int n_bound;          /* parameters that have a value */
         int code;             /* error code of SQLite that explains why handle is NULL */
@@ -43,6 +52,10 @@ typedef struct Prepared {
 typedef struct StatementCache {
         Prepared slots[STATEMENT_CACHE_SLOTS];
 } StatementCache;
+
+void statement_put_sql(const Statement *statement, Buffer *out);
+/* Prepares a statement; flags: SQLITE_PREPARE_…. Returns a code of SQLite. */
+int statement_prepare(sqlite3 *db, const Statement *statement, unsigned flags, sqlite3_stmt **ret);
 
 /* Returns the statement, without values. Borrowed until the cache is cleared. */
 Prepared *statement_cache_get(StatementCache *cache, sqlite3 *db, const Statement *statement);
@@ -107,7 +120,7 @@ static inline Blob column_blob(const Prepared *prepared, int i) {
         return (Blob){ bytes, bytes ? column_bytes(prepared, i) : 0 };
 }
 
-/* Members of a struct as columns, one after the other. The types follow from the members. */
+/* Members of a struct as columns, one after the other: each is said once. The types follow from the members. */
 typedef enum ColumnType {
         COLUMN_I64,
         COLUMN_U64,
@@ -122,11 +135,17 @@ typedef enum ColumnType {
 } ColumnType;
 
 typedef struct StoreColumn {
+        const char *sql; /* expression that selects the column */
         ColumnType type;
         bool is_required; /* a text that is never null: NULL means out of memory */
         size_t offset, n; /* offset of the member */
         size_t has;       /* offset of a bool that is true if the column has a value; 0: none */
 } StoreColumn;
+
+struct StoreRow {
+        const StoreColumn *columns;
+        size_t n, n_bytes; /* n_bytes: of the struct */
+};
 
 #define COLUMN_MEMBER(Type, member) (((Type *)0)->member)
 #define COLUMN_OF(Type, member)                                                                                \
@@ -135,12 +154,12 @@ typedef struct StoreColumn {
                          const char *: COLUMN_TEXT, JsonText: COLUMN_JSON, Blob: COLUMN_BLOB,                  \
                          char *: COLUMN_COPY, uint8_t *: COLUMN_ID),                                           \
         .offset = offsetof(Type, member), .n = sizeof(COLUMN_MEMBER(Type, member))
-#define COLUMN(Type, member) { COLUMN_OF(Type, member) }
-#define COLUMN_REQUIRED(Type, member) { COLUMN_OF(Type, member), .is_required = true }
-#define COLUMN_OPTIONAL(Type, member, has_member) { COLUMN_OF(Type, member), .has = offsetof(Type, has_member) }
+#define COLUMN(Type, member, expression) { expression, COLUMN_OF(Type, member) }
+#define COLUMN_REQUIRED(Type, member, expression) { expression, COLUMN_OF(Type, member), .is_required = true }
+#define COLUMN_OPTIONAL(Type, member, has_member, expression) { expression, COLUMN_OF(Type, member), .has = offsetof(Type, has_member) }
 
-/* Reads the columns from number `first` on into *ret. False: out of memory. */
-bool statement_read(const Prepared *prepared, int first, const StoreColumn *columns, size_t n, void *ret);
+/* Reads the current row of a SELECT() into *ret; other members of the struct stay. False: out of memory. */
+bool statement_read(const Prepared *prepared, void *ret);
 
 /* Copies a text for the caller; *ret is unchanged if null. 0 or -ENOMEM. */
 int statement_column_copy(const Prepared *prepared, int i, char **ret);

@@ -154,11 +154,11 @@ void attachments_unpack(Unpack *from, AttachmentSet *ret) {
 
 /* --- rows ---------------------------------------------------------------------------------------- */
 
-STATEMENT package_find = { "SELECT id FROM package WHERE name = ?1 AND digest = ?2", 1 };
-STATEMENT package_insert = {
-        "INSERT INTO package (digest, name, kind, version, source, hash, build) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) RETURNING id", 1,
-};
-STATEMENT list_insert = { "INSERT OR IGNORE INTO stack_package VALUES (?1, ?2)", 0 };
+STATEMENT package_find = SQL("SELECT id FROM package WHERE name = ?1 AND digest = ?2", 1);
+STATEMENT package_insert = SQL(
+        "INSERT INTO package (digest, name, kind, version, source, hash, build) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) RETURNING id",
+        1);
+STATEMENT list_insert = SQL("INSERT OR IGNORE INTO stack_package VALUES (?1, ?2)", 0);
 
 static int64_t digest_of(const Field *fields, Buffer *room) {
         uint8_t digest[SHA256_BYTES];
@@ -187,10 +187,10 @@ static int put_package(Database *database, int64_t stack, const Field *fields, B
         return r == 0 ? database_run(database, &list_insert, FIELDS(field_i64(stack), field_i64(id))) : r;
 }
 
-STATEMENT stack_find = { "SELECT id FROM stack WHERE digest = ?1", 1 };
-STATEMENT stack_insert = {
-        "INSERT INTO stack (digest, uid, n_results, n_packages, n_bytes, facts) VALUES (?1, ?2, 0, ?3, ?4, ?5) RETURNING id", 1,
-};
+STATEMENT stack_find = SQL("SELECT id FROM stack WHERE digest = ?1", 1);
+STATEMENT stack_insert = SQL(
+        "INSERT INTO stack (digest, uid, n_results, n_packages, n_bytes, facts) VALUES (?1, ?2, 0, ?3, ?4, ?5) RETURNING id",
+        1);
 
 static int put_stack(Database *database, Unpack from, uint32_t uid, int64_t *ret) {
         Field fields[N_STACK_FIELDS], package[N_PACKAGE_FIELDS];
@@ -217,10 +217,9 @@ static int put_stack(Database *database, Unpack from, uint32_t uid, int64_t *ret
         return r;
 }
 
-STATEMENT specification_find = { "SELECT id FROM specification WHERE digest = ?1", 1 };
-STATEMENT specification_insert = {
-        "INSERT INTO specification (digest, uid, n_results, document) VALUES (?1, ?2, 0, ?3) RETURNING id", 1,
-};
+STATEMENT specification_find = SQL("SELECT id FROM specification WHERE digest = ?1", 1);
+STATEMENT specification_insert = SQL(
+        "INSERT INTO specification (digest, uid, n_results, document) VALUES (?1, ?2, 0, ?3) RETURNING id", 1);
 
 static int put_specification(Database *database, Unpack from, uint32_t uid, int64_t *ret) {
         Field document = pack_read(&from);
@@ -255,8 +254,8 @@ int attachments_find(Database *database, AttachmentSet *set, const size_t number
 }
 
 STATEMENT count_result[N_ATTACHED] = {
-        { "UPDATE stack SET n_results = n_results + 1 WHERE id = ?1", 0 },
-        { "UPDATE specification SET n_results = n_results + 1 WHERE id = ?1", 0 },
+        SQL("UPDATE stack SET n_results = n_results + 1 WHERE id = ?1", 0),
+        SQL("UPDATE specification SET n_results = n_results + 1 WHERE id = ?1", 0),
 };
 
 int attachments_count(Database *database, const int64_t ids[static N_ATTACHED]) {
@@ -269,8 +268,8 @@ int attachments_count(Database *database, const int64_t ids[static N_ATTACHED]) 
 }
 
 STATEMENT drop_unused[N_ATTACHED] = {
-        { "DELETE FROM stack WHERE id = ?1 AND n_results = 0", 0 },
-        { "DELETE FROM specification WHERE id = ?1 AND n_results = 0", 0 },
+        SQL("DELETE FROM stack WHERE id = ?1 AND n_results = 0", 0),
+        SQL("DELETE FROM specification WHERE id = ?1 AND n_results = 0", 0),
 };
 
 int attachments_drop_unused(Database *database, const AttachmentSet *set) {
@@ -286,10 +285,9 @@ int attachments_drop_unused(Database *database, const AttachmentSet *set) {
 /* --- results that were stored without a stack -------------------------------------------------------- */
 
 enum { STORED_ROW, STORED_STACK, STORED_SERIES, N_STORED_COLUMNS };
-STATEMENT stored_find = {
-        "SELECT row, ifnull(stack, 0), ifnull(series, 0) FROM result WHERE id = ?1 AND uid = ?2", N_STORED_COLUMNS,
-};
-STATEMENT stored_update = { "UPDATE result SET stack = ?2, series = nullif(?3, 0) WHERE row = ?1", 0 };
+STATEMENT stored_find = SQL(
+        "SELECT row, ifnull(stack, 0), ifnull(series, 0) FROM result WHERE id = ?1 AND uid = ?2", N_STORED_COLUMNS);
+STATEMENT stored_update = SQL("UPDATE result SET stack = ?2, series = nullif(?3, 0) WHERE row = ?1", 0);
 
 enum {
         SERIES_NAME,
@@ -304,12 +302,11 @@ enum {
         SERIES_NUMBERS,
         N_SERIES_COLUMNS
 };
-STATEMENT series_of_result = {
+STATEMENT series_of_result = SQL(
         "SELECT s.name, s.component, s.uid, s.version, s.hardware, s.parameters, k.keys, p.time_ms, p.score, p.numbers"
         " FROM result AS r CROSS JOIN series AS s ON s.id = r.series CROSS JOIN shape AS k ON k.id = s.shape"
         " CROSS JOIN point AS p ON p.series = s.id AND p.time_ms = r.time_ms AND p.row = r.row WHERE r.row = ?1",
-        N_SERIES_COLUMNS,
-};
+        N_SERIES_COLUMNS);
 
 static Field column_field(const Prepared *at, int i) {
         return field_if(!column_is_null(at, i), field_text(column_text(at, i) ?: "", column_bytes(at, i)));

@@ -19,7 +19,7 @@ int indicator_reader_list(Reader *reader);
 int indicator_reader_list_named(Reader *reader, const char *name, const char *or_name);
 /* As indicator_reader_list(), those to which a model of any user may apply. */
 int indicator_reader_list_with_models(Reader *reader);
-int indicator_reader_next(Reader *reader, IndicatorRow *ret);
+READER_NEXT(indicator_reader_next, IndicatorRow)
 
 /* A model's declaration of the results of a name. */
 typedef struct ModelRow {
@@ -33,7 +33,7 @@ typedef struct ModelRow {
  * to which the model would seem to apply.
  */
 int indicator_reader_list_models(Reader *reader, const char *name, int64_t uid);
-int indicator_reader_next_model(Reader *reader, ModelRow *ret);
+READER_NEXT(indicator_reader_next_model, ModelRow)
 
 typedef struct RegisteredModelRow {
         const char *document; /* JSON, as json_raw() takes it */
@@ -43,7 +43,7 @@ typedef struct RegisteredModelRow {
 
 /* Begins a query of the registered models of all users, in the order of their registration. */
 int indicator_reader_list_registered(Reader *reader);
-int indicator_reader_next_registered(Reader *reader, RegisteredModelRow *ret);
+READER_NEXT(indicator_reader_next_registered, RegisteredModelRow)
 
 /* A declaration of an accepted level (indicator_model.h). */
 typedef struct AcceptedRow {
@@ -55,9 +55,9 @@ typedef struct AcceptedRow {
 
 /* Begins a query of the accepted levels that apply to the verdicts of a user (-1: unknown). */
 int indicator_reader_list_accepted(Reader *reader, int64_t uid);
-int indicator_reader_next_accepted(Reader *reader, AcceptedRow *ret);
+READER_NEXT(indicator_reader_next_accepted, AcceptedRow)
 
 /* Begins a query of the parameters of each series of a name (NULL: any name), unordered; these are all parameters of indexed
  * results. */
 int indicator_reader_list_parameters(Reader *reader, const char *name);
-int indicator_reader_next_parameters(Reader *reader, JsonText *ret);
+READER_NEXT(indicator_reader_next_parameters, JsonText)

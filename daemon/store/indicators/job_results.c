@@ -39,12 +39,10 @@ static void ended_job_deinit(EndedJob *job) {
 enum { JOB_ID, JOB_NAME, JOB_UID, JOB_LABELS, JOB_END, JOB_EXIT, JOB_METRIC_KEYS, JOB_METRICS, JOB_USAGE_KEYS, JOB_USAGE, N_JOB_COLUMNS };
 
 /* Leaves out an interrupted job, whose numbers are not those of its whole time. */
-STATEMENT job_find = {
+STATEMENT job_find = SQL(
         "SELECT job.id, name, uid, labels, end_ms, exit_status, m.keys, metrics, u.keys, usage FROM job"
         " LEFT JOIN layout AS m ON m.id = job.layout LEFT JOIN layout AS u ON u.id = job.usage_layout"
-        " WHERE job.id = ?1 AND state = 'finished'",
-        N_JOB_COLUMNS,
-};
+        " WHERE job.id = ?1 AND state = 'finished'", N_JOB_COLUMNS);
 
 static int read_job(const Prepared *row, EndedJob *ret) {
         const JobNumberTexts texts = { column_text(row, JOB_METRIC_KEYS), column_text(row, JOB_METRICS),
@@ -227,20 +225,18 @@ static void made_results_deinit(MadeResults *results) {
 /* The text of a declaration is stored in this form. */
 #define IS_OF_JOB "instr(m.document, '\"of\":\"job\"') > 0"
 
-STATEMENT models_count = { "SELECT count(*) FROM model AS m WHERE " IS_OF_JOB, 1 };
+STATEMENT models_count = SQL("SELECT count(*) FROM model AS m WHERE " IS_OF_JOB, 1);
 
 enum { MODEL_DOCUMENT, N_MODEL_COLUMNS };
 
 #define MODELS_READ_MAX "64" /* bounds the writer's work for a job of a user with many models */
 
 /* Models in effect for user ?1, in the precedence of MODEL_SHAPE; those of all users first. */
-STATEMENT models_list = {
+STATEMENT models_list = SQL(
         "SELECT m.document FROM model AS m WHERE " IS_OF_JOB " AND m.owner IN (-1, ?1) AND NOT EXISTS"
         " (SELECT 1 FROM model AS b WHERE b.name = m.name AND ifnull(b.component, '') = ifnull(m.component, '') AND b.owner IN (-1, ?1)"
         " AND (b.is_declared > m.is_declared OR (b.is_declared = m.is_declared AND b.owner < m.owner)))"
-        " ORDER BY m.owner, m.name, m.component LIMIT " MODELS_READ_MAX,
-        N_MODEL_COLUMNS,
-};
+        " ORDER BY m.owner, m.name, m.component LIMIT " MODELS_READ_MAX, N_MODEL_COLUMNS);
 
 /* *ret_fits: the result has the model, which is about the job. A model that this version does not read is left out. */
 static int read_model(const char *text, size_t n, const EndedJob *job, MadeResult *ret, bool *ret_fits) {

@@ -14,14 +14,12 @@
 /* Fields that the models of a row set have in common: uid, by_admin, time_ms, owner. */
 #define N_SENDER_FIELDS 4
 
-STATEMENT model_put = {
+STATEMENT model_put = SQL(
         "INSERT INTO model (name, component, is_declared, uid, by_admin, time_ms, owner, shape, results, document)"
         " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"
         " ON CONFLICT (name, ifnull(component, ''), owner, is_declared) DO UPDATE SET uid = excluded.uid,"
         " by_admin = excluded.by_admin, time_ms = excluded.time_ms, shape = excluded.shape,"
-        " results = excluded.results, document = excluded.document",
-        0,
-};
+        " results = excluded.results, document = excluded.document", 0);
 
 static int put_model(Unpack *from, const Field sender[static N_SENDER_FIELDS], bool is_declared, Database *database, Field *ret_name) {
         Field name = pack_read(from), component = pack_read(from), shape = pack_read(from);
@@ -49,15 +47,11 @@ static int apply_models(Database *database, const Field *name, size_t *n_now) {
         return indexing_update_shapes(database, name && strcmp(name->text, MODEL_ANY_NAME) != 0 ? name : NULL, n_now);
 }
 
-STATEMENT model_remove = {
+STATEMENT model_remove = SQL(
         "DELETE FROM model WHERE name = ?1 AND ifnull(component, '') = ifnull(?2, '') AND owner = ?3 AND NOT is_declared",
-        0,
-};
+        0);
 
-STATEMENT models_forget = {
-        "DELETE FROM model WHERE is_declared",
-        0,
-};
+STATEMENT models_forget = SQL("DELETE FROM model WHERE is_declared", 0);
 
 static int remove_model(RowSet *set, Database *database) {
         Unpack from = rowset_unpack(set);

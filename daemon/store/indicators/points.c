@@ -207,25 +207,21 @@ static void put_equal(const Condition *condition, Field ret[static 2]) {
 }
 
 static const StoreColumn series_columns[] = {
-        COLUMN(PointRow, series),
-        COLUMN(PointRow, version),
-        COLUMN(PointRow, hardware),
-        COLUMN(PointRow, parameters),
-        COLUMN(PointRow, stack),
+        COLUMN(PointRow, series, "s.id"),
+        COLUMN(PointRow, version, "s.version"),
+        COLUMN(PointRow, hardware, "s.hardware"),
+        COLUMN(PointRow, parameters, "s.parameters"),
+        COLUMN(PointRow, stack, "s.stack"),
 };
 
-#define SERIES_COLUMNS "SELECT s.id, s.version, s.hardware, s.parameters, s.stack"
-#define SERIES_BY_PROPERTY                                                                                       \
-        SERIES_COLUMNS " FROM property AS p CROSS JOIN series AS s ON s.id = p.series"                           \
-        " WHERE p.name = ?1 AND p.component = ?2 AND p.uid = ?4 AND p.key = ?5 AND s.shape = ?3 AND p.value "
+#define SERIES_BY_PROPERTY(condition)                                                                                   \
+        SELECT(PointRow, series_columns, " FROM property AS p CROSS JOIN series AS s ON s.id = p.series"                 \
+               " WHERE p.name = ?1 AND p.component = ?2 AND p.uid = ?4 AND p.key = ?5 AND s.shape = ?3 AND p.value " condition)
 
-STATEMENT series_all = {
-        SERIES_COLUMNS " FROM series AS s INDEXED BY series_by_pair WHERE s.name = ?1 AND s.component = ?2 AND s.shape = ?3"
-        " AND s.uid = ?4",
-        N_ELEMENTS(series_columns),
-};
-STATEMENT series_equal = { SERIES_BY_PROPERTY "IN (?6, ?7)", N_ELEMENTS(series_columns) };
-STATEMENT series_range = { SERIES_BY_PROPERTY "BETWEEN ?6 AND ?7", N_ELEMENTS(series_columns) };
+STATEMENT series_all = SELECT(PointRow, series_columns,
+        " FROM series AS s INDEXED BY series_by_pair WHERE s.name = ?1 AND s.component = ?2 AND s.shape = ?3 AND s.uid = ?4");
+STATEMENT series_equal = SERIES_BY_PROPERTY("IN (?6, ?7)");
+STATEMENT series_range = SERIES_BY_PROPERTY("BETWEEN ?6 AND ?7");
 
 static int begin_series(Points *points) {
         const Condition *indexed = find_indexed(points);
@@ -256,12 +252,11 @@ enum { POINT_TIME, POINT_ROW, POINT_SCORE, POINT_NUMBERS, POINT_BATCH, N_POINT_C
 #define POINTS_OF_SERIES POINTS " AND time_ms >= ? AND (time_ms, row) < (?, ?) AND row >= ?" NEWEST_FIRST
 
 /* Comparing each row with bounds that all rows meet takes a third of the time. */
-STATEMENT points_without_bounds = { "SELECT time_ms, row, score, numbers, NULL" POINTS NEWEST_FIRST, N_POINT_COLUMNS };
-STATEMENT points_of_series = { "SELECT time_ms, row, score, numbers, NULL" POINTS_OF_SERIES, N_POINT_COLUMNS };
-STATEMENT points_and_batches = {
+STATEMENT points_without_bounds = SQL("SELECT time_ms, row, score, numbers, NULL" POINTS NEWEST_FIRST, N_POINT_COLUMNS);
+STATEMENT points_of_series = SQL("SELECT time_ms, row, score, numbers, NULL" POINTS_OF_SERIES, N_POINT_COLUMNS);
+STATEMENT points_and_batches = SQL(
         "SELECT time_ms, row, score, numbers, (SELECT lower(hex(r.batch)) FROM result AS r WHERE r.row = point.row)" POINTS_OF_SERIES,
-        N_POINT_COLUMNS,
-};
+        N_POINT_COLUMNS);
 
 static bool has_bounds(const Points *points) {
         const PointFilter *filter = &points->filter;
@@ -296,13 +291,11 @@ enum {
         N_DOCUMENT_COLUMNS,
 };
 
-STATEMENT documents = {
+STATEMENT documents = SQL(
         "SELECT time_ms, row, score, version, exit_status, ifnull(stack, 0), lower(hex(batch)), run, document"
         " FROM result INDEXED BY result_by_name"
         " WHERE name = ? AND component = ? AND uid = ? AND time_ms >= ? AND (time_ms, row) < (?, ?) AND row < ?"
-        " ORDER BY time_ms DESC, row DESC",
-        N_DOCUMENT_COLUMNS,
-};
+        " ORDER BY time_ms DESC, row DESC", N_DOCUMENT_COLUMNS);
 
 /* The results of an indexed pair without points are the rows before indexed_from; there are none if that is the first row. */
 static int begin_documents(Points *points) {
@@ -322,23 +315,21 @@ static int begin_documents(Points *points) {
 /* --- pairs --------------------------------------------------------------------------------------- */
 
 static const StoreColumn pair_columns[] = {
-        COLUMN(Points, pair.name),
-        COLUMN(Points, pair.component),
-        COLUMN(Points, pair.uid),
-        COLUMN_REQUIRED(Points, component_text),
-        COLUMN(Points, pair.shape),
-        COLUMN(Points, pair.indexed_from),
-        COLUMN(Points, keys),
+        COLUMN(Points, pair.name, "i.name"),
+        COLUMN(Points, pair.component, "i.component"),
+        COLUMN(Points, pair.uid, "i.uid"),
+        COLUMN_REQUIRED(Points, component_text, "ifnull(c.shown, c.text)"),
+        COLUMN(Points, pair.shape, "i.shape"),
+        COLUMN(Points, pair.indexed_from, "i.indexed_from"),
+        COLUMN(Points, keys, "s.keys"),
 };
 
-#define PAIRS                                                                                     \
-        "SELECT i.name, i.component, i.uid, ifnull(c.shown, c.text), i.shape, i.indexed_from, s.keys FROM indicator AS i" \
-        " CROSS JOIN term AS c ON c.id = i.component LEFT JOIN shape AS s ON s.id = i.shape"
+#define PAIRS(tail)                                                                                                     \
+        SELECT(Points, pair_columns,                                                                                    \
+               " FROM indicator AS i CROSS JOIN term AS c ON c.id = i.component LEFT JOIN shape AS s ON s.id = i.shape" tail)
 
-STATEMENT pairs_of_name = {
-        PAIRS " WHERE i.name = (SELECT id FROM term WHERE text = ?) ORDER BY i.component, i.uid", N_ELEMENTS(pair_columns),
-};
-STATEMENT pairs_of_all = { PAIRS " ORDER BY i.name, i.component, i.uid", N_ELEMENTS(pair_columns) };
+STATEMENT pairs_of_name = PAIRS(" WHERE i.name = (SELECT id FROM term WHERE text = ?) ORDER BY i.component, i.uid");
+STATEMENT pairs_of_all = PAIRS(" ORDER BY i.name, i.component, i.uid");
 
 /* --- stages: 0 to continue, also with another stage; or an outcome ------------------------------- */
 
@@ -366,7 +357,7 @@ static int next_pair(Points *points) {
         if (r != 0)
                 return r;
 
-        if (!statement_read(pair, 0, pair_columns, N_ELEMENTS(pair_columns), points))
+        if (!statement_read(pair, points))
                 return read_connection_fail(points->connection, SQLITE_NOMEM);
         if (points->filter.component && strcasecmp(points->filter.component, points->component_text) != 0)
                 return 0;
@@ -388,7 +379,7 @@ static int next_series(Points *points) {
                 return r;
 
         points->row = (PointRow){ .component = points->component_text, .numbers = points->numbers, .stacks = points->stacks };
-        (void)statement_read(points->series, 0, series_columns, N_ELEMENTS(series_columns), &points->row);
+        (void)statement_read(points->series, &points->row);
         return meets_filter(points) ? begin_points(points) : 0;
 }
 

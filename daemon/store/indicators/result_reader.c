@@ -6,38 +6,32 @@
 
 /* --- results ------------------------------------------------------------------------------------- */
 
-static const StoreColumn result_columns[] = {
-        COLUMN(ResultRow, row),
-        COLUMN(ResultRow, id),
-        COLUMN_REQUIRED(ResultRow, name),
-        COLUMN_REQUIRED(ResultRow, component),
-        COLUMN(ResultRow, version),
-        COLUMN(ResultRow, job),
-        COLUMN(ResultRow, uid),
-        COLUMN(ResultRow, time_ms),
-        COLUMN_OPTIONAL(ResultRow, score, has_score),
-        COLUMN_REQUIRED(ResultRow, document),
-        COLUMN_OPTIONAL(ResultRow, exit_status, has_exit_status),
-        COLUMN_OPTIONAL(ResultRow, batch.id, batch.is_known),
-        COLUMN(ResultRow, batch.index),
-        COLUMN(ResultRow, run),
-        COLUMN(ResultRow, claimed_ms),
-        COLUMN(ResultRow, stack),
-        COLUMN(ResultRow, stack_digest),
-        COLUMN(ResultRow, specification_digest),
-};
-
 /*
  * A result may name any job, including one that begins later. store_indicators.c describes to which user such a result belongs.
  */
 #define IS_OF_JOB                                                                                \
         "ifnull((SELECT r.job_row IS j.row OR r.uid IN (j.uid, j.begun_by) FROM job AS j WHERE j.id = r.job), TRUE)"
 
-#define RESULT_COLUMNS                                                                           \
-        "r.row, r.id, n.text, ifnull(c.shown, c.text), r.version, iif(" IS_OF_JOB ", r.job, NULL), r.uid, r.time_ms, r.score,"  \
-        " r.document, r.exit_status, r.batch, r.batch_index, r.run, r.claimed_ms, ifnull(r.stack, 0)," \
-        " (SELECT lower(hex(k.digest)) FROM stack AS k WHERE k.id = r.stack),"                             \
-        " (SELECT lower(hex(p.digest)) FROM specification AS p WHERE p.id = r.specification)"
+static const StoreColumn result_columns[] = {
+        COLUMN(ResultRow, row, "r.row"),
+        COLUMN(ResultRow, id, "r.id"),
+        COLUMN_REQUIRED(ResultRow, name, "n.text"),
+        COLUMN_REQUIRED(ResultRow, component, "ifnull(c.shown, c.text)"),
+        COLUMN(ResultRow, version, "r.version"),
+        COLUMN(ResultRow, job, "iif(" IS_OF_JOB ", r.job, NULL)"),
+        COLUMN(ResultRow, uid, "r.uid"),
+        COLUMN(ResultRow, time_ms, "r.time_ms"),
+        COLUMN_OPTIONAL(ResultRow, score, has_score, "r.score"),
+        COLUMN_REQUIRED(ResultRow, document, "r.document"),
+        COLUMN_OPTIONAL(ResultRow, exit_status, has_exit_status, "r.exit_status"),
+        COLUMN_OPTIONAL(ResultRow, batch.id, batch.is_known, "r.batch"),
+        COLUMN(ResultRow, batch.index, "r.batch_index"),
+        COLUMN(ResultRow, run, "r.run"),
+        COLUMN(ResultRow, claimed_ms, "r.claimed_ms"),
+        COLUMN(ResultRow, stack, "ifnull(r.stack, 0)"),
+        COLUMN(ResultRow, stack_digest, "(SELECT lower(hex(k.digest)) FROM stack AS k WHERE k.id = r.stack)"),
+        COLUMN(ResultRow, specification_digest, "(SELECT lower(hex(p.digest)) FROM specification AS p WHERE p.id = r.specification)"),
+};
 
 /* CROSS JOIN keeps the order: result by its index, then the two texts of each row. */
 #define TERMS " CROSS JOIN term AS n ON n.id = r.name CROSS JOIN term AS c ON c.id = r.component"
@@ -49,10 +43,10 @@ enum {
 };
 
 /* For reader_begin_page(). */
-#define LIST(index, filters)                                                                     \
-        { "SELECT " RESULT_COLUMNS " FROM result AS r INDEXED BY result_by_" index TERMS         \
-          " WHERE r.time_ms >= ? AND (r.time_ms, r.row) < (?, ?)" filters                        \
-          " ORDER BY r.time_ms DESC, r.row DESC", N_ELEMENTS(result_columns) }
+#define LIST(index, filters)                                                                       \
+        SELECT(ResultRow, result_columns, " FROM result AS r INDEXED BY result_by_" index TERMS     \
+               " WHERE r.time_ms >= ? AND (r.time_ms, r.row) < (?, ?)" filters                      \
+               " ORDER BY r.time_ms DESC, r.row DESC")
 #define OF_NAME " AND r.name = (SELECT id FROM term WHERE text = ?)"
 #define OF_COMPONENT " AND r.component = (SELECT id FROM term WHERE text = lower(?))"
 #define OF_JOB " AND r.job = ? AND " IS_OF_JOB
@@ -68,7 +62,7 @@ STATEMENT lists[] = {
         [BY_NAME | BY_COMPONENT | BY_JOB] = LIST("job", OF_NAME OF_COMPONENT OF_JOB),
 };
 
-STATEMENT result_find = { "SELECT " RESULT_COLUMNS " FROM result AS r" TERMS " WHERE r.row = ?", N_ELEMENTS(result_columns) };
+STATEMENT result_find = SELECT(ResultRow, result_columns, " FROM result AS r" TERMS " WHERE r.row = ?");
 
 int result_reader_list(Reader *reader, const ResultFilter *filter) {
         const PageFilter page = {
@@ -76,10 +70,6 @@ int result_reader_list(Reader *reader, const ResultFilter *filter) {
         };
 
         return reader_begin_page(reader, lists, &page);
-}
-
-int result_reader_next(Reader *reader, ResultRow *ret) {
-        return read_connection_next(reader_connection(reader), result_columns, N_ELEMENTS(result_columns), ret, sizeof(*ret));
 }
 
 int result_reader_find(Reader *reader, int64_t row, ResultRow *ret) {
@@ -92,53 +82,44 @@ int result_reader_find(Reader *reader, int64_t row, ResultRow *ret) {
 /* --- batches ------------------------------------------------------------------------------------- */
 
 static const StoreColumn batch_columns[] = {
-        COLUMN(BatchRow, time_ms),
-        COLUMN_OPTIONAL(BatchRow, score, has_score),
-        COLUMN(BatchRow, version),
-        COLUMN_OPTIONAL(BatchRow, exit_status, has_exit_status),
-        COLUMN(BatchRow, run),
-        COLUMN(BatchRow, document),
-        COLUMN_REQUIRED(BatchRow, name),
-        COLUMN_REQUIRED(BatchRow, component),
-        COLUMN(BatchRow, batch_index),
+        COLUMN(BatchRow, time_ms, "r.time_ms"),
+        COLUMN_OPTIONAL(BatchRow, score, has_score, "r.score"),
+        COLUMN(BatchRow, version, "r.version"),
+        COLUMN_OPTIONAL(BatchRow, exit_status, has_exit_status, "r.exit_status"),
+        COLUMN(BatchRow, run, "r.run"),
+        COLUMN(BatchRow, document, "r.document"),
+        COLUMN_REQUIRED(BatchRow, name, "n.text"),
+        COLUMN_REQUIRED(BatchRow, component, "ifnull(c.shown, c.text)"),
+        COLUMN(BatchRow, batch_index, "r.batch_index"),
 };
 
 /* The first result with the id determines the user of the batch. */
-STATEMENT batch_list = {
-        "SELECT r.time_ms, r.score, r.version, r.exit_status, r.run, r.document, n.text, ifnull(c.shown, c.text), r.batch_index"
+STATEMENT batch_list = SELECT(BatchRow, batch_columns,
         " FROM result AS r INDEXED BY result_by_batch" TERMS
         " WHERE r.batch = ?1"
         " AND r.uid = (SELECT uid FROM result WHERE row ="
         " (SELECT min(row) FROM result INDEXED BY result_by_batch WHERE batch = ?1))"
-        " ORDER BY r.batch_index, r.row",
-        N_ELEMENTS(batch_columns),
-};
+        " ORDER BY r.batch_index, r.row");
 
 int result_reader_list_batch(Reader *reader, const uint8_t id[static 16]) {
         return read_connection_begin(reader_connection(reader), &batch_list, FIELDS(field_blob(id, 16)));
 }
 
-int result_reader_next_of_batch(Reader *reader, BatchRow *ret) {
-        return read_connection_next(reader_connection(reader), batch_columns, N_ELEMENTS(batch_columns), ret, sizeof(*ret));
-}
-
 /* --- specifications ------------------------------------------------------------------------------ */
 
 static const StoreColumn specification_columns[] = {
-        COLUMN_REQUIRED(SpecificationRow, document),
-        COLUMN(SpecificationRow, n_results),
+        COLUMN_REQUIRED(SpecificationRow, document, "document"),
+        COLUMN(SpecificationRow, n_results, "n_results"),
 };
 
-STATEMENT specification_find = {
-        "SELECT document, n_results FROM specification WHERE digest = ?1", N_ELEMENTS(specification_columns),
-};
+STATEMENT specification_find = SELECT(SpecificationRow, specification_columns, " FROM specification WHERE digest = ?1");
 
 int result_reader_find_specification(Reader *reader, const uint8_t digest[static SHA256_BYTES], SpecificationRow *ret) {
         ReadConnection *connection = reader_connection(reader);
         int r;
 
         r = read_connection_begin(connection, &specification_find, FIELDS(field_blob(digest, SHA256_BYTES)));
-        return r != 0 ? r : read_connection_next(connection, specification_columns, N_ELEMENTS(specification_columns), ret, sizeof(*ret));
+        return r != 0 ? r : read_connection_next(connection, ret, sizeof(*ret));
 }
 
 /* --- runs ---------------------------------------------------------------------------------------- */
@@ -150,20 +131,21 @@ typedef struct RunTexts {
 } RunTexts;
 
 static const StoreColumn run_columns[] = {
-        COLUMN(RunTexts, duration_ms),         COLUMN(RunTexts, numbers.metric_keys), COLUMN(RunTexts, numbers.metrics),
-        COLUMN(RunTexts, numbers.usage_keys),  COLUMN(RunTexts, numbers.usage),       COLUMN(RunTexts, run),
-        COLUMN(RunTexts, stack_digest),
+        COLUMN(RunTexts, duration_ms, "ifnull(j.end_ms - j.begin_ms, 0)"),
+        COLUMN(RunTexts, numbers.metric_keys, "m.keys"),
+        COLUMN(RunTexts, numbers.metrics, "j.metrics"),
+        COLUMN(RunTexts, numbers.usage_keys, "u.keys"),
+        COLUMN(RunTexts, numbers.usage, "j.usage"),
+        COLUMN(RunTexts, run, "r.run"),
+        COLUMN(RunTexts, stack_digest, "lower(hex(k.digest))"),
 };
 
 /* A result that came before its job has no row of the job: the job is that of its user. */
-STATEMENT run_find = {
-        "SELECT ifnull(j.end_ms - j.begin_ms, 0), m.keys, j.metrics, u.keys, j.usage, r.run, lower(hex(k.digest))"
+STATEMENT run_find = SELECT(RunTexts, run_columns,
         " FROM result AS r LEFT JOIN job AS j"
         " ON j.row = coalesce(r.job_row, (SELECT b.row FROM job AS b WHERE b.id = r.job AND b.uid = r.uid))"
         " LEFT JOIN layout AS m ON m.id = j.layout LEFT JOIN layout AS u ON u.id = j.usage_layout"
-        " LEFT JOIN stack AS k ON k.id = r.stack WHERE r.row = ?1",
-        N_ELEMENTS(run_columns),
-};
+        " LEFT JOIN stack AS k ON k.id = r.stack WHERE r.row = ?1");
 
 int result_reader_find_run(Reader *reader, int64_t result, RunRow *ret) {
         ReadConnection *connection = reader_connection(reader);
@@ -172,7 +154,7 @@ int result_reader_find_run(Reader *reader, int64_t result, RunRow *ret) {
 
         r = read_connection_begin(connection, &run_find, FIELDS(field_i64(result)));
         if (r == 0)
-                r = read_connection_next(connection, run_columns, N_ELEMENTS(run_columns), &texts, sizeof(texts));
+                r = read_connection_next(connection, &texts, sizeof(texts));
         if (r != 0)
                 return r;
 

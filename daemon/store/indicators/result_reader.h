@@ -44,7 +44,7 @@ typedef struct ResultRow {
 
 /* Begins a query, newest first. 0 or an outcome of reader.h, as for all functions here. */
 int result_reader_list(Reader *reader, const ResultFilter *filter);
-int result_reader_next(Reader *reader, ResultRow *ret);
+READER_NEXT(result_reader_next, ResultRow)
 /* Reads the result in that row; READER_END: the result was removed. */
 int result_reader_find(Reader *reader, int64_t row, ResultRow *ret);
 
@@ -60,7 +60,7 @@ typedef struct BatchRow {
 
 /* Begins a query by index. Leaves out results that another user submitted under the same id. */
 int result_reader_list_batch(Reader *reader, const uint8_t id[static 16]);
-int result_reader_next_of_batch(Reader *reader, BatchRow *ret);
+READER_NEXT(result_reader_next_of_batch, BatchRow)
 
 /* Specification of results. */
 typedef struct SpecificationRow {

@@ -101,12 +101,11 @@ static int find_series(const Item *item, const IndexParts *parts, Database *data
         return catalog_find_series(catalog, database, &key, item->id.text, &headroom->n_series, ret);
 }
 
-STATEMENT result_insert = {
+STATEMENT result_insert = SQL(
         "INSERT INTO result (id, time_ms, name, component, uid, score, job, version, document,"
         " exit_status, batch, batch_index, run, series, job_row, claimed_ms, stack, specification)"
         " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18) ON CONFLICT (id) DO NOTHING",
-        0,
-};
+        0);
 
 /* Job that an item names. */
 typedef struct Named {
@@ -293,9 +292,9 @@ static int find_job(RowSet *set, Database *database, Sender *sender, Item *item)
 
 /* --- parts ------------------------------------------------------------------------------------- */
 
-STATEMENT row_last = { "SELECT ifnull(max(row), 0) FROM result", 1 };
-STATEMENT unfinished_add = { "INSERT INTO unfinished (uid, row) VALUES (?1, ?2)", 0 };
-STATEMENT unfinished_remove = { "DELETE FROM unfinished WHERE uid = ?1", 0 };
+STATEMENT row_last = SQL("SELECT ifnull(max(row), 0) FROM result", 1);
+STATEMENT unfinished_add = SQL("INSERT INTO unfinished (uid, row) VALUES (?1, ?2)", 0);
+STATEMENT unfinished_remove = SQL("DELETE FROM unfinished WHERE uid = ?1", 0);
 
 /* Notes that rows after this one belong to a set that is not complete, or no longer. */
 static int note_part(const RowSet *set, Database *database, int64_t uid, int64_t row_before) {

@@ -97,12 +97,10 @@ bool stack_facts_read_package(const char *key, Buffer *out) {
 
 enum { PACKAGE_VERSION, PACKAGE_SOURCE, PACKAGE_HASH, PACKAGE_BUILD, N_PACKAGE_COLUMNS };
 
-STATEMENT package_of_stack = {
+STATEMENT package_of_stack = SQL(
         "SELECT p.version, p.source, p.hash, p.build FROM package AS p INDEXED BY package_by_name CROSS JOIN stack_package AS s"
-        " ON s.stack = ?1 AND s.package = p.id WHERE p.name IN (?2, ?3) ORDER BY p.kind, p.version",
-        N_PACKAGE_COLUMNS,
-};
-STATEMENT facts_of_stack = { "SELECT facts, lower(substr(hex(digest), 1, 16)) FROM stack WHERE id = ?1", 2 };
+        " ON s.stack = ?1 AND s.package = p.id WHERE p.name IN (?2, ?3) ORDER BY p.kind, p.version", N_PACKAGE_COLUMNS);
+STATEMENT facts_of_stack = SQL("SELECT facts, lower(substr(hex(digest), 1, 16)) FROM stack WHERE id = ?1", 2);
 
 #define HASH_DIGITS 12
 

@@ -7,59 +7,44 @@
 #include "store/read/read_connection.h"
 
 static const StoreColumn stack_columns[] = {
-        COLUMN(StackRow, id),
-        COLUMN_REQUIRED(StackRow, digest),
-        COLUMN(StackRow, n_results),
-        COLUMN(StackRow, n_packages),
-        COLUMN(StackRow, facts),
+        COLUMN(StackRow, id, "id"),
+        COLUMN_REQUIRED(StackRow, digest, "lower(hex(digest))"),
+        COLUMN(StackRow, n_results, "n_results"),
+        COLUMN(StackRow, n_packages, "n_packages"),
+        COLUMN(StackRow, facts, "facts"),
 };
 
-STATEMENT stacks = {
-        "SELECT id, lower(hex(digest)), n_results, n_packages, facts FROM stack"
-        " WHERE substr(lower(hex(digest)), 1, length(?1)) = ?1 ORDER BY id DESC",
-        N_ELEMENTS(stack_columns),
-};
+STATEMENT stacks = SELECT(StackRow, stack_columns, " FROM stack WHERE substr(lower(hex(digest)), 1, length(?1)) = ?1 ORDER BY id DESC");
 
 int stack_reader_list(Reader *reader, const char *prefix) {
         return read_connection_begin(reader_connection(reader), &stacks, FIELDS(field_string(prefix)));
 }
 
-int stack_reader_next(Reader *reader, StackRow *ret) {
-        return read_connection_next(reader_connection(reader), stack_columns, N_ELEMENTS(stack_columns), ret, sizeof(*ret));
-}
-
 static const StoreColumn package_columns[] = {
-        COLUMN_REQUIRED(PackageRow, name),
-        COLUMN_REQUIRED(PackageRow, kind),
-        COLUMN_REQUIRED(PackageRow, version),
-        COLUMN_REQUIRED(PackageRow, source),
-        COLUMN_REQUIRED(PackageRow, hash),
-        COLUMN_REQUIRED(PackageRow, build),
+        COLUMN_REQUIRED(PackageRow, name, "p.name"),
+        COLUMN_REQUIRED(PackageRow, kind, "p.kind"),
+        COLUMN_REQUIRED(PackageRow, version, "p.version"),
+        COLUMN_REQUIRED(PackageRow, source, "p.source"),
+        COLUMN_REQUIRED(PackageRow, hash, "p.hash"),
+        COLUMN_REQUIRED(PackageRow, build, "p.build"),
 };
 
-STATEMENT packages = {
-        "SELECT p.name, p.kind, p.version, p.source, p.hash, p.build FROM stack_package AS s CROSS JOIN package AS p ON p.id = s.package"
-        " WHERE s.stack = ?1 ORDER BY p.name, p.kind, p.version, p.digest",
-        N_ELEMENTS(package_columns),
-};
+STATEMENT packages = SELECT(PackageRow, package_columns,
+                            " FROM stack_package AS s CROSS JOIN package AS p ON p.id = s.package"
+                            " WHERE s.stack = ?1 ORDER BY p.name, p.kind, p.version, p.digest");
 
 int stack_reader_list_packages(Reader *reader, int64_t stack) {
         return read_connection_begin(reader_connection(reader), &packages, FIELDS(field_i64(stack)));
-}
-
-int stack_reader_next_package(Reader *reader, PackageRow *ret) {
-        return read_connection_next(reader_connection(reader), package_columns, N_ELEMENTS(package_columns), ret, sizeof(*ret));
 }
 
 typedef struct NameRow {
         const char *name;
 } NameRow;
 
-static const StoreColumn name_columns[] = { COLUMN_REQUIRED(NameRow, name) };
-STATEMENT names = { "SELECT DISTINCT name FROM package INDEXED BY package_by_name ORDER BY name", N_ELEMENTS(name_columns) };
-STATEMENT names_of = {
-        "SELECT DISTINCT name FROM package INDEXED BY package_by_name WHERE name IN (?1, ?2) ORDER BY name", N_ELEMENTS(name_columns),
-};
+static const StoreColumn name_columns[] = { COLUMN_REQUIRED(NameRow, name, "DISTINCT name") };
+#define NAMES " FROM package INDEXED BY package_by_name"
+STATEMENT names = SELECT(NameRow, name_columns, NAMES " ORDER BY name");
+STATEMENT names_of = SELECT(NameRow, name_columns, NAMES " WHERE name IN (?1, ?2) ORDER BY name");
 
 int stack_reader_list_names(Reader *reader, const char *name) {
         scoped(buffer_deinit) Buffer folded = {};
@@ -76,7 +61,7 @@ int stack_reader_next_name(Reader *reader, const char **ret) {
         NameRow row;
         int r;
 
-        r = read_connection_next(reader_connection(reader), name_columns, N_ELEMENTS(name_columns), &row, sizeof(row));
+        r = reader_next(reader, &row, sizeof(row));
         if (r == 0)
                 *ret = row.name;
         return r;

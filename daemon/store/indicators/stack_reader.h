@@ -18,7 +18,7 @@ typedef struct StackRow {
 /* Begins a query of stacks, the newest first; prefix: the first digits of the digest, in lower case, "" for all. 0 or an outcome of
  * reader.h, as for all functions here. */
 int stack_reader_list(Reader *reader, const char *prefix);
-int stack_reader_next(Reader *reader, StackRow *ret);
+READER_NEXT(stack_reader_next, StackRow)
 
 /* Unknown texts are empty. */
 typedef struct PackageRow {
@@ -27,7 +27,7 @@ typedef struct PackageRow {
 
 /* Begins a query of the packages of a stack, by name. */
 int stack_reader_list_packages(Reader *reader, int64_t stack);
-int stack_reader_next_package(Reader *reader, PackageRow *ret);
+READER_NEXT(stack_reader_next_package, PackageRow)
 
 /* Begins a query of the names of packages, each once; name: only this name, as it is or as stacks compare it; NULL: all. */
 int stack_reader_list_names(Reader *reader, const char *name);

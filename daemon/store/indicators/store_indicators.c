@@ -32,27 +32,21 @@ enum { REMOVED_NAME, REMOVED_COMPONENT, REMOVED_UID, REMOVED_BLOCK, REMOVED_BYTE
 #define SIZE_OF_RESULT HOLDER_RESULT_BYTES_TEXT " + length(CAST(document AS BLOB)) + ifnull(length(CAST(run AS BLOB)), 0)"
 #define REMOVED " RETURNING name, component, uid, row / " HOLDING_BLOCK_TEXT ", " SIZE_OF_RESULT
 
-STATEMENT result_remove = {
-        "DELETE FROM result WHERE row IN (SELECT row FROM result ORDER BY row LIMIT ?1)" REMOVED,
-        N_REMOVED_COLUMNS,
-};
+STATEMENT result_remove = SQL(
+        "DELETE FROM result WHERE row IN (SELECT row FROM result ORDER BY row LIMIT ?1)" REMOVED, N_REMOVED_COLUMNS);
 
-STATEMENT result_remove_of_user = {
+STATEMENT result_remove_of_user = SQL(
         "DELETE FROM result WHERE row IN (SELECT r.row FROM (SELECT min(block) AS block FROM holding WHERE uid = ?2) AS h"
         " CROSS JOIN result AS r WHERE r.row BETWEEN " HOLDING_BLOCK_TEXT " * h.block AND " HOLDING_BLOCK_TEXT " * h.block + "
-        HOLDING_BLOCK_TEXT " - 1 AND r.uid = ?2 ORDER BY r.row LIMIT ?1)" REMOVED,
-        N_REMOVED_COLUMNS,
-};
+        HOLDING_BLOCK_TEXT " - 1 AND r.uid = ?2 ORDER BY r.row LIMIT ?1)" REMOVED, N_REMOVED_COLUMNS);
 
-STATEMENT result_expire = {
+STATEMENT result_expire = SQL(
         "DELETE FROM result WHERE row IN"
         " (SELECT row FROM result INDEXED BY result_by_time WHERE time_ms < ?2 ORDER BY time_ms LIMIT ?1)" REMOVED,
-        N_REMOVED_COLUMNS,
-};
+        N_REMOVED_COLUMNS);
 
-STATEMENT count_subtract = {
-        "UPDATE indicator SET n_results = n_results - ?4 WHERE name = ?1 AND component = ?2 AND uid = ?3", 0,
-};
+STATEMENT count_subtract = SQL(
+        "UPDATE indicator SET n_results = n_results - ?4 WHERE name = ?1 AND component = ?2 AND uid = ?3", 0);
 
 /* Removed results of one indicator, user and block. */
 typedef struct Removed {
@@ -100,12 +94,11 @@ static int run_removal(Database *database, Prepared *removal, int64_t *ret_n) {
         return r;
 }
 
-STATEMENT indicators_tidy = { "DELETE FROM indicator WHERE n_results <= 0", 0 };
-STATEMENT terms_tidy = {
-        "DELETE FROM term WHERE id NOT IN (SELECT name FROM indicator UNION SELECT component FROM indicator)", 0,
-};
+STATEMENT indicators_tidy = SQL("DELETE FROM indicator WHERE n_results <= 0", 0);
+STATEMENT terms_tidy = SQL(
+        "DELETE FROM term WHERE id NOT IN (SELECT name FROM indicator UNION SELECT component FROM indicator)", 0);
 
-STATEMENT packages_tidy = { "DELETE FROM package WHERE id NOT IN (SELECT package FROM stack_package)", 0 };
+STATEMENT packages_tidy = SQL("DELETE FROM package WHERE id NOT IN (SELECT package FROM stack_package)", 0);
 
 /* Removes names without results, and packages without stacks. */
 static int tidy(Database *database) {
@@ -127,12 +120,10 @@ static const TableRetention result_retention = {
         .tidy = tidy,
 };
 
-STATEMENT unfinished_undo = {
+STATEMENT unfinished_undo = SQL(
         "DELETE FROM result WHERE row IN (SELECT r.row FROM unfinished AS u CROSS JOIN result AS r WHERE r.row > u.row AND r.uid = u.uid)"
-        REMOVED,
-        N_REMOVED_COLUMNS,
-};
-STATEMENT unfinished_clear = { "DELETE FROM unfinished", 0 };
+        REMOVED, N_REMOVED_COLUMNS);
+STATEMENT unfinished_clear = SQL("DELETE FROM unfinished", 0);
 
 /* Removes the parts of submissions that are not complete. No other results of their users were stored meanwhile. */
 static int mend(Database *database, bool is_late) {
@@ -154,25 +145,24 @@ static int mend(Database *database, bool is_late) {
 #define WRITTEN_COMPONENT(text) "coalesce(json_extract(" text ", '$.component'), json_extract(" text ", '$.framework'), '')"
 #define COMPONENT_OF_DOCUMENT(text) IF_JSON(text, "lower(" WRITTEN_COMPONENT(text) ")")
 
-STATEMENT terms_salvage = {
+STATEMENT terms_salvage = SQL(
         "INSERT OR IGNORE INTO term (text, shown) VALUES (" NAME_OF_DOCUMENT("?19") ", NULL),"
-        " (" COMPONENT_OF_DOCUMENT("?19") ", " IF_JSON("?19", WRITTEN_COMPONENT("?19")) ")", 0,
-};
+        " (" COMPONENT_OF_DOCUMENT("?19") ", " IF_JSON("?19", WRITTEN_COMPONENT("?19")) ")", 0);
 
 /* Counts the result as the writer does. The result is looked up in its document until it is indexed. */
 STATEMENT result_salvaged[] = {
-        { "INSERT INTO indicator (name, component, uid, n_results, latest_ms, shape, indexed_from)"
-          " SELECT r.name, r.component, r.uid, 1, r.time_ms,"
-          " (" MODEL_SHAPE("r.uid") "), r.row + 1"
-          " FROM result AS r JOIN term AS n ON n.id = r.name JOIN term AS c ON c.id = r.component WHERE r.row = ?1"
-          " ON CONFLICT (name, component, uid) DO UPDATE SET n_results = n_results + 1, latest_ms = max(latest_ms, excluded.latest_ms),"
-          " indexed_from = max(indexed_from, excluded.indexed_from)", 0 },
-        { "INSERT INTO holder (uid, n_bytes) SELECT uid, " SIZE_OF_RESULT " FROM result WHERE row = ?1"
-          " ON CONFLICT DO UPDATE SET n_bytes = n_bytes + excluded.n_bytes", 0 },
-        { "INSERT INTO holding (uid, block, n_rows) SELECT uid, row / " HOLDING_BLOCK_TEXT ", 1 FROM result WHERE row = ?1"
-          " ON CONFLICT DO UPDATE SET n_rows = n_rows + 1", 0 },
-        { "UPDATE stack SET n_results = n_results + 1 WHERE id = (SELECT stack FROM result WHERE row = ?1)", 0 },
-        { "UPDATE specification SET n_results = n_results + 1 WHERE id = (SELECT specification FROM result WHERE row = ?1)", 0 },
+        SQL("INSERT INTO indicator (name, component, uid, n_results, latest_ms, shape, indexed_from)"
+            " SELECT r.name, r.component, r.uid, 1, r.time_ms,"
+            " (" MODEL_SHAPE("r.uid") "), r.row + 1"
+            " FROM result AS r JOIN term AS n ON n.id = r.name JOIN term AS c ON c.id = r.component WHERE r.row = ?1"
+            " ON CONFLICT (name, component, uid) DO UPDATE SET n_results = n_results + 1, latest_ms = max(latest_ms, excluded.latest_ms),"
+            " indexed_from = max(indexed_from, excluded.indexed_from)", 0),
+        SQL("INSERT INTO holder (uid, n_bytes) SELECT uid, " SIZE_OF_RESULT " FROM result WHERE row = ?1"
+            " ON CONFLICT DO UPDATE SET n_bytes = n_bytes + excluded.n_bytes", 0),
+        SQL("INSERT INTO holding (uid, block, n_rows) SELECT uid, row / " HOLDING_BLOCK_TEXT ", 1 FROM result WHERE row = ?1"
+            " ON CONFLICT DO UPDATE SET n_rows = n_rows + 1", 0),
+        SQL("UPDATE stack SET n_results = n_results + 1 WHERE id = (SELECT stack FROM result WHERE row = ?1)", 0),
+        SQL("UPDATE specification SET n_results = n_results + 1 WHERE id = (SELECT specification FROM result WHERE row = ?1)", 0),
         {},
 };
 

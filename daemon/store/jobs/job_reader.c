@@ -13,94 +13,79 @@
 
 /* --- a row of the job table ---------------------------------------------------------------------- */
 
-#define JOB_COLUMNS                                                                                     \
-        "row, job.id, name, user, command, uid, gid, pid, pid_start_ticks, rank, node, n_nodes, "        \
-        "n_ranks, labels, isolation, cgroup, state, begin_ms, end_ms, n_phases, "                        \
-        "exit_status, signal, rusage, note"
+/* Texts and blobs are borrowed until the next step. */
+typedef struct JobColumns {
+        int64_t row;
+        JobInfo info; /* without the members that are the next four texts */
+        const char *labels, *isolation, *cgroup, *state;
+        uint64_t begin_ms, end_ms;
+        uint32_t n_phases;
+        bool has_exit_status;
+        int64_t exit_status, signal;
+        const char *rusage, *note;
+        JobNumberTexts numbers; /* not of a running job */
+        Blob timeline[N_TIMELINE_PARTS]; /* only of a job that was found by its id */
+        struct {
+                uint64_t checkpoint_ms, begun_by, by_admin;
+                const char *boot_id, *window;
+        } running; /* only of a running job */
+} JobColumns;
 
-/* Columns that are members of a JobInfo, from JOB_INFO on. All texts fit, because they were checked before they were stored. */
-static const StoreColumn info_columns[] = {
-        COLUMN(JobInfo, id),
-        COLUMN(JobInfo, name),
-        COLUMN(JobInfo, user),
-        COLUMN(JobInfo, command),
-        COLUMN(JobInfo, uid),
-        COLUMN(JobInfo, gid),
-        COLUMN(JobInfo, pid),
-        COLUMN(JobInfo, pid_start_ticks),
-        COLUMN(JobInfo, rank),
-        COLUMN(JobInfo, node),
-        COLUMN(JobInfo, n_nodes),
-        COLUMN(JobInfo, n_ranks),
-};
+/* All texts fit, because they were checked before they were stored. */
+#define INFO(member) COLUMN(JobColumns, info.member, #member)
+#define MEMBER(member) COLUMN(JobColumns, member, #member)
+#define JOB_COLUMNS                                                                                                     \
+        MEMBER(row), COLUMN(JobColumns, info.id, "job.id"), INFO(name), INFO(user), INFO(command), INFO(uid), INFO(gid), \
+        INFO(pid), INFO(pid_start_ticks), INFO(rank), INFO(node), INFO(n_nodes), INFO(n_ranks), MEMBER(labels),          \
+        MEMBER(isolation), MEMBER(cgroup), MEMBER(state), MEMBER(begin_ms), MEMBER(end_ms), MEMBER(n_phases),            \
+        COLUMN_OPTIONAL(JobColumns, exit_status, has_exit_status, "exit_status"), MEMBER(signal), MEMBER(rusage), MEMBER(note)
 
-/* Columns that are members of a JobView, from JOB_BEGIN on. */
-static const StoreColumn view_columns[] = {
-        COLUMN(JobView, begin_realtime_ms),
-        COLUMN(JobView, end_realtime_ms),
-        COLUMN(JobView, n_phases),
-};
+/* Four columns of a row of a job or phase, whose layouts are joined by LAYOUTS(). */
+#define NUMBER_COLUMNS(Type, member)                                                                                    \
+        COLUMN(Type, member.metric_keys, "m.keys"), COLUMN(Type, member.metrics, "metrics"),                            \
+        COLUMN(Type, member.usage_keys, "u.keys"), COLUMN(Type, member.usage, "usage")
+#define LAYOUTS(table) " LEFT JOIN layout AS m ON m.id = " table ".layout LEFT JOIN layout AS u ON u.id = " table ".usage_layout"
 
-/* Numbers of the other columns. */
-enum {
-        JOB_INFO = 1,
-        JOB_LABELS = JOB_INFO + N_ELEMENTS(info_columns),
-        JOB_ISOLATION,
-        JOB_CGROUP,
-        JOB_STATE,
-        JOB_BEGIN,
-        JOB_EXIT_STATUS = JOB_BEGIN + N_ELEMENTS(view_columns),
-        JOB_SIGNAL,
-        JOB_RUSAGE,
-        JOB_NOTE,
-        N_JOB_COLUMNS, /* further columns of a query follow */
-};
+/* Reads the description of the job. Malformed labels are left out. 0 or -ENOMEM; deinit *ret in any case. */
+static int read_info(const JobColumns *columns, JobInfo *ret) {
+        int isolation = job_isolation_find(columns->isolation ?: "");
 
-static const char *text_at(const Prepared *row, int i) {
-        return column_text(row, i) ?: "";
+        *ret = columns->info;
+        ret->isolation = isolation < 0 ? ISOLATION_NONE : (Isolation)isolation;
+        if (columns->cgroup && *columns->cgroup) {
+                ret->cgroup = strdup(columns->cgroup);
+                if (!ret->cgroup)
+                        return -ENOMEM;
+        }
+        return job_text_parse_labels(columns->labels ?: "", ret) == -ENOMEM ? -ENOMEM : 0;
 }
 
-static void read_end(const Prepared *row, JobEnd *ret) {
-        ret->has_exit_status = !column_is_null(row, JOB_EXIT_STATUS);
-        ret->exit_status = (int32_t)column_i64(row, JOB_EXIT_STATUS);
-        ret->signal = (int32_t)column_i64(row, JOB_SIGNAL);
-        ret->has_rusage = record_parse(&job_rusage_record, text_at(row, JOB_RUSAGE), &ret->rusage) == 0;
-}
-
-/* Reads the description of the job. Malformed labels are left out. 0 or -ENOMEM. */
-static int read_info(const Prepared *row, JobInfo *info) {
-        int isolation = job_isolation_find(text_at(row, JOB_ISOLATION));
-        bool has_cgroup = text_at(row, JOB_CGROUP)[0] != '\0';
-
-        (void)statement_read(row, JOB_INFO, info_columns, N_ELEMENTS(info_columns), info);
-        info->isolation = isolation < 0 ? ISOLATION_NONE : (Isolation)isolation;
-        if ((has_cgroup && statement_column_copy(row, JOB_CGROUP, &info->cgroup) < 0) ||
-            job_text_parse_labels(text_at(row, JOB_LABELS), info) < 0)
-                return -ENOMEM;
-        return 0;
-}
-
-static int read_card(const Prepared *row, JobDescription *ret) {
+static int read_description(const JobColumns *columns, JobDescription *ret) {
         scoped(job_info_deinit) JobInfo info = {};
-        const char *note = text_at(row, JOB_NOTE);
         int r;
 
-        r = read_info(row, &info);
+        r = read_info(columns, &info);
         if (r == 0)
                 r = job_description_make(&info, ret);
-        return r == 0 && *note ? job_description_set_note(ret, note) : r;
+        return r == 0 && columns->note && *columns->note ? job_description_set_note(ret, columns->note) : r;
 }
 
-/* Reads the current row as a JobView. *ret must own nothing; metrics and usage are left zero. 0 or -ENOMEM. */
-static int read_view(const Prepared *row, JobView *ret) {
+/* *ret must own nothing; metrics and usage are left zero. 0 or -ENOMEM. */
+static int read_view(const JobColumns *columns, JobView *ret) {
         /* An unknown state was written by a later version: the job counts as interrupted. */
-        int state = job_state_find(text_at(row, JOB_STATE));
+        int state = job_state_find(columns->state ?: "");
 
-        *ret = (JobView){ .state = state < 0 ? JOB_INTERRUPTED : (JobState)state };
-        (void)statement_read(row, JOB_BEGIN, view_columns, N_ELEMENTS(view_columns), ret);
-        if (ret->state != JOB_RUNNING)
-                read_end(row, &ret->end);
-        if (read_card(row, &ret->info) < 0) {
+        *ret = (JobView){
+                .state = state < 0 ? JOB_INTERRUPTED : (JobState)state, .n_phases = columns->n_phases,
+                .begin_realtime_ms = columns->begin_ms, .end_realtime_ms = columns->end_ms,
+        };
+        if (ret->state != JOB_RUNNING) {
+                ret->end.has_exit_status = columns->has_exit_status;
+                ret->end.exit_status = (int32_t)columns->exit_status;
+                ret->end.signal = (int32_t)columns->signal;
+                ret->end.has_rusage = record_parse(&job_rusage_record, columns->rusage ?: "", &ret->end.rusage) == 0;
+        }
+        if (read_description(columns, &ret->info) < 0) {
                 job_description_deinit(&ret->info);
                 return -ENOMEM;
         }
@@ -132,11 +117,6 @@ static const ReaderState job_reader_kind = { sizeof(JobReader), deinit };
 
 /* --- layouts and metrics ------------------------------------------------------------------------- */
 
-/* Four columns of a row of a job or phase, whose layouts are joined by LAYOUTS(). */
-#define NUMBER_COLUMNS ", m.keys, metrics, u.keys, usage"
-#define LAYOUTS(table) " LEFT JOIN layout AS m ON m.id = " table ".layout LEFT JOIN layout AS u ON u.id = " table ".usage_layout"
-enum { NUMBER_LAYOUT, NUMBER_METRICS, NUMBER_USAGE_LAYOUT, NUMBER_USAGE, N_NUMBER_COLUMNS };
-
 /* NULL: there is no valid layout. */
 static const Layout *find_layout(JobReader *jobs, LayoutKind kind, const char *keys) {
         Buffer *last = &jobs->layouts[kind].keys;
@@ -154,19 +134,16 @@ static const Layout *find_layout(JobReader *jobs, LayoutKind kind, const char *k
         return layout;
 }
 
-/* Reads the four columns from `column` on. Malformed metrics are absent: a damaged row does not hide the others. */
-static void read_numbers(JobReader *jobs, const Prepared *row, int column, MetricSet *metrics, UsageSet *usage, bool *ret_has_metrics) {
-        const Layout *layout = find_layout(jobs, LAYOUT_METRICS, column_text(row, column + NUMBER_LAYOUT));
-        const char *text = column_text(row, column + NUMBER_METRICS);
+/* Malformed metrics are absent: a damaged row does not hide the others. Returns true if there are metrics. */
+static bool read_numbers(JobReader *jobs, const JobNumberTexts *texts, MetricSet *metrics, UsageSet *usage) {
+        const Layout *of_metrics = find_layout(jobs, LAYOUT_METRICS, texts->metric_keys);
+        const Layout *of_usage = find_layout(jobs, LAYOUT_USAGE, texts->usage_keys);
 
         *metrics = (MetricSet){};
         *usage = (UsageSet){};
-        *ret_has_metrics = text && layout && job_text_parse_metrics(text, layout, metrics) == 0;
-
-        layout = find_layout(jobs, LAYOUT_USAGE, column_text(row, column + NUMBER_USAGE_LAYOUT));
-        text = column_text(row, column + NUMBER_USAGE);
-        if (text && layout)
-                (void)job_text_parse_usage(text, layout, usage);
+        if (texts->usage && of_usage)
+                (void)job_text_parse_usage(texts->usage, of_usage, usage);
+        return texts->metrics && of_metrics && job_text_parse_metrics(texts->metrics, of_metrics, metrics) == 0;
 }
 
 /* --- jobs ---------------------------------------------------------------------------------------- */
@@ -175,18 +152,14 @@ enum {
         BY_NAME = 1,
         BY_USER = 2,
         BY_STATE = 4,
-
-        JOB_NUMBERS = N_JOB_COLUMNS,
-        N_LIST_COLUMNS = JOB_NUMBERS + N_NUMBER_COLUMNS,
-        JOB_TIMELINE = N_LIST_COLUMNS, /* the first part */
-        N_FIND_COLUMNS = JOB_TIMELINE + N_TIMELINE_PARTS,
 };
+
+static const StoreColumn list_columns[] = { JOB_COLUMNS, NUMBER_COLUMNS(JobColumns, numbers) };
 
 /* For reader_begin_page(). */
 #define LIST(index, filters)                                                                                  \
-        { "SELECT " JOB_COLUMNS NUMBER_COLUMNS " FROM job INDEXED BY job_by_" index LAYOUTS("job")            \
-          " WHERE begin_ms >= ? AND (begin_ms, row) < (?, ?)" filters " ORDER BY begin_ms DESC, row DESC",    \
-          N_LIST_COLUMNS }
+        SELECT(JobColumns, list_columns, " FROM job INDEXED BY job_by_" index LAYOUTS("job")                  \
+               " WHERE begin_ms >= ? AND (begin_ms, row) < (?, ?)" filters " ORDER BY begin_ms DESC, row DESC")
 #define OF_NAME " AND name = ?"
 #define OF_USER " AND user = ?"
 #define OF_STATE " AND state = ?"
@@ -202,13 +175,12 @@ STATEMENT lists[] = {
         [BY_NAME | BY_USER | BY_STATE] = LIST("name", OF_NAME OF_USER OF_STATE),
 };
 
-STATEMENT job_find = {
-        "SELECT " JOB_COLUMNS NUMBER_COLUMNS ","
-        " (SELECT bytes FROM timeline WHERE part = 3 * row),"
-        " (SELECT bytes FROM timeline WHERE part = 3 * row + 1),"
-        " (SELECT bytes FROM timeline WHERE part = 3 * row + 2) FROM job" LAYOUTS("job") " WHERE job.id = ?",
-        N_FIND_COLUMNS,
+#define TIMELINE(i) COLUMN(JobColumns, timeline[i], "(SELECT bytes FROM timeline WHERE part = 3 * row + " #i ")")
+static const StoreColumn find_columns[] = {
+        JOB_COLUMNS, NUMBER_COLUMNS(JobColumns, numbers), TIMELINE(0), TIMELINE(1), TIMELINE(2),
 };
+
+STATEMENT job_find = SELECT(JobColumns, find_columns, " FROM job" LAYOUTS("job") " WHERE job.id = ?");
 
 int job_reader_list(Reader *reader, const JobFilter *filter) {
         const PageFilter page = {
@@ -225,59 +197,46 @@ static void note_missing_usage(JobView *job) {
         memset(job->usage.quality, (int)why, sizeof(job->usage.quality));
 }
 
-/* Reads the current row. */
-static int read_job(JobReader *jobs, ReadConnection *connection, JobRow *ret) {
-        const Prepared *at = connection->current;
-        JobRow row = { .row = column_i64(at, 0) };
-        int r;
-
-        job_description_deinit(&jobs->job.info);
-        jobs->job = (JobView){};
-        r = read_view(at, &jobs->job);
-        if (r < 0)
-                return read_connection_fail(connection, SQLITE_NOMEM);
-
-        read_numbers(jobs, at, JOB_NUMBERS, &jobs->job.metrics, &jobs->job.usage, &row.has_metrics);
-        if (column_is_null(at, JOB_NUMBERS + NUMBER_USAGE))
-                note_missing_usage(&jobs->job);
-
-        row.view = jobs->job;
-        *ret = row;
-        return 0;
-}
-
-static int next_job(Reader *reader, JobReader **ret_jobs, JobRow *ret) {
+/* Reads the next row. */
+static int next_job(Reader *reader, JobReader **ret_jobs, JobColumns *ret_columns, JobRow *ret) {
         ReadConnection *connection = reader_connection(reader);
         JobReader *jobs = reader_state(reader, &job_reader_kind);
-        const Prepared *row;
         int r;
 
         if (!jobs)
                 return read_connection_fail(connection, SQLITE_NOMEM);
+        r = reader_next(reader, ret_columns, sizeof(*ret_columns));
+        if (r != 0)
+                return r;
 
-        r = read_connection_step(connection, &row);
-        if (r == 0)
-                r = read_job(jobs, connection, ret);
+        job_description_deinit(&jobs->job.info);
+        jobs->job = (JobView){};
+        if (read_view(ret_columns, &jobs->job) < 0)
+                return read_connection_fail(connection, SQLITE_NOMEM);
+
+        *ret = (JobRow){ .row = ret_columns->row };
+        ret->has_metrics = read_numbers(jobs, &ret_columns->numbers, &jobs->job.metrics, &jobs->job.usage);
+        if (!ret_columns->numbers.usage)
+                note_missing_usage(&jobs->job);
+        ret->view = jobs->job;
         *ret_jobs = jobs;
-        return r;
+        return 0;
 }
 
 int job_reader_next(Reader *reader, JobRow *ret) {
+        JobColumns columns;
         JobReader *jobs;
 
-        return next_job(reader, &jobs, ret);
+        return next_job(reader, &jobs, &columns, ret);
 }
 
-/* Joins the parts of the current row. *ret stays empty without parts. */
-static int read_timeline(const Prepared *row, Buffer *ret) {
+/* Joins the parts. *ret stays empty without parts. */
+static int read_timeline(const JobColumns *columns, Buffer *ret) {
         scoped(buffer_deinit) Buffer bytes = {};
         int r;
 
-        for (int i = JOB_TIMELINE; i < JOB_TIMELINE + N_TIMELINE_PARTS; i++) {
-                Blob part = column_blob(row, i);
-
-                buffer_put(&bytes, part.bytes, part.n);
-        }
+        for (size_t i = 0; i < N_TIMELINE_PARTS; i++)
+                buffer_put(&bytes, columns->timeline[i].bytes, columns->timeline[i].n);
 
         r = buffer_error(&bytes);
         return r < 0 || bytes.n == 0 ? r : compress_restore(bytes.text, bytes.n, ret);
@@ -285,18 +244,19 @@ static int read_timeline(const Prepared *row, Buffer *ret) {
 
 int job_reader_find(Reader *reader, const char *id, JobRow *ret) {
         ReadConnection *connection = reader_connection(reader);
+        JobColumns columns;
         JobReader *jobs;
         int r;
 
         r = read_connection_begin(connection, &job_find, FIELDS(field_string(id)));
         if (r == 0)
-                r = next_job(reader, &jobs, ret);
+                r = next_job(reader, &jobs, &columns, ret);
         if (r != 0)
                 return r;
 
         /* Copied, so that the query can end here, and with it its hold on the write-ahead log. */
         buffer_clear(&jobs->timeline);
-        r = read_timeline(connection->current, &jobs->timeline);
+        r = read_timeline(&columns, &jobs->timeline);
         if (r != 0)
                 return read_connection_fail(connection, r < 0 ? SQLITE_NOMEM : SQLITE_CORRUPT);
         if (jobs->timeline.n > 0)
@@ -307,42 +267,40 @@ int job_reader_find(Reader *reader, const char *id, JobRow *ret) {
 
 /* --- phases -------------------------------------------------------------------------------------- */
 
+typedef struct PhaseColumns {
+        PhaseView phase;
+        JobNumberTexts numbers;
+} PhaseColumns;
+
 static const StoreColumn phase_columns[] = {
-        COLUMN(PhaseView, index),
-        COLUMN_REQUIRED(PhaseView, name),
-        COLUMN(PhaseView, begin_realtime_ms),
-        COLUMN(PhaseView, end_realtime_ms),
-        COLUMN_OPTIONAL(PhaseView, wall_seconds, has_wall_seconds),
+        COLUMN(PhaseColumns, phase.index, "number"),
+        COLUMN_REQUIRED(PhaseColumns, phase.name, "name"),
+        COLUMN(PhaseColumns, phase.begin_realtime_ms, "begin_ms"),
+        COLUMN(PhaseColumns, phase.end_realtime_ms, "end_ms"),
+        COLUMN_OPTIONAL(PhaseColumns, phase.wall_seconds, phase.has_wall_seconds, "wall_seconds"),
+        NUMBER_COLUMNS(PhaseColumns, numbers),
 };
 
-enum { PHASE_NUMBERS = N_ELEMENTS(phase_columns), N_PHASE_COLUMNS = PHASE_NUMBERS + N_NUMBER_COLUMNS };
-
-STATEMENT phases = {
-        "SELECT number, name, begin_ms, end_ms, wall_seconds" NUMBER_COLUMNS " FROM phase INDEXED BY phase_by_job" LAYOUTS("phase")
-        " WHERE job = (SELECT row FROM job WHERE id = ?) ORDER BY number",
-        N_PHASE_COLUMNS,
-};
+STATEMENT phases = SELECT(PhaseColumns, phase_columns,
+        " FROM phase INDEXED BY phase_by_job" LAYOUTS("phase") " WHERE job = (SELECT row FROM job WHERE id = ?) ORDER BY number");
 
 int job_reader_list_phases(Reader *reader, const char *job) {
         return read_connection_begin(reader_connection(reader), &phases, FIELDS(field_string(job)));
 }
 
 int job_reader_next_phase(Reader *reader, PhaseView *ret) {
-        ReadConnection *connection = reader_connection(reader);
         JobReader *jobs = reader_state(reader, &job_reader_kind);
-        PhaseView phase;
-        bool unused;
+        PhaseColumns columns;
         int r;
 
         if (!jobs)
-                return read_connection_fail(connection, SQLITE_NOMEM);
-
-        r = read_connection_next(connection, phase_columns, N_ELEMENTS(phase_columns), &phase, sizeof(phase));
+                return read_connection_fail(reader_connection(reader), SQLITE_NOMEM);
+        r = reader_next(reader, &columns, sizeof(columns));
         if (r != 0)
                 return r;
 
-        read_numbers(jobs, connection->current, PHASE_NUMBERS, &phase.metrics, &phase.usage, &unused);
-        *ret = phase;
+        (void)read_numbers(jobs, &columns.numbers, &columns.phase.metrics, &columns.phase.usage);
+        *ret = columns.phase;
         return 0;
 }
 
@@ -352,9 +310,9 @@ int job_reader_next_phase(Reader *reader, PhaseView *ret) {
 
 enum { NODE_METER, NODE_BOOT_ID, NODE_TIME, NODE_TOTALS, N_NODE_COLUMNS };
 
-STATEMENT node_find = {
-        "SELECT account, boot_id, ifnull(time_ms, 0), text FROM (SELECT 1) LEFT JOIN meter LEFT JOIN job_totals", N_NODE_COLUMNS,
-};
+STATEMENT node_find = SQL(
+        "SELECT account, boot_id, ifnull(time_ms, 0), text FROM (SELECT 1) LEFT JOIN meter LEFT JOIN job_totals",
+        N_NODE_COLUMNS);
 
 static int read_node(ReadConnection *connection, JobRecovery *recovery) {
         const Prepared *row;
@@ -375,59 +333,42 @@ static int read_node(ReadConnection *connection, JobRecovery *recovery) {
 
 /* --- running jobs -------------------------------------------------------------------------------- */
 
-enum { RUNNING_CHECKPOINT = N_JOB_COLUMNS, RUNNING_BOOT_ID, RUNNING_PROGRESS, RUNNING_BEGUN_BY, RUNNING_BY_ADMIN, N_RUNNING_COLUMNS };
-
-STATEMENT running_jobs = {
-        "SELECT " JOB_COLUMNS ", checkpoint_ms, boot_id, window, begun_by, by_admin FROM job INDEXED BY job_by_state"
-        " LEFT JOIN running ON running.job = job.row WHERE state = 'running' ORDER BY begin_ms, row",
-        N_RUNNING_COLUMNS,
+#define RUNNING(member) COLUMN(JobColumns, running.member, #member)
+static const StoreColumn running_columns[] = {
+        JOB_COLUMNS, RUNNING(checkpoint_ms), RUNNING(boot_id), RUNNING(window), RUNNING(begun_by), RUNNING(by_admin),
 };
 
-static int read_running(const Prepared *row, JobInfo *ret, uint64_t *ret_begin_ms) {
-        JobView view;
-        int r;
+STATEMENT running_jobs = SELECT(JobColumns, running_columns,
+        " FROM job INDEXED BY job_by_state LEFT JOIN running ON running.job = job.row WHERE state = 'running' ORDER BY begin_ms, row");
 
-        r = read_view(row, &view);
-        if (r < 0)
-                return r;
-
-        r = job_description_info(&view.info, ret);
-        *ret_begin_ms = view.begin_realtime_ms;
-        job_description_deinit(&view.info);
-        return r;
-}
-
-static int add_job(const Prepared *row, JobRecovery *recovery) {
+static int add_job(const JobColumns *columns, JobRecovery *recovery) {
         RecoveredJob *job;
-        uint64_t begin_ms = 0;
-        JobInfo info;
         int r;
 
         r = ARRAY_EXTEND(recovery->jobs, recovery->n_jobs);
-        if (r == 0)
-                r = read_running(row, &info, &begin_ms);
         if (r < 0)
                 return r;
 
         job = &recovery->jobs[recovery->n_jobs++];
         *job = (RecoveredJob){
-                .info = info,
-                .begin_realtime_ms = begin_ms,
-                .begun_by = (uint32_t)column_u64(row, RUNNING_BEGUN_BY),
-                .is_by_admin = column_i64(row, RUNNING_BY_ADMIN),
-                .checkpoint_realtime_ms = column_u64(row, RUNNING_CHECKPOINT),
+                .begin_realtime_ms = columns->begin_ms,
+                .begun_by = (uint32_t)columns->running.begun_by,
+                .is_by_admin = columns->running.by_admin,
+                .progress = columns->running.window ? strdup(columns->running.window) : NULL,
+                .boot_id = columns->running.boot_id ? strdup(columns->running.boot_id) : NULL,
+                .checkpoint_realtime_ms = columns->running.checkpoint_ms,
         };
-        r = statement_column_copy(row, RUNNING_BOOT_ID, &job->boot_id);
-        return r < 0 ? r : statement_column_copy(row, RUNNING_PROGRESS, &job->progress);
+        r = read_info(columns, &job->info);
+        return (columns->running.window && !job->progress) || (columns->running.boot_id && !job->boot_id) ? -ENOMEM : r;
 }
 
 static int read_running_jobs(ReadConnection *connection, JobRecovery *recovery) {
-        const Prepared *row;
+        JobColumns columns;
         int r;
 
         r = read_connection_begin(connection, &running_jobs, NULL, 0);
-        while (r == 0 && (r = read_connection_step(connection, &row)) == 0)
-                r = add_job(row, recovery);
+        while (r == 0 && (r = read_connection_next(connection, &columns, sizeof(columns))) == 0)
+                r = add_job(&columns, recovery);
         return r;
 }
 

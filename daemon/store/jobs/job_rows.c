@@ -13,8 +13,8 @@
 
 /* --- layout -------------------------------------------------------------------------------------- */
 
-STATEMENT layout_find = { "SELECT id FROM layout WHERE keys = ?1", 1 };
-STATEMENT layout_insert = { "INSERT INTO layout (keys) VALUES (?1) RETURNING id", 1 };
+STATEMENT layout_find = SQL("SELECT id FROM layout WHERE keys = ?1", 1);
+STATEMENT layout_insert = SQL("INSERT INTO layout (keys) VALUES (?1) RETURNING id", 1);
 
 /* Finds or inserts the id of this program's layout. */
 static int find_layout(Database *database, LayoutKind kind, int64_t *ret) {
@@ -30,7 +30,7 @@ static int find_layout(Database *database, LayoutKind kind, int64_t *ret) {
 
 enum { OWNER_RUNNING, OWNER_FINISHED, OWNER_UID, OWNER_ROW, N_OWNER_COLUMNS };
 
-STATEMENT owner_find = { "SELECT state = 'running', state = 'finished', uid, row FROM job WHERE id = ?1", N_OWNER_COLUMNS };
+STATEMENT owner_find = SQL("SELECT state = 'running', state = 'finished', uid, row FROM job WHERE id = ?1", N_OWNER_COLUMNS);
 
 int job_rows_find_owner(Database *database, Field job, JobOwner *ret) {
         int64_t owner[N_OWNER_COLUMNS] = {};
@@ -71,15 +71,13 @@ static int read_numbers(Unpack *from, Database *database, Field ret[static N_NUM
 
 /* --- phases -------------------------------------------------------------------------------------- */
 
-STATEMENT phase_put = {
+STATEMENT phase_put = SQL(
         "INSERT INTO phase (job, number, name, begin_ms, end_ms, wall_seconds,"
         " layout, metrics, usage_layout, usage)"
         " SELECT row, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10 FROM job WHERE id = ?1"
         " ON CONFLICT (job, number) DO UPDATE SET name = excluded.name, begin_ms = excluded.begin_ms,"
         " end_ms = excluded.end_ms, wall_seconds = excluded.wall_seconds, layout = excluded.layout,"
-        " metrics = excluded.metrics, usage_layout = excluded.usage_layout, usage = excluded.usage",
-        0,
-};
+        " metrics = excluded.metrics, usage_layout = excluded.usage_layout, usage = excluded.usage", 0);
 
 /* Replaces a phase of the same index; does nothing when the job is not stored. 0 or an outcome of database.h. */
 static int put_phase(Unpack *from, Database *database, Field job) {
@@ -93,49 +91,39 @@ static int put_phase(Unpack *from, Database *database, Field job) {
 
 /* --- progress ------------------------------------------------------------------------------------ */
 
-STATEMENT meter_put = {
+STATEMENT meter_put = SQL(
         "INSERT INTO meter (only, account, boot_id, time_ms) VALUES (1, ?1, ?2, ?3)"
         " ON CONFLICT (only) DO UPDATE SET account = excluded.account, boot_id = excluded.boot_id,"
-        " time_ms = excluded.time_ms",
-        0,
-};
+        " time_ms = excluded.time_ms", 0);
 
 static int put_meter(Database *database, Field meter, Field boot_id, Field time_ms) {
         return meter.text ? database_run(database, &meter_put, FIELDS(meter, boot_id, time_ms)) : 0;
 }
 
 /* Binds the progress, which has the same places at the job's begin and at a checkpoint. */
-STATEMENT running_put = {
-        "INSERT INTO running (job, window, boot_id, checkpoint_ms) SELECT row, ?2, ?3, ?4 FROM job WHERE id = ?1",
-        0,
-};
+STATEMENT running_put = SQL(
+        "INSERT INTO running (job, window, boot_id, checkpoint_ms) SELECT row, ?2, ?3, ?4 FROM job WHERE id = ?1", 0);
 
-STATEMENT running_checkpoint = {
+STATEMENT running_checkpoint = SQL(
         "UPDATE running SET window = ?2, boot_id = ?3, checkpoint_ms = ?4"
-        " WHERE job = (SELECT row FROM job WHERE id = ?1)",
-        0,
-};
+        " WHERE job = (SELECT row FROM job WHERE id = ?1)", 0);
 
 /* --- begin --------------------------------------------------------------------------------------- */
 
 /* Packed fields of a job at its begin: the places of job_insert. */
 #define N_JOB_FIELDS 18
 
-STATEMENT job_insert = {
+STATEMENT job_insert = SQL(
         "INSERT INTO job (id, name, user, command, labels, uid, gid, pid, pid_start_ticks, rank,"
         " node, n_nodes, n_ranks, isolation, cgroup, begun_by, by_admin, begin_ms, state)"
         " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, 'running')"
-        " ON CONFLICT (id) DO NOTHING",
-        0,
-};
+        " ON CONFLICT (id) DO NOTHING", 0);
 
 /* Users can choose any id, but must not keep an administrator from an id. The random suffix also keeps users from taking the
  * other id first. */
-STATEMENT job_yield = {
+STATEMENT job_yield = SQL(
         "UPDATE job SET id = substr(id, 1, 100) || '.' || lower(hex(randomblob(4)))"
-        " WHERE id = ?1 AND NOT by_admin AND state <> 'running'",
-        0,
-};
+        " WHERE id = ?1 AND NOT by_admin AND state <> 'running'", 0);
 
 /* *ret_is_new: no other job has the id. */
 static int insert_job(Database *database, const Field job[static N_JOB_FIELDS], bool *ret_is_new) {
@@ -178,15 +166,13 @@ static int apply_begin(RowSet *set, Database *database, void *state) {
         return r != 0 ? r : put_meter(database, pack_read(&from), boot_id, begin_ms);
 }
 
-STATEMENT job_rename = { "UPDATE job SET id = ?2 WHERE id = ?1", 0 };
+STATEMENT job_rename = SQL("UPDATE job SET id = ?2 WHERE id = ?1", 0);
 
 /* --- end ----------------------------------------------------------------------------------------- */
 
-STATEMENT timeline_put = {
+STATEMENT timeline_put = SQL(
         "INSERT INTO timeline (part, bytes) SELECT 3 * row + ?2, ?3 FROM job WHERE id = ?1"
-        " ON CONFLICT (part) DO UPDATE SET bytes = excluded.bytes",
-        0,
-};
+        " ON CONFLICT (part) DO UPDATE SET bytes = excluded.bytes", 0);
 
 static int put_timeline(Database *database, Field job, Field timeline) {
         scoped(buffer_deinit) Buffer bytes = {};
@@ -207,17 +193,12 @@ static int put_timeline(Database *database, Field job, Field timeline) {
         return r;
 }
 
-STATEMENT job_end = {
+STATEMENT job_end = SQL(
         "UPDATE job SET state = ?2, end_ms = ?3, exit_status = ?4, signal = ?5, rusage = ?6, note = ?7,"
         " layout = ?8, metrics = ?9, usage_layout = ?10, usage = ?11,"
-        " n_phases = max(n_phases, ?12) WHERE id = ?1",
-        0,
-};
+        " n_phases = max(n_phases, ?12) WHERE id = ?1", 0);
 
-STATEMENT running_remove = {
-        "DELETE FROM running WHERE job = (SELECT row FROM job WHERE id = ?1)",
-        0,
-};
+STATEMENT running_remove = SQL("DELETE FROM running WHERE job = (SELECT row FROM job WHERE id = ?1)", 0);
 
 static int apply_end(RowSet *set, Database *database, void *state) {
         Unpack from = rowset_unpack(set);
@@ -246,10 +227,7 @@ static int apply_end(RowSet *set, Database *database, void *state) {
 
 /* --- phase --------------------------------------------------------------------------------------- */
 
-STATEMENT job_phases = {
-        "UPDATE job SET n_phases = max(n_phases, ?2) WHERE id = ?1",
-        0,
-};
+STATEMENT job_phases = SQL("UPDATE job SET n_phases = max(n_phases, ?2) WHERE id = ?1", 0);
 
 /* Only a running job has progress to be replaced. */
 static int apply_phase(RowSet *set, Database *database, void *state) {
@@ -274,10 +252,8 @@ static int apply_phase(RowSet *set, Database *database, void *state) {
 
 /* --- identity ------------------------------------------------------------------------------------ */
 
-STATEMENT job_identity = {
-        "UPDATE job SET isolation = ?2, cgroup = ?3, uid = ?4, gid = ?5 WHERE id = ?1 AND state = 'running'",
-        0,
-};
+STATEMENT job_identity = SQL(
+        "UPDATE job SET isolation = ?2, cgroup = ?3, uid = ?4, gid = ?5 WHERE id = ?1 AND state = 'running'", 0);
 
 /* --- checkpoints --------------------------------------------------------------------------------- */
 
@@ -300,24 +276,17 @@ static int apply_checkpoints(RowSet *set, Database *database, void *state) {
 
 /* --- totals of ended jobs ------------------------------------------------------------------------ */
 
-STATEMENT totals_put = {
-        "INSERT INTO job_totals (only, text) VALUES (1, ?1) ON CONFLICT (only) DO UPDATE SET text = excluded.text",
-        0,
-};
+STATEMENT totals_put = SQL(
+        "INSERT INTO job_totals (only, text) VALUES (1, ?1) ON CONFLICT (only) DO UPDATE SET text = excluded.text", 0);
 
 /* --- all running jobs ---------------------------------------------------------------------------- */
 
-STATEMENT jobs_interrupt = {
+STATEMENT jobs_interrupt = SQL(
         "UPDATE job SET state = 'interrupted', note = ?1,"
         " end_ms = ifnull((SELECT checkpoint_ms FROM running WHERE running.job = job.row), begin_ms)"
-        " WHERE state = 'running'",
-        0,
-};
+        " WHERE state = 'running'", 0);
 
-STATEMENT running_clear = {
-        "DELETE FROM running",
-        0,
-};
+STATEMENT running_clear = SQL("DELETE FROM running", 0);
 
 /* Closes every running job as interrupted, at its last checkpoint. */
 static int mend(Database *database, bool is_late) {
@@ -354,11 +323,10 @@ static int judge_amend(Database *database, Field job, uint32_t uid, bool is_admi
 
 enum { ENDED_BEGIN, ENDED_END, ENDED_NOTE, ENDED_METRICS_LAYOUT, ENDED_METRICS, ENDED_USAGE_LAYOUT, ENDED_USAGE, N_ENDED_COLUMNS };
 
-STATEMENT ended_find = {
+STATEMENT ended_find = SQL(
         "SELECT begin_ms, end_ms, note, m.keys, metrics, u.keys, usage FROM job"
         " LEFT JOIN layout AS m ON m.id = job.layout LEFT JOIN layout AS u ON u.id = job.usage_layout WHERE job.id = ?1",
-        N_ENDED_COLUMNS,
-};
+        N_ENDED_COLUMNS);
 
 /* The numbers of a job that was closed without a report of its end. */
 typedef struct Ended {
@@ -393,10 +361,8 @@ static int find_ended(Database *database, Field job, Ended *ret) {
         return database_finish(database, find);
 }
 
-STATEMENT ended_settle = {
-        "UPDATE job SET end_ms = ?2, layout = ?3, metrics = ?4, usage_layout = ?5, usage = ?6 WHERE id = ?1",
-        0,
-};
+STATEMENT ended_settle = SQL(
+        "UPDATE job SET end_ms = ?2, layout = ?3, metrics = ?4, usage_layout = ?5, usage = ?6 WHERE id = ?1", 0);
 
 /* Replaces the time of the end and the numbers that depend on it. */
 static int put_ended(Database *database, Field job, const Ended *ended) {
@@ -417,7 +383,7 @@ static int put_ended(Database *database, Field job, const Ended *ended) {
                                                             field_buffer(&metrics), field_i64(usage_layout), field_buffer(&usage)));
 }
 
-STATEMENT note_remove = { "UPDATE job SET note = NULL WHERE id = ?1", 0 };
+STATEMENT note_remove = SQL("UPDATE job SET note = NULL WHERE id = ?1", 0);
 
 static int settle(Database *database, Field job, const JobEnd *end, uint64_t now_ms, uint32_t n_cpus) {
         Ended ended;
@@ -436,10 +402,8 @@ static int settle(Database *database, Field job, const JobEnd *end, uint64_t now
         return put_ended(database, job, &ended);
 }
 
-STATEMENT job_amend = {
-        "UPDATE job SET state = 'finished', exit_status = ?2, signal = ?3, rusage = ?4 WHERE id = ?1",
-        0,
-};
+STATEMENT job_amend = SQL(
+        "UPDATE job SET state = 'finished', exit_status = ?2, signal = ?3, rusage = ?4 WHERE id = ?1", 0);
 
 static int apply_amend(RowSet *set, Database *database, void *state) {
         Unpack from = rowset_unpack(set);
@@ -618,9 +582,8 @@ RowSet *job_rows_pack_amend(const char *job, const Peer *sender, const JobEnd *e
 
 #define PHASES_AT_ONCE "512" /* phases of a job that are removed together with it; more are removed in steps */
 
-STATEMENT phases_remove = {
-        "DELETE FROM phase WHERE row IN (SELECT row FROM phase INDEXED BY phase_by_job WHERE job = ?1 LIMIT ?2)", 0,
-};
+STATEMENT phases_remove = SQL(
+        "DELETE FROM phase WHERE row IN (SELECT row FROM phase INDEXED BY phase_by_job WHERE job = ?1 LIMIT ?2)", 0);
 static const Statement *const phase_removals[] = { &phases_remove, NULL };
 DEFINE_LEFTOVER(phase_leftover, 2, phase_removals, PHASES_AT_ONCE, "?1");
 
@@ -638,17 +601,15 @@ DEFINE_LEFTOVER(phase_leftover, 2, phase_removals, PHASES_AT_ONCE, "?1");
         " (SELECT row, " JOB_ROWS " AS n_rows FROM job " of " state <> 'running' ORDER BY row LIMIT ?1))" \
         " WHERE n - n_rows < ?1) RETURNING " JOB_ROWS
 
-STATEMENT job_remove = { JOB_REMOVE("WHERE"), 1 };
-STATEMENT job_remove_of_user = { JOB_REMOVE("INDEXED BY job_by_uid WHERE uid = ?2 AND"), 1 };
+STATEMENT job_remove = SQL(JOB_REMOVE("WHERE"), 1);
+STATEMENT job_remove_of_user = SQL(JOB_REMOVE("INDEXED BY job_by_uid WHERE uid = ?2 AND"), 1);
 
-STATEMENT job_expire = {
+STATEMENT job_expire = SQL(
         "DELETE FROM job WHERE row IN (SELECT row FROM"
         " (SELECT row, n_rows, total(n_rows) OVER (ORDER BY begin_ms, row) AS n FROM"
         " (SELECT row, " JOB_ROWS " AS n_rows, begin_ms FROM job INDEXED BY job_by_begin WHERE begin_ms < ?2 AND end_ms < ?2"
         " AND state <> 'running' ORDER BY begin_ms LIMIT ?1))"
-        " WHERE n - n_rows < ?1) RETURNING " JOB_ROWS,
-        1,
-};
+        " WHERE n - n_rows < ?1) RETURNING " JOB_ROWS, 1);
 
 /* Counts the rows that were removed. */
 static int run_removal(Database *database, Prepared *removal, int64_t *ret_n) {
@@ -695,9 +656,9 @@ static const TableSalvage job_salvage = {
 };
 
 /* The number of a lost job may now belong to another job. A job without its progress cannot be resumed after a restart. */
-STATEMENT running_finish = {
-        "UPDATE job SET state = 'interrupted', end_ms = begin_ms WHERE state = 'running' AND row NOT IN (SELECT job FROM running)", 0,
-};
+STATEMENT running_finish = SQL(
+        "UPDATE job SET state = 'interrupted', end_ms = begin_ms WHERE state = 'running' AND row NOT IN (SELECT job FROM running)",
+        0);
 static const TableSalvage running_salvage = {
         .needed = "1",
         .condition = "EXISTS (SELECT 1 FROM job WHERE row = old.job AND state = 'running')",
@@ -709,7 +670,7 @@ static const TableSalvage timeline_salvage = {
 };
 
 /* A job that began after the phase has taken the number of a lost job. */
-STATEMENT phase_salvaged[] = { { "UPDATE job SET n_phases = ?3 + 1 WHERE row = ?2 AND n_phases <= ?3", 0 }, {} };
+STATEMENT phase_salvaged[] = { SQL("UPDATE job SET n_phases = ?3 + 1 WHERE row = ?2 AND n_phases <= ?3", 0), {} };
 static const TableSalvage phase_salvage = {
         .needed = "1",
         .condition = "EXISTS (SELECT 1 FROM job WHERE row = old.job AND begin_ms <= old.begin_ms)",

@@ -8,12 +8,10 @@
 
 /* --- writing ------------------------------------------------------------------------------------- */
 
-STATEMENT sample_put = {
+STATEMENT sample_put = SQL(
         "INSERT INTO node_sample (begin_ms, interval_ms, timeline) VALUES (?1, ?2, ?3)"
         " ON CONFLICT (begin_ms) DO UPDATE SET interval_ms = excluded.interval_ms,"
-        " timeline = excluded.timeline",
-        0,
-};
+        " timeline = excluded.timeline", 0);
 
 static const RowKind sample_kind = { &store_node, .name = "node sample", .statement = &sample_put };
 
@@ -25,36 +23,26 @@ RowSet *store_node_pack(uint64_t begin_realtime_ms, uint64_t interval_ms, const 
 /* --- reading ------------------------------------------------------------------------------------- */
 
 static const StoreColumn columns[] = {
-        COLUMN(NodeSampleRow, begin_ms),
-        COLUMN(NodeSampleRow, interval_ms),
-        COLUMN(NodeSampleRow, timeline),
+        COLUMN(NodeSampleRow, begin_ms, "begin_ms"),
+        COLUMN(NodeSampleRow, interval_ms, "interval_ms"),
+        COLUMN(NodeSampleRow, timeline, "timeline"),
 };
 
-STATEMENT samples = {
-        "SELECT begin_ms, interval_ms, timeline FROM node_sample WHERE begin_ms >= ? AND begin_ms < ? ORDER BY begin_ms",
-        N_ELEMENTS(columns),
-};
+STATEMENT samples = SELECT(NodeSampleRow, columns, " FROM node_sample WHERE begin_ms >= ? AND begin_ms < ? ORDER BY begin_ms");
 
 int store_node_list(Reader *reader, uint64_t since_ms, uint64_t until_ms) {
         return read_connection_begin(reader_connection(reader), &samples,
                                      FIELDS(field_u64(since_ms), field_u64(until_ms ?: UINT64_MAX)));
 }
 
-int store_node_next(Reader *reader, NodeSampleRow *ret) {
-        return read_connection_next(reader_connection(reader), columns, N_ELEMENTS(columns), ret, sizeof(*ret));
-}
-
 /* --- the table ----------------------------------------------------------------------------------- */
 
-STATEMENT sample_remove = {
-        "DELETE FROM node_sample WHERE begin_ms IN (SELECT begin_ms FROM node_sample ORDER BY begin_ms LIMIT ?1)", 0,
-};
+STATEMENT sample_remove = SQL(
+        "DELETE FROM node_sample WHERE begin_ms IN (SELECT begin_ms FROM node_sample ORDER BY begin_ms LIMIT ?1)", 0);
 
-STATEMENT sample_expire = {
+STATEMENT sample_expire = SQL(
         "DELETE FROM node_sample WHERE begin_ms IN"
-        " (SELECT begin_ms FROM node_sample WHERE begin_ms < ?2 ORDER BY begin_ms LIMIT ?1)",
-        0,
-};
+        " (SELECT begin_ms FROM node_sample WHERE begin_ms < ?2 ORDER BY begin_ms LIMIT ?1)", 0);
 
 static const TableRetention sample_retention = {
         .order = 3,

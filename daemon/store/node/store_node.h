@@ -20,4 +20,4 @@ typedef struct NodeSampleRow {
 /* Begins a query of the intervals of [since, until), oldest first; until_ms 0: no end. 0 or an outcome of reader.h, as for both
  * functions. */
 int store_node_list(Reader *reader, uint64_t since_ms, uint64_t until_ms);
-int store_node_next(Reader *reader, NodeSampleRow *ret);
+READER_NEXT(store_node_next, NodeSampleRow)

@@ -23,7 +23,7 @@ typedef struct PipelineSeriesRow {
 
 /* Begins a query of the series of a job, in the order of their labels. 0 or an outcome of reader.h, as for all functions here. */
 int pipeline_reader_list(Reader *reader, const char *job);
-int pipeline_reader_next(Reader *reader, PipelineSeriesRow *ret);
+READER_NEXT(pipeline_reader_next, PipelineSeriesRow)
 
 /* Events and description of a job; zero for a job without. */
 typedef struct PipelineHeadRow {
@@ -62,7 +62,7 @@ typedef struct PipelineFilter {
  * it is listed again, within their sum. The sum is the first row, and begins before the place; no other interval is listed twice.
  */
 int pipeline_reader_list_intervals(Reader *reader, const char *job, const PipelineFilter *filter);
-int pipeline_reader_next_interval(Reader *reader, PipelineIntervalRow *ret);
+READER_NEXT(pipeline_reader_next_interval, PipelineIntervalRow)
 
 typedef struct PipelineEventRow {
         const char *name; /* borrowed until the next step */
@@ -72,7 +72,7 @@ typedef struct PipelineEventRow {
 
 /* Begins a query of the kept events of a job, by time. The filter's stage must be NULL. */
 int pipeline_reader_list_events(Reader *reader, const char *job, const PipelineFilter *filter);
-int pipeline_reader_next_event(Reader *reader, PipelineEventRow *ret);
+READER_NEXT(pipeline_reader_next_event, PipelineEventRow)
 
 /*
  * Pipeline numbers: what derived numbers can use of a job's data pipelines

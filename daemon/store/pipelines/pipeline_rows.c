@@ -28,18 +28,15 @@ _Static_assert(PIPELINE_SERIES_ROWS_MIN == 32 && PIPELINE_SERIES_ROWS_MIN == LEV
 #define BATCH_SERIES_ROWS 2
 
 enum { OLDEST_N, OLDEST_END, N_OLDEST_COLUMNS };
-STATEMENT oldest_find = {
+STATEMENT oldest_find = SQL(
         "SELECT count(*), max(end_ms) FROM"
         " (SELECT end_ms FROM pipeline_interval WHERE job = ?1 AND level = ?2 ORDER BY end_ms LIMIT ?3)",
-        N_OLDEST_COLUMNS,
-};
-STATEMENT merged_insert = {
+        N_OLDEST_COLUMNS);
+STATEMENT merged_insert = SQL(
         "INSERT INTO pipeline_interval SELECT job, level + 1, max(end_ms), series, sum(elapsed_s), sum(n), sum(n_failures), sum(time_s),"
         " sum(get_s), sum(ready_s), sum(judged_s), max(p90_s), max(p99_s), max(get_p90_s), max(get_p99_s)"
-        " FROM pipeline_interval WHERE job = ?1 AND level = ?2 AND end_ms <= ?3 GROUP BY series",
-        0,
-};
-STATEMENT oldest_remove = { "DELETE FROM pipeline_interval WHERE job = ?1 AND level = ?2 AND end_ms <= ?3", 0 };
+        " FROM pipeline_interval WHERE job = ?1 AND level = ?2 AND end_ms <= ?3 GROUP BY series", 0);
+STATEMENT oldest_remove = SQL("DELETE FROM pipeline_interval WHERE job = ?1 AND level = ?2 AND end_ms <= ?3", 0);
 
 typedef struct OldestRows {
         int level;
@@ -95,10 +92,10 @@ enum { LARGEST_JOB, LARGEST_SERIES, LARGEST_ROWS, LARGEST_MERGED, LARGEST_WANTED
         "SELECT p.job, p.n_series, p.n_rows, p.merged_ms, ?1 FROM pipeline AS p JOIN job AS j ON j.row = p.job" \
         " WHERE p.n_rows > " SERIES_ROWS_MIN_TEXT " * p.n_series" of " ORDER BY p.n_rows / p.n_series DESC LIMIT 1"
 
-STATEMENT merge_any = { LARGEST(""), N_LARGEST_COLUMNS };
-STATEMENT merge_of_user = { LARGEST(" AND j.uid = ?2"), N_LARGEST_COLUMNS };
+STATEMENT merge_any = SQL(LARGEST(""), N_LARGEST_COLUMNS);
+STATEMENT merge_of_user = SQL(LARGEST(" AND j.uid = ?2"), N_LARGEST_COLUMNS);
 
-STATEMENT pipeline_shrink = { "UPDATE pipeline SET n_rows = ?2, merged_ms = ?3 WHERE job = ?1", 0 };
+STATEMENT pipeline_shrink = SQL("UPDATE pipeline SET n_rows = ?2, merged_ms = ?3 WHERE job = ?1", 0);
 
 static int merge_job(Database *database, const int64_t job[static N_LARGEST_COLUMNS], int64_t *ret_n) {
         int64_t n_rows = job[LARGEST_ROWS], merged_ms = job[LARGEST_MERGED], n_before;
@@ -253,26 +250,22 @@ enum {
         " RETURNING row, n_intervals, end_ms, n_last, elapsed_s, n, n_failures, time_s, get_s, ready_s, judged_s"
 
 /* Adds an interval that is newer than all of its series; no row is returned for any other. */
-STATEMENT series_append = {
+STATEMENT series_append = SQL(
         SERIES_INSERT "end_ms = excluded.end_ms, n_last = excluded.n, " SERIES_ADD " WHERE excluded.end_ms > end_ms" SERIES_RETURNING,
-        N_SERIES_COLUMNS,
-};
+        N_SERIES_COLUMNS);
 /* Adds an interval whose time is before that of another, because the clock was set back, or because two processes have the stage. */
-STATEMENT series_add = { SERIES_INSERT SERIES_ADD SERIES_RETURNING, N_SERIES_COLUMNS };
+STATEMENT series_add = SQL(SERIES_INSERT SERIES_ADD SERIES_RETURNING, N_SERIES_COLUMNS);
 /* The row of a series, unless the time is that of a stored interval. */
-STATEMENT series_find_late = {
+STATEMENT series_find_late = SQL(
         "SELECT row FROM pipeline_series AS s WHERE job = ?1 AND stage = ?2 AND part = ?3 AND NOT EXISTS"
-        " (SELECT 1 FROM pipeline_interval WHERE job = ?1 AND level IN (-1, 0) AND end_ms = ?4 AND series = s.row)",
-        1,
-};
-STATEMENT series_exists = { "SELECT 1 FROM pipeline_series WHERE job = ?1 AND stage = ?2 AND part = ?3", 1 };
+        " (SELECT 1 FROM pipeline_interval WHERE job = ?1 AND level IN (-1, 0) AND end_ms = ?4 AND series = s.row)", 1);
+STATEMENT series_exists = SQL("SELECT 1 FROM pipeline_series WHERE job = ?1 AND stage = ?2 AND part = ?3", 1);
 
 /* The first interval of a series, in which the queues fill, has the level -1 and is never merged. */
-STATEMENT interval_insert = {
+STATEMENT interval_insert = SQL(
         "INSERT INTO pipeline_interval (job, level, end_ms, series, elapsed_s, n, n_failures, time_s, get_s, ready_s, judged_s,"
         " p90_s, p99_s, get_p90_s, get_p99_s) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
-        0,
-};
+        0);
 
 typedef struct ReportedJob {
         int64_t row;
@@ -363,13 +356,11 @@ static int add_interval(Database *database, ReportedJob *job, const PackedInterv
 /* --- job ------------------------------------------------------------------------------------------ */
 
 enum { JOB_SERIES, JOB_ROWS, JOB_MERGED, N_JOB_COLUMNS };
-STATEMENT pipeline_find = { "SELECT n_series, n_rows, merged_ms FROM pipeline WHERE job = ?1 AND n_series > 0", N_JOB_COLUMNS };
+STATEMENT pipeline_find = SQL("SELECT n_series, n_rows, merged_ms FROM pipeline WHERE job = ?1 AND n_series > 0", N_JOB_COLUMNS);
 /* The numbers of a job whose row in `pipeline` was lost with a damaged page, or is salvaged after the rows that it counts. */
-STATEMENT pipeline_count = {
+STATEMENT pipeline_count = SQL(
         "SELECT (SELECT count(*) FROM pipeline_series WHERE job = ?1), count(*), ifnull(max(end_ms) FILTER (WHERE level > 0), 0)"
-        " FROM pipeline_interval WHERE job = ?1",
-        N_JOB_COLUMNS,
-};
+        " FROM pipeline_interval WHERE job = ?1", N_JOB_COLUMNS);
 
 static int read_numbers(Database *database, const Statement *statement, ReportedJob *job) {
         int64_t numbers[N_JOB_COLUMNS] = {};
@@ -388,11 +379,10 @@ static int find_pipeline(Database *database, ReportedJob *job) {
         return r == 0 && job->n_series == 0 ? read_numbers(database, &pipeline_count, job) : r;
 }
 
-STATEMENT pipeline_put = {
+STATEMENT pipeline_put = SQL(
         "INSERT INTO pipeline (job, n_series, n_rows, merged_ms, n_events, event_s) VALUES (?1, ?2, ?3, ?4, 0, 0)"
         " ON CONFLICT (job) DO UPDATE SET n_series = excluded.n_series, n_rows = excluded.n_rows, merged_ms = excluded.merged_ms",
-        0,
-};
+        0);
 
 /* Merges intervals beyond the limit of the job, and stores its numbers of rows. */
 static int end_intervals(Database *database, ReportedJob *job) {
@@ -411,18 +401,15 @@ static int end_intervals(Database *database, ReportedJob *job) {
 
 /* --- events and description ----------------------------------------------------------------------- */
 
-STATEMENT pipeline_note = {
+STATEMENT pipeline_note = SQL(
         "UPDATE pipeline SET n_events = n_events + ?2, event_s = event_s + ?3, description = coalesce(?4, description) WHERE job = ?1",
-        0,
-};
-STATEMENT event_insert = {
-        "INSERT INTO pipeline_event (job, time_ms, name, seconds) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING", 0,
-};
-STATEMENT first_batch_count = {
-        "SELECT count(*) FROM pipeline_event WHERE job = ?1 AND name = '" PIPELINE_EVENT_FIRST_BATCH "'", 1,
-};
-STATEMENT event_bound = { "SELECT time_ms FROM pipeline_event WHERE job = ?1 ORDER BY time_ms DESC LIMIT 1 OFFSET ?2", 1 };
-STATEMENT event_remove = { "DELETE FROM pipeline_event WHERE job = ?1 AND time_ms < ?2 AND name <> '" PIPELINE_EVENT_FIRST_BATCH "'", 0 };
+        0);
+STATEMENT event_insert = SQL(
+        "INSERT INTO pipeline_event (job, time_ms, name, seconds) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING", 0);
+STATEMENT first_batch_count = SQL(
+        "SELECT count(*) FROM pipeline_event WHERE job = ?1 AND name = '" PIPELINE_EVENT_FIRST_BATCH "'", 1);
+STATEMENT event_bound = SQL("SELECT time_ms FROM pipeline_event WHERE job = ?1 ORDER BY time_ms DESC LIMIT 1 OFFSET ?2", 1);
+STATEMENT event_remove = SQL("DELETE FROM pipeline_event WHERE job = ?1 AND time_ms < ?2 AND name <> '" PIPELINE_EVENT_FIRST_BATCH "'", 0);
 
 _Static_assert(PIPELINE_JOB_EVENTS_MAX == 4096, "NOTED_SIZE() has this number");
 
@@ -584,18 +571,15 @@ bool pipeline_rows_next(PipelineWalk *walk, PipelineInterval *ret) {
  * A job may have half a million intervals. ?1 of retention counts rows of the size of a result, with its indexes; an interval has no
  * index.
  */
-STATEMENT intervals_remove = {
+STATEMENT intervals_remove = SQL(
         "DELETE FROM pipeline_interval WHERE (job, level, end_ms, series) IN"
-        " (SELECT job, level, end_ms, series FROM pipeline_interval WHERE job = ?1 LIMIT ?2)", 0,
-};
-STATEMENT series_remove = {
+        " (SELECT job, level, end_ms, series FROM pipeline_interval WHERE job = ?1 LIMIT ?2)", 0);
+STATEMENT series_remove = SQL(
         "DELETE FROM pipeline_series WHERE row IN"
-        " (SELECT row FROM pipeline_series INDEXED BY pipeline_series_by_job WHERE job = ?1 LIMIT ?2)", 0,
-};
-STATEMENT events_remove = {
+        " (SELECT row FROM pipeline_series INDEXED BY pipeline_series_by_job WHERE job = ?1 LIMIT ?2)", 0);
+STATEMENT events_remove = SQL(
         "DELETE FROM pipeline_event WHERE (job, time_ms, name) IN"
-        " (SELECT job, time_ms, name FROM pipeline_event WHERE job = ?1 LIMIT ?2)", 0,
-};
+        " (SELECT job, time_ms, name FROM pipeline_event WHERE job = ?1 LIMIT ?2)", 0);
 static const Statement *const pipeline_removals[] = { &intervals_remove, &series_remove, &events_remove, NULL };
 DEFINE_LEFTOVER(pipeline_leftover, 1, pipeline_removals, "1024", "4 * ?1");
 
@@ -627,11 +611,10 @@ static const TableSalvage event_salvage = { .condition = HAS_JOB };
  */
 #define COUNT_SERIES(job) "(SELECT count(*) FROM pipeline_series WHERE job = " job ")"
 #define COUNT_INTERVALS(job) "(SELECT count(*) FROM pipeline_interval WHERE job = " job ")"
-STATEMENT pipeline_recount = {
+STATEMENT pipeline_recount = SQL(
         "UPDATE pipeline SET n_series = " COUNT_SERIES("?1") ", n_rows = " COUNT_INTERVALS("?1") ", merged_ms = max(merged_ms, ?4),"
         " n_events = max(n_events, ?5), event_s = max(event_s, ?6), description = coalesce(description, ?7) WHERE job = ?1",
-        0,
-};
+        0);
 static const TableSalvage pipeline_salvage = {
         .needed = "1",
         .condition = HAS_JOB,

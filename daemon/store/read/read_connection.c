@@ -198,7 +198,7 @@ int read_connection_step(ReadConnection *connection, const Prepared **ret) {
         return r;
 }
 
-int read_connection_next(ReadConnection *connection, const StoreColumn *columns, size_t n_columns, void *ret, size_t n_ret) {
+int read_connection_next(ReadConnection *connection, void *ret, size_t n_ret) {
         const Prepared *row;
         int r;
 
@@ -206,7 +206,8 @@ int read_connection_next(ReadConnection *connection, const StoreColumn *columns,
         if (r != 0)
                 return r;
 
+        assert(row->statement->row->n_bytes == n_ret);
         memset(ret, 0, n_ret);
         /* SQLite reports "out of memory" as NULL in a column that is never null. */
-        return statement_read(row, 0, columns, n_columns, ret) ? 0 : read_connection_fail(connection, SQLITE_NOMEM);
+        return statement_read(row, ret) ? 0 : read_connection_fail(connection, SQLITE_NOMEM);
 }

@@ -40,8 +40,8 @@ void read_connection_deinit(ReadConnection *connection);
 int read_connection_begin(ReadConnection *connection, const Statement *statement, const Field *fields, size_t n_fields);
 /* Steps the outer statement. 0: a row, borrowed until the next step. */
 int read_connection_step(ReadConnection *connection, const Prepared **ret);
-/* Steps the outer statement and reads the row into *ret, which is zeroed first. */
-int read_connection_next(ReadConnection *connection, const StoreColumn *columns, size_t n_columns, void *ret, size_t n_ret);
+/* Steps the outer statement, a SELECT(), and reads the row into *ret, of n_ret bytes, which is zeroed first. */
+int read_connection_next(ReadConnection *connection, void *ret, size_t n_ret);
 /* Ends the query, and with it the read transaction. */
 void read_connection_end(ReadConnection *connection);
 

@@ -49,6 +49,10 @@ void reader_reset(Reader *reader) {
         read_connection_end(&reader->connection);
 }
 
+int reader_next(Reader *reader, void *ret, size_t n_ret) {
+        return read_connection_next(&reader->connection, ret, n_ret);
+}
+
 ReadConnection *reader_connection(Reader *reader) {
         return &reader->connection;
 }

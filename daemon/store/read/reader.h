@@ -31,6 +31,14 @@ DEFINE_SCOPED(Reader, reader_free);
 /* Ends the query early; later queries end immediately, too. */
 void reader_reset(Reader *reader);
 
+/* Reads the next row into *ret, a struct of n_ret bytes. 0 or an outcome of store_types.h. */
+int reader_next(Reader *reader, void *ret, size_t n_ret);
+/* Defines the function that reads the next row of a query of rows of this type. */
+#define READER_NEXT(name, Type)                                    \
+        static inline int name(Reader *reader, Type *ret) {        \
+                return reader_next(reader, ret, sizeof(*ret));     \
+        }
+
 /* --- for the subjects' readers ------------------------------------------------------------------- */
 
 struct ReadConnection *reader_connection(Reader *reader);

@@ -9,8 +9,8 @@
 #define NOTE_INTERVAL_MS (INT64_C(3600) * 1000)
 #define PERIODS_PER_COUNT 60 /* counting reads an index */
 
-STATEMENT clock_find = { "SELECT trusted_ms FROM clock", 1 };
-STATEMENT clock_note = { "INSERT OR REPLACE INTO clock VALUES (1, ?1)", 0 };
+STATEMENT clock_find = SQL("SELECT trusted_ms FROM clock", 1);
+STATEMENT clock_note = SQL("INSERT OR REPLACE INTO clock VALUES (1, ?1)", 0);
 
 static const TableSalvage clock_salvage = { .is_first = true };
 

@@ -34,16 +34,16 @@ const StoreSubject holders_subject = { .name = "holders", .tables = tables };
 
 /* --- the table ------------------------------------------------------------------------------------ */
 
-STATEMENT holder_add = {
-        "INSERT INTO holder (uid, n_bytes) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET n_bytes = n_bytes + excluded.n_bytes", 0,
-};
+STATEMENT holder_add = SQL(
+        "INSERT INTO holder (uid, n_bytes) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET n_bytes = n_bytes + excluded.n_bytes",
+        0);
 
-STATEMENT holding_add = {
-        "INSERT INTO holding (uid, block, n_rows) VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE SET n_rows = n_rows + excluded.n_rows", 0,
-};
+STATEMENT holding_add = SQL(
+        "INSERT INTO holding (uid, block, n_rows) VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE SET n_rows = n_rows + excluded.n_rows",
+        0);
 
-STATEMENT holding_subtract = { "UPDATE holding SET n_rows = n_rows - ?3 WHERE uid = ?1 AND block = ?2 AND n_rows > ?3", 0 };
-STATEMENT holding_remove = { "DELETE FROM holding WHERE uid = ?1 AND block = ?2", 0 };
+STATEMENT holding_subtract = SQL("UPDATE holding SET n_rows = n_rows - ?3 WHERE uid = ?1 AND block = ?2 AND n_rows > ?3", 0);
+STATEMENT holding_remove = SQL("DELETE FROM holding WHERE uid = ?1 AND block = ?2", 0);
 
 int holders_add(Database *database, const HeldRows *added) {
         int r;
@@ -73,8 +73,8 @@ enum { HOLDER_UID, HOLDER_BYTES, HOLDER_NAMES, HOLDER_SERIES, N_HOLDER_COLUMNS }
 
 #define HOLDERS "SELECT uid, max(n_bytes, 0), max(n_names, 0), max(n_series, 0) FROM holder"
 
-STATEMENT holder_find = { HOLDERS " WHERE uid = ?1", N_HOLDER_COLUMNS };
-STATEMENT holders_all = { HOLDERS " WHERE n_bytes > 0 OR n_names > 0 OR n_series > 0 ORDER BY uid", N_HOLDER_COLUMNS };
+STATEMENT holder_find = SQL(HOLDERS " WHERE uid = ?1", N_HOLDER_COLUMNS);
+STATEMENT holders_all = SQL(HOLDERS " WHERE n_bytes > 0 OR n_names > 0 OR n_series > 0 ORDER BY uid", N_HOLDER_COLUMNS);
 
 int holders_read(Database *database, int64_t uid, HolderCounts *ret) {
         int64_t counts[N_HOLDER_COLUMNS] = {};

@@ -19,9 +19,9 @@
 #define STEPS_BETWEEN 4    /* maximum number of removals between batches */
 #define PAGES_MIN 64       /* pages; an empty file has half as many */
 
-STATEMENT page_count = { "PRAGMA page_count", 1 };
-STATEMENT free_pages = { "PRAGMA freelist_count", 1 };
-STATEMENT vacuum = { "PRAGMA incremental_vacuum(256)", 0 };
+STATEMENT page_count = SQL("PRAGMA page_count", 1);
+STATEMENT free_pages = SQL("PRAGMA freelist_count", 1);
+STATEMENT vacuum = SQL("PRAGMA incremental_vacuum(256)", 0);
 
 static uint64_t clamp(uint64_t v, uint64_t low, uint64_t high) {
         return v < low ? low : v > high ? high : v;

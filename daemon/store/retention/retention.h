@@ -74,10 +74,10 @@ typedef struct Leftover {
  * Defines the StoreTable name_table, whose column `job` notes the numbers of removed jobs. list: removals of Leftover. A step removes
  * n_step rows; a removal for space removes n_removal rows, an expression of ?1 of retention.
  */
-#define LEFTOVER_SELECT(name, n_rows, where) { "SELECT job, " n_rows " FROM " #name where " ORDER BY job LIMIT 1", 2 }
+#define LEFTOVER_SELECT(name, n_rows, where) SQL("SELECT job, " n_rows " FROM " #name where " ORDER BY job LIMIT 1", 2)
 #define DEFINE_LEFTOVER(name_, order, list, n_step, n_removal)                                                             \
         STATEMENT name_##_step = LEFTOVER_SELECT(name_, n_step, "");                                                       \
-        STATEMENT name_##_done = { "DELETE FROM " #name_ " WHERE job = ?1", 0 };                                           \
+        STATEMENT name_##_done = SQL("DELETE FROM " #name_ " WHERE job = ?1", 0);                                          \
         STATEMENT name_##_remove = LEFTOVER_SELECT(name_, n_removal, "");                                                  \
         /* The rows have no user any more: ?2, the user, is ignored. */                                                    \
         STATEMENT name_##_remove_of_user = LEFTOVER_SELECT(name_, n_removal, " WHERE ?2 IS NOT NULL");                     \

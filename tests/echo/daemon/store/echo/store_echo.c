@@ -5,8 +5,8 @@
 #include "store/read/read_connection.h"
 #include "store/table/table_salvage.h"
 
-STATEMENT echo_put = { "INSERT INTO echo (time_ms, text) VALUES (?1, ?2)", 0 };
-STATEMENT echo_list = { "SELECT text FROM echo ORDER BY row", 1 };
+STATEMENT echo_put = SQL("INSERT INTO echo (time_ms, text) VALUES (?1, ?2)", 0);
+STATEMENT echo_list = SQL("SELECT text FROM echo ORDER BY row", 1);
 
 static const RowKind echo_kind = { &store_echo, .name = "echo", .statement = &echo_put };
 
