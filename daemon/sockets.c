@@ -40,19 +40,6 @@ static int remove_stale(const char *path) {
         return unlink(path) < 0 ? -errno : 0;
 }
 
-static int make_parent(const char *path) {
-        char directory[SOCKETS_PATH_MAX];
-        char *slash;
-
-        (void)snprintf(directory, sizeof(directory), "%s", path);
-        slash = strrchr(directory, '/');
-        if (!slash || slash == directory)
-                return 0;
-
-        *slash = '\0';
-        return file_make_dirs(directory, 0755);
-}
-
 /* Sets the mode between bind(2) and listen(2), before any client can connect. */
 static int listen_unix(const char *path, mode_t mode, int *ret_fd, char *ret_error) {
         static const char *const advice = "run as root, or choose another path with --socket";
@@ -60,7 +47,7 @@ static int listen_unix(const char *path, mode_t mode, int *ret_fd, char *ret_err
         scoped(closep) int fd = -1;
         int r;
 
-        r = make_parent(path);
+        r = file_make_parents(path, 0755);
         if (r < 0) {
                 errno = -r;
                 return fail(ret_error, "create the directory of", path, advice);

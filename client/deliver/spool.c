@@ -17,26 +17,18 @@
 /* --- directory ------------------------------------------------------------------------------------ */
 
 int spool_find_directory(const char *given, char ret[static PATH_MAX]) {
-        const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
-        char host[HOST_NAME_MAX + 1] = "localhost";
-        int k;
-
-        (void)gethostname(host, sizeof(host) - 1);
+        char host[HOST_NAME_MAX + 1] = "localhost", below[sizeof(host) + 16];
 
         if (!given || !*given)
                 given = getenv("PERFD_SPOOL");
+        if (!(given && *given) && geteuid() == 0)
+                given = "/var/spool/perfd";
         if (given && *given)
-                k = snprintf(ret, PATH_MAX, "%s", given);
-        else if (geteuid() == 0)
-                k = snprintf(ret, PATH_MAX, "/var/spool/perfd");
-        else if (state && state[0] == '/')
-                k = snprintf(ret, PATH_MAX, "%s/perfd/spool/%s", state, host);
-        else if (home && home[0] == '/')
-                k = snprintf(ret, PATH_MAX, "%s/.local/state/perfd/spool/%s", home, host);
-        else
-                return -ENOENT;
+                return snprintf(ret, PATH_MAX, "%s", given) < PATH_MAX ? 0 : -ENAMETOOLONG;
 
-        return k < 0 || k >= PATH_MAX ? -ENAMETOOLONG : 0;
+        (void)gethostname(host, sizeof(host) - 1);
+        (void)snprintf(below, sizeof(below), "perfd/spool/%s", host);
+        return file_find_env("XDG_STATE_HOME", ".local/state", below, ret);
 }
 
 /* --- format --------------------------------------------------------------------------------------- */

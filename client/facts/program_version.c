@@ -81,15 +81,10 @@ static bool find_build_id(int fd, char ret[static SHA256_TEXT_MAX]) {
 /* --- the cache ------------------------------------------------------------------------------------ */
 
 static void find_cache(const struct stat *st, char ret[static PATH_MAX]) {
-        const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-        unsigned file = (unsigned)((st->st_ino ^ st->st_dev) % CACHE_FILES_MAX);
-        int n = 0;
+        char below[32];
 
-        if (cache && cache[0] == '/')
-                n = snprintf(ret, PATH_MAX, "%s/perfd/programs/%02u", cache, file);
-        else if (home && home[0] == '/')
-                n = snprintf(ret, PATH_MAX, "%s/.cache/perfd/programs/%02u", home, file);
-        if (n <= 0 || n >= PATH_MAX)
+        (void)snprintf(below, sizeof(below), "perfd/programs/%02u", (unsigned)((st->st_ino ^ st->st_dev) % CACHE_FILES_MAX));
+        if (file_find_env("XDG_CACHE_HOME", ".cache", below, ret) < 0)
                 ret[0] = '\0';
 }
 
@@ -114,17 +109,16 @@ static bool read_cache(const char *path, const struct stat *st, char ret[static 
 
 /* Writes nothing for a file that has just been built, or that changed while it was read. */
 static void write_cache(const ProgramVersion *version, const struct stat *before) {
-        char stamp[CACHE_BYTES_MAX], directory[PATH_MAX];
+        char stamp[CACHE_BYTES_MAX];
         struct stat after;
         int n;
 
         if (!version->cache[0] || fstat(version->fd, &after) < 0 || time(NULL) - after.st_ctim.tv_sec < SETTLED_S ||
             after.st_mtim.tv_sec != before->st_mtim.tv_sec || after.st_mtim.tv_nsec != before->st_mtim.tv_nsec)
                 return;
-        (void)snprintf(directory, sizeof(directory), "%.*s", (int)(strrchr(version->cache, '/') - version->cache), version->cache);
         n = format_stamp(before, stamp);
         n += snprintf(stamp + n, sizeof(stamp) - (size_t)n, "%s\n", version->text);
-        if (file_make_dirs(directory, 0700) == 0)
+        if (file_make_parents(version->cache, 0700) == 0)
                 (void)file_replace(version->cache, stamp, (size_t)n, 0600, false);
 }
 

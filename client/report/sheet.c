@@ -23,18 +23,6 @@ void sheet_init(Sheet *sheet, Screen *screen, const Value *job, const Value *nod
         };
 }
 
-double sheet_seconds(const Sheet *sheet) {
-        uint64_t begin_ms = answer_time(sheet->job, "begin_ms"), end_ms = answer_time(sheet->job, "end_ms");
-        AnswerMetric duration;
-
-        if (answer_metric(sheet->job, "duration_seconds", &duration))
-                return duration.value;
-
-        if (end_ms == 0)
-                end_ms = answer_time(sheet->on, "time_ms");
-        return begin_ms > 0 && end_ms > begin_ms ? (double)(end_ms - begin_ms) / 1e3 : NAN;
-}
-
 const char *sheet_mark(Sheet *sheet, bool is_exact) {
         sheet->is_marked |= !is_exact;
         return is_exact ? "" : "~";

@@ -28,8 +28,6 @@ typedef struct Sheet {
 /* node: answer to /api/v1/node, used for jobs without a node of their own; or NULL. */
 void sheet_init(Sheet *sheet, Screen *screen, const Value *job, const Value *node);
 
-/* Returns the seconds from begin to end, or to the latest sample of a running job. NAN if unknown. */
-double sheet_seconds(const Sheet *sheet);
 /* Returns "~", and records it for the legend, if the value is not exact; else "". */
 const char *sheet_mark(Sheet *sheet, bool is_exact);
 /* Formats as answer_metric_format(), and appends the mark. */

@@ -16,6 +16,7 @@
 #include "client/stack/lock_file.h"
 #include "client/stack/stack_source.h"
 #include "stack/stack.h"
+#include "util/file.h"
 #include "util/scoped.h"
 
 #define ARENA_BYTES (256U << 20) /* untouched pages take no memory */
@@ -27,18 +28,11 @@ void run_stack_deinit(RunStack *stack) {
 
 /* Finds the directory for copies of lists of packages. A home may be shared by many nodes, each with its packages. */
 static const char *find_cache(char ret[static PATH_MAX]) {
-        const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-        char host[HOST_NAME_MAX + 1] = "localhost";
-        int n;
+        char host[HOST_NAME_MAX + 1] = "localhost", below[sizeof(host) + 16];
 
         (void)gethostname(host, sizeof(host) - 1);
-        if (cache && cache[0] == '/')
-                n = snprintf(ret, PATH_MAX, "%s/perfd/packages/%s", cache, host);
-        else if (home && home[0] == '/')
-                n = snprintf(ret, PATH_MAX, "%s/.cache/perfd/packages/%s", home, host);
-        else
-                return NULL;
-        return n > 0 && n < PATH_MAX ? ret : NULL;
+        (void)snprintf(below, sizeof(below), "perfd/packages/%s", host);
+        return file_find_env("XDG_CACHE_HOME", ".cache", below, ret) == 0 ? ret : NULL;
 }
 
 static int read_sources(const char *words, const char *program, RunStack *ret) {

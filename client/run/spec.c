@@ -16,7 +16,7 @@
 void spec_deinit(Spec *spec) {
         free(spec->variables);
         free(spec->files);
-        buffer_deinit(&spec->left_aside);
+        buffer_deinit(&spec->ignored_keys);
         *spec = (Spec){};
 }
 
@@ -168,7 +168,7 @@ static int take_requests(const Value *value, Spec *spec, SpecError *error) {
 /* --- the rest ------------------------------------------------------------------------------------- */
 
 static void add_ignored(Spec *spec, const char *key) {
-        buffer_printf(&spec->left_aside, "%s%.60s", spec->left_aside.n > 0 ? ", " : "", key);
+        buffer_printf(&spec->ignored_keys, "%s%.60s", spec->ignored_keys.n > 0 ? ", " : "", key);
 }
 
 /* Members that begin with @ are annotations of the server. */
@@ -209,7 +209,7 @@ int spec_read(const Value *value, const char *script, Spec *ret, SpecError *ret_
 
         spec.identifier = value_get_string(value, "identifier");
         list_ignored_members(value, &spec);
-        r = buffer_error(&spec.left_aside);
+        r = buffer_error(&spec.ignored_keys);
         if (r < 0)
                 return r;
         *ret = spec;

@@ -34,7 +34,7 @@ typedef struct Spec {
         size_t n_files;
         int64_t batch_size;
         RunLimits limits;
-        Buffer left_aside; /* owned; keys of ignored members, with commas between */
+        Buffer ignored_keys; /* owned; keys of ignored members, with commas between */
 } Spec;
 
 typedef struct SpecError {

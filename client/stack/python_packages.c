@@ -19,13 +19,6 @@
 #define RECORD_BYTES_MAX (64U << 20)
 #define DIRECTORIES_MAX 16U /* of packages, below one prefix */
 
-/* A path below the root: openat(2) ignores the descriptor for an absolute path. */
-static const char *below(const char *path) {
-        while (*path == '/')
-                path++;
-        return *path ? path : ".";
-}
-
 /* --- files of a distribution ------------------------------------------------------------------------ */
 
 /* Reads the beginning of a file. Returns false if there is none. */
@@ -138,7 +131,7 @@ static void add_directories(PythonDirectories *directories, const char *prefix, 
 
         for (size_t i = 0; i < N_ELEMENTS(words) && directories->n < DIRECTORIES_MAX; i++) {
                 char *path = directories->paths[directories->n];
-                int n = snprintf(path, PATH_MAX, "%s/lib/%s/%s", below(prefix), name, words[i]);
+                int n = snprintf(path, PATH_MAX, "%s/lib/%s/%s", file_below_root(prefix), name, words[i]);
 
                 directories->n += n < PATH_MAX && stack_cache_stamp_add(stamp, directories->root_fd, path);
         }
@@ -150,7 +143,7 @@ static void find_directories(PythonDirectories *directories, const char *prefix,
         struct dirent *entry;
         char path[PATH_MAX];
 
-        if (snprintf(path, sizeof(path), "%s/lib", below(prefix)) >= (int)sizeof(path))
+        if (snprintf(path, sizeof(path), "%s/lib", file_below_root(prefix)) >= (int)sizeof(path))
                 return;
         list = file_open_list(directories->root_fd, path);
         while (list && (entry = readdir(list))) {

@@ -138,17 +138,6 @@ static bool put_package(const Value *package, Buffer *out) {
         return true;
 }
 
-static int make_directory_of(const char *path) {
-        char directory[PATH_MAX];
-        const char *slash = strrchr(path, '/');
-
-        if (!slash || slash == path || (size_t)(slash - path) >= sizeof(directory))
-                return -EINVAL;
-        memcpy(directory, path, (size_t)(slash - path));
-        directory[slash - path] = '\0';
-        return file_make_dirs(directory, 0700);
-}
-
 static void write_file(const char *path, const char *stamp, const StackBuilder *stack, size_t first) {
         scoped(buffer_deinit) Buffer text = {};
 
@@ -159,7 +148,7 @@ static void write_file(const char *path, const char *stamp, const StackBuilder *
                 if (!put_package(&stack->packages[i], &text))
                         return;
         buffer_printf(&text, "%zu\n", stack->n - first);
-        if (buffer_error(&text) == 0 && make_directory_of(path) == 0)
+        if (buffer_error(&text) == 0 && file_make_parents(path, 0700) == 0)
                 (void)file_replace(path, text.text, text.n, 0600, false);
 }
 

@@ -18,13 +18,6 @@
 
 #define JSON_BYTES_MAX (4U << 20)
 
-/* A path below the root: openat(2) ignores the descriptor for an absolute path. */
-static const char *below(const char *path) {
-        while (*path == '/')
-                path++;
-        return *path ? path : ".";
-}
-
 /* --- pip -------------------------------------------------------------------------------------------- */
 
 /* Finds the prefix of the first python3 in the path: /usr of /usr/bin/python3. */
@@ -34,7 +27,7 @@ static bool find_prefix(const StackPlace *place, char ret[static PATH_MAX]) {
                 char program[PATH_MAX];
 
                 if (n < 4 || snprintf(program, sizeof(program), "%.*s/python3", n, p) >= (int)sizeof(program) ||
-                    faccessat(place->root_fd, below(program), X_OK, 0) < 0)
+                    faccessat(place->root_fd, file_below_root(program), X_OK, 0) < 0)
                         continue;
                 (void)snprintf(ret, PATH_MAX, "%.*s", n - (strncmp(p + n - 4, "/bin", 4) == 0 ? 4 : 0), p);
                 return true;
@@ -50,7 +43,8 @@ static bool find_prefix_of_program(const StackPlace *place, char ret[static PATH
         if (!slash || snprintf(directory, sizeof(directory), "%.*s/..", (int)(slash - place->program), place->program) >= PATH_MAX ||
             !realpath(directory, ret))
                 return false;
-        return snprintf(file, sizeof(file), "%s/pyvenv.cfg", below(ret)) < PATH_MAX && faccessat(place->root_fd, file, F_OK, 0) == 0;
+        return snprintf(file, sizeof(file), "%s/pyvenv.cfg", file_below_root(ret)) < PATH_MAX &&
+               faccessat(place->root_fd, file, F_OK, 0) == 0;
 }
 
 static int read_pip(const StackPlace *place, StackBuilder *stack) {
@@ -113,7 +107,8 @@ static int read_conda(const StackPlace *place, StackBuilder *stack) {
         scoped(closedirp) DIR *list = NULL;
         char path[PATH_MAX], name[STACK_CACHE_NAME_MAX];
 
-        if (!place->conda_prefix || snprintf(path, sizeof(path), "%s/conda-meta", below(place->conda_prefix)) >= (int)sizeof(path))
+        if (!place->conda_prefix ||
+            snprintf(path, sizeof(path), "%s/conda-meta", file_below_root(place->conda_prefix)) >= (int)sizeof(path))
                 return STACK_SOURCE_NONE;
         list = file_open_list(place->root_fd, path);
         stack_cache_stamp_init(&stamp, place->conda_prefix);

@@ -33,7 +33,7 @@ typedef struct SweepCommand {
         size_t n, n_allocated;
         bool failed;          /* there was no memory for a word */
         char job[JOB_ID_MAX]; /* "" without perfd */
-        const char *left_out; /* a setting that cannot be a label, borrowed from the plan; NULL: none */
+        const char *omitted_label; /* a setting that cannot be a label, borrowed from the plan; NULL: none */
 } SweepCommand;
 
 static void sweep_command_deinit(SweepCommand *command) {
@@ -113,7 +113,7 @@ static void add_labels(SweepCommand *command, const SweepPlan *plan, const Sweep
 
                 key += *key == '@';
                 if (n == JOB_LABELS_MAX || !fits_label(text) || is_taken(block, i, key)) {
-                        command->left_out = block->settings[i].key;
+                        command->omitted_label = block->settings[i].key;
                         continue;
                 }
                 add_label(command, key, text);
@@ -454,12 +454,12 @@ static int write_specification(const SweepPlan *plan, const SweepPoint *point, c
 }
 
 static void warn_of_labels(Sweep *sweep, const SweepCommand *command) {
-        if (!command->left_out || sweep->has_warned_of_labels)
+        if (!command->omitted_label || sweep->has_warned_of_labels)
                 return;
         sweep->has_warned_of_labels = true;
         hide_progress(sweep);
         message_print("label '%s' omitted: a job has at most %u labels with different keys, each one line of up to %d bytes; "
-            SWEEP_FILE_SETTINGS " has all settings", command->left_out, JOB_LABELS_MAX, JOB_TEXT_MAX - 1);
+            SWEEP_FILE_SETTINGS " has all settings", command->omitted_label, JOB_LABELS_MAX, JOB_TEXT_MAX - 1);
 }
 
 static int begin_point(Sweep *sweep, size_t i) {

@@ -17,7 +17,7 @@
 typedef struct DeviceListEntry {
         char name[DEVICE_NAME_MAX];
         size_t n_name;
-        bool left_out; /* the line is skipped: a partition, or a path hidden by multipath */
+        bool is_skipped; /* the line is skipped: a partition, or a path hidden by multipath */
         bool without_medium; /* size 0: skipped until the device has done I/O */
         bool was_idle;       /* skipped before, because of this */
         uint64_t ifindex, bytes_per_s; /* of an interface; 0: unknown */

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -154,6 +156,36 @@ int file_make_dirs(const char *path, unsigned mode) {
         if (stat(path, &st) < 0)
                 return -errno;
         return S_ISDIR(st.st_mode) ? 0 : -ENOTDIR;
+}
+
+int file_make_parents(const char *path, unsigned mode) {
+        const char *slash = strrchr(path, '/');
+        char directory[PATH_MAX];
+
+        if (!slash || slash == path)
+                return 0;
+        if (snprintf(directory, sizeof(directory), "%.*s", (int)(slash - path), path) >= PATH_MAX)
+                return -ENAMETOOLONG;
+        return file_make_dirs(directory, mode);
+}
+
+const char *file_below_root(const char *path) {
+        while (*path == '/')
+                path++;
+        return *path ? path : ".";
+}
+
+int file_find_env(const char *variable, const char *otherwise, const char *below, char ret[static PATH_MAX]) {
+        const char *given = getenv(variable), *home = getenv("HOME");
+        int n;
+
+        if (given && given[0] == '/')
+                n = snprintf(ret, PATH_MAX, "%s/%s", given, below);
+        else if (home && home[0] == '/')
+                n = snprintf(ret, PATH_MAX, "%s/%s/%s", home, otherwise, below);
+        else
+                return -ENOENT;
+        return n < PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
 void file_close_others(int a, int b) {

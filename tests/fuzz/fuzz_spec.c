@@ -27,7 +27,7 @@ static void check_spec(const Spec *spec) {
                 assert(spec->variables[i].name[0] && !strchr(spec->variables[i].name, '=') && spec->variables[i].text);
         for (size_t i = 0; i < spec->n_files; i++)
                 assert(spec_path_is_below(spec->files[i].name) && spec->files[i].name[0] != '/' && spec->files[i].text);
-        assert(buffer_error(&spec->left_aside) == 0);
+        assert(buffer_error(&spec->ignored_keys) == 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

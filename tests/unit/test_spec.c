@@ -48,7 +48,7 @@ static void a_whole_specification_is_read(void **state) {
         assert_int_equal(read.spec.n_files, 1);
         assert_string_equal(read.spec.variables[0].text, "2");
         assert_true(read.spec.limits.cpus == 0.5 && read.spec.limits.memory_bytes == UINT64_C(4) << 30);
-        assert_string_equal(read.spec.left_aside.text, "base, package_manager, packages, update, build, run.requests.hardware");
+        assert_string_equal(read.spec.ignored_keys.text, "base, package_manager, packages, update, build, run.requests.hardware");
 }
 
 static void a_script_alone_is_enough(void **state) {
@@ -58,7 +58,7 @@ static void a_script_alone_is_enough(void **state) {
         assert_int_equal(read_text(&read, "script: python3 -c 'print(1)'"), 0);
         assert_int_equal(read.spec.batch_size, 1);
         assert_true(read.spec.limits.cpus == 0 && read.spec.limits.memory_bytes == 0);
-        assert_int_equal(read.spec.left_aside.n, 0);
+        assert_int_equal(read.spec.ignored_keys.n, 0);
 }
 
 static void assert_wrong(const char *text, const char *complaint) {

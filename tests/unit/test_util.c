@@ -376,10 +376,34 @@ static void a_replaced_file_is_complete_without_leftovers(void **state) {
         (void)snprintf(deep, sizeof(deep), "%s/a/b", directory);
         assert_int_equal(file_make_dirs(deep, 0755), 0);
         assert_int_equal(file_make_dirs(deep, 0755), 0);
+        strcat(deep, "/d/file");
+        assert_int_equal(file_make_parents(deep, 0755), 0);
+        assert_int_equal(access(deep, F_OK), -1);
+        *strrchr(deep, '/') = '\0';
+        assert_int_equal(access(deep, X_OK), 0);
+        assert_int_equal(file_make_parents("file", 0755), 0);
         assert_int_equal(rmdir(deep), 0);
         *strrchr(deep, '/') = '\0';
         assert_int_equal(rmdir(deep), 0);
         assert_int_equal(rmdir(directory), 0);
+}
+
+static void files_of_a_user_are_found_by_the_environment(void **state) {
+        char path[PATH_MAX];
+
+        (void)state;
+        assert_int_equal(setenv("HOME", "/home/ada", 1), 0);
+        assert_int_equal(unsetenv("XDG_CACHE_HOME"), 0);
+        assert_int_equal(file_find_env("XDG_CACHE_HOME", ".cache", "perfd/x", path), 0);
+        assert_string_equal(path, "/home/ada/.cache/perfd/x");
+        assert_int_equal(setenv("XDG_CACHE_HOME", "/cache", 1), 0);
+        assert_int_equal(file_find_env("XDG_CACHE_HOME", ".cache", "perfd/x", path), 0);
+        assert_string_equal(path, "/cache/perfd/x");
+        assert_int_equal(setenv("XDG_CACHE_HOME", "relative", 1), 0);
+        assert_int_equal(setenv("HOME", "", 1), 0);
+        assert_int_equal(file_find_env("XDG_CACHE_HOME", ".cache", "perfd/x", path), -ENOENT);
+        assert_string_equal(file_below_root("//usr/lib"), "usr/lib");
+        assert_string_equal(file_below_root("/"), ".");
 }
 
 static void a_file_beyond_the_limit_is_refused(void **state) {
@@ -516,6 +540,7 @@ int main(void) {
                 cmocka_unit_test(durations_and_sizes_are_read_as_people_write_them),
                 cmocka_unit_test(words_that_are_not_numbers_are_refused),
                 cmocka_unit_test(a_replaced_file_is_complete_without_leftovers),
+                cmocka_unit_test(files_of_a_user_are_found_by_the_environment),
                 cmocka_unit_test(a_file_beyond_the_limit_is_refused),
                 cmocka_unit_test(encoded_text_has_no_special_characters_of_a_url),
                 cmocka_unit_test(all_descriptors_are_closed_but_two),

@@ -141,8 +141,8 @@ static int read_spec(SpecRun *run) {
                 r = input_read(run->options->spec.file, &run->text);
         if (r == EXIT_DONE)
                 r = parse(run, file);
-        if (r == EXIT_DONE && run->spec.left_aside.n > 0)
-                message_print("%s: ignoring parts that build images or install packages: %s", file, run->spec.left_aside.text);
+        if (r == EXIT_DONE && run->spec.ignored_keys.n > 0)
+                message_print("%s: ignoring parts that build images or install packages: %s", file, run->spec.ignored_keys.text);
         return r;
 }
 
@@ -174,15 +174,12 @@ static int write_file(const char *path, const char *text, unsigned mode) {
 /* Writes the files. All directories on the path were created by us, and no other user may enter. */
 static int write_files(const SpecRun *run) {
         for (size_t i = 0; i < run->spec.n_files; i++) {
-                char path[PATH_MAX], *slash;
+                char path[PATH_MAX];
                 int n = snprintf(path, sizeof(path), "%s/" WORK "/%s", run->scratch, run->spec.files[i].name), r;
 
                 if (n < 0 || (size_t)n >= sizeof(path))
                         return -ENAMETOOLONG;
-                slash = strrchr(path, '/');
-                *slash = '\0';
-                r = file_make_dirs(path, 0700);
-                *slash = '/';
+                r = file_make_parents(path, 0700);
                 if (r == 0)
                         r = write_file(path, run->spec.files[i].text, 0700);
                 if (r < 0) {

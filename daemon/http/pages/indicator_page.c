@@ -233,7 +233,7 @@ static void choose_columns(IndicatorPage *page, RankingTable *table) {
 }
 
 /* Replaces the rankings by a hint; the latest runs are shown in any case. */
-static int say_many(Response *response, IndicatorPage *page) {
+static int explain_too_many(Response *response, IndicatorPage *page) {
         response->status = 200;
         buffer_clear(response->body);
         buffer_puts(template_word(&page->words, "rankings"), "<p>Too many results to compare at once; <code>?where=KEY=VALUE</code>, "
@@ -251,7 +251,7 @@ static int put_rankings(const Sources *sources, Response *response, IndicatorPag
 
         choose_columns(page, &table);
         if (grouping_read(sources, response, &page->selection, &ranking_fields, &grouping, &n_scanned) > 0)
-                return response->status == 413 ? say_many(response, page) : EXCHANGE_ANSWERED;
+                return response->status == 413 ? explain_too_many(response, page) : EXCHANGE_ANSWERED;
 
         groups = grouping_sorted(grouping, &n);
         r = ranking_html(template_word(&page->words, "rankings"), &table, groups, n);

@@ -122,7 +122,7 @@ static void classify_by_sysfs(DeviceListEntry *device, int block_fd) {
 
         if (fstatat(block_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
             device_number(block_fd, name, "hidden") != 0) {
-                device->left_out = true;
+                device->is_skipped = true;
                 return;
         }
 
@@ -176,7 +176,7 @@ static void classify_by_name(DeviceListEntry *device) {
                 "dm-", "md", "loop", "ram", "zram", "nbd", "drbd", "bcache", "zd",
         };
 
-        device->left_out = is_partition_name(device->name) || is_nvme_path_name(device->name);
+        device->is_skipped = is_partition_name(device->name) || is_nvme_path_name(device->name);
         device->class.disk = starts_with_any(device->name, virtuals, N_ELEMENTS(virtuals)) ? DISK_VIRTUAL
                                                                                             : DISK_PHYSICAL;
         /* the size is unknown here; a virtual device that never did I/O is hidden */
@@ -216,7 +216,7 @@ static int parse_devices(const char *p, bool is_new, int block_fd, DeviceList *l
                 r = ARRAY_RESERVE(sample->disks, sample->allocated.n_disks, sample->n_disks + 1);
                 if (r < 0)
                         return r;
-                p = device->left_out ? kernel_text_next_line(p) : scan_disk(p, device, id, sample);
+                p = device->is_skipped ? kernel_text_next_line(p) : scan_disk(p, device, id, sample);
                 if (!p)
                         return kernel_text_malformed("a line that is not eleven counters", ret_fault);
         }
