@@ -67,7 +67,7 @@ class Readers(harness.TestCase):
         series = "day,ms\n" + "".join(f"2026-01-{i + 1:02},{v}\n" for i, v in enumerate(levels))
         model = "name: M{}\nresults:\n  rate: {{unit: ms,\n    direction: lower}}\n"
         plan = "command: \"true\"\nsettings:\n  a: [1, 2]\n"
-        line = json.dumps({"stage": "s", "seconds": 1, "busy": 1, "items": 1}) + "\n"
+        line = json.dumps({"stage": "1:a", "num_tasks": 1, "ave_time": 0.5}) + "\n"
         for i, (what, content) in enumerate(edited(series).items()):
             with self.subTest(what):
                 answer = json.loads(self.done(daemon, "kpi", "check", "--json", "--fail-on", "none", "--file", "-", stdin=content)[0])
@@ -77,6 +77,7 @@ class Readers(harness.TestCase):
                 self.done(daemon, "sweep", self.file("plan.yaml", edited(plan)[what]), "--output", out)
                 settings = next(out.glob("**/settings.yaml"))
                 settings.write_bytes(edited(settings.read_text())[what])
+                self.done(daemon, "run", "--job", f"pipe{i}", "--", PERFCTL, "pipeline", "submit", stdin=edited(line)[what])
                 self.assertIn("2 done", "".join(self.done(daemon, "sweep", self.directory / "plan.yaml", "--output", out)))
         for words in (("kpi", "check", "--file"), ("model", "add"), ("sweep",)):
             self.refused("is UTF-16 or UTF-32: save it as UTF-8", daemon, *words, self.file("foreign", series.encode("utf-16")))

@@ -102,11 +102,23 @@ static int take_parsed(Feed *feed, PipelineLine *line) {
         return r;
 }
 
-/* text: n bytes and a NUL. */
-static int take_line(Feed *feed, char *text, size_t n) {
+static int take_object(Feed *feed, const char *text) {
         char error[PIPELINE_LINE_ERROR_MAX];
         PipelineLine line;
         int r;
+
+        arena_reset(&feed->arena);
+        r = pipeline_line_read(text, strlen(text), feed->counts_open_periods, &feed->arena, &line, error);
+        if (r == PIPELINE_LINE_INVALID) {
+                complain(feed, line.error_column, error);
+                return 0;
+        }
+        return r < 0 ? r : take_parsed(feed, &line);
+}
+
+/* text: n bytes and a NUL. Line ends of other systems may be within. */
+static int take_line(Feed *feed, char *text, size_t n) {
+        int r = 0;
 
         feed->n_lines++;
         if (feed->is_skipping) {
@@ -117,19 +129,13 @@ static int take_line(Feed *feed, char *text, size_t n) {
                 complain(feed, 0, TOO_LONG);
                 return 0;
         }
-        if (encoding_unify(text, &n) == ENCODING_FOREIGN) {
-                complain(feed, 0, ENCODING_FOREIGN_TEXT);
+        if (encoding_unify(text, &n) == ENCODING_FOREIGN || strlen(text) < n) {
+                complain(feed, 0, strlen(text) > 1 ? "has a NUL character" : ENCODING_FOREIGN_TEXT);
                 return 0;
         }
-        if (strspn(text, " \t\n") >= n)
-                return 0;
-        arena_reset(&feed->arena);
-        r = pipeline_line_read(text, n, feed->counts_open_periods, &feed->arena, &line, error);
-        if (r == PIPELINE_LINE_INVALID) {
-                complain(feed, line.error_column, error);
-                return 0;
-        }
-        return r < 0 ? r : take_parsed(feed, &line);
+        for (char *line; r == 0 && (line = strsep(&text, "\n"));)
+                r = line[strspn(line, " \t")] ? take_object(feed, line) : 0;
+        return r;
 }
 
 /* Takes the complete lines of the text, and at the end of the input also the last. */
