@@ -125,8 +125,8 @@ void report_write_time(Screen *screen, uint64_t begin_ms, uint64_t end_ms, uint6
                 end_ms = now_ms;
         if (end_ms >= begin_ms && end_ms > 0)
                 text_duration((end_ms - begin_ms) * NS_PER_MS, duration);
-        else if (now_ms > 0 && is_running) /* after the last sample */
-                strcpy(duration, "just begun,");
+        else if (is_running) /* after the last sample; or not running, with an unknown end */
+                strcpy(duration, now_ms > 0 ? "just begun," : "unknown,");
 
         sheet_row_begin(&row, screen, "time");
         sheet_row_put_styled(&row, STYLE_BOLD, duration);
@@ -233,7 +233,8 @@ void report_write_head(Screen *screen, const Value *job, const Value *node) {
         if (*answer_text(value_get(job, "hidden"), "command"))
                 sheet_row_write(screen, "command", &(Style){ STYLE_DIM }, answer_text(value_get(job, "hidden"), "command"));
         write_where(screen, job, sheet.on);
-        report_write_time(screen, answer_time(job, "begin_ms"), answer_time(job, "end_ms"), answer_time(sheet.on, "time_ms"));
+        report_write_time(screen, answer_time(job, "begin_ms"), answer_time(job, "end_ms"),
+                          strcmp(answer_text(job, "state"), "running") == 0 ? answer_time(sheet.on, "time_ms") : 0);
         write_isolation(screen, job);
         if (!report_has_own(job))
                 write_usage(screen, job);

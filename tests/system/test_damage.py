@@ -264,6 +264,27 @@ class Damage(harness.TestCase):
             self.assertEqual(daemon.get("/api/v1/indicators").json["indicators"][0]["results"], 20)
             daemon.kill()
 
+    def test_a_job_of_which_an_index_is_left_has_an_unknown_duration(self):
+        daemon = self.daemon()
+        with daemon.client() as client:
+            for i in range(3):
+                self.assert_status(client.begin(f"job-{i}"), "OK")
+                self.assert_status(client.end(f"job-{i}", 0), "OK")
+        daemon.stop()
+        path = daemon.state / "perfd.db"
+        with contextlib.closing(sqlite3.connect(path)) as database:
+            root, = database.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'job'").fetchone()
+        data = bytearray(path.read_bytes())
+        data[(root - 1) * damage.PAGE:root * damage.PAGE] = random.Random(SEED).randbytes(damage.PAGE)
+        path.write_bytes(data)
+        daemon.start()
+        wait_for(lambda: daemon.get("/api/v1/node").json["store"]["salvage"], "the salvage")
+        jobs = daemon.get("/api/v1/jobs").json["jobs"]
+        self.assertEqual([(job["state"], job["end_ms"]) for job in jobs], [("finished", None)] * 3)
+        self.assertRegex(daemon.perfctl("job", "list").stdout, r"(?m)^job-1 +finished +\S+ \S+ +- ")
+        self.assertIn("unknown, since", daemon.perfctl("report", "job-1").stdout)
+        self.assertIn("unknown", daemon.get("/jobs/job-1").text)
+
     def test_the_database_is_checked_and_copied_while_perfd_runs(self):
         daemon = self.daemon()
         ids = self.fill(daemon, 1000, 3)

@@ -73,11 +73,14 @@ static void fill_jobs(Grid *grid, const Value *jobs) {
         grid_init_heads(grid, "JOB|STATE|BEGAN|DURATION|>EXIT|USER|NAME");
         for (size_t i = 0; i < jobs->n_items; i++) {
                 const Value *job = &jobs->items[i];
-                uint64_t begin_ms = answer_time(job, "begin_ms"), end_ms = answer_time(job, "end_ms") ?: clock_realtime_ns() / NS_PER_MS;
+                uint64_t begin_ms = answer_time(job, "begin_ms"), end_ms = answer_time(job, "end_ms");
                 const char *name = answer_text(job, "name");
-                char duration[TEXT_MAX];
+                char duration[TEXT_MAX] = "-";
 
-                text_duration((end_ms > begin_ms ? end_ms - begin_ms : 0) * NS_PER_MS, duration);
+                if (end_ms == 0 && strcmp(answer_text(job, "state"), "running") == 0)
+                        end_ms = clock_realtime_ns() / NS_PER_MS;
+                if (end_ms > 0)
+                        text_duration((end_ms > begin_ms ? end_ms - begin_ms : 0) * NS_PER_MS, duration);
                 grid_whole(grid, answer_text(job, "id")); /* there to be copied */
                 put_state(grid, answer_text(job, "state"));
                 grid_minute(grid, begin_ms);

@@ -56,7 +56,10 @@ static void put_times(Buffer *out, const JobView *job, uint64_t now_ms) {
         fact_end(out);
 
         fact_begin(out, job->state == JOB_RUNNING ? "Runs for" : "Took");
-        html_seconds(out, job_html_seconds(job, now_ms));
+        if (job->state == JOB_RUNNING || job->end_realtime_ms > 0 || has_node(job, METRIC_DURATION))
+                html_seconds(out, job_html_seconds(job, now_ms));
+        else
+                html_text(out, "unknown");
         fact_end(out);
 }
 

@@ -640,12 +640,13 @@ static const TableRetention job_retention = {
  */
 #define RESTORED "'restored from indexes after damage of the database: the command, labels and numbers of the job are lost'"
 
-/* A job that was running only according to the damaged file cannot be resumed: jobs that were running are stored first. */
+/* A job that was running only according to the damaged file cannot be resumed: jobs that were running are stored first. Its end is
+ * unknown, as is that of a job of which only an index is left. */
 static const TableSalvage job_salvage = {
         .needed = "old.state = 'running'",
         .values = (const SalvagedValue[]){
                 { "state", "iif(old.state = 'running', 'interrupted', old.state)" },
-                { "end_ms", "max(old.begin_ms, ifnull(old.end_ms, 0))" },
+                { "end_ms", "iif(old.end_ms IS NULL, NULL, iif(old.state = 'running', 0, max(old.begin_ms, old.end_ms)))" },
                 {},
         },
         .restored = (const SalvagedValue[]){
@@ -657,7 +658,7 @@ static const TableSalvage job_salvage = {
 
 /* The number of a lost job may now belong to another job. A job without its progress cannot be resumed after a restart. */
 STATEMENT running_finish = SQL(
-        "UPDATE job SET state = 'interrupted', end_ms = begin_ms WHERE state = 'running' AND row NOT IN (SELECT job FROM running)",
+        "UPDATE job SET state = 'interrupted', end_ms = 0 WHERE state = 'running' AND row NOT IN (SELECT job FROM running)",
         0);
 static const TableSalvage running_salvage = {
         .needed = "1",
