@@ -7,6 +7,7 @@ import re
 import socket
 import struct
 import threading
+import time
 import unittest
 import urllib.parse
 import uuid
@@ -302,6 +303,17 @@ class Answers(harness.TestCase):
         length_ms = first["next"] - first["timeline"]["begin_ms"]
         self.assertGreaterEqual(length_ms, 1700)
         self.assertLessEqual(length_ms, 2300 + 1000 * daemon.kept_waiting_s())
+
+    def test_computing_a_rank_counts_for_the_limit(self):
+        daemon = self.daemon(CONFIG + "[http]\nquery_timeout = 300ms\n")
+        with daemon.client() as client:
+            for i in range(40):
+                documents = [harness.indicator("many", rate=1000.0 + (7919 * k + i) % 97, version=f"v{k % 20}") for k in range(500)]
+                self.assert_status(client.submit(*documents), "OK")
+        begin = time.monotonic()
+        answer = daemon.get("/api/v1/indicators/many/rank?objective=rate&direction=higher&by=version")
+        self.assertLess(time.monotonic() - begin, 1.5)
+        self.assertEqual((answer.status, "300 ms (setting query_timeout)" in answer.json["error"]["message"]), (503, True))
 
     def test_a_query_over_its_limit_gets_the_reason(self):
         daemon = self.daemon(CONFIG + "[http]\nquery_timeout = 10ms\n")

@@ -18,6 +18,7 @@
 #include "http/indicators/stack_diff.h"
 #include "http/indicators/vocabulary.h"
 #include "http/selection/grouping.h"
+#include "util/clock.h"
 #include "util/parse.h"
 
 #define CONFIDENCE_DEFAULT 0.95
@@ -49,6 +50,7 @@ typedef struct RankQuery {
         size_t objective;
         double confidence;
         bool is_higher_better;
+        uint64_t until_ns; /* time limit of the request, CLOCK_BOOTTIME; 0: none */
         uint64_t n_scanned, n_compared, n_excluded[N_EXCLUSIONS], n_sets;
         Vocabulary *vocabulary; /* owned */
         Buffer unit, note;      /* owned; "" if empty */
@@ -284,6 +286,7 @@ static void write_excluded(Json *json, const RankQuery *rank, const Group *group
 static int rank_set(const RankQuery *rank, const Group *groups, size_t n, Alternative *ret, size_t *ret_n) {
         RankingConfig config = {
                 .is_higher_better = rank->is_higher_better, .confidence = rank->confidence, .n_resamples = RANKING_RESAMPLES, .seed = SEED,
+                .until_ns = rank->until_ns,
         };
 
         *ret_n = 0;
@@ -339,6 +342,8 @@ static int write_set(const Sources *sources, Response *response, Json *json, con
         if (!alternatives)
                 return -ENOMEM;
         r = rank_set(rank, groups, n, alternatives, &n_alternatives);
+        if (r == RANKING_TIMEOUT)
+                return exchange_store_error(response, READER_TIMEOUT);
         if (r < 0)
                 return r;
 
@@ -352,7 +357,8 @@ static int write_set(const Sources *sources, Response *response, Json *json, con
                 json_put_uint(json, "runs_needed", ranking_values_needed(n_alternatives, rank->confidence));
         write_excluded(json, rank, groups, n);
         r = write_also_differ(sources, response, json, rank, groups, n);
-        json_object_end(json);
+        if (r == 0)
+                json_object_end(json);
         return r;
 }
 
@@ -364,7 +370,8 @@ static int write_sets(const Sources *sources, Response *response, Json *json, co
                 end = find_set_end(rank, groups, begin, n);
                 r = write_set(sources, response, json, rank, groups + begin, end - begin);
         }
-        json_array_end(json);
+        if (r == 0)
+                json_array_end(json);
         return r;
 }
 
@@ -541,6 +548,8 @@ void indicators_subject_rank(const Target *target, const Sources *sources, Respo
         Group *groups;
         size_t n;
 
+        if (response->query_timeout_ns > 0)
+                rank.until_ns = clock_boottime_ns() + response->query_timeout_ns;
         if (parse(target, sources, response, &rank) > 0 ||
             grouping_read(sources, response, &rank.selection, &rank.fields, &grouping, &rank.n_scanned) > 0)
                 return;

@@ -7,7 +7,10 @@
 #include <string.h>
 
 #include "analysis/rank_sum.h"
+#include "util/clock.h"
 #include "util/scoped.h"
+
+#define RESAMPLES_PER_LOOK 10U /* at the clock */
 
 /* The generator is splitmix64: it is small, takes any seed and suffices for resampling. */
 static uint64_t draw(uint64_t *state) {
@@ -70,6 +73,7 @@ typedef struct Ranking {
         size_t n;
         const RankingConfig *config;
         size_t n_judged;       /* alternatives with enough values */
+        bool is_over;          /* the time is up: no number is right */
         uint64_t *seeds;       /* owned; a seed for each alternative, with which its draws can be repeated */
         double *sorted;        /* owned; all values, in ascending order for each alternative */
         const double **begins; /* owned; start of each alternative's values in `sorted` */
@@ -176,10 +180,16 @@ static void put_in_order(Ranking *ranking) {
 
 /* --- comparison of two alternatives --------------------------------------------------------------- */
 
-static void draw_medians(const Ranking *ranking, size_t i, double *ret) {
+static void draw_medians(Ranking *ranking, size_t i, double *ret) {
+        const RankingConfig *config = ranking->config;
         uint64_t state = ranking->seeds[i];
 
-        resample(&ranking->alternatives[i], ranking->config->n_resamples, &state, ranking->room.values, ret);
+        for (unsigned k = 0; k < config->n_resamples && !ranking->is_over; k += RESAMPLES_PER_LOOK) {
+                unsigned n = config->n_resamples - k < RESAMPLES_PER_LOOK ? config->n_resamples - k : RESAMPLES_PER_LOOK;
+
+                resample(&ranking->alternatives[i], n, &state, ranking->room.values, ret + k);
+                ranking->is_over = config->until_ns > 0 && clock_boottime_ns() > config->until_ns;
+        }
 }
 
 /* True if the interval of the difference of resampled medians, paired in the order of drawing, excludes zero. */
@@ -262,7 +272,7 @@ static void judge(Ranking *ranking) {
         size_t n = 0;
 
         measure(ranking, 0, room->first_medians);
-        for (size_t i = 1; i < ranking->n; i++) {
+        for (size_t i = 1; i < ranking->n && !ranking->is_over; i++) {
                 Alternative *alternative = &ranking->alternatives[i];
                 Comparison *comparison = &ranking->comparisons[n];
 
@@ -299,7 +309,7 @@ static void give_ranks(Ranking *ranking) {
 
         alternatives[0].rank = 1;
         alternatives[0].is_tied = false;
-        for (size_t i = 1; i < ranking->n; i++) {
+        for (size_t i = 1; i < ranking->n && !ranking->is_over; i++) {
                 bool is_apart = alternatives[i].verdict == VERDICT_SIGNIFICANT && (best == 0 || is_below(ranking, best, n_told, i));
 
                 alternatives[i].is_tied = !is_apart;
@@ -332,5 +342,5 @@ int ranking_make(Alternative *alternatives, size_t n, const RankingConfig *confi
         put_in_order(&ranking);
         judge(&ranking);
         give_ranks(&ranking);
-        return 0;
+        return ranking.is_over ? RANKING_TIMEOUT : 0;
 }

@@ -61,6 +61,7 @@ typedef struct RankingConfig {
         double confidence;   /* 0…1, such as 0.95: confidence of each interval, and of all comparisons together */
         unsigned n_resamples; /* 100…100000 */
         uint64_t seed;
+        uint64_t until_ns; /* CLOCK_BOOTTIME at which the ranking is given up; 0: never */
 } RankingConfig;
 
 const char *ranking_verdict_name(Verdict verdict); /* Returns "best", "significant", "noise" or "too few runs". */
@@ -68,5 +69,8 @@ const char *ranking_verdict_name(Verdict verdict); /* Returns "best", "significa
 /* Returns how many values each of n >= 2 alternatives needs so that any two can be distinguished. */
 size_t ranking_values_needed(size_t n, double confidence);
 
-/* Orders the alternatives, best first. 0 or -ENOMEM. */
+/* Orders the alternatives, best first. 0, RANKING_TIMEOUT or -ENOMEM. */
+enum {
+        RANKING_TIMEOUT = 1,
+};
 int ranking_make(Alternative *alternatives, size_t n, const RankingConfig *config);
