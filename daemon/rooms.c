@@ -60,14 +60,28 @@ int rooms_take_completions(Rooms *rooms) {
         return r < 0 ? r : job_room_continue(&rooms->jobs);
 }
 
+/* A failure that was over before the tick leaves no other trace than an answer to a client. */
+static void log_failures(Rooms *rooms) {
+        const StoreStats *stats = &rooms->stored;
+        uint64_t n = stats->n_commit_failures + stats->n_sync_failures;
+
+        if (n <= rooms->said.n_failures || !log_limit_pass(&rooms->said.failure_limit, clock_boottime_ns(), LOG_LIMIT_INTERVAL_NS, 1))
+                return;
+        if (stats->is_writable && !stats->sync_error[0])
+                log_warning("Writing to the store failed %lu times, and works again: %s; submissions were answered with UNAVAILABLE.",
+                            (unsigned long)(n - rooms->said.n_failures),
+                            stats->failure[0] ? stats->failure : "the log could not be written back into the database");
+        rooms->said.n_failures = n;
+}
+
 /* Users who fill a disk and empty it cause at most ten messages a minute, of which the last is true. */
 static void log_writable(Rooms *rooms) {
-        if (rooms->stored.is_writable != rooms->is_said_unwritable ||
-            !log_limit_pass(&rooms->writable_limit, clock_boottime_ns(), LOG_LIMIT_INTERVAL_NS, 10))
+        if (rooms->stored.is_writable != rooms->said.is_unwritable ||
+            !log_limit_pass(&rooms->said.writable_limit, clock_boottime_ns(), LOG_LIMIT_INTERVAL_NS, 10))
                 return;
 
-        rooms->is_said_unwritable = !rooms->stored.is_writable;
-        if (rooms->is_said_unwritable)
+        rooms->said.is_unwritable = !rooms->stored.is_writable;
+        if (rooms->said.is_unwritable)
                 log_err("Cannot write to the store, answering submissions with UNAVAILABLE until the store is writable: %s",
                         rooms->stored.error);
         else
@@ -92,6 +106,7 @@ static int check_store(Rooms *rooms) {
         if (!stats->sync_error[0] && had_sync_error)
                 log_notice("The log was written back into the database.");
         log_writable(rooms);
+        log_failures(rooms);
         return stats->is_writable && !was_writable ? registry_restore(&rooms->indicators.registry) : 0;
 }
 
@@ -102,10 +117,10 @@ static void log_exhaustion(Rooms *rooms) {
 
         http_stats(rooms->http, &http);
         n = http.n_exhausted + ingest_stats(rooms->ingest)->n_exhausted;
-        if (n != rooms->n_exhausted && log_limit_pass(&rooms->exhaustion_limit, clock_boottime_ns(), LOG_LIMIT_INTERVAL_NS, 1))
+        if (n != rooms->said.n_exhausted && log_limit_pass(&rooms->said.exhaustion_limit, clock_boottime_ns(), LOG_LIMIT_INTERVAL_NS, 1))
                 log_warning("No file descriptors left: connections wait or are refused. "
                             "Raise LimitNOFILE= of perfd.service, or lower [limits] connections.");
-        rooms->n_exhausted = n;
+        rooms->said.n_exhausted = n;
 }
 
 static void log_expiry(Rooms *rooms) {

@@ -19,6 +19,14 @@
 #include "snapshot/publisher.h"
 #include "sockets.h"
 
+/* What the last messages of the log said. */
+typedef struct RoomsSaid {
+        LogLimit exhaustion_limit, writable_limit, failure_limit;
+        bool is_unwritable;   /* of the store */
+        uint64_t n_failures;  /* failed transactions and checkpoints */
+        uint64_t n_exhausted; /* sum of IngestStats' and HttpStats' counters */
+} RoomsSaid;
+
 typedef struct Rooms {
         Config config;
         Self self;
@@ -34,11 +42,9 @@ typedef struct Rooms {
         Http *http;           /* reads published snapshots */
         HttpPortStats http_port;
         StoreStats stored;    /* state of the store at the last tick */
-        bool is_said_unwritable; /* the last message about the store */
         ExpiryStats expiry;   /* values at the last log message */
         uint64_t expiry_logging_ns; /* earliest time of the next message about expired rows */
-        uint64_t n_exhausted; /* sum of IngestStats' and HttpStats' counters at the last log message */
-        LogLimit exhaustion_limit, writable_limit;
+        RoomsSaid said;
 } Rooms;
 
 /*

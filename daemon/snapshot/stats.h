@@ -65,7 +65,8 @@ typedef struct StoreStats {
         const char *directory; /* borrowed until the store is closed */
         char error[160];  /* reason why the store is not writable; "" if it is writable */
         uint64_t n_sync_failures; /* checkpoints that could not write or sync the database file */
-        char sync_error[96];      /* error of the last checkpoint, "ENOSPC: …"; "" if it succeeded */
+        char sync_error[128];     /* error of the last checkpoint, "ENOSPC: …", or that a reader keeps the log; "" if it succeeded */
+        char failure[160];        /* the last error, also if the store is writable again */
         DamageStats damage;
 } StoreStats;
 

@@ -23,6 +23,7 @@ static void note_result(WalCheckpoint *wal, Database *database, const Checkpoint
         bool is_complete = n_log_pages >= 0 && result->n_done_pages == n_log_pages;
 
         wal->error = result->error;
+        wal->is_busy = result->is_busy;
         wal->n_failures += result->error != 0;
         if (is_complete)
                 database->n_wal_pages = 0;
@@ -72,6 +73,7 @@ void wal_checkpoint_restart(WalCheckpoint *wal, Database *database, const Retent
         database_wait(database, must_wait);
         wal_checkpoint_run(wal, database, mode);
         database_wait(database, true);
+        wal->is_pinned = wal->is_busy && (must_wait || wal->is_pinned);
         wal->n_pages_waited = must_wait ? database->n_wal_pages : 0;
         wal->is_barrier_closed = false;
         wal_barrier_open(wal->barrier);

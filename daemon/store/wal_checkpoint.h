@@ -24,6 +24,8 @@ typedef struct WalCheckpoint {
         bool is_barrier_closed; /* barrier is closed until the log is restarted */
         int n_pages_done;       /* pages at the begin of the log that the database file has */
         int n_pages_waited;     /* length of the log when waiting failed; 0: since the restart */
+        bool is_busy;           /* of the last checkpoint */
+        bool is_pinned;         /* waiting for a reader has failed, and the log was not restarted since */
         uint64_t n_failures;    /* checkpoints that could not write or sync the database file */
         int error;              /* negative errno of the last checkpoint; 0: it succeeded, or waits for a query */
 } WalCheckpoint;

@@ -3,12 +3,14 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "store/batches.h"
 #include "store/damage/salvage.h"
@@ -95,6 +97,9 @@ static void note_size(Writer *writer) {
         if (writer->wal.error < 0)
                 (void)snprintf(stats->sync_error, sizeof(stats->sync_error), "%s: %s", name ? name : "unknown",
                                strerrordesc_np(-writer->wal.error));
+        else if (writer->wal.is_pinned)
+                (void)snprintf(stats->sync_error, sizeof(stats->sync_error), "EBUSY: a reader of the database keeps the log from beginning "
+                               "again, and submissions wait: fuser perfd.db-wal");
 }
 
 /* is_clean: no row set of the batch was refused. */
@@ -110,17 +115,28 @@ static void note_commit(Writer *writer, uint64_t duration_ns, size_t n_rows, boo
                 stats->error[0] = '\0';
 }
 
+/* Returns the errno of a write in the directory, since SQLite often has another or none; 0: the write succeeds. */
+static int probe_disk(const char *directory) {
+        scoped(closep) int fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+        char page[4096] = {};
+
+        return fd >= 0 && write(fd, page, sizeof(page)) == sizeof(page) && fdatasync(fd) == 0 ? 0 : errno;
+}
+
 /*
  * Keeps the message of a failure, r, for reports; explanation: replaces SQLite's message, or NULL. Call directly after the call that
  * failed, while the connection still has the message.
  */
 static void keep_failure(Writer *writer, int r, const char *explanation) {
         const char *message = database_error(&writer->database);
+        int e = r < 0 ? -r : 0;
 
+        if (!explanation && (e == EIO || r == DATABASE_FULL)) /* SQLite has no errno of a full disk */
+                e = probe_disk(writer->opening->directory) ?: e;
         if (explanation)
                 (void)snprintf(writer->failure, sizeof(writer->failure), "%s", explanation);
-        else if (r < 0 && r != -EIO)
-                (void)snprintf(writer->failure, sizeof(writer->failure), "%s: %s", message, strerror(-r));
+        else if (e > 0)
+                (void)snprintf(writer->failure, sizeof(writer->failure), "%s: %s (%s)", message, strerrordesc_np(e), strerrorname_np(e));
         else
                 (void)snprintf(writer->failure, sizeof(writer->failure), "%s", message);
 }
@@ -139,6 +155,7 @@ static void note_failure(Writer *writer, int r) {
 
         LOCKED(&writer->report.mutex);
         writer->report.stats.n_commit_failures++;
+        (void)snprintf(writer->report.stats.failure, sizeof(writer->report.stats.failure), "%s", writer->failure);
 }
 
 static void note_closed(Writer *writer, const char *why) {

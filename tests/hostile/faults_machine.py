@@ -1,10 +1,15 @@
 """Faults of the machine: kills, damaged files, exhausted descriptors."""
 
+import errno
 import json
 import os
+import pathlib
 import resource
 import socket
+import sqlite3
 import subprocess
+import tempfile
+import time
 
 import harness
 from harness import wait_for
@@ -168,3 +173,65 @@ def odd_spool(target):
         target.check((answer["stored"], answer["skipped"]) == (1, 1) and odd.name in done.stderr, f"{kind}: {done}")
         odd.rmdir() if kind == "directory" else odd.unlink()
     return f"{n} odd entries skipped, {n_stored} results behind them stored"
+
+
+def failing_disk():
+    import test_disk_errors
+    return test_disk_errors.failing_disk(pathlib.Path(tempfile.mkdtemp(prefix="perfd-")))
+
+
+@fault("a disk whose writes and syncs fail with EDQUOT, EROFS, EIO and ENOSPC", "UNAVAILABLE and 503 with the error by its name; logged",
+       config="[sampling]\ninterval = 100ms\n", restarts=True, environment=failing_disk)
+def failing_writes(target):
+    control, n = pathlib.Path(target.environment["FAIL"]), 0
+    with target.daemon.client() as client:
+        while target.goes_on():
+            number = target.random.choice((errno.EDQUOT, errno.EROFS, errno.EIO, errno.ENOSPC))
+            control.write_text(f"{number} -1 {target.random.choice(('write', 'sync', ''))}\n")
+            name = errno.errorcode[number]
+            reply = client.submit(harness.indicator())
+            target.check(reply.status == harness.wire.UNAVAILABLE and name in reply.message, f"{name}: {reply}")
+            ready = wait_for(lambda: (r := target.daemon.get("/-/ready")).status == 503 and r, "the end of readiness")
+            target.check(name in ready.text, f"{name}: {ready.text}")
+            target.check("Cannot write to the store" in target.daemon.log(), "not logged")
+            control.write_text("0 0\n")
+            wait_for(lambda: client.submit(harness.indicator()).status == harness.wire.OK, "the store")
+            wait_for(lambda: target.daemon.get("/-/ready").status == 200, "readiness")
+            n += 1
+    return f"{n} errors"
+
+
+@fault("a program that reads the database without an end", "said in the log and by status; results are stored",
+       config="[store]\nmax_size = 16M\n[sampling]\ninterval = 100ms\n", restarts=True)
+def pinned_log(target):
+    n = 0
+    reader = sqlite3.connect(target.daemon.state / "perfd.db")
+    with target.daemon.client() as client:
+        while target.goes_on():
+            reader.execute("BEGIN")
+            reader.execute("SELECT count(*) FROM result").fetchone()
+            while not target.daemon.get("/api/v1/node").json["store"]["sync_error"]:
+                reply = client.submit(*[harness.indicator(text="y" * 3000)] * 20)
+                target.check(reply.status == harness.wire.OK, str(reply))
+                n += 20
+            target.check("not healthy" in target.daemon.perfctl("status").stdout, "status says healthy")
+            target.daemon.wait_log("a reader of the database keeps the log")
+            reader.rollback()
+    reader.close()
+    return f"{n} results stored behind a reader"
+
+
+@fault("ranks of 20 values over 20,000 results with query_timeout = 300ms", "503 in time; others are served",
+       config="[http]\nquery_timeout = 300ms\n")
+def long_ranks(target):
+    with target.daemon.client() as client:
+        for i in range(40):
+            documents = [harness.indicator("many", rate=1000.0 + (7919 * k + i) % 97, version=f"v{k % 20}") for k in range(500)]
+            client.submit(*documents)
+    longest, n = 0.0, 0
+    while target.goes_on():
+        begin = time.monotonic()
+        answer = target.daemon.get("/api/v1/indicators/many/rank?objective=rate&direction=higher&by=version")
+        longest, n = max(longest, time.monotonic() - begin), n + 1
+        target.check(answer.status in (200, 503) and longest < 2, f"{answer.status} after {longest:.1f} s")
+    return f"{n} ranks, the longest {longest * 1000:.0f} ms"

@@ -16,6 +16,7 @@ in the database once. Options of fault():
 
     config=          text of perfd.conf
     restarts=True    perfd ends during the fault (target.daemon.kill(), .stop()); the bystander's requests may fail
+    environment=     function that returns further environment variables of perfd
     tcp=True         target.daemon.port answers HTTP on 127.0.0.1
     memory_mib=      limit on the anonymous memory of perfd during the fault
     lateness_s=      limit on the delay of a sample during the fault
@@ -119,7 +120,8 @@ class Target:
         self.random = random.Random(seed)
         self.seconds, self.options = seconds, options
         self.n_rounds, self.anonymous_kib = 0, 0
-        self.daemon = harness.Daemon(options.get("config", ""), tcp=options.get("tcp", False))
+        self.environment = options["environment"]() if "environment" in options else {}
+        self.daemon = harness.Daemon(options.get("config", ""), tcp=options.get("tcp", False), environment=self.environment)
         self.daemon.socket.parent.chmod(0o755)  # access for the bystander
         self.daemon.start()
         self.bystander = Bystander(self)

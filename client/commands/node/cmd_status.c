@@ -57,7 +57,8 @@ static void read_spool(const char *directory, Health *health) {
 }
 
 static bool is_node_healthy(const Value *node) {
-        return answer_flag(value_get(node, "store"), "writable") && !*answer_text(value_get(node, "http"), "error") &&
+        return answer_flag(value_get(node, "store"), "writable") && !*answer_text(value_get(node, "store"), "sync_error") &&
+               !*answer_text(value_get(node, "http"), "error") &&
                !*answer_text(value_get(node, "configuration"), "error");
 }
 

@@ -36,6 +36,7 @@ CheckpointResult checkpointer_run(sqlite3 *db, int mode) {
 
         assert(code != SQLITE_OK || result.n_done_pages <= result.n_log_pages);
         result.error = error_of(db, code);
+        result.is_busy = (code & 0xff) == SQLITE_BUSY;
         return result;
 }
 

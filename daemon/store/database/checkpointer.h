@@ -16,6 +16,7 @@
 
 typedef struct CheckpointResult {
         int error;       /* 0 or a negative errno */
+        bool is_busy;    /* another connection reads the log or writes */
         int n_log_pages; /* pages in the log at the begin; -1: unknown, another connection ran a checkpoint */
         int n_done_pages;
 } CheckpointResult;

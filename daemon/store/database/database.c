@@ -13,8 +13,9 @@ STATEMENT begin = SQL("BEGIN IMMEDIATE", 0);
 STATEMENT commit = SQL("COMMIT", 0);
 STATEMENT rollback = SQL("ROLLBACK", 0);
 
+/* The functions below clear errno before each call, because SQLite keeps no errno of a COMMIT that fails, but an older one. */
 static int from_errno(sqlite3 *db) {
-        int e = sqlite3_system_errno(db);
+        int e = errno > 0 ? errno : sqlite3_system_errno(db);
 
         return e == ENOSPC || e == EDQUOT ? DATABASE_FULL : e > 0 ? -e : -EIO;
 }
@@ -96,6 +97,7 @@ void database_close(Database *database) {
 }
 
 int database_exec(Database *database, const char *sql) {
+        errno = 0;
         return database_outcome(database->db, sqlite3_exec(database->db, sql, NULL, NULL, NULL));
 }
 
@@ -103,6 +105,7 @@ int database_query(Database *database, const char *sql, int64_t *ret) {
         scoped(statement_finalizep) sqlite3_stmt *statement = NULL;
         int code;
 
+        errno = 0;
         code = sqlite3_prepare_v2(database->db, sql, -1, &statement, NULL);
         if (code == SQLITE_OK)
                 code = sqlite3_step(statement);
@@ -142,16 +145,18 @@ Prepared *database_prepare(Database *database, const Statement *statement, const
 }
 
 int database_step(Database *database, Prepared *prepared) {
-        int code;
+        int code, r;
 
         if (!prepared->handle)
                 return database_outcome(database->db, prepared->code);
 
         assert(statement_is_bound(prepared));
+        errno = 0;
         code = sqlite3_step(prepared->handle);
+        r = database_outcome(database->db, code);
         if (code != SQLITE_ROW)
                 sqlite3_reset(prepared->handle);
-        return database_outcome(database->db, code);
+        return r;
 }
 
 int database_finish(Database *database, Prepared *prepared) {
