@@ -19,7 +19,7 @@
 #include "snapshot/publisher.h"
 #include "sockets.h"
 
-/* What the last messages of the log said. */
+/* State at the last messages of the log. */
 typedef struct RoomsSaid {
         LogLimit exhaustion_limit, writable_limit, failure_limit;
         bool is_unwritable;   /* of the store */
