@@ -35,7 +35,7 @@ static void notify_status(const Daemon *daemon) {
         const Rooms *rooms = &daemon->rooms;
 
         (void)sd_notifyf(0, "STATUS=%zu jobs running, %lu indicators stored since start%s%s%s", rooms->jobs.jobs.n,
-                         (unsigned long)rooms->indicators.results.tally.stats.n_stored,
+                         (unsigned long)rooms->indicators.tally.stats.n_stored,
                          rooms->stored.is_writable ? "" : "; the store cannot be written",
                          rooms->http_port.error[0] ? "; the HTTP port cannot be opened" : "",
                          !rooms->self.stats.config_reload_ok ? "; the configuration files have errors and are not in force" :

@@ -19,7 +19,7 @@ static int fill_snapshot(Rooms *rooms, Snapshot *snapshot) {
         if (r >= 0)
                 r = job_room_publish(&rooms->jobs, &snapshot->jobs);
         if (r >= 0)
-                r = indicator_room_publish(&rooms->indicators, &snapshot->indicators);
+                r = results_publish(&rooms->indicators, &snapshot->indicators);
         if (r >= 0)
                 r = pipeline_room_publish(&rooms->pipelines, &snapshot->pipelines);
         if (r < 0)
@@ -237,7 +237,7 @@ static void init_desk(Rooms *rooms, const DeskRow *own) {
                 DESK_ROW(lifecycle_kinds, &rooms->jobs.lifecycle),
                 DESK_ROW(phases_kinds, &rooms->jobs.phases),
                 DESK_ROW(registry_kinds, &rooms->indicators.registry),
-                DESK_ROW(results_kinds, &rooms->indicators.results),
+                DESK_ROW(results_kinds, &rooms->indicators),
                 DESK_ROW(pipeline_room_kinds, &rooms->pipelines),
                 *own,
         };
@@ -332,8 +332,7 @@ int rooms_open(Rooms *rooms, sd_event *event, const char *root, const char *runt
         if (r < 0)
                 return r;
         open_accounts(rooms, runtime_directory);
-        indicator_room_init(&rooms->indicators, &config->indicators, &config->store, rooms->store, rooms->shares,
-                            &rooms->jobs.identity);
+        results_init(&rooms->indicators, &config->indicators, &config->store, rooms->store, rooms->shares, &rooms->jobs.identity);
         pipeline_room_init(&rooms->pipelines, rooms->store, &rooms->jobs.identity, &rooms->jobs.jobs);
         init_desk(rooms, own);
         r = start(rooms);
@@ -352,7 +351,7 @@ void rooms_close(Rooms *rooms) {
         publisher_free(rooms->publisher);
         ingest_free(rooms->ingest);
         pipeline_room_deinit(&rooms->pipelines);
-        indicator_room_deinit(&rooms->indicators);
+        results_deinit(&rooms->indicators);
         job_room_deinit(&rooms->jobs);
         store_free(rooms->store);
         node_deinit(&rooms->node);

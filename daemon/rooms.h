@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "config.h"
 #include "desk/desk.h"
-#include "indicators/indicator_room.h"
+#include "indicators/results.h"
 #include "jobs/job_room.h"
 #include "pipelines/pipeline_room.h"
 #include "self.h"
@@ -32,7 +32,7 @@ typedef struct Rooms {
         Self self;
         Node node;
         JobRoom jobs;
-        IndicatorRoom indicators;
+        Results indicators;
         PipelineRoom pipelines;
         Desk desk;
         Shares *shares;       /* owned, like the following */

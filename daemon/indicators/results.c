@@ -19,6 +19,14 @@ enum {
         OF_ENDED_JOB, /* made by the store */
 };
 
+void results_init(Results *results, const IndicatorsConfig *config, const StoreConfig *store_config, Store *store, Shares *shares,
+                  Identity *identity) {
+        *results = (Results){
+                .store_config = store_config, .store = store, .shares = shares, .identity = identity,
+                .registry = { .config = config, .store = store, .shares = shares },
+        };
+}
+
 void results_deinit(Results *results) {
         for (size_t i = 0; i < N_ELEMENTS(results->requests); i++) {
                 result_rows_packer_free(results->requests[i].packer);
@@ -27,6 +35,7 @@ void results_deinit(Results *results) {
         kpi_queue_deinit(&results->queued_kpis);
         live_kpis_deinit(&results->kpis);
         tally_deinit(&results->tally);
+        registry_deinit(&results->registry);
 }
 
 /* --- checks --------------------------------------------------------------------------------------- */
@@ -146,9 +155,9 @@ static int pack_item(Results *results, const Request *request, size_t i, Answer 
         Complaint complaint;
         size_t n_deviations;
 
-        if (registry_is_busy_with(results->registry, request->peer.uid, &item->indicator))
+        if (registry_is_busy_with(&results->registry, request->peer.uid, &item->indicator))
                 return ITEM_WAITS;
-        if (registry_check(results->registry, request->peer.uid, item, &n_deviations, &complaint) != 0)
+        if (registry_check(&results->registry, request->peer.uid, item, &n_deviations, &complaint) != 0)
                 return refuse_item(results, request, i, complaint.path, complaint.text, ret);
         progress->n_deviations += n_deviations;
         if (i == 0) {
@@ -196,7 +205,7 @@ static void restart(Results *results) {
         progress->pass = progress->i = progress->n_deviations = 0;
         progress->is_unvouched = false;
         progress->now_ns = clock_realtime_ns();
-        progress->n_changes = results->registry->changes.n;
+        progress->n_changes = results->registry.changes.n;
 }
 
 /* Ends a request, which the desk does not place again. */
@@ -231,7 +240,7 @@ static void resume(Results *results, uint32_t uid, Ticket ticket) {
                 progress->job[0] = '\0';
                 progress->is_other = false;
         }
-        if (is_new || registry_has_changed(results->registry, uid, progress->n_changes))
+        if (is_new || registry_has_changed(&results->registry, uid, progress->n_changes))
                 restart(results);
 }
 
@@ -389,7 +398,7 @@ static int complete(void *state, const StoreDone *done, Answer *ret) {
 
 /* Shows the numbers of a result that the store made. Out of memory: they are missing. */
 static void show_made(Results *results, uint32_t uid, const StoredResult *stored) {
-        const Model *model = models_find(&results->registry->models, uid, stored->name, stored->component);
+        const Model *model = models_find(&results->registry.models, uid, stored->name, stored->component);
         scoped(live_kpis_deinit) LiveKpis kpis = {};
         scoped(arena_deinit) Arena arena = {};
         Submission item = { .time_ms = stored->time_ms, .document_text = stored->document };
@@ -433,3 +442,11 @@ const Kind results_kinds[] = {
         [OF_OTHER_JOB] = { REQUEST_HELLO, "submit", NULL, complete, NULL },
         [OF_ENDED_JOB] = { REQUEST_HELLO, "results of jobs", NULL, complete_derived, &result_rows_kind },
 };
+
+int results_publish(const Results *results, IndicatorsSnapshot *ret) {
+        int r;
+
+        registry_publish(&results->registry, ret);
+        r = live_kpis_publish(&results->kpis, &ret->kpis);
+        return r < 0 ? r : tally_publish(&results->tally, ret);
+}

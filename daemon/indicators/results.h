@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Results: submissions of indicators
+ * Results: the subsystem for indicators
  *
- * Finds the job of each result, checks results against their models, stores them, and counts them.
+ * Finds the job of each result, checks results against their models, stores them, and counts them. Embeds the registry of the models.
  */
 
 #include "desk/desk.h"
@@ -36,11 +36,11 @@ typedef struct ResultsProgress {
 } ResultsProgress;
 
 typedef struct Results {
-        const StoreConfig *store_config; /* borrowed, like the next four */
+        const StoreConfig *store_config; /* borrowed, like the next three */
         Store *store;
         Shares *shares;
         Identity *identity;
-        const Registry *registry;
+        Registry registry;
         Tally tally;
         LiveKpis kpis;
         KpiQueue queued_kpis;
@@ -49,7 +49,13 @@ typedef struct Results {
         ResultWalk counting; /* of the stored results that are being counted; set NULL: none */
 } Results;
 
+/* All arguments are borrowed until results_deinit(); changes of the configurations apply at once. */
+void results_init(Results *results, const IndicatorsConfig *config, const StoreConfig *store_config, Store *store, Shares *shares,
+                  Identity *identity);
 void results_deinit(Results *results);
+
+/* Fills the indicators' part of a snapshot. Returns 0 or -ENOMEM. */
+int results_publish(const Results *results, IndicatorsSnapshot *ret);
 
 /*
  * Kinds of requests; their state is a Results. The second kind has completions only, for results whose job is not the

@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "indicators/indicator_room.h"
+#include "indicators/results.h"
 #include "jobs/job_room.h"
 #include "store/jobs/job_reader.h"
 
@@ -34,7 +34,7 @@ typedef struct Fixture {
         StoreConfig store_config;
         Node node;
         JobRoom jobs;
-        IndicatorRoom indicators;
+        Results indicators;
         uint64_t n_requests;
         Answer answer; /* the last answer */
         Peer peer;
@@ -48,11 +48,11 @@ static inline void rooms_begin(Fixture *f) {
 
         assert_int_equal(node_init(&f->node, "/", &node), 0);
         assert_int_equal(job_room_init(&f->jobs, &parts, f->root), 0);
-        indicator_room_init(&f->indicators, &f->indicators_config, &f->store_config, f->place.store, f->shares, &f->jobs.identity);
+        results_init(&f->indicators, &f->indicators_config, &f->store_config, f->place.store, f->shares, &f->jobs.identity);
 }
 
 static inline void rooms_end(Fixture *f) {
-        indicator_room_deinit(&f->indicators);
+        results_deinit(&f->indicators);
         job_room_deinit(&f->jobs);
         node_deinit(&f->node);
 }
@@ -115,7 +115,7 @@ static inline void *state_of(Fixture *f, const Kind *kind) {
         if (is_of(registry_kinds, N_ELEMENTS(registry_kinds), kind))
                 return &f->indicators.registry;
         assert_true(is_of(results_kinds, N_ELEMENTS(results_kinds), kind));
-        return &f->indicators.results;
+        return &f->indicators;
 }
 
 /* Handles a completion, in several turns if it is long. */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests: daemon/pipelines/pipeline_room.c daemon/pipelines/live_pipelines.c daemon/http/pipelines/pipelines_subject.c
-          daemon/snapshot/snapshot.c */
+/* tests: daemon/pipelines/pipeline_room.c daemon/http/pipelines/pipelines_subject.c daemon/snapshot/snapshot.c */
 #include "fake_adjtimex.h"
 #include "room_fixture.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests: daemon/indicators/registry.c daemon/indicators/indicator_room.c */
+/* tests: daemon/indicators/registry.c */
 #include "room_fixture.h"
 
 #include <sys/stat.h>
@@ -81,7 +81,7 @@ static void a_registered_model_applies_until_it_is_removed(void **state) {
         assert_int_equal(register_model(f, TEXT("A", "ms")), STATUS_OK);
         assert_non_null(strstr(f->answer.complaint.text, "stored results are not converted"));
 
-        assert_int_equal(indicator_room_publish(&f->indicators, &snapshot), 0);
+        assert_int_equal(results_publish(&f->indicators, &snapshot), 0);
         shared_texts_write(snapshot.models, &json);
         assert_non_null(strstr(json.text, "\"A\""));
         snapshot_indicators_deinit(&snapshot);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests: daemon/indicators/results.c daemon/indicators/indicator_room.c daemon/desk/desk.c */
+/* tests: daemon/indicators/results.c daemon/desk/desk.c */
 #include "fake_adjtimex.h"
 #include "room_fixture.h"
 
@@ -27,9 +27,9 @@ static void results_are_stored_once_and_counted(void **state) {
 
         assert_int_equal(submit_one(f, 1, ""), STATUS_OK);
         assert_int_equal(submit_one(f, 1, ""), STATUS_DUPLICATE);
-        assert_int_equal(f->indicators.results.tally.stats.n_stored, 1);
+        assert_int_equal(f->indicators.tally.stats.n_stored, 1);
         assert_int_equal(count_results(f->place.reader, &(ResultFilter){}), 1);
-        assert_int_equal(indicator_room_publish(&f->indicators, &snapshot), 0);
+        assert_int_equal(results_publish(&f->indicators, &snapshot), 0);
         assert_int_equal(snapshot.n, 1);
         assert_int_equal(snapshot.counts[0].n[INDICATOR_STORED], 1);
         snapshot_indicators_deinit(&snapshot);
@@ -58,7 +58,7 @@ static void the_item_that_does_not_conform_is_named(void **state) {
         items[0].submission.has_exit_status = items[1].submission.has_exit_status = false;
         assert_int_equal(submit(f, items, 2), STATUS_INVALID);
         assert_string_equal(f->answer.complaint.path, "submit.indicators[0].name");
-        assert_int_equal(f->indicators.results.tally.series[1].count.n[INDICATOR_REFUSED], 1);
+        assert_int_equal(f->indicators.tally.series[1].count.n[INDICATOR_REFUSED], 1);
 }
 
 static void results_belong_to_the_job_they_name(void **state) {
@@ -224,7 +224,7 @@ static void a_failing_store_is_reported(void **state) {
         assert_int_equal(place_request(f, &results_kinds[0], &request), DESK_PENDING);
         assert_int_equal(complete_as(f, STORE_FAILED), 0);
         assert_int_equal(f->answer.status, STATUS_UNAVAILABLE);
-        assert_int_equal(f->indicators.results.tally.stats.n_stored, 0);
+        assert_int_equal(f->indicators.tally.stats.n_stored, 0);
 }
 
 #define N_LONG (2 * RESULTS_PER_TURN + 1)
@@ -259,7 +259,7 @@ static void long_deinit(Long *l) {
 }
 
 static int long_place(Fixture *f, Long *l) {
-        return results_kinds[0].place(&f->indicators.results, &l->request, l->ticket, &f->answer);
+        return results_kinds[0].place(&f->indicators, &l->request, l->ticket, &f->answer);
 }
 
 static void a_long_submission_takes_several_turns(void **state) {
@@ -270,17 +270,17 @@ static void a_long_submission_takes_several_turns(void **state) {
 
         long_make(f, &l);
         while (long_place(f, &l) == DESK_MORE) {
-                assert_true(f->indicators.results.progress->i <= (n_turns + 1) * RESULTS_PER_TURN);
+                assert_true(f->indicators.progress->i <= (n_turns + 1) * RESULTS_PER_TURN);
                 n_turns++;
         }
         assert_true(n_turns >= N_LONG / RESULTS_PER_TURN);
         assert_true(wait_done(f->place.store, &done, DEADLINE_MS));
-        assert_int_equal(results_kinds[0].complete(&f->indicators.results, &done, &f->answer), DESK_MORE);
-        assert_int_equal(f->indicators.results.tally.series[1].count.n[INDICATOR_STORED], RESULTS_PER_TURN);
+        assert_int_equal(results_kinds[0].complete(&f->indicators, &done, &f->answer), DESK_MORE);
+        assert_int_equal(f->indicators.tally.series[1].count.n[INDICATOR_STORED], RESULTS_PER_TURN);
         assert_true(complete_done(f, &done) >= 0);
         assert_int_equal(f->answer.status, STATUS_OK);
-        assert_int_equal(f->indicators.results.tally.series[1].count.n[INDICATOR_STORED], N_LONG);
-        assert_int_equal(f->indicators.results.tally.stats.n_stored, N_LONG);
+        assert_int_equal(f->indicators.tally.series[1].count.n[INDICATOR_STORED], N_LONG);
+        assert_int_equal(f->indicators.tally.stats.n_stored, N_LONG);
         assert_int_equal(count_results(f->place.reader, &(ResultFilter){}), N_LONG);
         long_deinit(&l);
 }
