@@ -44,6 +44,48 @@ static int refuse_yaml(const YamlError *error, Complaint *ret_complaint, unsigne
         return MODEL_INVALID;
 }
 
+static char plain(char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ? c : '_';
+}
+
+static bool begins_with_digit(const char *name) {
+        return *name >= '0' && *name <= '9';
+}
+
+/* True if openmetrics_put_name() writes the same for both. */
+static bool have_one_name(const char *a, const char *b) {
+        if (begins_with_digit(a) != begins_with_digit(b)) {
+                const char **other = begins_with_digit(a) ? &b : &a;
+
+                if (plain(**other) != '_')
+                        return false;
+                (*other)++;
+        }
+        while (*a && *b && plain(*a) == plain(*b))
+                a++, b++;
+        return !*a && !*b;
+}
+
+static bool is_exposed(const Property *property) {
+        return !property->is_result || property->direction != DIRECTION_UNKNOWN;
+}
+
+/* Refuses KPIs or parameters that would be one metric or one label on /metrics. */
+static int check_exposed_names(const IndicatorModel *model, Complaint *ret) {
+        for (size_t i = 0; i < model->n_properties; i++)
+                for (size_t k = 0; k < i; k++) {
+                        const Property *a = &model->properties[k], *b = &model->properties[i];
+
+                        if (a->is_result != b->is_result || !is_exposed(a) || !is_exposed(b) || !have_one_name(a->name, b->name))
+                                continue;
+                        (void)indicator_complain(ret, b->is_result ? "results" : "parameters",
+                                                 "'%.60s' and '%.60s' have the same name on /metrics, where _ replaces other characters: "
+                                                 "rename one", a->name, b->name);
+                        return MODEL_INVALID;
+                }
+        return 0;
+}
+
 static int read_model(Model *model, const char *text, size_t n, Complaint *ret_complaint, unsigned *ret_line, unsigned *ret_column) {
         const Value *document;
         YamlError error;
@@ -56,6 +98,8 @@ static int read_model(Model *model, const char *text, size_t n, Complaint *ret_c
                 return -ENOMEM;
 
         r = indicator_model_from_value(document, &model->arena, &model->model, ret_complaint);
+        if (r == 0)
+                r = check_exposed_names(&model->model, ret_complaint);
         if (r == MODEL_INVALID)
                 yaml_locate(text, n, ret_complaint->path, ret_line, ret_column);
         if (r != 0)

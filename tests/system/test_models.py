@@ -172,6 +172,22 @@ class Judged(WithModels):
         checked = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True)
         self.assertEqual((checked.returncode, checked.stdout, checked.stderr), (0, b"", b""))
 
+    def test_names_that_are_one_on_metrics_are_refused(self):
+        self.start()
+        down = {"direction": "lower"}
+        for model in ({"results": {"a-b": down, "a_b": down}}, {"parameters": {"p-q": "int", "p_q": "int"}, "results": {"x": down}},
+                      {"results": {"9x": down, "_9x": down}}):
+            with self.running.client() as client:
+                request = client.request()
+                request.register.model.append(json.dumps({"name": "Twice", **model}).encode())
+                reply = client.call(request)
+                self.assert_status(reply, "INVALID")
+                self.assertIn("have the same name on /metrics", reply.message)
+        with self.running.client() as client:
+            request = client.request()
+            request.register.model.append(json.dumps({"name": "Once", "results": {"a-b": down, "a_b": {}, "a_c": down}}).encode())
+            self.assert_status(client.call(request), "OK")
+
     def test_strict_refuses_with_the_key(self):
         self.start(policy="strict")
         with self.running.client() as client:
