@@ -42,17 +42,10 @@ void api_query_deinit(ApiQuery *query) {
 }
 
 static int parse_answer(ApiQuery *query) {
-        ValueReader reader;
         ValueError error;
-        int r;
 
         arena_deinit(&query->arena);
-        r = arena_init(&query->arena, value_parse_arena_size(query->body.n));
-        if (r < 0)
-                return r;
-
-        value_parse_begin(&reader, query->body.text ? query->body.text : "", query->body.n);
-        return value_parse_next(&reader, &query->arena, &query->answer, &error);
+        return value_parse_only(query->body.text, query->body.n, &query->arena, &query->answer, &error);
 }
 
 #define PARAMETER "query parameter '"

@@ -55,6 +55,11 @@ const Option spool_options[] = {
         {},
 };
 
+const Option timeout_options[] = {
+        OPTION_ROW_TIMEOUT(TimeoutOptions, timeout_ns),
+        {},
+};
+
 const Option json_options[] = {
         OPTION_ROW_JSON(JsonOptions, json),
         {},

@@ -62,6 +62,13 @@ typedef struct SpoolOptions {
 
 extern const Option spool_options[];
 
+/* Options of a command whose only option is --timeout. */
+typedef struct TimeoutOptions {
+        uint64_t timeout_ns;
+} TimeoutOptions;
+
+extern const Option timeout_options[];
+
 /* Options of a command whose only option is --json. */
 typedef struct JsonOptions {
         bool json;

@@ -153,20 +153,16 @@ static const Value *find_list(const Value *object, const char *column) {
 
 static int read_json(SeriesInput *input, const char *name, const Buffer *text, const char *column) {
         scoped(arena_deinit) Arena arena = {};
-        const Value *document, *list, *more;
-        ValueReader reader;
+        const Value *document, *list;
         ValueError error;
         int r;
 
-        r = arena_init(&arena, value_parse_arena_size(text->n));
+        r = value_parse_only(text->text, text->n, &arena, &document, &error);
         if (r < 0)
                 return r;
-
-        value_parse_begin(&reader, text->text, text->n);
-        r = value_parse_next(&reader, &arena, &document, &error);
         if (r == VALUE_MALFORMED)
                 return refuse(input, "%s:%u:%u: %s", name, error.line, error.column, error.text);
-        if (r != 0 || value_parse_next(&reader, &arena, &more, &error) != VALUE_END)
+        if (r != 0)
                 return refuse(input, "%s: expected one JSON list or object", name);
 
         list = document->type == VALUE_OBJECT ? find_list(document, column) : document;

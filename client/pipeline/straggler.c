@@ -216,22 +216,17 @@ static int take_rank(RankSeries *series, const char *name, const Member *member)
 
 int straggler_series_read(RankSeries *series, const char *name, const Buffer *text) {
         const Value *document;
-        ValueReader reader;
         ValueError error;
         int r;
 
         *series = (RankSeries){};
-        r = arena_init(&series->arena, value_parse_arena_size(text->n));
+        r = value_parse_only(text->text, text->n, &series->arena, &document, &error);
         if (r < 0)
                 return r;
-        value_parse_begin(&reader, text->text ?: "", text->n);
-        r = value_parse_next(&reader, &series->arena, &document, &error);
         if (r == VALUE_MALFORMED) {
                 (void)snprintf(series->error, sizeof(series->error), "%s:%u:%u: %s", name, error.line, error.column, error.text);
                 return STRAGGLER_SERIES_INVALID;
         }
-        if (r == VALUE_NO_ROOM)
-                return -ENOMEM;
         if (r != 0 || document->type != VALUE_OBJECT)
                 return refuse(series, name, "expected one JSON object with a list for each rank");
 

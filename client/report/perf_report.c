@@ -158,21 +158,16 @@ static int read_rank(PerfReport *report, const char *file, const Member *member)
 
 int perf_report_add_artifact(PerfReport *report, const char *file, const char *text, size_t n) {
         scoped(arena_deinit) Arena arena = {};
-        const Value *document, *more;
-        ValueReader reader;
+        const Value *document;
         ValueError error;
         int r;
 
-        r = arena_init(&arena, value_parse_arena_size(n));
+        r = value_parse_only(text, n, &arena, &document, &error);
         if (r < 0)
                 return r;
-
-        value_parse_begin(&reader, text, n);
-        r = value_parse_next(&reader, &arena, &document, &error);
         if (r == VALUE_MALFORMED)
                 return refuse(report, "%s:%u:%u: %s", file, error.line, error.column, error.text);
-        if (r != 0 || document->type != VALUE_OBJECT || document->n_members == 0 ||
-            value_parse_next(&reader, &arena, &more, &error) != VALUE_END)
+        if (r != 0 || document->type != VALUE_OBJECT || document->n_members == 0)
                 return refuse(report, "%s: expected one artifact of perf.py, {\"0\": [{…}, …], …}", file);
 
         r = 0;

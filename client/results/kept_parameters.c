@@ -40,7 +40,6 @@ int kept_parameters_add(KeptParameters *kept, const Indicator *indicator) {
 }
 
 int kept_parameters_document(KeptParameters *kept, const Value **ret) {
-        ValueReader reader;
         ValueError error;
         int r;
 
@@ -50,10 +49,6 @@ int kept_parameters_document(KeptParameters *kept, const Value **ret) {
 
         arena_deinit(&kept->arena);
         kept->arena = (Arena){};
-        r = arena_init(&kept->arena, value_parse_arena_size(kept->text.n));
-        if (r < 0)
-                return r;
-        value_parse_begin(&reader, kept->text.text, kept->text.n);
-        r = value_parse_next(&reader, &kept->arena, ret, &error);
+        r = value_parse_only(kept->text.text, kept->text.n, &kept->arena, ret, &error);
         return r <= 0 ? r : -ENOMEM; /* it was written as JSON above */
 }

@@ -64,18 +64,16 @@ static int add_conda_file(StackBuilder *stack, int dir_fd, const char *name) {
         scoped(arena_deinit) Arena arena = {};
         scoped(freep) char *text = NULL;
         const Value *document;
-        ValueReader reader;
         ValueError error;
         DraftPackage package = { .kind = "conda" };
         size_t n;
+        int r;
 
         if (file_read_at(dir_fd, name, JSON_BYTES_MAX, &text, &n) < 0)
                 return 0;
-        if (arena_init(&arena, value_parse_arena_size(n)) < 0)
-                return -ENOMEM;
-        value_parse_begin(&reader, text, n);
-        if (value_parse_next(&reader, &arena, &document, &error) != 0 || !value_get_string(document, "name"))
-                return 0;
+        r = value_parse_only(text, n, &arena, &document, &error);
+        if (r != 0 || !value_get_string(document, "name"))
+                return r < 0 ? r : 0;
 
         package.name = stack_builder_slice(value_get_string(document, "name"));
         package.version = stack_builder_slice(value_get_string(document, "version"));

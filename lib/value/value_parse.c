@@ -2,6 +2,7 @@
 #include "value/value_parse.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -645,6 +646,23 @@ void value_parse_skip_line(ValueReader *reader) {
         const char *end = memchr(reader->text + reader->at, '\n', reader->n - reader->at);
 
         reader->at = end ? (size_t)(end - reader->text) : reader->n;
+}
+
+int value_parse_only(const char *text, size_t n, Arena *arena, const Value **ret, ValueError *ret_error) {
+        const Value *value, *further;
+        ValueReader reader;
+        int r;
+
+        r = arena_init(arena, value_parse_arena_size(n));
+        if (r < 0)
+                return r;
+        value_parse_begin(&reader, text ?: "", n);
+        r = value_parse_next(&reader, arena, &value, ret_error);
+        if (r == 0 && value_parse_next(&reader, arena, &further, ret_error) != VALUE_END)
+                return VALUE_END;
+        if (r == 0)
+                *ret = value;
+        return r == VALUE_NO_ROOM ? -ENOMEM : r;
 }
 
 bool value_parse_seek(ValueReader *reader) {

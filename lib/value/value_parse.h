@@ -91,6 +91,11 @@ int value_parse_next(ValueReader *reader, Arena *arena, const Value **ret, Value
  * behind the value before it. n_other_lines: lines with other text that were skipped. False at the end of the text.
  */
 bool value_parse_seek(ValueReader *reader);
+/*
+ * Initializes the arena, which must be empty, for a text, and reads its only value. 0, an outcome, which is VALUE_END unless there is
+ * exactly one value, or -ENOMEM. The arena is to be deinitialized in all cases. text: NULL for an empty one.
+ */
+int value_parse_only(const char *text, size_t n, Arena *arena, const Value **ret, ValueError *ret_error);
 /* Moves to the end of the line. */
 void value_parse_skip_line(ValueReader *reader);
 

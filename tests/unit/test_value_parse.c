@@ -423,6 +423,25 @@ static void the_densest_texts_fit_their_arena(void **state) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 #define READER_TEST(name) cmocka_unit_test_setup_teardown(name, set_up_reader, tear_down_reader)
 
+static void a_text_with_one_value_is_read_whole(void **state) {
+        static const struct {
+                const char *text;
+                int r;
+        } rows[] = {
+                { "[1, 2]", 0 }, { " {} \n", 0 }, { "", VALUE_END }, { "1 2", VALUE_END }, { "{} x", VALUE_END }, { "[1,", VALUE_MALFORMED },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+                const Value *value = NULL;
+                Arena arena = {};
+
+                assert_int_equal(value_parse_only(rows[i].text, strlen(rows[i].text), &arena, &value, &error), rows[i].r);
+                assert_int_equal(!value, rows[i].r != 0);
+                arena_deinit(&arena);
+        }
+}
+
 int main(void) {
         static const struct CMUnitTest tests[] = {
                 TEST(text_of_the_writer_is_canonical),
@@ -444,6 +463,7 @@ int main(void) {
                 READER_TEST(nesting_has_a_limit),
                 READER_TEST(a_full_arena_is_an_outcome),
                 READER_TEST(the_densest_texts_fit_their_arena),
+                TEST(a_text_with_one_value_is_read_whole),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

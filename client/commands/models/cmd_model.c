@@ -13,16 +13,6 @@
 #include "client/commands/commands.h"
 #include "client/commands/delivery_failure.h"
 
-/* Options of the commands that add and remove models. */
-typedef struct ModelChangeOptions {
-        uint64_t timeout_ns;
-} ModelChangeOptions;
-
-static const Option model_change_options[] = {
-        OPTION_ROW_TIMEOUT(ModelChangeOptions, timeout_ns),
-        {},
-};
-
 /* Removes the request from a field path: "results.rate.type" from "register.results.rate.type"; "" for the name, which is known. */
 static const char *place_of(const Complaint *complaint) {
         const char *dot = strchr(complaint->path, '.');
@@ -210,7 +200,7 @@ static int report_added(const CommandLine *line, const ModelSet *set, const Repl
 
 /* Adds all models in one request, so that all or none are added. */
 static int add_all(const CommandLine *line, const ModelSet *set) {
-        const ModelChangeOptions *options = line->options;
+        const TimeoutOptions *options = line->options;
         scoped(freep) const Value **documents = calloc(set->n, sizeof(*documents));
         scoped(deliver_courier_deinit) Courier courier;
         Delivery delivery;
@@ -255,7 +245,7 @@ const Command cmd_model_add = {
                 "component.",
         .examples = { "perfctl model add membw.yaml", "./describe.py | perfctl model add -",
                       "perfctl model schema *.yaml | perfctl model add -" },
-        COMMAND_OPTIONS(ModelChangeOptions, model_change_options),
+        COMMAND_OPTIONS(TimeoutOptions, timeout_options),
         .n_arguments_min = 1,
         .n_arguments_max = COMMAND_MANY,
         .value = OPTION_VALUE_FILE,
@@ -265,7 +255,7 @@ const Command cmd_model_add = {
 /* --- model remove ----------------------------------------------------------------------------- */
 
 static int model_remove_run(const CommandLine *line) {
-        const ModelChangeOptions *options = line->options;
+        const TimeoutOptions *options = line->options;
         const char *name = line->arguments[0], *component = line->n_arguments > 1 ? line->arguments[1] : NULL;
         scoped(deliver_courier_deinit) Courier courier;
         scoped(buffer_deinit) Buffer out = {};
@@ -290,7 +280,7 @@ const Command cmd_model_remove = {
         .help = "Without COMPONENT, removes the model without a component. Stored results are kept; a model of the same name in a file, if "
                 "there is one, applies to them again.",
         .examples = { "perfctl model remove MemBw", "perfctl model remove MemBw 'plain C'" },
-        COMMAND_OPTIONS(ModelChangeOptions, model_change_options),
+        COMMAND_OPTIONS(TimeoutOptions, timeout_options),
         .n_arguments_min = 1,
         .n_arguments_max = 2,
         .value = OPTION_VALUE_INDICATOR,

@@ -7,17 +7,8 @@
 #include "client/commands/delivery_failure.h"
 #include "client/deliver/deliver.h"
 
-typedef struct ReloadOptions {
-        uint64_t timeout_ns;
-} ReloadOptions;
-
-static const Option options_table[] = {
-        OPTION_ROW_TIMEOUT(ReloadOptions, timeout_ns),
-        {},
-};
-
 static int reload_run(const CommandLine *line) {
-        const ReloadOptions *options = line->options;
+        const TimeoutOptions *options = line->options;
         scoped(deliver_courier_deinit) Courier courier;
         scoped(buffer_deinit) Buffer out = {};
         char reason[DELIVERY_TEXT_MAX];
@@ -47,6 +38,6 @@ const Command cmd_reload = {
         .help = "For administrators. perfd applies all its configuration files or none: when a file has an error, the error is printed and "
                 "the exit status is 1. systemctl reload perfd does the same.",
         .examples = { "perfctl reload" },
-        COMMAND_OPTIONS(ReloadOptions, options_table),
+        COMMAND_OPTIONS(TimeoutOptions, timeout_options),
         .run = reload_run,
 };

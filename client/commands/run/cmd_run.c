@@ -41,7 +41,7 @@ static const Option options_table[] = {
         { "wait", 0, NULL, "Wait for all processes that the command started", OPTION_FLAG(RunOptions, wait) },
         { "collect", 0, "WHEN", "Collect results from the output",
           OPTION_CHOICE(RunOptions, collect, "auto", "yes", "no"), .initial = "auto" },
-        { "from", 0, "FORMAT", "Collect the output of another program: a format of formats.d, or a file", OPTION_TEXT(RunOptions, from),
+        { "from", 0, "FORMAT", "Read the output of another program: a format of formats.d, or a file", OPTION_TEXT(RunOptions, from),
           .value = OPTION_VALUE_FILE },
         OPTION_INCLUDE(RunOptions, failed, FailedRunOptions, failed_run_options),
         OPTION_ROW_COMPONENT_VERSION(RunOptions, component_version),
