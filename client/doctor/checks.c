@@ -340,7 +340,7 @@ static void check_hidden_processes(Checks *checks, const char *mounts) {
         }
         check_detail(check, "/proc is mounted with hidepid=%s", hidden);
         check_problem(check, CHECK_LIMITED,
-                      "processes of other users are invisible: their jobs may be refused, and the end of a job is not noticed",
+                      "processes of other users are invisible: their jobs are recorded without a process, whose end is not noticed",
                       "mount /proc with gid=GROUP in addition to hidepid, and add a drop-in for perfd.service with [Service] "
                       "SupplementaryGroups=GROUP");
 }

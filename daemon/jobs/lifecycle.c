@@ -262,15 +262,30 @@ static bool refuse_cpu_interval(const NodeConfig *config, uint64_t asked_ns, Ans
         return true;
 }
 
-/* Returns true after answering why the peer may not name this process. Sets the start time of the process. */
-static bool refuse_process(const Node *node, const Peer *peer, const char *path, int32_t pid, uint64_t *ret_ticks, Answer *ret) {
+/*
+ * Returns true after answering why the peer may not name this process. Translates *pid from the peer's PID namespace, and sets the start
+ * time of the process. A process that /proc hides from perfd is left out.
+ */
+static bool refuse_process(const Node *node, const Peer *peer, const char *path, int32_t *pid, uint64_t *ret_ticks, Answer *ret) {
         uint32_t uid = 0;
         int r;
 
-        if (pid == 0)
+        if (*pid == 0)
                 return false;
 
-        r = node_process_start(node, pid, ret_ticks, &uid);
+        r = node_find_process(peer->pid, *pid, pid);
+        if (r == PID_NAMESPACE_OTHER) {
+                desk_answer(ret, STATUS_INVALID, path,
+                            "no such process near the client in its PID namespace: name the client, an ancestor or a child of one, or "
+                            "omit the field");
+                return true;
+        }
+        if (r == PID_NAMESPACE_HIDDEN) {
+                *pid = 0;
+                return false;
+        }
+
+        r = node_process_start(node, *pid, ret_ticks, &uid);
         if (r == 0 && (uid == peer->uid || peer->is_admin))
                 return false;
 
@@ -398,8 +413,8 @@ static int place_begin(void *state, const Request *request, Ticket ticket, Answe
                 return 0;
         if (job && !must_yield(job, info->uid))
                 return adopt(lifecycle, job, request, ticket);
-        if (refuse_process(lifecycle->node, &request->peer, "job_begin.pid", info->pid, &info->pid_start_ticks, ret) ||
-            refuse_process(lifecycle->node, &request->peer, "job_begin.member_pid", member_pid, &unused, ret))
+        if (refuse_process(lifecycle->node, &request->peer, "job_begin.pid", &info->pid, &info->pid_start_ticks, ret) ||
+            refuse_process(lifecycle->node, &request->peer, "job_begin.member_pid", &member_pid, &unused, ret))
                 return 0;
 
         r = displace(lifecycle, info->id, info->uid);

@@ -208,6 +208,10 @@ void node_put_interval(Node *node, Store *store, uint64_t next_length_ns, bool i
         node_begin_interval(node, next_length_ns);
 }
 
+int node_find_process(int32_t peer_pid, int32_t pid, int32_t *ret) {
+        return pid_namespace_find(peer_pid, pid, ret);
+}
+
 int node_process_start(const Node *node, int32_t pid, uint64_t *ret_ticks, uint32_t *ret_uid) {
         assert(pid != 0);
         return sampler_process_start(node->processes, pid, ret_ticks, ret_uid);

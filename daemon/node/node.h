@@ -10,6 +10,7 @@
 #include "base/runtime_file.h"
 #include "measure/meter.h"
 #include "node/recording.h"
+#include "sample/host/pid_namespace.h"
 #include "sample/host/sampler.h"
 #include "snapshot/snapshot.h"
 #include "snapshot/window.h"
@@ -103,6 +104,8 @@ void node_begin_interval(Node *node, uint64_t length_ns);
  */
 void node_put_interval(Node *node, Store *store, uint64_t next_length_ns, bool is_last);
 
+/* Calls pid_namespace_find() for a process of this machine. */
+int node_find_process(int32_t peer_pid, int32_t pid, int32_t *ret);
 /* Calls sampler_process_start() for a process of this machine. */
 int node_process_start(const Node *node, int32_t pid, uint64_t *ret_ticks, uint32_t *ret_uid);
 

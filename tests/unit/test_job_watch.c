@@ -43,11 +43,11 @@ static void a_cgroup_that_is_filled_again_goes_on(void **state) {
 
 static void an_empty_new_cgroup_does_not_end_the_job(void **state) {
         Fixture *f = *state;
-        Job *job = followed(f);
+        Job *job;
 
-        *job->group.usage = (Usage){};
         tree_write(f->root, GROUP_42 "/pids.current", "0\n");
         tree_write(f->root, GROUP_42 "/cpu.stat", "usage_usec 0\nuser_usec 0\nsystem_usec 0\n");
+        job = followed(f);
         set_populated(f, false);
         assert_false(groups_has_run(job));
         assert_int_equal(job_watch_check_group(&f->jobs.lifecycle, job), 0);
