@@ -82,6 +82,33 @@ static void a_slurmd_named_like_the_machine_needs_no_node_suffix(void **state) {
         end(&f);
 }
 
+static void pods_of_kubelets_in_containers_are_found(void **state) {
+        static const char *const paths[] = {
+                "kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-burstable.slice/kubelet-kubepods-burstable-pod1_2.slice",
+                "docker/0123abc/kubepods/burstable/pod1-2",
+                "docker/0123abc/kubelet/kubepods/pod1-2",
+                "docker/0123abc/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-pod1_2.slice",
+                "system.slice/docker-0123abc.scope/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-pod1_2.slice",
+        };
+
+        (void)state;
+        for (size_t i = 0; i < N_ELEMENTS(paths); i++) {
+                scoped(freep) char *all = NULL;
+                char expected[256], command[400];
+                Fixture f = {};
+
+                tree_copy("kube-systemd", f.root);
+                (void)snprintf(command, sizeof(command), "mkdir -p %s/sys/fs/cgroup/%s", f.root, paths[i]);
+                assert_int_equal(system(command), 0);
+                begin(&f, f.root);
+                (void)snprintf(expected, sizeof(expected), "1%c2 kubernetes /%s", strstr(paths[i], "1_2") ? '_' : '-', paths[i]);
+                all = found(&f);
+                assert_non_null(strstr(all, expected));
+                assert_int_equal(n_unrecognized(&f), 0);
+                end(&f);
+        }
+}
+
 static void pods_are_found_with_either_driver(void **state) {
         Fixture f = {};
 
@@ -341,6 +368,7 @@ int main(void) {
                 cmocka_unit_test(jobs_of_several_slurmd_do_not_clash),
                 cmocka_unit_test(a_slurmd_named_like_the_machine_needs_no_node_suffix),
                 cmocka_unit_test(pods_are_found_with_either_driver),
+                cmocka_unit_test(pods_of_kubelets_in_containers_are_found),
                 cmocka_unit_test(a_new_group_is_returned_once),
                 cmocka_unit_test(a_recreated_group_is_returned_again),
                 cmocka_unit_test(a_group_removed_before_it_is_returned_is_skipped),
