@@ -216,6 +216,10 @@ typedef struct Querier {
         Worker worker;
 } Querier;
 
+typedef struct HttpCounters {
+        atomic_uint_fast64_t n_requests_by_class[6], n_bytes_sent, n_exhausted, cpu_ns;
+} HttpCounters;
+
 struct Http {
         HttpListener *listeners; /* owned: that of the Unix socket, tcp, and retired ones */
         HttpListener *tcp;       /* NULL: off */
@@ -234,8 +238,7 @@ struct Http {
         atomic_bool is_ready;
         atomic_uint privacy; /* a Privacy */
         atomic_uint_fast32_t admin_gid;
-        atomic_uint_fast64_t n_requests_by_class[6];
-        atomic_uint_fast64_t n_bytes_sent, n_exhausted, cpu_ns;
+        HttpCounters counters;
 };
 
 /* Sends a response and releases it. */
@@ -250,8 +253,8 @@ static enum MHD_Result send_response(HttpListener *listener, struct MHD_Connecti
                 (void)MHD_add_response_header(response->response, "Connection", "close");
         result = MHD_queue_response(connection, response->status, response->response);
         MHD_destroy_response(TAKE(response->response));
-        assert(response->status / 100 < N_ELEMENTS(http->n_requests_by_class));
-        atomic_fetch_add(&http->n_requests_by_class[response->status / 100], 1);
+        assert(response->status / 100 < N_ELEMENTS(http->counters.n_requests_by_class));
+        atomic_fetch_add(&http->counters.n_requests_by_class[response->status / 100], 1);
         return result;
 }
 
@@ -330,7 +333,7 @@ static size_t pack_answer(const HttpRequest *request, Worker *worker, Response *
 
 static void make_response(Http *http, const HttpRequest *request, Worker *worker, Response *response, HttpResponse *ret) {
         (void)exchange_check_body(response);
-        atomic_fetch_add(&http->n_bytes_sent, pack_answer(request, worker, response));
+        atomic_fetch_add(&http->counters.n_bytes_sent, pack_answer(request, worker, response));
         ret->response = worker_make_response(worker, response);
         ret->status = response->status;
         scrape_clear(&response->scrape);
@@ -357,7 +360,7 @@ static int answer(Http *http, const HttpRequest *request, Worker *worker, HttpRe
                 return ANSWER_NEEDS_STORE;
 
         make_response(http, request, worker, &exchange.response, ret);
-        atomic_fetch_add(&http->cpu_ns, clock_thread_cpu_ns() - begin_ns);
+        atomic_fetch_add(&http->counters.cpu_ns, clock_thread_cpu_ns() - begin_ns);
         return 0;
 }
 
@@ -589,7 +592,7 @@ static HttpListener *listener_free(HttpListener *listener) {
 DEFINE_SCOPED(HttpListener, listener_free);
 
 static int start_listener(Http *http, int fd_owned, HttpListener **ret) {
-        const HttpThreadParts parts = { http->limits, &http->admin_gid, &http->n_exhausted };
+        const HttpThreadParts parts = { http->limits, &http->admin_gid, &http->counters.n_exhausted };
         scoped(closep) int fd = fd_owned;
         scoped(listener_freep) HttpListener *listener = calloc(1, sizeof(*listener));
         int flags = fcntl(fd, F_GETFL), r;
@@ -742,11 +745,11 @@ void http_set_ready(Http *http, bool ready) {
 
 void http_stats(const Http *http, HttpStats *ret) {
         *ret = (HttpStats){
-                .n_bytes_sent = atomic_load(&http->n_bytes_sent),
+                .n_bytes_sent = atomic_load(&http->counters.n_bytes_sent),
                 .n_connections = connection_limits_count(http->limits),
-                .n_exhausted = atomic_load(&http->n_exhausted),
-                .cpu_ns = atomic_load(&http->cpu_ns),
+                .n_exhausted = atomic_load(&http->counters.n_exhausted),
+                .cpu_ns = atomic_load(&http->counters.cpu_ns),
         };
-        for (size_t i = 0; i < N_ELEMENTS(http->n_requests_by_class); i++)
-                ret->n_requests_by_class[i] = atomic_load(&http->n_requests_by_class[i]);
+        for (size_t i = 0; i < N_ELEMENTS(http->counters.n_requests_by_class); i++)
+                ret->n_requests_by_class[i] = atomic_load(&http->counters.n_requests_by_class[i]);
 }

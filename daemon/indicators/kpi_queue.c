@@ -58,7 +58,7 @@ static size_t drop_largest(KpiQueue *queue) {
                         before_largest = before;
                 }
         kpis = remove_after(queue, before_largest);
-        n = kpis.n + (size_t)kpis.n_left_out;
+        n = kpis.n + (size_t)kpis.n_not_exposed;
         live_kpis_deinit(&kpis);
         return n;
 }
@@ -67,11 +67,11 @@ size_t kpi_queue_put(KpiQueue *queue, Ticket ticket, LiveKpis *kpis) {
         QueuedKpis *queued;
         size_t n_dropped = 0;
 
-        if (kpis->n + kpis->n_left_out == 0)
+        if (kpis->n + kpis->n_not_exposed == 0)
                 return 0;
         queued = malloc(sizeof(*queued));
         if (!queued) {
-                n_dropped = kpis->n + (size_t)kpis->n_left_out;
+                n_dropped = kpis->n + (size_t)kpis->n_not_exposed;
                 live_kpis_deinit(kpis);
                 return n_dropped;
         }

@@ -145,7 +145,7 @@ static void put_series(LiveKpis *kpis, LiveKpi *added) {
 
                 assert(victim < kpis->n);
                 kpi = &kpis->items[victim];
-                kpis->n_left_out++;
+                kpis->n_not_exposed++;
         }
         if (!kpi) {
                 if (ARRAY_EXTEND(kpis->items, kpis->n) < 0) {
@@ -209,7 +209,7 @@ static bool find_number(const Property *property, const Submission *item, double
 /* Adds one number of a result, *n of which have been added. */
 static void add_number(LiveKpis *kpis, const Property *property, const char *labels, double value, const LiveKpi *common, size_t *n) {
         if (*n == LIVE_KPIS_PER_RESULT_MAX || strlen(labels) > LIVE_KPIS_LABELS_MAX) {
-                kpis->n_left_out++;
+                kpis->n_not_exposed++;
                 return;
         }
         add_result(kpis, property, labels, value, common);
@@ -249,7 +249,7 @@ size_t live_kpis_add(LiveKpis *kpis, uint32_t uid, const Submission *item, uint6
                 if (labels.n == 0)
                         put_labels(item, uid, &labels);
                 if (buffer_error(&labels) < 0)
-                        kpis->n_left_out++;
+                        kpis->n_not_exposed++;
                 else if (is_list)
                         add_list(kpis, property, labels.text, list, &common, &n);
                 else
@@ -258,13 +258,13 @@ size_t live_kpis_add(LiveKpis *kpis, uint32_t uid, const Submission *item, uint6
         return n + cost / DERIVED_PER_WORK;
 }
 
-void live_kpis_note_left_out(LiveKpis *kpis, size_t n) {
+void live_kpis_count_not_exposed(LiveKpis *kpis, size_t n) {
         kpis->version += n > 0;
-        kpis->n_left_out += n;
+        kpis->n_not_exposed += n;
 }
 
 void live_kpis_merge(LiveKpis *kpis, LiveKpis *from) {
-        live_kpis_note_left_out(kpis, (size_t)from->n_left_out);
+        live_kpis_count_not_exposed(kpis, (size_t)from->n_not_exposed);
         for (size_t i = 0; i < from->n; i++)
                 put_series(kpis, &from->items[i]);
         free(from->items);
@@ -384,7 +384,7 @@ static void fill(ShownList *list, KpiSample *samples, KpisSnapshot *ret) {
                 const Shown *shown = &list->items[i];
 
                 if (has_bad_name(list, i, before)) {
-                        ret->n_left_out++;
+                        ret->n_not_exposed++;
                         continue;
                 }
                 if (!before || strcmp(texts + before->family, texts + shown->family) != 0) {
@@ -426,7 +426,7 @@ int live_kpis_publish(const LiveKpis *kpis, KpisSnapshot *ret) {
         samples = calloc(list.n + 1, sizeof(*samples));
         if (!samples)
                 return -ENOMEM;
-        ret->n_left_out = kpis->n_left_out;
+        ret->n_not_exposed = kpis->n_not_exposed;
         fill(&list, samples, ret);
         ret->version = kpis->version;
         return 0;

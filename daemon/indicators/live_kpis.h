@@ -39,7 +39,7 @@ typedef struct LiveKpis {
         LiveKpi *items; /* owned; at most LIVE_KPIS_MAX */
         size_t n;
         uint64_t version, n_uses;
-        uint64_t n_left_out; /* with labels that are too long, or replaced by others */
+        uint64_t n_not_exposed; /* with labels that are too long, or replaced by others */
 } LiveKpis;
 
 void live_kpis_deinit(LiveKpis *kpis);
@@ -51,7 +51,7 @@ size_t live_kpis_add(LiveKpis *kpis, uint32_t uid, const Submission *item, uint6
 /* Moves all series of `from`, which is empty then, unless `kpis` has newer values of them. */
 void live_kpis_merge(LiveKpis *kpis, LiveKpis *from);
 /* Counts series that were dropped elsewhere. */
-void live_kpis_note_left_out(LiveKpis *kpis, size_t n);
+void live_kpis_count_not_exposed(LiveKpis *kpis, size_t n);
 /* Fills the snapshot if something is new. A family that two indicators of a user have is preceded by the name of its indicator.
  * 0 or -ENOMEM. */
 int live_kpis_publish(const LiveKpis *kpis, KpisSnapshot *ret);

@@ -267,7 +267,7 @@ static int put(Results *results, size_t n_items) {
         r = store_put(results->store, result_rows_packer_finish(TAKE(progress->packer), cookie));
         if (r == 0) {
                 results->tally.stats.n_deviations += progress->n_deviations;
-                live_kpis_note_left_out(&results->kpis, kpi_queue_put(&results->queued_kpis, progress->ticket, &progress->kpis));
+                live_kpis_count_not_exposed(&results->kpis, kpi_queue_put(&results->queued_kpis, progress->ticket, &progress->kpis));
         }
         end(results);
         return desk_pending(r);

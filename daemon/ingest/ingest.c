@@ -86,6 +86,18 @@ typedef struct ParentRequests {
         KeptRequest kept;
 } ParentRequests;
 
+/* Clients that wait for a larger buffer. */
+typedef struct StarvedClients {
+        TAILQ_HEAD(, IngestClient) list;
+        bool has_freed_input; /* buffers were released since these clients last tried */
+} StarvedClients;
+
+/* Frames that the event loop decodes itself. */
+typedef struct SmallFrames {
+        Arena arena;
+        Decoded decoded;
+} SmallFrames;
+
 struct Ingest {
         IngestConfig config;
         IngestServer server;
@@ -99,16 +111,14 @@ struct Ingest {
         ConnectionTable table;     /* owns the IngestClients */
         Shares *shares; /* borrowed */
         Turns turns;
-        TAILQ_HEAD(, IngestClient) starved;
-        bool has_freed_input; /* buffers were released since starved clients last tried */
+        StarvedClients starved;
         TAILQ_HEAD(, IngestClient) unsent; /* clients with replies that were not sent yet */
 
         ParentRequests parent;
 
         LargeFrames large;
+        SmallFrames small;
         size_t n_turn_bytes;
-        Arena arena;
-        Decoded decoded;
         IngestStats stats;
 };
 
@@ -238,8 +248,8 @@ static bool parent_keep(IngestClient *client) {
         parent->kept = (KeptRequest){ .is_set = true, .client = client, .pidfd = parent->last };
         parent->last = no_pidfd;
         if (client->large != LARGE_LENT) {
-                parent->kept.arena = ingest->arena;
-                ingest->arena = (Arena){};
+                parent->kept.arena = ingest->small.arena;
+                ingest->small.arena = (Arena){};
         }
         turns_keep(&ingest->turns, &client->turn, true);
         return true;
@@ -291,9 +301,9 @@ static void client_set_starved(IngestClient *client, bool is_starved) {
 
         client->is_starved = is_starved;
         if (is_starved)
-                TAILQ_INSERT_TAIL(&client->ingest->starved, client, starved);
+                TAILQ_INSERT_TAIL(&client->ingest->starved.list, client, starved);
         else
-                TAILQ_REMOVE(&client->ingest->starved, client, starved);
+                TAILQ_REMOVE(&client->ingest->starved.list, client, starved);
 }
 
 /* Charges the part of a buffer beyond the smallest size. False: the share is used up, and the charge is unchanged. */
@@ -302,7 +312,7 @@ static bool client_charge_input(IngestClient *client, size_t n_buffer) {
 
         if (n == client->input_charge.amount)
                 return true;
-        client->ingest->has_freed_input |= n < client->input_charge.amount;
+        client->ingest->starved.has_freed_input |= n < client->input_charge.amount;
         return shares_resize(&client->input_charge, n) == 0;
 }
 
@@ -336,7 +346,7 @@ static void client_free(IngestClient *client) {
         if (n_unanswered > 0)
                 turns_answered(&ingest->turns, &client->turn, n_bytes);
         turns_leave(&ingest->turns, &client->turn);
-        ingest->has_freed_input = true;
+        ingest->starved.has_freed_input = true;
         shares_release(&client->input_charge);
         shares_release(&client->place_charge);
 
@@ -420,10 +430,10 @@ static void ingest_feed_starved(Ingest *ingest) {
         size_t frame_max_bytes = ingest->config.frame_max_bytes;
         IngestClient *client, *next;
 
-        if (!ingest->has_freed_input)
+        if (!ingest->starved.has_freed_input)
                 return;
-        ingest->has_freed_input = false;
-        for (client = TAILQ_FIRST(&ingest->starved); client; client = next) {
+        ingest->starved.has_freed_input = false;
+        for (client = TAILQ_FIRST(&ingest->starved.list); client; client = next) {
                 next = TAILQ_NEXT(client, starved);
                 if (!shares_has_room(&client->input_charge, connection_input_size(&client->connection, frame_max_bytes, false)))
                         continue;
@@ -729,7 +739,7 @@ int ingest_new(Ingest **ret, sd_event *event, int listen_fd, const IngestConfig 
         ingest->event = sd_event_ref(event);
         ingest->shares = shares;
         turns_init(&ingest->turns);
-        TAILQ_INIT(&ingest->starved);
+        TAILQ_INIT(&ingest->starved.list);
         TAILQ_INIT(&ingest->large.waiting);
         TAILQ_INIT(&ingest->unsent);
 
@@ -737,7 +747,7 @@ int ingest_new(Ingest **ret, sd_event *event, int listen_fd, const IngestConfig 
         if (r >= 0)
                 r = poller_init(&ingest->poller);
         if (r >= 0)
-                r = codec_fit_arena(&ingest->arena, config->frame_max_bytes);
+                r = codec_fit_arena(&ingest->small.arena, config->frame_max_bytes);
         if (r >= 0)
                 r = decoder_init(&ingest->large.decoder);
         if (r >= 0)
@@ -771,7 +781,7 @@ Ingest *ingest_free(Ingest *ingest) {
         sd_event_unref(ingest->event);
         poller_deinit(&ingest->poller);
         listener_deinit(&ingest->listener);
-        arena_deinit(&ingest->arena);
+        arena_deinit(&ingest->small.arena);
         connection_table_deinit(&ingest->table);
         turns_deinit(&ingest->turns);
         free(ingest);
@@ -837,11 +847,11 @@ static int client_take(IngestClient *client, const Frame *frame, Request *ret, T
         Ingest *ingest = client->ingest;
         int r;
 
-        r = codec_decode(&ingest->arena, frame, &client->connection.peer, ingest->config.documents, &ingest->decoded);
+        r = codec_decode(&ingest->small.arena, frame, &client->connection.peer, ingest->config.documents, &ingest->small.decoded);
         connection_consume(&client->connection, frame);
         (void)client_charge_input(client, client->connection.in_size);
         client->is_full = false;
-        return client_hand_over(client, r, &ingest->decoded, frame->n_consumed, ret, ret_ticket);
+        return client_hand_over(client, r, &ingest->small.decoded, frame->n_consumed, ret, ret_ticket);
 }
 
 static int client_take_large(IngestClient *client, Request *ret, Ticket *ret_ticket) {
@@ -881,7 +891,7 @@ int ingest_next(Ingest *ingest, Request *ret, Ticket *ret_ticket) {
         parent_end_last(ingest);
         if (parent_has_left_decoder(ingest))
                 ingest_release_decoder(ingest);
-        r = codec_fit_arena(&ingest->arena, ingest->config.frame_max_bytes); /* frame_size may have been raised */
+        r = codec_fit_arena(&ingest->small.arena, ingest->config.frame_max_bytes); /* frame_size may have been raised */
         if (r < 0)
                 return r;
 

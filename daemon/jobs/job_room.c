@@ -185,7 +185,7 @@ int job_room_publish(const JobRoom *room, JobsSnapshot *ret) {
         if (r < 0)
                 return r;
 
-        ret->n_left_out = jobs_count_hidden(&room->jobs.finished.hidden, room->lifecycle.node->sample.boottime_ns,
+        ret->n_not_exposed = jobs_count_hidden(&room->jobs.finished.hidden, room->lifecycle.node->sample.boottime_ns,
                                          room->lifecycle.config->metrics_finished_ns);
         ret->shows_created = room->lifecycle.config->metrics_created;
         ret->stats.n_io_lines_skipped = cgroup_tree_devices(room->groups.tree)->n_skipped;

@@ -103,7 +103,7 @@ static int put_begin_again(Lifecycle *lifecycle, Job *job) {
         if (groups_refresh(job) == GROUPS_GONE)
                 job_watch_note_removal(job);
         r = put_begin(lifecycle, job, (Ticket){});
-        job->is_begin_due = r != 0;
+        job->due.is_begin = r != 0;
         return r < 0 ? r : 0;
 }
 
@@ -124,7 +124,7 @@ int lifecycle_update_identity(Lifecycle *lifecycle, Job *job) {
         int r;
 
         r = put_identity(lifecycle, job, (StoreCookie){});
-        job->is_identity_due = r != 0;
+        job->due.is_identity = r != 0;
         return r < 0 ? r : 0;
 }
 
@@ -132,8 +132,8 @@ static int tick_job(Lifecycle *lifecycle, Job *job) {
         int r;
 
         if (job->stage != JOB_ACTIVE)
-                return job->is_begin_due ? put_begin_again(lifecycle, job) : 0;
-        if (job->is_identity_due) {
+                return job->due.is_begin ? put_begin_again(lifecycle, job) : 0;
+        if (job->due.is_identity) {
                 r = lifecycle_update_identity(lifecycle, job);
                 if (r < 0)
                         return r;
@@ -177,7 +177,7 @@ static int adopt(Lifecycle *lifecycle, Job *job, const Request *request, Ticket 
                 return desk_pending(r);
 
         job->is_announced = true;
-        job->is_identity_due = true; /* puts the row again at the next tick, in case the store fails */
+        job->due.is_identity = true; /* puts the row again at the next tick, in case the store fails */
         return DESK_PENDING;
 }
 
@@ -373,7 +373,7 @@ int lifecycle_begin_found(Lifecycle *lifecycle, const JobInfo *info, const Cgrou
 
         job->group.is_vouched = true;
         r = put_begin(lifecycle, job, (Ticket){});
-        job->is_begin_due = r == STORE_QUEUE_FULL;
+        job->due.is_begin = r == STORE_QUEUE_FULL;
         return r < 0 ? r : 0;
 }
 
@@ -479,8 +479,8 @@ static int complete_begin(void *state, const StoreDone *done, Answer *ret) {
                 return activate(lifecycle, job);
         }
         if (!job->is_announced) {
-                job->is_begin_due = done->outcome != STORE_CONFLICT;
-                return job->is_begin_due ? 0 : begin_found_again(lifecycle, job);
+                job->due.is_begin = done->outcome != STORE_CONFLICT;
+                return job->due.is_begin ? 0 : begin_found_again(lifecycle, job);
         }
 
         if (done->outcome == STORE_CONFLICT)

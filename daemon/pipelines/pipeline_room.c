@@ -301,8 +301,8 @@ static void forget_hidden(LivePipelines *live, const Jobs *jobs) {
         live->n = n;
 }
 
-/* Returns the number of series that are left out because of the limit. */
-static size_t count_left_out(const LivePipelines *live) {
+/* Returns the number of series that are not in /metrics because of the limit. */
+static size_t count_not_exposed(const LivePipelines *live) {
         size_t n = 0;
 
         for (size_t i = 0; i < live->n; i++)
@@ -332,7 +332,7 @@ static int publish_live(const LivePipelines *live, PipelinesSnapshot *ret) {
 
 int pipeline_room_publish(PipelineRoom *room, PipelinesSnapshot *ret) {
         forget_hidden(&room->live, room->jobs);
-        room->stats.n_left_out = count_left_out(&room->live);
+        room->stats.n_not_exposed = count_not_exposed(&room->live);
         ret->stats = room->stats;
         return publish_live(&room->live, ret);
 }

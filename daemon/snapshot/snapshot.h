@@ -174,7 +174,7 @@ typedef struct JobsSnapshot {
         ExportSample *heads;
         JobsSize allocated, used;
         size_t n_running;
-        uint64_t n_left_out;  /* ended jobs without a record, because of the limit on /metrics */
+        uint64_t n_not_exposed;  /* ended jobs without a record, because of the limit on /metrics */
         bool shows_created;   /* counters in /metrics have the time at which they were 0 */
         size_t n_exposed_max; /* maximum number of records in /metrics, which shows the first records */
         SampleLog samples; /* owned */
@@ -239,7 +239,7 @@ typedef struct KpisSnapshot {
         size_t n;
         char *texts; /* owned */
         uint64_t version;
-        uint64_t n_left_out; /* series that are not shown: since start because of a limit, and now because of their name */
+        uint64_t n_not_exposed; /* series that are not shown: since start because of a limit, and now because of their name */
 } KpisSnapshot;
 
 void snapshot_indicators_deinit_kpis(KpisSnapshot *kpis);
@@ -296,7 +296,7 @@ typedef struct PipelineTotal {
 /* Counters since start, except for the last. */
 typedef struct PipelinesStats {
         uint64_t n_intervals, n_repeated, n_rejected; /* stored; sent again; of stages beyond the limit of a job */
-        uint64_t n_left_out;                          /* parts of stages that are not in /metrics now */
+        uint64_t n_not_exposed;                          /* parts of stages that are not in /metrics now */
 } PipelinesStats;
 
 typedef struct PipelinesSnapshot {

@@ -198,6 +198,10 @@ static void find_interval(const double *before, size_t n_before, const double *a
         verdict->high = differences[n - k];
 }
 
+static HistoryPlace place_of(const HistoryRun *run) {
+        return (HistoryPlace){ run->version, run->time_ms };
+}
+
 static size_t at_most(size_t n, size_t most) {
         return n < most ? n : most;
 }
@@ -208,8 +212,7 @@ static void describe_change(const double *series, size_t n, const HistoryRun *ru
         verdict->since = since < n ? since : n;
         if (since >= n)
                 return;
-        verdict->since_version = runs[since].version;
-        verdict->since_ms = runs[since].time_ms;
+        verdict->first = place_of(&runs[since]);
         for (size_t i = 0; i < judgement->n_points; i++)
                 if (judgement->points[i].index < since)
                         begin = judgement->points[i].index;
@@ -248,7 +251,7 @@ static int judge(const HistoryRun *runs, size_t n, const HistoryQuestion *questi
                 series[i] = runs[i].value;
         verdict->n = n;
         verdict->value = runs[n - 1].value;
-        verdict->time_ms = runs[n - 1].time_ms;
+        verdict->judged.time_ms = runs[n - 1].time_ms;
         verdict->n_versions = find_allowed(runs, n, allowed);
         settings.shift.allowed = verdict->n_versions > 1 ? allowed : NULL;
         if (question->is_compat && settings.direction == JUDGE_NEITHER)
@@ -289,12 +292,12 @@ static const HistoryRun *find_accepted(const HistoryRun *runs, size_t n, uint64_
  * has no level to accept but its own.
  */
 static int find_level(const HistoryRun *runs, size_t at, const HistoryQuestion *question, size_t *ret) {
-        HistoryVerdict verdict = { .since_ms = 0 };
+        HistoryVerdict verdict = {};
         int r = judge(runs, at + 1, question, &verdict);
 
         *ret = at;
         for (size_t i = 0; r == 0 && is_change(&verdict) && i < at; i++)
-                if (runs[i].time_ms == verdict.since_ms && is_same(runs[i].version, verdict.since_version)) {
+                if (runs[i].time_ms == verdict.first.time_ms && is_same(runs[i].version, verdict.first.version)) {
                         *ret = i;
                         break;
                 }
@@ -312,8 +315,7 @@ static int drop_accepted(HistoryRun *runs, size_t *n, const HistoryRun *accepted
                         at = i;
         if (compare_runs(accepted, &runs[*n - 1], verdict->order) > 0)
                 return 0;
-        verdict->accepted_ms = accepted->time_ms;
-        verdict->accepted_version = accepted->version;
+        verdict->accepted = place_of(accepted);
         if (at == *n) /* older than all that are compared */
                 return 0;
 
@@ -339,7 +341,7 @@ int history_judge(HistoryRun *runs, size_t n, const HistoryQuestion *question, H
         };
         if (!current)
                 return HISTORY_NO_CURRENT;
-        ret->version = current->version;
+        ret->judged.version = current->version;
         if (question->is_compat)
                 return judge(runs, put_in_compat_order(runs, n_joined, current, ret), question, ret);
 

@@ -55,10 +55,15 @@ typedef struct HistoryExcluded {
         size_t n_accepted; /* before an accepted level */
 } HistoryExcluded;
 
+/* A run in a verdict. */
+typedef struct HistoryPlace {
+        const char *version; /* borrowed; NULL: unknown */
+        uint64_t time_ms;    /* 0: none */
+} HistoryPlace;
+
 typedef struct HistoryVerdict {
         JudgeVerdict verdict;
         double value;     /* of the judged run; NAN: none */
-        uint64_t time_ms; /* of the judged run; of a batch, of its newest run; 0: none */
         double relative;  /* change of the level; NAN: not known */
         double low, high; /* interval of the change, at 95 %; NAN: too few runs */
         double p_value;   /* NAN: the method has none */
@@ -69,12 +74,10 @@ typedef struct HistoryVerdict {
         HistoryExcluded excluded;
         size_t n_versions;
         size_t n_needed;  /* more runs needed for a verdict; 0: none */
-        const char *version;       /* of the judged run; borrowed; NULL: unknown */
-        const char *since_version; /* of the first run of the new level; NULL: no change, or unknown */
-        uint64_t since_ms;         /* time of this run; 0: no change */
-        const char *accepted_version; /* of the run whose level is accepted; borrowed; NULL: unknown */
-        uint64_t accepted_ms;         /* time of this run; 0: none, or a run of a later version */
-        BaselineStatus status;     /* only with is_compat and a method of MatrixBenchmarking; description NULL: none */
+        HistoryPlace judged;   /* the judged run; of a batch, its newest run */
+        HistoryPlace first;    /* the first run of the new level; none: no change */
+        HistoryPlace accepted; /* the run whose level is accepted; none: no level, or a run of a later version */
+        BaselineStatus status; /* only with is_compat and a method of MatrixBenchmarking; description NULL: none */
 } HistoryVerdict;
 
 enum {

@@ -287,51 +287,8 @@ static int read_scalar(Builder *builder, Value *ret) {
 
 static int read_node(Builder *builder, unsigned depth, Value *ret);
 
-/* Members are collected in a list in the arena, and copied to an array when their number is known. */
-typedef struct Link Link;
-struct Link {
-        Link *next;
-        Member member;
-};
-
-static int add_link(Builder *builder, Link ***end, Link **ret) {
-        Link *link = arena_alloc(builder->arena, sizeof(*link));
-
-        if (!link)
-                return YAML_TOO_LARGE;
-        **end = link;
-        *end = &link->next;
-        *ret = link;
-        return 0;
-}
-
-static int read_items(Builder *builder, unsigned depth, Value *ret) {
-        Link *first = NULL, **end = &first, *link;
-        size_t n = 0;
-        Value *items;
-        int r;
-
-        while ((r = step(builder)) == 0 && builder->event.type != YAML_SEQUENCE_END_EVENT) {
-                r = add_link(builder, &end, &link);
-                if (r == 0)
-                        r = read_node(builder, depth, &link->member.value);
-                if (r != 0)
-                        return r;
-                n++;
-        }
-        if (r != 0)
-                return r;
-
-        items = arena_alloc(builder->arena, n * sizeof(*items));
-        if (!items)
-                return YAML_TOO_LARGE;
-        for (size_t i = 0; i < n; i++, first = first->next)
-                items[i] = first->member.value;
-        *ret = (Value){ .type = VALUE_LIST, .items = items, .n_items = n };
-        return 0;
-}
-
-static int read_key(Builder *builder, const Link *first, const char **ret) {
+/* members: the n members before, the last in front. */
+static int read_key(Builder *builder, const Member *members, size_t n, const char **ret) {
         int r;
 
         if (builder->event.type != YAML_SCALAR_EVENT)
@@ -340,32 +297,36 @@ static int read_key(Builder *builder, const Link *first, const char **ret) {
         if (r != 0)
                 return r;
 
-        for (; first; first = first->next)
-                if (first->member.key && strcmp(first->member.key, *ret) == 0)
+        for (size_t i = 0; i < n; i++)
+                if (strcmp(members[i].key, *ret) == 0)
                         return refuse_at(builder, builder->event.start_mark, "the key '%.60s' is given twice: keep one", *ret);
         return 0;
 }
 
-static int read_members(Builder *builder, unsigned depth, Value *ret) {
-        Link *first = NULL, **end = &first, *link;
-        Member *members;
-        size_t n = 0;
+/* Reads the n-th member into the memory in front of those before. */
+static int read_member(Builder *builder, unsigned depth, size_t n, Member *ret) {
         int r;
 
-        while ((r = step(builder)) == 0 && builder->event.type != YAML_MAPPING_END_EVENT) {
-                const char *key;
+        if (n == YAML_KEYS_MAX)
+                return refuse_at(builder, builder->event.start_mark, "a mapping has more than %u keys", YAML_KEYS_MAX);
+        r = read_key(builder, ret + 1, n, &ret->key);
+        if (r == 0)
+                r = step(builder);
+        return r == 0 ? read_node(builder, depth, &ret->value) : r;
+}
 
-                if (n == YAML_KEYS_MAX)
-                        return refuse_at(builder, builder->event.start_mark, "a mapping has more than %u keys", YAML_KEYS_MAX);
-                r = read_key(builder, first, &key);
-                if (r == 0)
-                        r = add_link(builder, &end, &link);
-                if (r == 0)
-                        r = step(builder);
-                if (r != 0)
-                        return r;
-                link->member.key = key;
-                r = read_node(builder, depth, &link->member.value);
+/* Members or items are pushed, and taken from there when their number is known. */
+static int read_all(Builder *builder, unsigned depth, bool is_object, Value *ret) {
+        const yaml_event_type_t end = is_object ? YAML_MAPPING_END_EVENT : YAML_SEQUENCE_END_EVENT;
+        size_t n = 0, n_bytes = is_object ? sizeof(Member) : sizeof(Value);
+        void *pushed;
+        int r;
+
+        while ((r = step(builder)) == 0 && builder->event.type != end) {
+                pushed = arena_push(builder->arena, n_bytes);
+                if (!pushed)
+                        return YAML_TOO_LARGE;
+                r = is_object ? read_member(builder, depth, n, pushed) : read_node(builder, depth, pushed);
                 if (r != 0)
                         return r;
                 n++;
@@ -373,12 +334,11 @@ static int read_members(Builder *builder, unsigned depth, Value *ret) {
         if (r != 0)
                 return r;
 
-        members = arena_alloc(builder->arena, n * sizeof(*members));
-        if (!members)
+        pushed = arena_take_pushed(builder->arena, n, n_bytes);
+        if (!pushed)
                 return YAML_TOO_LARGE;
-        for (size_t i = 0; i < n; i++, first = first->next)
-                members[i] = first->member;
-        *ret = (Value){ .type = VALUE_OBJECT, .members = members, .n_members = n };
+        *ret = is_object ? (Value){ .type = VALUE_OBJECT, .members = pushed, .n_members = n } :
+                           (Value){ .type = VALUE_LIST, .items = pushed, .n_items = n };
         return 0;
 }
 
@@ -395,10 +355,10 @@ static int read_node(Builder *builder, unsigned depth, Value *ret) {
                 return read_scalar(builder, ret);
         case YAML_SEQUENCE_START_EVENT:
                 r = refuse_tag(builder, builder->event.data.sequence_start.tag);
-                return r != 0 ? r : read_items(builder, depth + 1, ret);
+                return r != 0 ? r : read_all(builder, depth + 1, false, ret);
         case YAML_MAPPING_START_EVENT:
                 r = refuse_tag(builder, builder->event.data.mapping_start.tag);
-                return r != 0 ? r : read_members(builder, depth + 1, ret);
+                return r != 0 ? r : read_all(builder, depth + 1, true, ret);
         case YAML_ALIAS_EVENT:
                 return refuse_at(builder, builder->event.start_mark, "aliases (*name) are not supported: repeat the aliased part");
         }
@@ -428,6 +388,7 @@ static int read_document(Builder *builder, Value *ret) {
 
 int yaml_read(const char *text, size_t n, Arena *arena, const Value **ret, YamlError *ret_error) {
         scoped(builder_deinit) Builder builder = { .arena = arena, .error = ret_error };
+        size_t n_pushed = arena->n_pushed;
         Value *value;
         int r;
 
@@ -440,16 +401,16 @@ int yaml_read(const char *text, size_t n, Arena *arena, const Value **ret, YamlE
                 return YAML_TOO_LARGE;
         *value = (Value){ .type = VALUE_NULL };
         r = read_document(&builder, value);
-        if (r != 0)
-                return r;
-
-        *ret = value;
-        return 0;
+        if (r == 0)
+                *ret = value;
+        else
+                (void)arena_pop(arena, arena->n_pushed - n_pushed);
+        return r;
 }
 
 size_t yaml_arena_size(size_t n) {
-        /* The densest text is a list of lists, "[[],[],": a link, an item and padding for three bytes. */
-        return 4096 + n * (sizeof(Link) + sizeof(Member) + 32);
+        /* The densest text is a list of lists, "[[],[],": an item that is pushed and taken, and padding, for three bytes. */
+        return 4096 + n * (2 * sizeof(Member) + 32);
 }
 
 /* --- positions ------------------------------------------------------------------------------------ */

@@ -85,3 +85,15 @@ void *arena_pop(Arena *arena, size_t n_bytes) {
         arena->n_pushed -= n_bytes;
         return popped;
 }
+
+void *arena_take_pushed(Arena *arena, size_t n, size_t n_bytes) {
+        char *taken = arena_alloc(arena, n * n_bytes);
+        const char *pushed;
+
+        if (!taken)
+                return NULL;
+        pushed = arena_pop(arena, n * n_bytes);
+        for (size_t i = n; i > 0; i--, pushed += n_bytes)
+                memcpy(taken + (i - 1) * n_bytes, pushed, n_bytes);
+        return taken;
+}

@@ -467,45 +467,22 @@ static int refuse_key_twice(Parser *parser, const Value *object, const char *beg
         return malformed_within(parser, twice, 0);
 }
 
-static int parse_list(Parser *parser, unsigned depth, Value *ret) {
-        const Value *pushed;
-        Value *items;
-        size_t n = 0;
-        int r;
-
-        r = push_all(parser, depth, false, &n);
-        if (r != 0)
-                return r;
-
-        items = arena_alloc(parser->arena, n * sizeof(*items));
-        if (!items)
-                return VALUE_NO_ROOM;
-        pushed = arena_pop(parser->arena, n * sizeof(*items));
-        for (size_t i = n; i > 0; i--)
-                items[i - 1] = *pushed++;
-        *ret = (Value){ .type = VALUE_LIST, .items = items, .n_items = n };
-        return 0;
-}
-
-static int parse_object(Parser *parser, unsigned depth, Value *ret) {
+static int parse_all(Parser *parser, unsigned depth, bool is_object, Value *ret) {
         const char *begin = parser->p - 1;
-        const Member *pushed;
-        Member *members;
         size_t n = 0;
+        void *taken;
         int r;
 
-        r = push_all(parser, depth, true, &n);
+        r = push_all(parser, depth, is_object, &n);
         if (r != 0)
                 return r;
 
-        members = arena_alloc(parser->arena, n * sizeof(*members));
-        if (!members)
+        taken = arena_take_pushed(parser->arena, n, is_object ? sizeof(Member) : sizeof(Value));
+        if (!taken)
                 return VALUE_NO_ROOM;
-        pushed = arena_pop(parser->arena, n * sizeof(*members));
-        for (size_t i = n; i > 0; i--)
-                members[i - 1] = *pushed++;
-        *ret = (Value){ .type = VALUE_OBJECT, .members = members, .n_members = n };
-        return parser->is_strict ? refuse_key_twice(parser, ret, begin) : 0;
+        *ret = is_object ? (Value){ .type = VALUE_OBJECT, .members = taken, .n_members = n } :
+                           (Value){ .type = VALUE_LIST, .items = taken, .n_items = n };
+        return is_object && parser->is_strict ? refuse_key_twice(parser, ret, begin) : 0;
 }
 
 /* depth: number of objects and lists around this value. A strict parser allows one more, for the spool or the API around a
@@ -520,7 +497,7 @@ static int parse_nest(Parser *parser, unsigned depth, Value *ret) {
                 return skip_nest(parser);
         }
         parser->p++;
-        return is_object ? parse_object(parser, depth + 1, ret) : parse_list(parser, depth + 1, ret);
+        return parse_all(parser, depth + 1, is_object, ret);
 }
 
 static int parse_bare_value(Parser *parser, unsigned depth, Value *ret) {

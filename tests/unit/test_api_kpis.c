@@ -236,7 +236,7 @@ static void the_labels_of_a_table_are_limited(void **state) {
 
         /* Each of several numbers has the labels. */
         series = kpi_table_series(table, &n);
-        for (n = 0; (r = judged_kpis_add(&kpis, &(JudgedKpi){ .name = text, .labels = series->labels })) == 0; n++)
+        for (n = 0; (r = judged_kpis_add(&kpis, &(JudgedKpi){ .name = "x.y", .labels = series->labels })) == 0; n++)
                 assert_true(n < JUDGED_KPIS_MAX);
         assert_int_equal(r, JUDGED_KPIS_FULL);
         assert_in_range(n, JUDGED_KPIS_TEXT_MAX / sizeof(text) - 10, JUDGED_KPIS_TEXT_MAX / sizeof(text));

@@ -55,8 +55,8 @@ static void a_regression_has_the_version_since_which_it_is_there(void **state) {
         verdict = judge(&runs, &(HistoryQuestion){ .current = "2.10.0", .judge = lower.judge });
         assert_int_equal(verdict.verdict, JUDGE_REGRESSION);
         assert_int_equal(verdict.order, HISTORY_BY_SEMVER);
-        assert_string_equal(verdict.since_version, "2.10.0");
-        assert_string_equal(verdict.version, "2.10.0");
+        assert_string_equal(verdict.first.version, "2.10.0");
+        assert_string_equal(verdict.judged.version, "2.10.0");
         assert_true(fabs(verdict.relative - 0.1) < 0.02);
         assert_true(verdict.low > 0.05 && verdict.low <= verdict.relative && verdict.relative <= verdict.high && verdict.high < 0.15);
         assert_true(verdict.smallest >= 0.01 && verdict.smallest < 0.1);
@@ -90,7 +90,7 @@ static void a_change_lies_between_two_versions_only(void **state) {
         add(&runs, "1.1.0", 2, 100);
         add(&runs, "1.1.0", 8, 150);
         verdict = judge(&runs, &lower);
-        assert_true(verdict.verdict == JUDGE_REGRESSION ? verdict.since_ms == 1008 : verdict.since_ms != 1010);
+        assert_true(verdict.verdict == JUDGE_REGRESSION ? verdict.first.time_ms == 1008 : verdict.first.time_ms != 1010);
 
         /* With one version, the time tells where. */
         memset(&runs, 0, sizeof(runs));
@@ -98,7 +98,7 @@ static void a_change_lies_between_two_versions_only(void **state) {
         add(&runs, "1.0.0", 8, 150);
         verdict = judge(&runs, &lower);
         assert_int_equal(verdict.verdict, JUDGE_REGRESSION);
-        assert_int_equal(verdict.since_ms, 1010);
+        assert_int_equal(verdict.first.time_ms, 1010);
 }
 
 static void one_version_that_is_none_orders_all_by_time(void **state) {
@@ -139,8 +139,8 @@ static void runs_at_the_same_time_have_the_order_of_their_results(void **state) 
         }
         verdict = judge(&runs, &(HistoryQuestion){ .order = HISTORY_BY_TIME, .judge = lower.judge });
         assert_int_equal(verdict.verdict, JUDGE_REGRESSION);
-        assert_string_equal(verdict.version, "v14");
-        assert_string_equal(verdict.since_version, "v10");
+        assert_string_equal(verdict.judged.version, "v14");
+        assert_string_equal(verdict.first.version, "v10");
         assert_int_equal(verdict.since, 10);
 }
 
@@ -235,7 +235,7 @@ static void an_accepted_level_is_what_runs_are_compared_with(void **state) {
         add(&runs, "2.8.0", 6, 120);
         verdict = judge_copy(&runs, &question);
         assert_int_equal(verdict.verdict, JUDGE_REGRESSION);
-        assert_int_equal(verdict.accepted_ms, 0);
+        assert_int_equal(verdict.accepted.time_ms, 0);
 
         /* The level began six runs before the run that was accepted. */
         question.accepted_ms = 1000 + 29;
@@ -243,8 +243,8 @@ static void an_accepted_level_is_what_runs_are_compared_with(void **state) {
         assert_int_equal(verdict.verdict, JUDGE_NO_CHANGE);
         assert_int_equal(verdict.excluded.n_accepted, 24);
         assert_int_equal(verdict.n, 6);
-        assert_int_equal(verdict.accepted_ms, 1000 + 29);
-        assert_string_equal(verdict.accepted_version, "2.8.0");
+        assert_int_equal(verdict.accepted.time_ms, 1000 + 29);
+        assert_string_equal(verdict.accepted.version, "2.8.0");
 
         /* A run of an old version that comes later is before the level. */
         add(&runs, "2.3.0", 1, 100);
@@ -255,13 +255,13 @@ static void an_accepted_level_is_what_runs_are_compared_with(void **state) {
         add(&runs, "2.10.0", 6, 140);
         verdict = judge_copy(&runs, &question);
         assert_int_equal(verdict.verdict, JUDGE_REGRESSION);
-        assert_string_equal(verdict.since_version, "2.10.0");
+        assert_string_equal(verdict.first.version, "2.10.0");
         assert_true(fabs(verdict.relative - 1.0 / 6) < 0.02);
 
         /* An earlier version is judged as before. */
         question.current = "2.7.0";
         verdict = judge_copy(&runs, &question);
-        assert_int_equal(verdict.accepted_ms, 0);
+        assert_int_equal(verdict.accepted.time_ms, 0);
         assert_int_equal(verdict.excluded.n_accepted, 0);
 }
 
@@ -278,7 +278,7 @@ static void the_level_of_an_unchanged_run_begins_with_it(void **state) {
         question.accepted_ms = 999; /* before all runs */
         verdict = judge_copy(&runs, &question);
         assert_int_equal(verdict.n, 12);
-        assert_int_equal(verdict.accepted_ms, 0);
+        assert_int_equal(verdict.accepted.time_ms, 0);
 }
 
 static void the_share_of_false_changes_is_limited(void **state) {

@@ -249,10 +249,10 @@ static void a_full_queue_changes_nothing(void **state) {
         assert_int_equal(place_request(f, &lifecycle_kinds[LIFECYCLE_BEGIN], &request), DESK_FULL);
         assert_int_equal(f->jobs.jobs.n, 0);
         begin_found(f, "42");
-        assert_true(f->jobs.jobs.first->is_begin_due);
+        assert_true(f->jobs.jobs.first->due.is_begin);
         unblock_store(f, db);
         assert_int_equal(job_room_tick(&f->jobs), 0);
-        assert_false(f->jobs.jobs.first->is_begin_due);
+        assert_false(f->jobs.jobs.first->due.is_begin);
         assert_int_equal(complete_one(f), 0);
 }
 
@@ -300,9 +300,9 @@ static void a_detected_job_is_adopted_by_a_begin(void **state) {
         assert_int_equal(begin_job(f, "42"), STATUS_DUPLICATE);
         assert_true(job->is_announced);
         assert_int_equal(job->info.uid, 1000);
-        assert_true(job->is_identity_due);
+        assert_true(job->due.is_identity);
         assert_int_equal(job_room_tick(&f->jobs), 0);
-        assert_false(job->is_identity_due);
+        assert_false(job->due.is_identity);
 }
 
 static void the_begin_of_a_detected_job_is_put_until_it_is_stored(void **state) {
@@ -312,11 +312,11 @@ static void the_begin_of_a_detected_job_is_put_until_it_is_stored(void **state) 
         begin_found(f, "42");
         assert_int_equal(complete_as(f, STORE_FAILED), 0);
         job = jobs_find(&f->jobs.jobs, "42");
-        assert_true(job->is_begin_due);
+        assert_true(job->due.is_begin);
         assert_int_equal(job_room_tick(&f->jobs), 0);
         assert_int_equal(complete_as(f, STORE_DONE), 0);
         assert_int_equal(job->stage, JOB_ACTIVE);
-        assert_false(job->is_begin_due);
+        assert_false(job->due.is_begin);
 }
 
 static void a_detected_job_with_the_id_of_an_earlier_one_gets_another(void **state) {

@@ -196,11 +196,11 @@ static void a_clash_is_resolved_by_the_name_of_the_indicator(void **state) {
         add(&f->kpis, &(Given){ "series", "x", .kpi_name = "not_exposed", .value = 4 });
         add(&f->kpis, &(Given){ "other", "x", .kpi_name = "not_exposed", .value = 4 });
         assert_null(find(f, "perfd_kpi_series_not_exposed"));
-        assert_int_equal(f->snapshot.n_left_out, 1);
+        assert_int_equal(f->snapshot.n_not_exposed, 1);
         /* The name with the indicator is the name of a further family. */
         add(&f->kpis, &(Given){ "Z", "a__9_rate", .value = 5 });
         assert_true(find(f, "perfd_kpi_a__9_rate")->value == 1);
-        assert_int_equal(f->snapshot.n_left_out, 2);
+        assert_int_equal(f->snapshot.n_not_exposed, 2);
         assert_int_equal(f->snapshot.n, 5);
 }
 
@@ -221,7 +221,7 @@ static void users_have_their_own_series(void **state) {
         assert_int_equal(f->snapshot.n, 3);
         assert_string_equal(f->snapshot.samples[0].labels, "component=\"c\",uid=\"100\",size=\"1\",ratio=\"2\"");
         assert_string_equal(f->snapshot.samples[0].help, "a 'b' (in s)");
-        assert_int_equal(f->snapshot.n_left_out, 0);
+        assert_int_equal(f->snapshot.n_not_exposed, 0);
 
         add(&f->kpis, &(Given){ "B", "x", .kpi_name = "time_s", .value = 4, .uid = 200 });
         assert_true(find(f, "perfd_kpi_time_s")->value == 1);
@@ -256,10 +256,10 @@ static void the_number_of_series_is_limited(void **state) {
         assert_int_equal(f->kpis.n, LIVE_KPIS_MAX);
         assert_true(find(f, "perfd_kpi_rate")->value == 1);
         assert_int_equal(f->snapshot.n, LIVE_KPIS_MAX);
-        assert_int_equal(f->snapshot.n_left_out, LIVE_KPIS_MAX + 1);
+        assert_int_equal(f->snapshot.n_not_exposed, LIVE_KPIS_MAX + 1);
         memset(size, 'x', sizeof(size) - 1);
         add(&f->kpis, &(Given){ "Long", "rate", .value = 1, .size = size });
-        assert_int_equal(f->kpis.n_left_out, LIVE_KPIS_MAX + 2);
+        assert_int_equal(f->kpis.n_not_exposed, LIVE_KPIS_MAX + 2);
         assert_int_equal(f->kpis.n, LIVE_KPIS_MAX);
 }
 
@@ -282,7 +282,7 @@ static void a_result_has_a_limited_number_of_series_and_a_limited_help(void **st
         }
         assert_int_equal(live_kpis_add(&f->kpis, 1, &item, 1), LIVE_KPIS_PER_RESULT_MAX);
         assert_int_equal(f->kpis.n, LIVE_KPIS_PER_RESULT_MAX);
-        assert_int_equal(f->kpis.n_left_out, 10);
+        assert_int_equal(f->kpis.n_not_exposed, 10);
         assert_non_null(find(f, "perfd_kpi_r63"));
         assert_null(find(f, "perfd_kpi_r64"));
         assert_int_equal(strlen(find(f, "perfd_kpi_r0")->help), LIVE_KPIS_HELP_MAX - 1);

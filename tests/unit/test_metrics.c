@@ -385,7 +385,7 @@ static void samples_of_a_kpi_share_their_family(void **state) {
         kpis->samples[1] = (KpiSample){ "rate", "", "Speed", "component=\"b\"", 2 };
         kpis->samples[2] = (KpiSample){ "wait_seconds", "seconds", "", "component=\"a\"", 3 };
         kpis->n = 3;
-        kpis->n_left_out = 4;
+        kpis->n_not_exposed = 4;
         collect(fixture, "kpis");
         assert_true(says(fixture, "rate{component=\"a\"} 1.5\nrate{component=\"b\"} 2\n# "));
         assert_true(says(fixture, "\nwait_seconds{component=\"a\"} 3\n"));

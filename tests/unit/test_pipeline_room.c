@@ -152,7 +152,7 @@ static void a_bounded_number_of_stages_is_shared_by_users(void **state) {
         assert_int_equal(report(f, &room, "a", intervals, N_ELEMENTS(intervals)), STATUS_OK);
         assert_int_equal(pipeline_room_publish(&room, &snapshot), 0);
         assert_int_equal(snapshot.n, LIVE_SERIES_MAX);
-        assert_int_equal(snapshot.stats.n_left_out, 5);
+        assert_int_equal(snapshot.stats.n_not_exposed, 5);
 
         /* Another user gets places of the user with the most, who cannot take them back. */
         f->peer.uid = 1001;
@@ -167,7 +167,7 @@ static void a_bounded_number_of_stages_is_shared_by_users(void **state) {
         assert_int_equal(pipeline_room_publish(&room, &snapshot), 0);
         assert_int_equal(count_of(&snapshot, "b"), 2);
         assert_int_equal(count_of(&snapshot, "a"), LIVE_SERIES_MAX - 2);
-        assert_int_equal(snapshot.stats.n_left_out, 7);
+        assert_int_equal(snapshot.stats.n_not_exposed, 7);
 
         /* With as many as the first user, the other takes no more. */
         f->peer.uid = 1001;
@@ -176,7 +176,7 @@ static void a_bounded_number_of_stages_is_shared_by_users(void **state) {
         assert_int_equal(pipeline_room_publish(&room, &snapshot), 0);
         assert_int_equal(count_of(&snapshot, "b"), LIVE_SERIES_MAX / 2);
         assert_int_equal(count_of(&snapshot, "a"), LIVE_SERIES_MAX / 2);
-        assert_int_equal(snapshot.stats.n_left_out, 2 * (LIVE_SERIES_MAX / 2 + 5));
+        assert_int_equal(snapshot.stats.n_not_exposed, 2 * (LIVE_SERIES_MAX / 2 + 5));
 
         snapshot_pipelines_deinit(&snapshot);
         pipeline_room_deinit(&room);
@@ -205,7 +205,7 @@ static void the_text_of_stages_is_shared_by_users(void **state) {
         assert_int_equal(report(f, &room, "a", intervals, N_ELEMENTS(intervals)), STATUS_OK);
         assert_int_equal(pipeline_room_publish(&room, &snapshot), 0);
         assert_int_equal(n_with_long_labels(&snapshot, "a"), n_fitting);
-        assert_int_equal(snapshot.stats.n_left_out, LIVE_SERIES_MAX - n_fitting);
+        assert_int_equal(snapshot.stats.n_not_exposed, LIVE_SERIES_MAX - n_fitting);
 
         f->peer.uid = 1001;
         f->connection++;

@@ -571,7 +571,7 @@ int jobs_subject_metrics(Exposition *exposition, const Snapshot *snapshot) {
         exposition_single(exposition, "perfd_jobs_running", FAMILY_GAUGE, "Running jobs", snapshot->jobs.n_running);
         exposition_single(exposition, "perfd_jobs_not_exposed", FAMILY_GAUGE,
                           "Jobs omitted because of the limits on their number and size; the JSON API has them",
-                          snapshot->jobs.used.n_records - exposed.n + snapshot->jobs.n_left_out);
+                          snapshot->jobs.used.n_records - exposed.n + snapshot->jobs.n_not_exposed);
 
         put_jobs(exposition, &exposed);
         put_totals(exposition, &(TotalsView){ &snapshot->jobs.users, user_scalars, NULL, "uid", exposed.shows_created });

@@ -1,57 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/kpis/judged_kpis.h"
-#include "util/array.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/array.h"
 #include "util/scoped.h"
 
-static void kpi_free(JudgedKpi *kpi) {
-        free(kpi->name);
-        free(kpi->unit);
-        free(kpi->labels);
-        free(kpi->profile);
-        free(kpi->version);
-        free(kpi->since_version);
-        free(kpi->accepted_version);
-}
-
 void judged_kpis_deinit(JudgedKpis *kpis) {
-        for (size_t i = 0; i < kpis->n; i++)
-                kpi_free(&kpis->items[i]);
+        arena_deinit(&kpis->texts);
         free(kpis->items);
         *kpis = (JudgedKpis){};
 }
 
-static int copy(const char *text, char **ret) {
-        *ret = text ? strdup(text) : NULL;
-        return text && !*ret ? -ENOMEM : 0;
-}
-
 int judged_kpis_add(JudgedKpis *kpis, const JudgedKpi *kpi) {
-        size_t n_bytes = strlen(kpi->labels) + (kpi->profile ? strlen(kpi->profile) : 0);
         JudgedKpi kept = *kpi;
-        int r;
+        const char **const texts[] = { &kept.name, &kept.unit, &kept.labels, &kept.profile, &kept.verdict.judged.version,
+                                       &kept.verdict.first.version, &kept.verdict.accepted.version };
 
-        if (kpis->n == JUDGED_KPIS_MAX || kpis->n_text_bytes + n_bytes > JUDGED_KPIS_TEXT_MAX)
+        if (kpis->n == JUDGED_KPIS_MAX)
                 return JUDGED_KPIS_FULL;
-        if (ARRAY_RESERVE(kpis->items, kpis->n_max, kpis->n + 1) < 0)
+        if ((!kpis->texts.bytes && arena_init(&kpis->texts, JUDGED_KPIS_TEXT_MAX) < 0) ||
+            ARRAY_RESERVE(kpis->items, kpis->n_max, kpis->n + 1) < 0)
                 return -ENOMEM;
 
-        r = copy(kpi->name, &kept.name) | copy(kpi->unit, &kept.unit) | copy(kpi->labels, &kept.labels) |
-            copy(kpi->profile, &kept.profile) | copy(kpi->version, &kept.version) | copy(kpi->since_version, &kept.since_version) |
-            copy(kpi->accepted_version, &kept.accepted_version);
-        kept.verdict.version = kept.version;
-        kept.verdict.since_version = kept.since_version;
-        kept.verdict.accepted_version = kept.accepted_version;
-        if (r < 0) {
-                kpi_free(&kept);
-                return -ENOMEM;
-        }
+        for (size_t i = 0; i < N_ELEMENTS(texts); i++)
+                if (*texts[i] && !(*texts[i] = arena_strndup(&kpis->texts, *texts[i], strlen(*texts[i]))))
+                        return JUDGED_KPIS_FULL;
         kpis->items[kpis->n++] = kept;
-        kpis->n_text_bytes += n_bytes;
         return 0;
 }
 
@@ -102,8 +79,8 @@ static void write_excluded(Json *json, const JudgedKpi *kpi) {
 /* Writes the accepted level, with the user and the time. */
 static void write_accepted(Json *json, const JudgedKpi *kpi) {
         json_put_object_begin(json, "accepted");
-        json_put_string(json, "version", kpi->accepted_version);
-        json_put_uint(json, "run_ms", kpi->verdict.accepted_ms);
+        json_put_string(json, "version", kpi->verdict.accepted.version);
+        json_put_uint(json, "run_ms", kpi->verdict.accepted.time_ms);
         json_put_uint(json, "uid", kpi->accepted->uid);
         json_put_bool(json, "for_all", kpi->accepted->by_admin);
         json_put_uint(json, "time_ms", kpi->accepted->time_ms);
@@ -114,16 +91,16 @@ static void write_accepted(Json *json, const JudgedKpi *kpi) {
 static void write_verdict(Json *json, const HistoryVerdict *verdict) {
         json_put_string(json, "verdict", judge_verdict_names[verdict->verdict]);
         json_put_double(json, "value", verdict->value);
-        if (verdict->time_ms > 0)
-                json_put_uint(json, "time_ms", verdict->time_ms);
+        if (verdict->judged.time_ms > 0)
+                json_put_uint(json, "time_ms", verdict->judged.time_ms);
         json_put_double(json, "relative_change", verdict->relative);
         json_put_double(json, "low", verdict->low);
         json_put_double(json, "high", verdict->high);
         json_put_double(json, "p_value", verdict->p_value);
-        json_put_string(json, "version", verdict->version);
-        json_put_string(json, "since_version", verdict->since_version);
-        if (verdict->since_ms > 0)
-                json_put_uint(json, "since_ms", verdict->since_ms);
+        json_put_string(json, "version", verdict->judged.version);
+        json_put_string(json, "since_version", verdict->first.version);
+        if (verdict->first.time_ms > 0)
+                json_put_uint(json, "since_ms", verdict->first.time_ms);
         json_put_double(json, "smallest_change", verdict->smallest);
         json_put_uint(json, "runs_needed", verdict->n_needed);
         json_put_string(json, "order", history_order_names[verdict->order]);

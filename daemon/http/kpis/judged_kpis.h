@@ -10,17 +10,17 @@
 #include "http/kpis/accepted_levels.h"
 #include "json/json.h"
 #include "kpi/history.h"
+#include "util/arena.h"
 
 /* Limits of a request. */
 #define JUDGED_KPIS_MAX 5000U
-#define JUDGED_KPIS_TEXT_MAX (8U * 1024U * 1024U) /* bytes of labels and profiles */
+#define JUDGED_KPIS_TEXT_MAX (8U * 1024U * 1024U) /* bytes of labels, profiles and names */
 
 typedef struct JudgedKpi {
-        char *name;   /* INDICATOR.RESULT; owned, as all strings here */
-        char *unit;   /* NULL: none */
-        char *labels; /* JSON object */
-        char *profile; /* JSON object: state of the machine during the runs of the new level, and before; NULL: not known */
-        char *version, *since_version, *accepted_version; /* NULL: unknown */
+        const char *name;   /* INDICATOR.RESULT */
+        const char *unit;   /* NULL: none */
+        const char *labels; /* JSON object */
+        const char *profile; /* JSON object: state of the machine during the runs of the new level, and before; NULL: not known */
         const AcceptedLevel *accepted; /* borrowed; NULL: none */
         JudgeDirection direction;
         uint64_t n_failed;
@@ -29,7 +29,8 @@ typedef struct JudgedKpi {
 
 typedef struct JudgedKpis {
         JudgedKpi *items; /* owned */
-        size_t n, n_max, n_text_bytes;
+        size_t n, n_max;
+        Arena texts; /* of the items */
 } JudgedKpis;
 
 void judged_kpis_deinit(JudgedKpis *kpis);
@@ -37,7 +38,7 @@ void judged_kpis_deinit(JudgedKpis *kpis);
 enum {
         JUDGED_KPIS_FULL = 1,
 };
-/* Adds a copy. 0, JUDGED_KPIS_FULL or -ENOMEM. */
+/* Adds a copy with its texts. 0, JUDGED_KPIS_FULL or -ENOMEM. */
 int judged_kpis_add(JudgedKpis *kpis, const JudgedKpi *kpi);
 /* Limits the share of false changes; see history_limit_false_changes(). 0 or -ENOMEM. */
 int judged_kpis_limit(JudgedKpis *kpis, double rate);

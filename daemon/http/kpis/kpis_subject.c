@@ -185,10 +185,8 @@ static int keep(Response *response, const Pass *pass, const KpiSeries *series, s
                 return exchange_store_error(response, -ENOMEM);
         r = judged_kpis_add(&pass->request->kpis, &(JudgedKpi){
                 .name = name.text, .unit = unit.text, .labels = series->labels,
-                .profile = profile->text, .version = (char *)verdict->version,
-                .since_version = (char *)verdict->since_version, .direction = pass->directions[number], .n_failed = series->n_failed,
-                .accepted = verdict->accepted_ms > 0 ? accepted : NULL, .accepted_version = (char *)verdict->accepted_version,
-                .verdict = *verdict,
+                .profile = profile->text, .direction = pass->directions[number], .n_failed = series->n_failed,
+                .accepted = verdict->accepted.time_ms > 0 ? accepted : NULL, .verdict = *verdict,
         });
         if (r == JUDGED_KPIS_FULL)
                 return exchange_error(response, 413, "more than %u KPIs, or %u bytes of labels, to judge; name some, such as %s, or select "
@@ -639,7 +637,7 @@ static int write_kpis(Exposition *exposition, const Snapshot *snapshot) {
 }
 
 static const Scalar scalars[] = {
-        SCALAR_GAUGE(KpisSnapshot, n_left_out, SCALAR_U64, "perfd_kpi_series_not_exposed", "",
+        SCALAR_GAUGE(KpisSnapshot, n_not_exposed, SCALAR_U64, "perfd_kpi_series_not_exposed", "",
                      "Series of KPIs omitted because of the limit on their number, of long labels, or of names that clash"),
 };
 

@@ -467,7 +467,7 @@ static const Scalar scalars[] = {
                        "Intervals that were received again, or after older intervals of their time were merged"),
         SCALAR_COUNTER(PipelinesStats, n_rejected, "perfd_pipeline_intervals_rejected",
                        "Intervals of stages beyond the limit of a job, which are not stored"),
-        SCALAR_GAUGE(PipelinesStats, n_left_out, SCALAR_U64, "perfd_pipeline_series_not_exposed", "",
+        SCALAR_GAUGE(PipelinesStats, n_not_exposed, SCALAR_U64, "perfd_pipeline_series_not_exposed", "",
                      "Parts of stages omitted because of the limit on their number; the JSON API has them"),
 };
 

@@ -66,6 +66,12 @@ typedef struct JobLinks {
         Job *previous, *next; /* sorted by begin */
 } JobLinks;
 
+/* Rows that the next tick puts again. */
+typedef struct JobDue {
+        bool is_begin;    /* the store had no room for the begin of a detected job */
+        bool is_identity; /* the cgroup or the owner changed after the begin and is not stored yet */
+} JobDue;
+
 struct Job {
         JobLinks links;
         JobDescription info;
@@ -83,8 +89,7 @@ struct Job {
         uint32_t n_phases; /* phases begun so far; 0: the job was never marked */
         uint32_t checkpoint_round; /* last checkpoint round that stored the job's progress */
         bool is_announced;      /* a client began the job and may report its end; false: perfd detected the job */
-        bool is_begin_due;      /* the store had no room for the begin of a detected job; the next tick puts it again */
-        bool is_identity_due;   /* the cgroup or the owner changed after the begin and is not stored yet */
+        JobDue due;
         const char *default_note; /* stored if nobody reports how the job ended; static string */
         JobFinal *final;          /* owned; NULL while a process runs in the job */
 };
