@@ -57,18 +57,39 @@ void node_configure(Node *node, const NodeConfig *config) {
 int node_reset_meter(Node *node) {
         assert(node->cost.n_samples == 0); /* the window since start needs a new meter's totals */
 
+        node->window_begin_realtime_ns = 0;
         meter_free(TAKE(node->meter));
         return meter_new(&node->meter, node->config.interval_ns);
 }
 
 int node_open_account(Node *node, const char *path) {
         assert(!node->account.file);
+        record_image_init(&node->account.window, &window_record);
         return runtime_file_open(&node->account.file, path);
+}
+
+/* 0, an outcome of meter_restore_image(), or -ENOMEM. */
+static int restore_image(Node *node, Meter *meter, const char *image, size_t n, Window *ret_window) {
+        uint32_t n_window;
+        int r;
+
+        if (n < sizeof(n_window))
+                return METER_MALFORMED;
+        n -= sizeof(n_window);
+        memcpy(&n_window, image + n, sizeof(n_window));
+        if (n_window > n)
+                return METER_MALFORMED;
+        n -= n_window;
+        r = record_image_parse(&node->account.window, image + n, n_window, ret_window);
+        if (r != 0)
+                return r < 0 ? r : r == RECORD_IMAGE_OTHER ? METER_OTHER_PROGRAM : METER_MALFORMED;
+        return meter_restore_image(meter, image, n, node->boot_id);
 }
 
 int node_restore_account(Node *node) {
         scoped(meter_freep) Meter *meter = NULL;
         scoped(freep) char *image = NULL;
+        Window window = {};
         size_t n = 0;
         int r;
 
@@ -81,11 +102,14 @@ int node_restore_account(Node *node) {
 
         r = meter_new(&meter, node->config.interval_ns);
         if (r == 0)
-                r = meter_restore_image(meter, image, n, node->boot_id);
+                r = restore_image(node, meter, image, n, &window);
         if (r != 0)
                 return r < 0 ? r : r == METER_MALFORMED ? NODE_ACCOUNT_DAMAGED : NODE_ACCOUNT_NONE;
         if (meter_totals(meter)->boottime_ns < meter_totals(node->meter)->boottime_ns)
                 return NODE_ACCOUNT_NONE;
+
+        node->window = window;
+        node->window_begin_realtime_ns = window.begin.realtime_ns;
 
         meter_free(node->meter);
         node->meter = TAKE(meter);
@@ -95,13 +119,36 @@ int node_restore_account(Node *node) {
 /* Without room for the image, the account is that of the last checkpoint of the store. */
 static void keep_account(Node *node) {
         NodeAccount *account = &node->account;
+        uint32_t n_window;
+        size_t n;
 
         if (!account->file)
                 return;
         buffer_clear(&account->image);
         meter_put_image(node->meter, node->boot_id, &account->image);
+        n = account->image.n;
+        record_image_put(&account->window, &node->window, &account->image);
+        n_window = (uint32_t)(account->image.n - n);
+        buffer_put(&account->image, &n_window, sizeof(n_window));
         if (buffer_error(&account->image) < 0 || runtime_file_write(account->file, account->image.text, account->image.n) < 0)
                 account->file = runtime_file_free(account->file);
+}
+
+/* The totals may be those of the store, without the file that has the peaks: the window is theirs. */
+static void begin_window(Node *node) {
+        const Totals *totals = meter_totals(node->meter);
+        uint64_t length_ns = totals->value[TOTAL_OBSERVED_NS] + totals->value[TOTAL_UNOBSERVED_NS];
+        Totals *begin = &node->window.begin;
+
+        window_begin(&node->window, totals, &node->sample);
+        node->window_begin_realtime_ns = node->sample.realtime_ns;
+        if (length_ns == 0 || length_ns >= begin->boottime_ns)
+                return;
+
+        *begin = (Totals){ .boottime_ns = totals->boottime_ns - length_ns, .realtime_ns = totals->realtime_ns - length_ns,
+                           .have = totals->have };
+        node->window_begin_realtime_ns -= length_ns;
+        node->window.peaks.lost = true;
 }
 
 static int account(Node *node) {
@@ -112,8 +159,7 @@ static int account(Node *node) {
                 return r;
 
         if (node->window_begin_realtime_ns == 0) {
-                window_begin(&node->window, meter_totals(node->meter), &node->sample);
-                node->window_begin_realtime_ns = node->sample.realtime_ns;
+                begin_window(node);
         }
         if (r != METER_OBSERVED)
                 return 0;

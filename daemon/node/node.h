@@ -37,7 +37,8 @@ typedef struct NodeCost {
 /* The meter as of the latest sample, in a file that outlives perfd. */
 typedef struct NodeAccount {
         RuntimeFile *file; /* owned; NULL: there is no directory for the file, or it failed */
-        Buffer image; /* the last one, whose memory is used again */
+        Buffer image; /* the last one, whose memory is used again: of the meter, of the window, and the size of the latter */
+        RecordImage window;
 } NodeAccount;
 
 typedef struct Node {
@@ -47,7 +48,7 @@ typedef struct Node {
         Sample sample;      /* the latest sample */
         Sample cpus;        /* the latest reading of the CPUs alone */
         Observation observation; /* latest observation; end_ns 0: none yet */
-        Window window;           /* since perfd started */
+        Window window;           /* of the account: since perfd first started in this boot */
         uint64_t window_begin_realtime_ns; /* 0: before the first sample */
         NodeInterval interval;
         NodeCost cost;

@@ -29,9 +29,14 @@ class RestartCounters(harness.TestCase):
         begin = self.scrape(daemon)[OBSERVED]
         return wait_for(lambda: (m := self.scrape(daemon))[OBSERVED] >= begin + seconds and m, "observations")
 
+    def node(self, daemon):
+        answer = daemon.get("/api/v1/node").json
+        return answer["begin_ms"], {metric["key"]: metric for metric in answer["metrics"]}
+
     def restart_and_compare(self, daemon, end):
         """Returns the counters before and after, and the length of the outage."""
         before = self.observe(daemon)
+        begin_ms = self.node(daemon)[0]
         end()
         down = time.monotonic()
         time.sleep(0.5)  # the outage to be counted
@@ -42,6 +47,13 @@ class RestartCounters(harness.TestCase):
         self.assertGreaterEqual(after[UNOBSERVED] - before[UNOBSERVED], 0.5)
         self.assertLessEqual(after[UNOBSERVED] - before[UNOBSERVED], outage_s + 0.5)
         self.assertGreaterEqual(after[OBSERVED], before[OBSERVED])
+        # The numbers of the node in JSON are of the same account.
+        after_ms, metrics = self.node(daemon)
+        self.assertAlmostEqual(after_ms, begin_ms, delta=50)
+        self.assertGreaterEqual(metrics["unobserved_seconds"]["value"], after[UNOBSERVED] - 0.001)
+        self.assertIn(metrics["unobserved_seconds"]["quality"], ("exact", "sampled"))
+        observed = metrics["duration_seconds"]["value"] - metrics["unobserved_seconds"]["value"]
+        self.assertGreaterEqual(observed, before[OBSERVED] - 0.001)
         return before, after
 
     def test_a_kill_without_jobs(self):
