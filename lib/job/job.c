@@ -91,6 +91,9 @@ void job_settle_late_end(LateEnd *late, const JobEnd *end, uint64_t now_ms) {
         late->end_realtime_ms = limit(end->realtime_ms, late->end_realtime_ms, now_ms);
         duration_s = late->end_realtime_ms > late->begin_realtime_ms
                              ? (double)(late->end_realtime_ms - late->begin_realtime_ms) / 1e3 : 0;
+        /* what lies behind the last sample was not observed */
+        if (quality_is_present(late->metrics->quality[METRIC_UNOBSERVED]) && duration_s > late->metrics->value[METRIC_DURATION])
+                late->metrics->value[METRIC_UNOBSERVED] += duration_s - late->metrics->value[METRIC_DURATION];
         late->metrics->value[METRIC_DURATION] = duration_s;
         late->metrics->quality[METRIC_DURATION] = QUALITY_EXACT;
         settle_usage(late->usage, end, duration_s, late->n_node_cpus);

@@ -131,3 +131,23 @@ def log_flood(target):
     minutes = 1 + target.seconds / 60
     target.check(len(lines) <= 12 * minutes, f"{len(lines)} lines of the log, among them {lines[:5]}")
     return f"{n} requests of {len(kinds)} kinds, {len(lines)} lines of the log"
+
+
+@fault("a user at the limit of jobs, and models whose names are one on /metrics", "QUOTA says what counts twice; the models are refused",
+       config="[limits]\njobs = 4\n", restarts=True)
+def told_limits(target):
+    n, down = 0, {"direction": "lower"}
+    with connect(target, ATTACKER) as client:
+        while target.goes_on():
+            for i in range(6):
+                reply = client.begin(f"full-{i}", pid=os.getpid() if os.geteuid() else 0)
+                if reply.status == harness.wire.QUOTA:
+                    break
+            target.check("count twice" in reply.message, str(reply))
+            for names in (("a-b", "a_b"), ("9", "_9")):
+                request = client.request()
+                request.register.model.append(harness.to_json({"name": "Twice", "results": {name: down for name in names}}))
+                reply = client.call(request)
+                target.check(reply.status == harness.wire.INVALID and "same name on /metrics" in reply.message, str(reply))
+            n += 1
+    return f"{n} rounds"

@@ -235,3 +235,26 @@ def long_ranks(target):
         longest, n = max(longest, time.monotonic() - begin), n + 1
         target.check(answer.status in (200, 503) and longest < 2, f"{answer.status} after {longest:.1f} s")
     return f"{n} ranks, the longest {longest * 1000:.0f} ms"
+
+
+@fault("a FIFO, a device and a link to a FIFO as configuration, at a reload", "refused with the reason; perfd samples, and ends at once",
+       config="[sampling]\ninterval = 100ms\n", restarts=True)
+def blocking_configuration(target):
+    n = 0
+    target.daemon.config_d.mkdir(exist_ok=True)
+    os.mkfifo(target.daemon.directory / "pipe")
+    while target.goes_on():
+        path = target.daemon.config_d / "10.conf"
+        kind = target.random.choice(("fifo", "/dev/zero", target.daemon.directory / "pipe"))
+        os.mkfifo(path) if kind == "fifo" else path.symlink_to(kind)
+        before = target.daemon.metrics()["perfd_samples_total"]
+        done = target.daemon.perfctl("reload", timeout_s=5)
+        target.check(done.returncode != 0 and "not a regular file" in done.stderr, str(done))
+        wait_for(lambda: target.daemon.metrics()["perfd_samples_total"] > before, "further samples")
+        target.check("not a regular file" in target.daemon.get("/-/healthy").text, "not said")
+        begin = time.monotonic()
+        target.check(target.daemon.stop() == 0 and time.monotonic() - begin < 5, "perfd does not end")
+        path.unlink()
+        target.daemon.start()
+        n += 1
+    return f"{n} reloads and ends"

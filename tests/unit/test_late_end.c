@@ -23,7 +23,8 @@ static void set_up(Fixture *f, Quality duration, Quality cpu) {
         f->late.metrics = &f->metrics;
         f->late.usage = &f->usage;
         f->metrics.value[METRIC_DURATION] = 2;
-        f->metrics.quality[METRIC_DURATION] = (uint8_t)duration;
+        f->metrics.quality[METRIC_DURATION] = f->metrics.quality[METRIC_UNOBSERVED] = (uint8_t)duration;
+        f->metrics.value[METRIC_UNOBSERVED] = 0.25;
         usage_none(&f->usage);
         if (quality_is_present(cpu)) {
                 usage_of_process_tree(&(ProcessTree){ 1.5, 0.25, false }, 2, 4, &f->usage);
@@ -45,6 +46,7 @@ static void an_unknown_end_is_that_of_the_report(void **state) {
         set_up(&f, QUALITY_SAMPLED, QUALITY_EXACT);
         job_settle_late_end(&f.late, &f.end, 20000);
         assert_end(&f, 13500, 3.5, QUALITY_EXACT);
+        assert_true(f.metrics.value[METRIC_UNOBSERVED] == 0.25 + 1.5);
         assert_true(f.usage.value[USAGE_CPU_SECONDS] == 1.75); /* the group's own counters */
         assert_true(f.usage.value[USAGE_CPU_MEAN] == 0.5);
         assert_true(f.usage.value[USAGE_CPU_RATIO] == 0.125);
@@ -59,6 +61,7 @@ static void the_end_is_between_the_last_sample_and_now(void **state) {
         f.end.realtime_ms = 1;
         job_settle_late_end(&f.late, &f.end, 20000);
         assert_end(&f, 12000, 2, QUALITY_EXACT);
+        assert_true(f.metrics.value[METRIC_UNOBSERVED] == 0.25);
         set_up(&f, QUALITY_SAMPLED, QUALITY_EXACT);
         f.end.realtime_ms = UINT64_MAX;
         job_settle_late_end(&f.late, &f.end, 20000);
