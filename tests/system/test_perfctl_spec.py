@@ -44,7 +44,7 @@ class Specifications(TestCase):
         for script in ("https://example.org/x.py", "matmul.py", None):
             printed = self.run_spec("--script", "local.sh", script=script, environment=environment)
             self.assertEqual(printed, "local 7\n")
-        for script, words in ((b"", "is not a script: it is empty"), (b"a\0b", "contains NUL bytes")):
+        for script, words in ((b"", "is not a script: it is empty"), (b"echo a\0b", "contains NUL bytes")):
             (self.directory / "local.sh").write_bytes(script)
             self.run_spec("--script", "local.sh", status=2)
             self.assertIn(words, self.said)

@@ -2,6 +2,8 @@
 #include "client/commands/run/run_job.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -14,17 +16,20 @@
 #include "client/cli/message.h"
 #include "client/deliver/spool.h"
 #include "client/facts/program_version.h"
+#include "client/facts/script.h"
 #include "client/kpi/kpi_judge.h"
 #include "client/report/report.h"
 #include "client/results/command_result.h"
+#include "client/results/kept_parameters.h"
+#include "client/results/run_results.h"
 #include "client/results/summary.h"
-#include "client/results/run_series.h"
 #include "client/results/run_stack.h"
 #include "client/run/announcement.h"
 #include "client/run/capture.h"
 #include "client/run/child.h"
 #include "client/wire/id.h"
 #include "text/text.h"
+#include "util/array.h"
 #include "util/clock.h"
 #include "util/file.h"
 
@@ -49,6 +54,23 @@ typedef struct RunEnds {
         uint64_t n_killed; /* processes, of all runs, for want of memory */
 } RunEnds;
 
+/*
+ * The runs of --repeat, or the only run without --repeat. A run that failed before it printed its indicator waits here until another run
+ * has printed it: the failed run is then recorded for the same indicator, component and version, with the parameters that all other runs
+ * have. Otherwise it would be counted nowhere.
+ */
+typedef struct RunSeries {
+        uint64_t n_runs, n_failed;
+        uint64_t n_stored, n_kept, n_lost; /* results stored by perfd, kept in the spool, or lost */
+        Summary summary;
+        /* Name and component, once a run has printed them. */
+        char name[NAME_MAX_BYTES + 1], component[COMPONENT_MAX_BYTES + 1];
+        char *version; /* owned */
+        KeptParameters parameters;
+        RunResults *unnamed; /* owned: failed runs that wait */
+        size_t n_unnamed, n_allocated;
+} RunSeries;
+
 typedef struct RunJob {
         const RunOptions *options;
         char *const *command;
@@ -72,6 +94,86 @@ typedef struct RunJob {
         RunResultsPlan plan;
         RunSeries series;
 } RunJob;
+
+/* --- the series ----------------------------------------------------------------------------------- */
+
+static void run_series_deinit(RunSeries *series) {
+        summary_deinit(&series->summary);
+        kept_parameters_deinit(&series->parameters);
+        for (size_t i = 0; i < series->n_unnamed; i++)
+                run_results_deinit(&series->unnamed[i]);
+        free(series->unnamed);
+        free(series->version);
+}
+
+/* Takes the name and component from the first run that has them. */
+static void set_names(RunSeries *series, const Indicator *indicator) {
+        if (!series->name[0])
+                (void)snprintf(series->name, sizeof(series->name), "%s", indicator->name);
+        if (!series->component[0] && indicator->component)
+                (void)snprintf(series->component, sizeof(series->component), "%s", indicator->component);
+        if (!series->version && indicator->version)
+                series->version = strdup(indicator->version); /* without memory it is not known */
+}
+
+static int update_from_results(RunSeries *series, const RunResults *results) {
+        int r = 0;
+
+        if (results->n_items > 0)
+                set_names(series, &results->items[0].indicator);
+        for (size_t i = 0; i < results->n_items && r == 0; i++) {
+                r = kept_parameters_add(&series->parameters, &results->items[i].indicator);
+                if (r == 0 && !submission_has_failed(&results->items[i]))
+                        r = summary_add(&series->summary, &results->items[i].indicator);
+        }
+        return r;
+}
+
+static int defer_unnamed(RunSeries *series, RunResults *results) {
+        if (ARRAY_RESERVE(series->unnamed, series->n_allocated, series->n_unnamed + 1) < 0)
+                return -ENOMEM;
+        series->unnamed[series->n_unnamed++] = *results;
+        *results = (RunResults){};
+        return 0;
+}
+
+/* Adds the results of one run. Results without a name are moved out of *results, which is left empty. 0 or -ENOMEM. */
+static int run_series_add(RunSeries *series, RunResults *results) {
+        return results->is_unnamed ? defer_unnamed(series, results) : update_from_results(series, results);
+}
+
+/* Completes missing names: the given ones, which may be NULL, else the name of the file that was run. */
+static void run_series_complete(RunSeries *series, const char *name, const char *component, const char *file) {
+        if (!series->name[0] && name && indicator_name_is_valid(name, NAME_MAX_BYTES))
+                (void)snprintf(series->name, sizeof(series->name), "%s", name);
+        if (!series->name[0])
+                script_base_name(file, series->name, sizeof(series->name));
+        if (!series->component[0] && component)
+                (void)snprintf(series->component, sizeof(series->component), "%s", component);
+}
+
+enum {
+        RUN_SERIES_NO_NAME = 1, /* the name of the series is not valid */
+};
+
+/* Names a run that waited, after run_series_complete(). version: if no run printed one; or NULL. 0, RUN_SERIES_NO_NAME or -ENOMEM. */
+static int run_series_name(RunSeries *series, RunResults *unnamed, const char *version) {
+        const IndicatorGiven given = { series->name, series->component, series->version ?: version };
+        const Value *document;
+        Complaint complaint;
+        int r;
+
+        r = kept_parameters_document(&series->parameters, &document);
+        if (r < 0)
+                return r;
+        if (indicator_from_failed_run(document, &given, DOCUMENT_LIMITS_NONE, &unnamed->items[0].indicator, &complaint) != 0)
+                return RUN_SERIES_NO_NAME;
+
+        unnamed->is_unnamed = false;
+        return 0;
+}
+
+/* --- the job -------------------------------------------------------------------------------------- */
 
 /* A group that perfd has not read at the end is left for it to read. */
 static void run_job_deinit(RunJob *run) {
