@@ -61,8 +61,8 @@ static void a_large_set_does_not_join_small_ones(void **state) {
 
 /* --- several users ------------------------------------------------------------------------------- */
 
-static const RowKind in_parts = { .name = "parts", .has_parts = true, .may_wait = true }, whole = { .name = "whole" };
-static const RowKind waiting = { .name = "waiting", .may_wait = true };
+static const RowKind in_parts = { .has_parts = true, .may_wait = true }, whole = {};
+static const RowKind waiting = { .may_wait = true };
 
 static RowSet set_of(uint64_t user, const RowKind *kind, size_t n_rows) {
         return (RowSet){ .cookie.ticket.user = user, .kind = kind, .n_rows = n_rows, .n_bytes = 100 * n_rows };

@@ -79,6 +79,13 @@ void pack_fields(Buffer *buffer, const Field *fields, size_t n);
 /* Begin and end a text: in between, the caller appends the pieces of the text to the buffer. */
 size_t pack_text_begin(Buffer *buffer);
 void pack_text_end(Buffer *buffer, size_t begin);
+/* Packs one text: what a statement appends to the buffer. */
+#define PACK_TEXT(buffer, statement)                         \
+        do {                                                 \
+                size_t begin_ = pack_text_begin(buffer);     \
+                statement;                                   \
+                pack_text_end(buffer, begin_);               \
+        } while (0)
 
 typedef struct Unpack {
         const char *p, *end; /* borrowed */

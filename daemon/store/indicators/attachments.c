@@ -80,31 +80,22 @@ static Field text_or_empty(const char *text) {
         return field_string(text ?: "");
 }
 
-/* The packages are one field, so that the writer skips those of a stack that it has. */
-static void pack_stack(const SubmissionStack *item, Buffer *out) {
-        const Stack *stack = &item->stack;
-        size_t begin;
-
-        pack_fields(out, FIELDS(field_blob(item->digest, sizeof(item->digest)), field_u64(item->n_bytes), field_u64(stack->n_packages)));
-        begin = pack_text_begin(out);
-        if (stack_put_facts(stack, out) < 0)
-                out->failed = true;
-        pack_text_end(out, begin);
-        begin = pack_text_begin(out);
+static void pack_packages(const Stack *stack, Buffer *out) {
         for (size_t i = 0; i < stack->n_packages; i++) {
                 const StackPackage *package = &stack->packages[i];
 
                 pack_fields(out, FIELDS(text_or_empty(package->name), text_or_empty(package->kind), text_or_empty(package->version),
                                         text_or_empty(package->source), text_or_empty(package->hash), text_or_empty(package->build)));
         }
-        pack_text_end(out, begin);
 }
 
-static void pack_specification(const Value *document, Buffer *out) {
-        size_t begin = pack_text_begin(out);
+/* The packages are one field, so that the writer skips those of a stack that it has. */
+static void pack_stack(const SubmissionStack *item, Buffer *out) {
+        const Stack *stack = &item->stack;
 
-        value_write_json(document, &(Json){ .out = out });
-        pack_text_end(out, begin);
+        pack_fields(out, FIELDS(field_blob(item->digest, sizeof(item->digest)), field_u64(item->n_bytes), field_u64(stack->n_packages)));
+        PACK_TEXT(out, out->failed |= stack_put_facts(stack, out) < 0);
+        PACK_TEXT(out, pack_packages(stack, out));
 }
 
 size_t attachments_number(const AttachmentList *list, Attached kind, const void *attachment) {
@@ -133,7 +124,7 @@ void attachments_pack(const AttachmentList *list, Buffer *out) {
         for (size_t i = 0; i < list->of[ATTACHED_STACK].n; i++)
                 pack_stack(list->of[ATTACHED_STACK].items[i], out);
         for (size_t i = 0; i < list->of[ATTACHED_SPECIFICATION].n; i++)
-                pack_specification(list->of[ATTACHED_SPECIFICATION].items[i], out);
+                PACK_TEXT(out, value_write_json(list->of[ATTACHED_SPECIFICATION].items[i], &(Json){ .out = out }));
 }
 
 static const size_t n_fields[N_ATTACHED] = { [ATTACHED_STACK] = N_STACK_FIELDS, [ATTACHED_SPECIFICATION] = 1 };

@@ -414,7 +414,7 @@ static int apply(RowSet *set, Database *database, void *state) {
         return apply_carefully(set, database, state, headroom->uid);
 }
 
-const RowKind result_rows_kind = { &store_indicators, .name = "results", .apply = apply, .has_parts = true, .may_wait = true };
+const RowKind result_rows_kind = { &store_indicators, .apply = apply, .has_parts = true, .may_wait = true };
 
 const ResultsStored *result_rows_stored(const RowSet *set) {
         assert(set->kind == &result_rows_kind);
@@ -455,15 +455,13 @@ bool result_rows_next(ResultWalk *walk, StoredResult *ret) {
 /* --- in the caller's thread -------------------------------------------------------------------- */
 
 /* Copies the text of the sender where there is one, else writes the value. value: NULL for none. */
-static void pack_document(Buffer *buffer, JsonText text, const Value *value) {
-        size_t begin = pack_text_begin(buffer);
+static void write_document(Buffer *buffer, JsonText text, const Value *value) {
         Json json = { .out = buffer };
 
         if (text.text || !value)
                 json_text_write(text, &json);
         else
                 value_write_json(value, &json);
-        pack_text_end(buffer, begin);
 }
 
 /* Null where the sender wrote the component as it is compared. */
@@ -476,7 +474,6 @@ static Field written_field(const Indicator *indicator) {
 /* The order is that of Item. */
 static void pack_item(Buffer *buffer, const Submission *item, const AttachmentList *attachments, uint64_t arrived_ms) {
         const Indicator *indicator = &item->indicator;
-        size_t begin;
 
         pack_fields(buffer, FIELDS(field_blob(item->id, sizeof(item->id)), field_u64(item->time_ms ? item->time_ms : arrived_ms),
                                    field_if(item->claimed_ms != 0, field_u64(item->claimed_ms)), field_string(indicator->name),
@@ -484,19 +481,17 @@ static void pack_item(Buffer *buffer, const Submission *item, const AttachmentLi
                                    field_string(item->job && item->job[0] ? item->job : NULL), field_i64(item->is_job_inherited),
                                    field_string(indicator->version),
                                    field_if(indicator->has_overall_score, field_double(indicator->overall_score))));
-        pack_document(buffer, item->document_text, indicator->document);
+        PACK_TEXT(buffer, write_document(buffer, item->document_text, indicator->document));
         pack_fields(buffer, FIELDS(field_if(item->has_exit_status, field_i64(item->exit_status)),
                                    field_if(item->has_batch, field_blob(item->batch, sizeof(item->batch))),
                                    field_if(item->has_batch, field_u64(item->batch_index))));
         if (item->run)
-                pack_document(buffer, item->run_text, item->run);
+                PACK_TEXT(buffer, write_document(buffer, item->run_text, item->run));
         else
                 pack_fields(buffer, &(Field){}, 1);
-        if (item->model) {
-                begin = pack_text_begin(buffer);
-                shape_write(item->model, buffer);
-                pack_text_end(buffer, begin);
-        } else
+        if (item->model)
+                PACK_TEXT(buffer, shape_write(item->model, buffer));
+        else
                 pack_fields(buffer, &(Field){}, 1);
         pack_fields(buffer, FIELDS(field_u64(attachments_number(attachments, ATTACHED_STACK, item->stack)),
                                    field_u64(attachments_number(attachments, ATTACHED_SPECIFICATION, item->specification)),

@@ -394,7 +394,6 @@ static int work(void *state, Database *database, bool *ret_has_more) {
 }
 
 const StoreSubject store_indicators = {
-        .name = "indicators",
         .tables = tables,
         .new_state = new_state,
         .free_state = free_state,

@@ -430,14 +430,14 @@ static int apply_amend(RowSet *set, Database *database, void *state) {
 
 /* --- kinds --------------------------------------------------------------------------------------- */
 
-static const RowKind begin_kind = { &store_jobs, .name = "job begin", .apply = apply_begin };
-static const RowKind rename_kind = { &store_jobs, .name = "job rename", .statement = &job_rename };
-static const RowKind end_kind = { &store_jobs, .name = "job end", .apply = apply_end };
-static const RowKind phase_kind = { &store_jobs, .name = "phase", .apply = apply_phase };
-static const RowKind identity_kind = { &store_jobs, .name = "job identity", .statement = &job_identity, .needs_change = true };
-static const RowKind amend_kind = { &store_jobs, .name = "job amend", .apply = apply_amend };
-static const RowKind checkpoints_kind = { &store_jobs, .name = "checkpoints", .apply = apply_checkpoints };
-static const RowKind totals_kind = { &store_jobs, .name = "totals of ended jobs", .statement = &totals_put };
+static const RowKind begin_kind = { &store_jobs, .apply = apply_begin };
+static const RowKind rename_kind = { &store_jobs, .statement = &job_rename };
+static const RowKind end_kind = { &store_jobs, .apply = apply_end };
+static const RowKind phase_kind = { &store_jobs, .apply = apply_phase };
+static const RowKind identity_kind = { &store_jobs, .statement = &job_identity, .needs_change = true };
+static const RowKind amend_kind = { &store_jobs, .apply = apply_amend };
+static const RowKind checkpoints_kind = { &store_jobs, .apply = apply_checkpoints };
+static const RowKind totals_kind = { &store_jobs, .statement = &totals_put };
 
 Field job_rows_ended(const RowSet *set) {
         Unpack from = rowset_unpack(set);
@@ -451,20 +451,14 @@ Field job_rows_ended(const RowSet *set) {
 
 /* NULL: none. */
 static void pack_numbers(Buffer *buffer, const MetricSet *metrics, const UsageSet *usage) {
-        size_t begin;
-
-        if (metrics) {
-                begin = pack_text_begin(buffer);
-                job_text_write_metrics(metrics, buffer);
-                pack_text_end(buffer, begin);
-        } else
+        if (metrics)
+                PACK_TEXT(buffer, job_text_write_metrics(metrics, buffer));
+        else
                 pack_fields(buffer, &(Field){}, 1);
 
-        if (usage) {
-                begin = pack_text_begin(buffer);
-                job_text_write_usage(usage, buffer);
-                pack_text_end(buffer, begin);
-        } else
+        if (usage)
+                PACK_TEXT(buffer, job_text_write_usage(usage, buffer));
+        else
                 pack_fields(buffer, &(Field){}, 1);
 }
 
@@ -475,13 +469,6 @@ static void pack_phase(Buffer *buffer, const PhaseView *phase) {
         pack_numbers(buffer, &phase->metrics, &phase->usage);
 }
 
-static void pack_labels(Buffer *buffer, const JobInfo *info) {
-        size_t begin = pack_text_begin(buffer);
-
-        record_put(&job_labels_record, info, buffer);
-        pack_text_end(buffer, begin);
-}
-
 /* The order is that of job_insert. */
 RowSet *job_rows_pack_begin(const StoreJobBegin *row, StoreCookie cookie) {
         scoped(buffer_deinit) Buffer buffer = {};
@@ -489,7 +476,7 @@ RowSet *job_rows_pack_begin(const StoreJobBegin *row, StoreCookie cookie) {
 
         rowset_begin(&buffer, FIELDS(field_string(info->id), field_string(info->name), field_string(info->user),
                                      field_string(info->command)));
-        pack_labels(&buffer, info);
+        PACK_TEXT(&buffer, record_put(&job_labels_record, info, &buffer));
         pack_fields(&buffer, FIELDS(field_i64(info->uid), field_i64(info->gid), field_i64(info->pid),
                                     field_u64(info->pid_start_ticks), field_i64(info->rank), field_i64(info->node),
                                     field_i64(info->n_nodes), field_i64(info->n_ranks),
@@ -505,17 +492,11 @@ RowSet *job_rows_pack_rename(const char *id, const char *other) {
 
 /* Appends three fields: exit status, signal and rusage. */
 static void pack_end(Buffer *buffer, const JobEnd *end) {
-        size_t begin;
-
         pack_fields(buffer, FIELDS(field_if(end->has_exit_status, field_i64(end->exit_status)), field_i64(end->signal)));
-        if (!end->has_rusage) {
+        if (end->has_rusage)
+                PACK_TEXT(buffer, record_put(&job_rusage_record, &end->rusage, buffer));
+        else
                 pack_fields(buffer, &(Field){}, 1);
-                return;
-        }
-
-        begin = pack_text_begin(buffer);
-        record_put(&job_rusage_record, &end->rusage, buffer);
-        pack_text_end(buffer, begin);
 }
 
 /* The order is that of job_end, then come the last phase, if the number of phases is not 0, and the timeline. */
@@ -805,7 +786,6 @@ static const StoreTable *const tables[] = {
 };
 
 const StoreSubject store_jobs = {
-        .name = "jobs",
         .tables = tables,
         .mend = mend,
 };

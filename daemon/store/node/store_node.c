@@ -13,7 +13,7 @@ STATEMENT sample_put = SQL(
         " ON CONFLICT (begin_ms) DO UPDATE SET interval_ms = excluded.interval_ms,"
         " timeline = excluded.timeline", 0);
 
-static const RowKind sample_kind = { &store_node, .name = "node sample", .statement = &sample_put };
+static const RowKind sample_kind = { &store_node, .statement = &sample_put };
 
 RowSet *store_node_pack(uint64_t begin_realtime_ms, uint64_t interval_ms, const Buffer *timeline) {
         return rowset_pack(&sample_kind, (StoreCookie){},
@@ -68,6 +68,5 @@ static const StoreTable sample_table = {
 static const StoreTable *const tables[] = { &sample_table, NULL };
 
 const StoreSubject store_node = {
-        .name = "node",
         .tables = tables,
 };

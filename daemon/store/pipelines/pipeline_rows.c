@@ -526,7 +526,7 @@ static int apply(RowSet *set, Database *database, void *state) {
         return add_events(database, &job, &from, (size_t)head[HEAD_EVENTS].integer, head[HEAD_DESCRIPTION]);
 }
 
-const RowKind pipeline_rows_kind = { &store_pipelines, .name = "pipeline report", .apply = apply, .has_parts = true, .may_wait = true };
+const RowKind pipeline_rows_kind = { &store_pipelines, .apply = apply, .has_parts = true, .may_wait = true };
 
 /* --- after completion ----------------------------------------------------------------------------- */
 
@@ -702,6 +702,5 @@ static const StoreTable *const tables[] = {
 };
 
 const StoreSubject store_pipelines = {
-        .name = "pipelines",
         .tables = tables,
 };

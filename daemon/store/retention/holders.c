@@ -30,7 +30,7 @@ static const StoreTable holding_table = {
 
 static const StoreTable *const tables[] = { &holder_table, &holding_table, NULL };
 
-const StoreSubject holders_subject = { .name = "holders", .tables = tables };
+const StoreSubject holders_subject = { .tables = tables };
 
 /* --- the table ------------------------------------------------------------------------------------ */
 

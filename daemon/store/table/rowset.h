@@ -34,7 +34,6 @@ typedef struct RowPart {
  * packs. */
 typedef struct RowKind {
         const struct StoreSubject *subject;
-        const char *name;
         /* Runs inside a transaction, possibly more than once for the same set, and sets set->outcome. state: state of the
          * subject in the writer. 0, or an outcome of database.h: the transaction must be rolled back. */
         int (*apply)(RowSet *set, struct Database *database, void *state);

@@ -33,7 +33,6 @@ typedef struct StoreTable {
 
 /* A member that is not needed is NULL. Functions of int return 0, -ENOMEM or an outcome of database.h: the transaction is rolled back. */
 typedef struct StoreSubject {
-        const char *name;
         const StoreTable *const *tables; /* ends with NULL */
 
         /* State that the writer keeps for the subject. */

@@ -8,7 +8,7 @@
 STATEMENT echo_put = SQL("INSERT INTO echo (time_ms, text) VALUES (?1, ?2)", 0);
 STATEMENT echo_list = SQL("SELECT text FROM echo ORDER BY row", 1);
 
-static const RowKind echo_kind = { &store_echo, .name = "echo", .statement = &echo_put };
+static const RowKind echo_kind = { &store_echo, .statement = &echo_put };
 
 RowSet *store_echo_pack(const char *text, uint64_t time_ms, StoreCookie cookie) {
         return rowset_pack(&echo_kind, cookie, FIELDS(field_u64(time_ms), field_string(text)));
@@ -40,6 +40,5 @@ static const StoreTable echo_table = {
 static const StoreTable *const tables[] = { &echo_table, NULL };
 
 const StoreSubject store_echo = {
-        .name = "echo",
         .tables = tables,
 };
