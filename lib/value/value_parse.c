@@ -47,8 +47,6 @@ static const char *const error_texts[] = {
         [VALUE_ERROR_DEPTH] = "nested deeper than 32 levels: make it flatter",
         [VALUE_ERROR_NO_OBJECT] = "expected an object, in {braces}",
         [VALUE_ERROR_MORE] = "text after the object: send one document",
-        [VALUE_ERROR_BYTE_ORDER_MARK] = "begins with a byte order mark: save it as UTF-8 without one",
-        [VALUE_ERROR_UTF16] = "looks like UTF-16: save it as UTF-8",
 };
 
 /* Fixes, by the text found in place of a value, a key, a comma or a digit. */
@@ -69,6 +67,7 @@ static const struct {
         { "#", "JSON has no comments, remove it", 0 },
         { "//", "JSON has no comments, remove it", 0 },
         { "/*", "JSON has no comments, remove it", 0 },
+        { "\xef\xbb\xbf", "remove the byte order mark", VALUE_ERROR_NO_VALUE },
         { "", "an object, a list, a string, a number, true, false or null", VALUE_ERROR_NO_VALUE },
 };
 
@@ -662,18 +661,6 @@ bool value_parse_seek(ValueReader *reader) {
         return false;
 }
 
-/* Finds encodings that some editors save and RFC 8259 (8.1) does not allow. */
-static int refuse_encoding(Parser *parser) {
-        size_t n = (size_t)(parser->end - parser->p);
-        const char *p = parser->p;
-
-        if (n >= 3 && memcmp(p, "\xef\xbb\xbf", 3) == 0)
-                return malformed(parser, VALUE_ERROR_BYTE_ORDER_MARK);
-        if (n >= 2 && (memcmp(p, "\xff\xfe", 2) == 0 || memcmp(p, "\xfe\xff", 2) == 0 || !p[0] || !p[1]))
-                return malformed(parser, VALUE_ERROR_UTF16);
-        return 0;
-}
-
 int value_parse_next(ValueReader *reader, Arena *arena, const Value **ret, ValueError *ret_error) {
         Parser parser = { .begin = reader->text, .end = reader->text + reader->n, .arena = arena, .is_strict = true };
         ValueReader wrong;
@@ -696,7 +683,7 @@ int value_parse_next(ValueReader *reader, Arena *arena, const Value **ret, Value
         parser.strings = reader->strings + reader->n_strings;
         parser.strings_end = reader->strings + reader->n + 1;
 
-        r = refuse_encoding(&parser) ?: parse_bare_value(&parser, 0, value);
+        r = parse_bare_value(&parser, 0, value);
         r = finish(&parser, &before, r, ret_error);
         if (r == VALUE_MALFORMED) {
                 wrong = *reader;

@@ -41,8 +41,6 @@ typedef enum ValueErrorCode {
         VALUE_ERROR_DEPTH,
         VALUE_ERROR_NO_OBJECT,
         VALUE_ERROR_MORE,
-        VALUE_ERROR_BYTE_ORDER_MARK,
-        VALUE_ERROR_UTF16,
 } ValueErrorCode;
 
 #define VALUE_ERROR_PATH_MAX 200
