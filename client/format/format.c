@@ -12,6 +12,7 @@
 #include "client/format/regex.h"
 #include "document/condition.h"
 #include "document/path.h"
+#include "text/text.h"
 #include "util/array.h"
 #include "util/clock.h"
 #include "util/parse.h"
@@ -19,6 +20,7 @@
 #include "util/utf8.h"
 #include "value/value_parse.h"
 
+#define REPLACED_MAX 1000U /* members among which one of the same name is sought */
 #define SECONDS_MAX 1e11 /* a larger time is in milliseconds */
 
 /* An element of the input, and what encloses it: names that it has not are those of the value around it. */
@@ -110,7 +112,7 @@ static const char *index_text(FormatReading *reading, size_t index) {
 
 /* Puts a member, in place of one of the same name: options of a job precede those of all jobs. */
 static void put(FormatReading *reading, Members *members, const char *key, Value value) {
-        size_t i = 0;
+        size_t i = members->n < REPLACED_MAX ? 0 : members->n;
 
         while (i < members->n && strcmp(members->items[i].key, key) != 0)
                 i++;
@@ -578,8 +580,6 @@ static Value read_group(FormatReading *reading, const RegexGroup *group, const c
         ValueReader reader;
         ValueError error;
 
-        if (!utf8_is_valid(copy, n))
-                wrong(reading, "group '%s' is not UTF-8", group->name);
         if (is_text || json_text_int((JsonText){ copy, n }, &value.integer)) {
                 value.type = is_text ? VALUE_STRING : VALUE_INT;
         } else if (parse_double(copy, &value.number) == 0)
@@ -654,11 +654,15 @@ static void read_lines(FormatReading *reading, const char *text, size_t n) {
 
 int format_read(const OutputFormat *format, const char *text, size_t n, Arena *arena, FormatResult *ret) {
         scoped(reading_deinit) FormatReading reading = { .format = format, .arena = arena, .result = ret, .line = 1 };
+        scoped(buffer_deinit) Buffer valid = {};
 
         *ret = (FormatResult){};
-        if (format->options.lines.n > 0)
-                read_lines(&reading, text, n);
-        else
+        if (format->options.lines.n > 0) {
+                text_put_valid(&valid, text, n);
+                reading.r = buffer_error(&valid);
+                if (reading.r == 0 && valid.n > 0)
+                        read_lines(&reading, valid.text, valid.n);
+        } else
                 read_json(&reading, text, n);
         reading.at = NULL;
         if (ret->n == 0)

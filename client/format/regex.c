@@ -18,8 +18,8 @@
 #define PCRE2_MULTILINE 0x00000400U
 #define PCRE2_UTF 0x00080000U
 #define PCRE2_NEVER_BACKSLASH_C 0x00100000U
-#define PCRE2_MATCH_INVALID_UTF 0x04000000U
-#define COMPILE_OPTIONS (PCRE2_MULTILINE | PCRE2_UTF | PCRE2_NEVER_BACKSLASH_C | PCRE2_MATCH_INVALID_UTF)
+#define PCRE2_NO_UTF_CHECK 0x40000000U
+#define COMPILE_OPTIONS (PCRE2_MULTILINE | PCRE2_UTF | PCRE2_NEVER_BACKSLASH_C)
 #define PCRE2_INFO_NAMECOUNT 17U
 #define PCRE2_INFO_NAMEENTRYSIZE 18U
 #define PCRE2_INFO_NAMETABLE 19U
@@ -77,7 +77,7 @@ static int regex_load(Regex *regex, char ret_error[static REGEX_ERROR_MAX]) {
         FUNCTIONS(X)
 #undef X
         if (!is_whole)
-                (void)snprintf(ret_error, REGEX_ERROR_MAX, LIBRARY " is older than version 10.34");
+                (void)snprintf(ret_error, REGEX_ERROR_MAX, LIBRARY " is older than version 10.30");
         return is_whole ? 0 : REGEX_WRONG;
 }
 
@@ -126,7 +126,7 @@ int regex_find(const Regex *regex, const char *text, size_t n, size_t from, Rege
         const size_t *places;
         int r;
 
-        r = regex->pcre2_match_8(regex->code, text, n, from, 0, regex->data, NULL);
+        r = regex->pcre2_match_8(regex->code, text, n, from, PCRE2_NO_UTF_CHECK, regex->data, NULL);
         if (r == PCRE2_ERROR_NOMATCH)
                 return REGEX_NONE;
         if (r < 0) {

@@ -36,5 +36,5 @@ enum {
 int regex_new(Regex **ret, const char *pattern, char ret_error[static REGEX_ERROR_MAX]);
 void regex_free(Regex *regex);
 
-/* Finds the first match in the text from a place on. 0, REGEX_WRONG if the limit is reached, or REGEX_NONE. */
+/* Finds the first match in the text, which is UTF-8, from a place on. 0, REGEX_WRONG if the limit is reached, or REGEX_NONE. */
 int regex_find(const Regex *regex, const char *text, size_t n, size_t from, RegexMatch *ret, char ret_error[static REGEX_ERROR_MAX]);

@@ -1,7 +1,7 @@
 """Checks perfctl submit --from, --each and --line: each shipped format, paths, regular expressions, and what is refused by name."""
 
 import json
-import os
+import resource
 import unittest
 
 import harness
@@ -152,6 +152,16 @@ class Formats(harness.TestCase):
         document, = (row["document"] for row in self.rows("lines"))
         self.assertEqual(document, {"name": "lines", "component": "solver", "version": "2.1", "@parameters": {"state": "ok"},
                                     "@result": {"rate": 10.5}, "units": {"rate": "MB/s"}})
+
+    def test_many_lines_take_time_in_proportion(self):
+        text = "".join(f"row {i} \u00b1 rate {i}.5 MB/s \n" for i in range(20000))
+        words = ("--line", r"^row (?<row>\d+) . rate (?<rate>[\d.]+).MB/s", "--indicator", "many", "--component", "c",
+                 "--where", "row=19999")
+        begin = resource.getrusage(resource.RUSAGE_CHILDREN)
+        self.submit(*words, "--parameter-from", "row=row", stdin=text)
+        end = resource.getrusage(resource.RUSAGE_CHILDREN)
+        self.assertLess(end.ru_utime - begin.ru_utime, 5) # 30 s if each match checked the whole text
+        self.assertEqual([row["document"]["@result"] for row in self.rows("many")], [{"rate": 19999.5}])
 
     def test_what_is_missing_or_wrong_is_named(self):
         good = ("--indicator", "i", "--component", "c", "--result-from")
