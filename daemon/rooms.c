@@ -327,8 +327,7 @@ int rooms_open(Rooms *rooms, sd_event *event, const char *root, const char *runt
         r = node_init(&rooms->node, root, &config->node);
         if (r < 0)
                 return r;
-        /* pids of peers refer to the /proc of "/", whatever root is sampled */
-        r = job_room_init(&rooms->jobs, &jobs, "/");
+        r = job_room_init(&rooms->jobs, &jobs, root);
         if (r < 0)
                 return r;
         open_accounts(rooms, runtime_directory);

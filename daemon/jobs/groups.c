@@ -8,8 +8,15 @@
 #include "util/clock.h"
 
 int groups_init(Groups *groups, Jobs *jobs, const char *root) {
+        int r;
+
         *groups = (Groups){ .jobs = jobs };
-        return cgroup_tree_new(&groups->tree, root);
+        r = cgroup_tree_new(&groups->tree, root);
+        if (r < 0 || cgroup_tree_is_mounted(groups->tree) || strcmp(root, "/") == 0)
+                return r;
+
+        groups->tree = cgroup_tree_free(groups->tree);
+        return cgroup_tree_new(&groups->tree, "/");
 }
 
 void groups_deinit(Groups *groups) {

@@ -21,7 +21,10 @@ typedef struct Groups {
         LogUserLimits log_limits; /* for messages about cgroups that cannot be read */
 } Groups;
 
-/* root: directory with proc/ and sys/; the pids of peers are valid for "/". 0 or a negative errno. */
+/*
+ * root: directory with proc/ and sys/. If cgroups are mounted there, they are those of the jobs, and the pids of peers are valid for its
+ * proc/: a container with the host's root and PID namespace. Otherwise, cgroups are those of "/". 0 or a negative errno.
+ */
 int groups_init(Groups *groups, Jobs *jobs, const char *root);
 void groups_deinit(Groups *groups);
 

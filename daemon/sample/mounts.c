@@ -174,6 +174,11 @@ static bool is_mounted_on(const MountList *list, const Mount *mount, const Mount
         return false;
 }
 
+/* Returns true for an automount point on which the file system is mounted: opening the path does not mount it again (filesystems.c). */
+static bool is_trigger_of(const Mount *mount, const Mount *other) {
+        return word_equals(other->type, "autofs") && other->point.n == mount->point.n && mount->parent_id == other->id;
+}
+
 /*
  * Returns true if all mounts at or above the mount point are ancestors (others may cover the mount) and cannot block.
  */
@@ -183,7 +188,8 @@ static bool is_safe(const MountList *list, const Mount *mount) {
 
                 if (other == mount || !is_on_path(mount->point, other->point))
                         continue;
-                if (!is_mounted_on(list, mount, other) || !(is_local(other) || is_nonblocking(other)))
+                if (!is_mounted_on(list, mount, other) ||
+                    !(is_local(other) || is_nonblocking(other) || is_trigger_of(mount, other)))
                         return false;
         }
         return true;
@@ -214,13 +220,17 @@ static Rank rank(const Mount *mount) {
 
 void mounts_choose(MountList *list) {
         list->n_chosen = 0;
+        list->n_left_out = 0;
 
         for (Rank wanted = 0; wanted < N_RANKS; wanted++)
-                for (size_t i = 0; i < list->n && list->n_chosen < MOUNTS_CHOSEN_MAX; i++) {
+                for (size_t i = 0; i < list->n; i++) {
                         const Mount *mount = &list->items[i];
 
-                        if (rank(mount) == wanted && is_wanted(mount) && !is_chosen(list, mount) &&
-                            is_safe(list, mount))
+                        if (rank(mount) != wanted || !is_wanted(mount) || is_chosen(list, mount) || !is_safe(list, mount))
+                                continue;
+                        if (list->n_chosen < MOUNTS_CHOSEN_MAX)
                                 list->chosen[list->n_chosen++] = i;
+                        else
+                                list->n_left_out += wanted != RANK_PART;
                 }
 }

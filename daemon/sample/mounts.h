@@ -35,6 +35,7 @@ typedef struct MountList {
         size_t n, n_allocated;
         size_t chosen[MOUNTS_CHOSEN_MAX]; /* indexes of items: "/" first, if selected */
         size_t n_chosen;
+        size_t n_left_out; /* whole file systems beyond MOUNTS_CHOSEN_MAX */
 } MountList;
 
 /* Releases a list; an empty list is all zeros. */

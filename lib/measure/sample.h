@@ -151,6 +151,7 @@ typedef struct Sample {
         size_t n_nets;
         SampleFilesystem *filesystems; /* owned; except for "/", may be older than the rest, see filesystems_boottime_ns */
         size_t n_filesystems;
+        size_t n_filesystems_left_out; /* beyond the limit on their number */
         uint64_t filesystems_boottime_ns;
         SampleAllocated allocated;
 } Sample;

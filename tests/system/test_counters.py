@@ -150,6 +150,22 @@ class Counters(harness.TestCase):
             self.change(name, (f" {number}\n", " 1\n"))
             self.change(name)
 
+    def test_jobs_of_another_root_are_found(self):
+        """As in a container that has the root of the host; a line of io.stat without a device is skipped."""
+        self.tree = self.temporary_directory() / "tree"
+        shutil.copytree("tests/data/trees/cgroup-v2", self.tree, symlinks=True)
+        io_stat = self.tree / "sys/fs/cgroup/system.slice/slurmstepd.scope/job_42/io.stat"
+        io_stat.write_text("8:0 rbytes=1000 wbytes=10 rios=3 wios=4 dbytes=0 dios=0\n(unknown) rbytes=7000 wbytes=0 rios=1 wios=0 "
+                           "dbytes=0 dios=0\n8:16 rbytes=99 wby")
+        self.node = self.daemon(CONFIG + "[patterns]\n", root=self.tree)
+        job = harness.wait_for(lambda: (r := self.node.get("/api/v1/jobs/42")).status == 200 and r.json["metrics"] and r.json,
+                               "the job of the tree")
+        own = {m["key"]: m["value"] for m in job["metrics"] if m["scope"] == "job"}
+        self.assertEqual((own["job_io_read_bytes"], own["job_io_written_bytes"]), (1000, 10))
+        self.assertEqual(own["job_memory_anon_peak_bytes"], 104857600)
+        self.assertEqual(own["job_memory_unreclaimable_peak_bytes"], 104857600 + 20971520 + 4194304)
+        self.assertGreaterEqual(self.node.metrics()["perfd_cgroup_io_lines_skipped_total"], 2)
+
 
 if __name__ == "__main__":
     unittest.main()

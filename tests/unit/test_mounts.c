@@ -9,6 +9,7 @@
 #include "sample/mounts.h"
 #include "sample/kernel_text.h"
 #include "tree.h"
+#include "util/buffer.h"
 
 static Word word(const char *text) {
         return (Word){ text, strlen(text) };
@@ -45,7 +46,7 @@ static void local_file_systems_are_chosen_once_and_the_root_comes_first(void **s
         scoped(freep) char *text = tree_text("mounts/proc/1/mountinfo");
 
         (void)state;
-        assert_only(text, "/", "/with blank\\and\ttab", "/srv", "/boot", "/boot/efi", "/srvx");
+        assert_only(text, "/", "/with blank\\and\ttab", "/srv", "/boot", "/boot/efi", "/auto", "/srvx");
 }
 
 static void network_and_user_space_file_systems_are_skipped(void **state) {
@@ -66,6 +67,30 @@ static void a_local_file_system_below_a_network_one_is_skipped(void **state) {
                     "3 2 8:2 / /home/local rw - xfs /dev/sda2 rw\n"
                     "4 1 8:3 / /home2 rw - xfs /dev/sda3 rw\n",
                     "/", "/home2");
+}
+
+static void an_automount_point_is_shown_while_mounted(void **state) {
+        (void)state;
+        assert_only("1 0 8:1 / / rw - ext4 /dev/sda1 rw\n"
+                    "2 1 0:44 / /auto rw - autofs systemd-1 rw,fd=34\n"
+                    "3 2 8:2 / /auto rw - ext4 /dev/sda2 rw\n"
+                    "4 1 0:45 / /waiting rw - autofs systemd-1 rw,fd=35\n"
+                    "5 1 0:46 / /net rw - autofs /etc/auto.net rw,fd=36\n"
+                    "6 5 8:3 / /net/below rw - ext4 /dev/sda3 rw\n",
+                    "/", "/auto");
+}
+
+static void file_systems_beyond_the_limit_are_counted(void **state) {
+        scoped(buffer_deinit) Buffer text = {};
+        MountList list = {};
+
+        (void)state;
+        for (unsigned i = 0; i < MOUNTS_CHOSEN_MAX + 7; i++)
+                buffer_printf(&text, "%u 1 8:%u / /m%u rw - ext4 /dev/x rw\n", i + 2, i, i);
+        choose(text.text, &list);
+        assert_int_equal(list.n_chosen, MOUNTS_CHOSEN_MAX);
+        assert_int_equal(list.n_left_out, 7);
+        mount_list_deinit(&list);
 }
 
 static void covered_mounts_are_skipped(void **state) {
@@ -159,6 +184,8 @@ int main(void) {
                 cmocka_unit_test(local_file_systems_are_chosen_once_and_the_root_comes_first),
                 cmocka_unit_test(network_and_user_space_file_systems_are_skipped),
                 cmocka_unit_test(a_local_file_system_below_a_network_one_is_skipped),
+                cmocka_unit_test(an_automount_point_is_shown_while_mounted),
+                cmocka_unit_test(file_systems_beyond_the_limit_are_counted),
                 cmocka_unit_test(covered_mounts_are_skipped),
                 cmocka_unit_test(the_root_of_a_container_or_a_live_system_is_asked),
                 cmocka_unit_test(a_network_root_is_skipped_with_all_mounts_below),

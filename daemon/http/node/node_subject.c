@@ -505,8 +505,11 @@ static void put_devices(Exposition *exposition, const Sample *sample) {
 
         exposition_family(exposition, "perfd_node_devices_not_exposed", FAMILY_GAUGE, "",
                           "Devices omitted because of the limit on their number; the JSON API has them");
-        for (size_t i = 0; i < N_KERNEL_DEVICE_KINDS; i++)
-                exposition_sample_u64(exposition, "kind", kernel_device_kinds[i].name, n_omitted[i]);
+        for (size_t i = 0; i < N_KERNEL_DEVICE_KINDS; i++) {
+                size_t n_unread = kernel_device_kinds[i].source == SOURCE_FILESYSTEMS ? sample->n_filesystems_left_out : 0;
+
+                exposition_sample_u64(exposition, "kind", kernel_device_kinds[i].name, n_omitted[i] + n_unread);
+        }
 }
 
 int node_subject_metrics(Exposition *exposition, const Snapshot *snapshot) {

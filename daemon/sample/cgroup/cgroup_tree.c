@@ -229,6 +229,13 @@ CgroupTree *cgroup_tree_free(CgroupTree *tree) {
         return NULL;
 }
 
+bool cgroup_tree_is_mounted(const CgroupTree *tree) {
+        for (Hierarchy h = 0; h < N_HIERARCHIES; h++)
+                if (tree->mounts[h].fd >= 0)
+                        return true;
+        return false;
+}
+
 unsigned cgroup_tree_count(CgroupTree *tree) {
         return tree->n_opened++;
 }

@@ -100,6 +100,8 @@ unsigned cgroup_tree_n_above(const CgroupTree *tree, Hierarchy hierarchy, const 
 /* Larger than any usual file of a group; a longer one (io.stat with thousands of disks) is not read. */
 #define CGROUP_TEXT_MAX ((size_t)256 << 10)
 
+/* Returns false if the root has no cgroups. */
+bool cgroup_tree_is_mounted(const CgroupTree *tree);
 /* Returns a different number for each group that is opened, used to spread expensive reads over time. */
 unsigned cgroup_tree_count(CgroupTree *tree);
 /* Returns the buffer for the text of one file. Borrowed. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sample/host/filesystems.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statfs.h>
-#include <sys/statvfs.h>
 
 #include "util/array.h"
 #include "util/scoped.h"
@@ -17,16 +17,22 @@ void filesystems_deinit(Filesystems *filesystems) {
         *filesystems = (Filesystems){};
 }
 
-/* Sets the sizes. Returns false if statvfs(3) fails, or the file system has no blocks. */
+/*
+ * Sets the sizes. Returns false if there are none, or the file system has no blocks. O_PATH does not mount what belongs on an automount
+ * point.
+ */
 static bool query_sizes(const char *path, SampleFilesystem *filesystem) {
-        struct statvfs st;
+        scoped(closep) int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        struct statfs st;
+        uint64_t unit;
 
-        if (statvfs(path, &st) < 0 || st.f_blocks == 0)
+        if (fd < 0 || fstatfs(fd, &st) < 0 || st.f_blocks == 0 || st.f_type == AUTOFS_SUPER_MAGIC)
                 return false;
 
-        filesystem->size_bytes = (uint64_t)st.f_blocks * st.f_frsize;
-        filesystem->free_bytes = (uint64_t)st.f_bfree * st.f_frsize;
-        filesystem->available_bytes = (uint64_t)st.f_bavail * st.f_frsize;
+        unit = (uint64_t)(st.f_frsize > 0 ? st.f_frsize : st.f_bsize);
+        filesystem->size_bytes = st.f_blocks * unit;
+        filesystem->free_bytes = st.f_bfree * unit;
+        filesystem->available_bytes = st.f_bavail * unit;
         return true;
 }
 
@@ -120,6 +126,7 @@ int filesystems_copy(const Filesystems *filesystems, Sample *sample) {
         if (filesystems->n > 0)
                 memcpy(sample->filesystems, filesystems->items, filesystems->n * sizeof(SampleFilesystem));
         sample->n_filesystems = filesystems->n;
+        sample->n_filesystems_left_out = filesystems->mounts.n_left_out;
         sample->filesystems_boottime_ns = filesystems->boottime_ns;
         return 0;
 }
