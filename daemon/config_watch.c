@@ -5,9 +5,11 @@
 #include <string.h>
 #include <time.h>
 
+#include "util/clock.h"
 #include "util/scoped.h"
 
 #define INTERVAL_S 15
+#define END_NS (2 * NS_PER_S)
 
 /* Waits for the interval, the end, or a reload. */
 static void wait_for_turn(ConfigWatch *watch) {
@@ -65,6 +67,8 @@ int config_watch_init(ConfigWatch *watch, const char *path, bool is_optional, co
 }
 
 void config_watch_deinit(ConfigWatch *watch) {
+        struct timespec until;
+
         if (!watch->is_running)
                 return;
 
@@ -72,7 +76,10 @@ void config_watch_deinit(ConfigWatch *watch) {
         watch->is_stopping = true;
         (void)pthread_cond_signal(&watch->changed);
         pthread_mutex_unlock(&watch->mutex);
-        (void)pthread_join(watch->thread, NULL);
+        /* A read of a file system that does not answer ends with the process only. */
+        until = clock_monotonic_after(END_NS);
+        if (pthread_clockjoin_np(watch->thread, NULL, CLOCK_MONOTONIC, &until) != 0)
+                return;
         (void)pthread_cond_destroy(&watch->changed);
         (void)pthread_mutex_destroy(&watch->mutex);
         *watch = (ConfigWatch){};

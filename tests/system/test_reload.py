@@ -9,7 +9,61 @@ import unittest
 
 import harness
 from harness import wait_for
+from test_clock import preloaded
 from test_job_groups import NOBODY, Group
+
+
+# Opening a drop-in takes for ever once the file $HANG exists, as on a file system whose server is gone.
+HANG = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void hang_if_told(const char *path) {
+        char reached[512];
+
+        if (!strstr(path, "/perfd.conf.d/") || access(getenv("HANG"), F_OK) < 0)
+                return;
+        snprintf(reached, sizeof(reached), "%s.reached", getenv("HANG"));
+        creat(reached, 0600);
+        for (;;)
+                pause();
+}
+
+#define WRAP(name)                                                              \
+        int name(const char *path, int flags, ...) {                            \
+                int (*next)(const char *, int, ...) = dlsym(RTLD_NEXT, #name);  \
+                va_list list;                                                   \
+                int mode;                                                       \
+                va_start(list, flags);                                          \
+                mode = va_arg(list, int);                                       \
+                va_end(list);                                                   \
+                hang_if_told(path);                                             \
+                return next(path, flags, mode);                                 \
+        }
+WRAP(open)
+WRAP(open64)
+"""
+
+
+class Hanging(harness.TestCase):
+    def test_perfd_ends_while_the_thread_that_watches_the_files_waits_for_a_disk(self):
+        directory = self.temporary_directory()
+        subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-x", "c", "-", "-o", directory / "hang.so", "-ldl"], input=HANG, text=True,
+                       check=True)
+        daemon = self.daemon(wait=False, environment={"LD_PRELOAD": preloaded(directory / "hang.so"), "HANG": str(directory / "hang")})
+        daemon.wait_ready()
+        daemon.config_d.mkdir()
+        (daemon.config_d / "10.conf").write_text("")
+        (directory / "hang").touch()
+        wait_for((directory / "hang.reached").exists, "the thread, which reads the files every 15 s", 60)
+        daemon.wait_tick()
+        self.assertEqual(daemon.stop(), 0)
 
 
 class Start(harness.TestCase):
