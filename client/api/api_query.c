@@ -184,15 +184,36 @@ int api_query_check_job_id(const char *id) {
         return EXIT_USAGE;
 }
 
-/* Asks for the newest of the jobs that have `value` under `key`. *ret: its id; "": there is none. */
+/*
+ * Puts the query for the newest of the jobs that have `value` under `key`. key NULL: the job that Slurm calls so, a task of an array
+ * (5000_7) or a step (5001.0). False: it is no such name.
+ */
+static bool put_jobs_query(Buffer *path, const char *key, const char *value) {
+        size_t n = strspn(value, "0123456789");
+        const char *rest = value[n] ? value + n + 1 : "";
+        bool is_task = value[n] == '_';
+
+        if (key) {
+                buffer_printf(path, "/api/v1/jobs?limit=1&%s=", key);
+                buffer_put_encoded(path, value);
+                return buffer_error(path) == 0;
+        }
+        if (n == 0 || (!is_task && value[n] != '.') || !*rest || rest[strspn(rest, "0123456789")])
+                return false;
+        buffer_printf(path, "/api/v1/jobs?limit=1&label=%s%%3D%.*s&label=%s%%3D%s", is_task ? "array_job_id" : "slurm_job", (int)n, value,
+                      is_task ? "array_task_id" : "step", rest);
+        return buffer_error(path) == 0;
+}
+
+/* Asks for the newest of the jobs of put_jobs_query(). *ret: its id; "": there is none. */
 static int find_newest(ApiQuery *query, const char *key, const char *value, char ret[static JOB_ID_MAX]) {
         scoped(buffer_deinit) Buffer path = {};
         const Value *jobs;
         int r;
 
         ret[0] = '\0';
-        buffer_printf(&path, "/api/v1/jobs?limit=1&%s=", key);
-        buffer_put_encoded(&path, value);
+        if (!put_jobs_query(&path, key, value))
+                return EXIT_DONE;
         r = api_query_ask_path(query, &path);
         jobs = r == EXIT_DONE ? value_get(query->answer, "jobs") : NULL;
         if (answer_length(jobs) > 0)
@@ -236,6 +257,8 @@ static int open_named(ApiQuery *query, const char *name, const char *below) {
         int r;
 
         r = find_newest(query, "name", name, id);
+        if (r == EXIT_DONE && !id[0])
+                r = find_newest(query, NULL, name, id);
         if (r != EXIT_DONE)
                 return r;
         if (!id[0]) {
@@ -278,9 +301,9 @@ static bool peek_id(const GlobalOptions *global, const char *key, const char *va
         scoped(buffer_deinit) Buffer path = {};
         const Value *jobs;
 
-        buffer_printf(&path, "/api/v1/jobs?limit=1&%s=", key);
-        buffer_put_encoded(&path, value);
-        jobs = buffer_error(&path) == 0 ? value_get(api_query_peek(&query, global, path.text, JOB_PEEK_NS), "jobs") : NULL;
+        if (!put_jobs_query(&path, key, value))
+                return false;
+        jobs = value_get(api_query_peek(&query, global, path.text, JOB_PEEK_NS), "jobs");
         if (answer_length(jobs) == 0)
                 return false;
         (void)snprintf(ret, JOB_ID_MAX, "%s", answer_text(&jobs->items[0], "id"));
@@ -302,7 +325,8 @@ int api_query_find_job_id(const GlobalOptions *global, const char *job, char ret
         user_name_or_number(geteuid(), user, sizeof(user));
         if (may_be_id && is_id(global, job))
                 (void)snprintf(ret, JOB_ID_MAX, "%s", job);
-        else if (strcmp(job, LAST_JOB) == 0 ? peek_id(global, "user", user, ret) : peek_id(global, "name", job, ret))
+        else if (strcmp(job, LAST_JOB) == 0 ? peek_id(global, "user", user, ret)
+                                            : peek_id(global, "name", job, ret) || peek_id(global, NULL, job, ret))
                 return EXIT_DONE;
         else if (may_be_id)
                 (void)snprintf(ret, JOB_ID_MAX, "%s", job);

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -54,24 +55,57 @@ void job_info_format_command(char *const *words, char ret[static JOB_COMMAND_MAX
         utf8_copy_ellipsis(ret, JOB_COMMAND_MAX, valid.text);
 }
 
-/* Labels were checked when they were parsed: each fits. */
-static int fill_labels(JobInfo *info, const OptionTexts *labels) {
-        if (labels->n == 0)
-                return 0;
+/* Labels by which jobs of Slurm are found, from its variables. A job within another has none, except its step. */
+static const struct {
+        const char *key, *variable;
+        bool is_of_step;
+} slurm_labels[] = {
+        { "array_job_id", "SLURM_ARRAY_JOB_ID", false },
+        { "array_task_id", "SLURM_ARRAY_TASK_ID", false },
+        { "het_job_id", "SLURM_HET_JOB_ID", false },
+        { "slurm_job", "SLURM_JOB_ID", true },
+        { "step", "SLURM_STEP_ID", true },
+};
 
-        info->labels = calloc(labels->n, sizeof(*info->labels));
+static void add_label(JobInfo *info, const char *key, size_t n_key, const char *value) {
+        JobLabel *label = &info->labels[info->n_labels];
+
+        assert(n_key < sizeof(label->key));
+        memcpy(label->key, key, n_key);
+        utf8_copy(label->value, sizeof(label->value), value);
+        info->n_labels++;
+}
+
+static bool has_label(const JobInfo *info, const char *key) {
+        for (size_t i = 0; i < info->n_labels; i++)
+                if (strcmp(info->labels[i].key, key) == 0)
+                        return true;
+        return false;
+}
+
+static void add_slurm_labels(JobInfo *info, bool has_step) {
+        for (size_t i = 0; i < N_ELEMENTS(slurm_labels) && info->n_labels < JOB_LABELS_MAX; i++) {
+                const char *value = getenv(slurm_labels[i].variable);
+                bool is_wanted = slurm_labels[i].is_of_step ? has_step : !getenv("PERFD_JOB");
+
+                if (value && *value && value[strspn(value, "0123456789")] == '\0' && is_wanted && !has_label(info, slurm_labels[i].key))
+                        add_label(info, slurm_labels[i].key, strlen(slurm_labels[i].key), value);
+        }
+}
+
+/* Labels were checked when they were parsed: each fits. */
+static int fill_labels(JobInfo *info, const OptionTexts *labels, bool has_step) {
+        info->labels = calloc(labels->n + N_ELEMENTS(slurm_labels), sizeof(*info->labels));
         if (!info->labels)
                 return -ENOMEM;
 
         for (size_t i = 0; i < labels->n; i++) {
                 const char *equals = strchr(labels->items[i], '=');
-                JobLabel *label = &info->labels[info->n_labels++];
 
-                assert(equals && (size_t)(equals - labels->items[i]) < sizeof(label->key));
-                memcpy(label->key, labels->items[i], (size_t)(equals - labels->items[i]));
-                utf8_copy(label->value, sizeof(label->value), equals + 1);
+                assert(equals);
+                add_label(info, labels->items[i], (size_t)(equals - labels->items[i]), equals + 1);
         }
-
+        add_slurm_labels(info, has_step);
         return 0;
 }
 
@@ -122,5 +156,5 @@ int job_info_fill(JobInfo *info, const JobOptions *options, const Launch *launch
                 job_info_format_command(command, info->command);
         info->uid = options->uid.is_given ? (uint32_t)options->uid.value : geteuid();
         user_name_or_number(info->uid, info->user, sizeof(info->user));
-        return fill_labels(info, &options->labels);
+        return fill_labels(info, &options->labels, launch->job[0]);
 }

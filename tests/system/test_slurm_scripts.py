@@ -68,6 +68,23 @@ class Jobs(ScriptsTestCase):
         self.assertEqual(self.end_of(job), ("finished", 3))
         self.assertEqual(list(self.keep.iterdir()), [])
 
+    def test_tasks_of_arrays_and_steps_are_found_by_the_names_that_slurm_gives_them(self):
+        daemon = self.daemon()
+        self.prolog(daemon, SLURM_ARRAY_JOB_ID="5000", SLURM_ARRAY_TASK_ID="7", SLURM_HET_JOB_ID="4999")
+        labels = self.job(daemon, "4711")["labels"]
+        self.assertEqual([labels[key] for key in ("array_job_id", "array_task_id", "het_job_id")], ["5000", "7", "4999"])
+        step = {"SLURM_JOB_ID": "5001", "SLURM_STEP_ID": "0", "SLURM_PROCID": "0", "SLURM_NTASKS": "1", "SLURM_ARRAY_JOB_ID": "5000",
+                "SLURM_ARRAY_TASK_ID": "8", "PERFD_SOCKET": str(daemon.socket)}
+        self.assertEqual(daemon.perfctl("run", "--", "true", environment=step).returncode, 0)
+        for name, id in (("5000_7", "4711"), ("5000_8", "5001.0.0"), ("5001.0", "5001.0.0")):
+            shown = daemon.perfctl("report", name, "--json")
+            self.assertEqual((shown.returncode, shown.stderr), (0, ""), name)
+            self.assertIn(f'"{id}"', shown.stdout)
+        listed = daemon.perfctl("job", "list", "--label", "array_job_id=5000").stdout
+        self.assertIn("4711", listed)
+        self.assertIn("5001.0.0", listed)
+        self.assertIn("no job '5000_9'", daemon.perfctl("report", "5000_9").stderr)
+
     def test_a_job_belongs_to_its_user(self):
         if os.getuid() != 0:
             self.skipTest("needs root, to act as several users")
