@@ -74,7 +74,7 @@ static const Setting settings[] = {
         { "patterns", "slurm", SETTING_PATTERNS_EXCLUSIVE, AT(patterns.slurm), "/*.slice/{node}slurmstepd.scope/job_{job} /{node}slurmstepd.scope/job_{job}", 0, 0, PATTERNS, false },
         { "patterns", "slurm_sluid", SETTING_PATTERNS_EXCLUSIVE, AT(patterns.slurm_sluid), "/*.slice/{node}slurmstepd.scope/{sluid} /{node}slurmstepd.scope/{sluid}", 0, 0, PATTERNS, false },
         { "patterns", "slurm_v1", SETTING_PATTERNS_EXCLUSIVE, AT(patterns.slurm_v1), "/slurm{node}/uid_{uid}/job_{job}", 0, 0, PATTERNS, false },
-        { "patterns", "kubernetes", SETTING_PATTERNS, AT(patterns.kubernetes), "/kube*.slice/**/*kubepods-*pod{job}.slice /kube*/**/pod{job} /docker/*/**/*kubepods-*pod{job}.slice /docker/*/**/kubepods/**/pod{job} /*.slice/*.scope/**/*kubepods-*pod{job}.slice", 0, 0, PATTERNS, false },
+        { "patterns", "kubernetes", SETTING_PATTERNS, AT(patterns.kubernetes), "/kube*.slice/**/*kube*-pod{job}.slice /kube*/**/pod{job} /docker/*/**/*kube*-pod{job}.slice /docker/*/**/kubepods/**/pod{job} /system.slice/docker-*.scope/**/*kube*-pod{job}.slice", 0, 0, PATTERNS, false },
         { "patterns", "scope", SETTING_PATTERNS, AT(patterns.scope), "", 0, 0, PATTERNS, false },
         { "patterns", "service", SETTING_PATTERNS, AT(patterns.service), "", 0, 0, PATTERNS, false },
         { "patterns", "other", SETTING_PATTERNS, AT(patterns.other), "", 0, 0, PATTERNS, false },
