@@ -66,8 +66,9 @@ class ClaimedJobs(harness.TestCase):
         metrics = daemon.wait_tick()
         labels = [f'{{component="c",uid="{uid}"}}' for uid in OTHERS]
         self.assertEqual({key: metrics[key] for key in metrics if "step_time" in key},
-                         {"step_time" + labels[0]: 1, "step_step_time" + labels[1]: 2, "mine_step_time" + labels[1]: 3})
-        self.assertIn("# HELP step_time It is 1\n", daemon.get("/metrics").text)
+                         {"perfd_kpi_" + name: value for name, value in
+                          (("step_time" + labels[0], 1), ("step_step_time" + labels[1], 2), ("mine_step_time" + labels[1], 3))})
+        self.assertIn("# HELP perfd_kpi_step_time It is 1\n", daemon.get("/metrics").text)
         for uid in OTHERS:
             self.assertEqual(metrics[f'perfd_indicators_total{{indicator="step",component="c",uid="{uid}",outcome="stored"}}'], 1)
 

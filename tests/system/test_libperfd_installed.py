@@ -115,8 +115,8 @@ class Installed(TestCase):
         other.write_text("")
         self.make("uninstall")
         left = {str(path.relative_to(self.image)) for path in self.image.rglob("*") if not path.is_dir()}
-        models = {f"etc/perfd/indicators.d/{path.name}" for path in (ROOT / "conf/indicators.d").iterdir()}
-        self.assertEqual(left, {"etc/perfd/perfd.conf", "usr/share/doc/perfd/other"} | models)
+        files = {f"etc/perfd/{path.relative_to(ROOT / 'conf')}" for path in (ROOT / "conf").glob("*.d/*")}
+        self.assertEqual(left, {"etc/perfd/perfd.conf", "usr/share/doc/perfd/other"} | files)
         self.assertFalse((self.image / "usr/share/perfd").exists())
 
     def test_an_instrumented_build_is_one(self):

@@ -362,7 +362,7 @@ class Completion(TestCase):
     def test_commands_and_options(self):
         self.assertEqual(self.complete("perfctl su"), ["submit"])
         self.assertEqual(self.complete("perfctl job b"), ["begin"])
-        self.assertEqual(self.complete("perfctl submit --tim"), ["--timeout"])
+        self.assertEqual(self.complete("perfctl submit --timeo"), ["--timeout"])
         self.assertEqual(self.complete("perfctl --socket x job end --ex"), ["--exit-status"])
         self.assertEqual(self.complete("perfctl job list --state r"), ["running"])
         self.assertEqual(self.complete("perfctl run --collect y"), ["yes"])
