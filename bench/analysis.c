@@ -2,9 +2,9 @@
 /*
  * Cost of the analysis of series with a step and noise
  *
- * Compared with the sum of the differences of all pairs of the same values, which has as many steps. Both are CPU time of this thread.
- * Prints a line for each length: number of values, ns for all series of perfd's method, of hunter, and of the pairs; then the
- * largest resident memory in bytes.
+ * Compared with the sum of the differences of all pairs of the same values, which has as many steps. Both are CPU
+ * time of this thread. Prints a line for each length: number of values, ns for all series of perfd's method, of
+ * hunter, and of the pairs; then the largest resident memory in bytes.
  */
 
 #include <math.h>

@@ -40,7 +40,8 @@ static inline int bare_init(Bare *bare, int root_fd) {
                 return -ENOMEM;
 
         for (Source s = 0; s < N_SOURCES; s++) {
-                bare->fds[s] = s == SOURCE_FILESYSTEMS ? -1 : openat(root_fd, sample_source_paths[s], O_RDONLY | O_CLOEXEC);
+                bare->fds[s] = s == SOURCE_FILESYSTEMS ? -1
+                                                       : openat(root_fd, sample_source_paths[s], O_RDONLY | O_CLOEXEC);
                 bare->n_calls[s] = bare->fds[s] >= 0 ? count_calls(bare->fds[s], bare->text) : 0;
         }
         return 0;

@@ -8,7 +8,8 @@
  * with all available controllers, reads all groups repeatedly, and removes them. Prints CPU time of this thread per
  * group and sample:
  *
- *     sample       as perfd at one sample per second, including a share of the files read every ten seconds and every minute
+ *     sample       as perfd at one sample per second, including a share of the files read every ten seconds and
+ *     every minute
  *     bare reads   only pread(2) of the same files at the same intervals, without limits
  *     everything   a full reading, as at the begin, end or mark of a job, and pread(2) of all twelve files
  *     cold         a sample and the twelve files, half a second apart, which includes the cost of cold caches
@@ -147,7 +148,8 @@ static void remove_all(Bench *bench) {
 static void read_bare(Bench *bench, size_t first, size_t end) {
         for (size_t g = 0; g < bench->n_groups; g++)
                 for (size_t i = first; i < end; i++)
-                        if (bench->groups[g].fds[i] >= 0 && pread(bench->groups[g].fds[i], bench->text, TEXT_BYTES, 0) < 0)
+                        if (bench->groups[g].fds[i] >= 0 &&
+                            pread(bench->groups[g].fds[i], bench->text, TEXT_BYTES, 0) < 0)
                                 abort();
 }
 
@@ -226,9 +228,10 @@ static uint64_t cold(Bench *bench, unsigned way) {
 static void print(const Bench *bench, const uint64_t warm[N_WAYS], uint64_t cold_sample, uint64_t cold_bare) {
         printf("cgroup: groups=%zu files=%zu sample=%llu bare=%llu everything=%llu bare_everything=%llu cold=%llu "
                "cold_bare_everything=%llu ns\n",
-               bench->n_groups, bench->n_files, (unsigned long long)warm[WAY_SAMPLE], (unsigned long long)warm[WAY_BARE],
-               (unsigned long long)warm[WAY_EVERYTHING], (unsigned long long)warm[WAY_BARE_EVERYTHING],
-               (unsigned long long)cold_sample, (unsigned long long)cold_bare);
+               bench->n_groups, bench->n_files, (unsigned long long)warm[WAY_SAMPLE],
+               (unsigned long long)warm[WAY_BARE], (unsigned long long)warm[WAY_EVERYTHING],
+               (unsigned long long)warm[WAY_BARE_EVERYTHING], (unsigned long long)cold_sample,
+               (unsigned long long)cold_bare);
         fflush(stdout);
 }
 

@@ -134,7 +134,8 @@ static int measure(sd_event *event, Ingest *ingest, Sender *sender) {
                 return -1;
         }
 
-        printf("ingest: %.0f requests/s, %.0f ns of CPU of the loop per request of %zu bytes, %.0f ns of the sender's\n",
+        printf("ingest: %.0f requests/s, %.0f ns of CPU of the loop per request of %zu bytes, %.0f ns of the "
+               "sender's\n",
                N_REQUESTS * 1e9 / (double)ns, (double)cpu_ns / N_REQUESTS, sender->n_bytes,
                (double)sender->cpu_ns / N_REQUESTS);
         return 0;

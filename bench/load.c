@@ -115,7 +115,8 @@ static void write_varint(uint8_t *p, uint64_t v) {
 /* Output of a matrix multiplication script of Thoth. */
 static const char submitted[] =
         "{\"@parameters\":{\"device\":\"cpu\",\"dtype\":\"float32\",\"matrix_size\":512,\"reps\":2000},"
-        "\"@result\":{\"elapsed\":" MARK_ELAPSED ",\"rate\":" MARK_RATE "},\"component\":\"tensorflow\",\"name\":\"PiMatmul\","
+        "\"@result\":{\"elapsed\":" MARK_ELAPSED ",\"rate\":" MARK_RATE
+        "},\"component\":\"tensorflow\",\"name\":\"PiMatmul\","
         "\"tensorflow_aicoe_buildinfo\":null,\"tensorflow_upstream_buildinfo\":null}";
 
 static int encode_submit(Buffer *out) {
@@ -133,7 +134,9 @@ static int encode_submit(Buffer *out) {
 }
 
 static int encode_job(const Plan *plan, Buffer *out) {
-        JobInfo info = { .command = "python3 train.py --epochs 3", .user = "bench", .node = -1, .pid = (int32_t)plan->pid };
+        JobInfo info = {
+                .command = "python3 train.py --epochs 3", .user = "bench", .node = -1, .pid = (int32_t)plan->pid
+        };
         JobEnd end = { .has_exit_status = true };
 
         (void)snprintf(info.name, sizeof(info.name), "%.40s", plan->name);
@@ -157,7 +160,8 @@ static int pattern_init(Pattern *pattern, const Plan *plan) {
         pattern->id_at = find(pattern, mark_id, ID_BYTES);
         pattern->rate_at = find(pattern, MARK_RATE, sizeof(MARK_RATE) - 1);
         pattern->elapsed_at = find(pattern, MARK_ELAPSED, sizeof(MARK_ELAPSED) - 1);
-        if (plan->kind == KIND_SUBMIT ? !pattern->id_at || !pattern->rate_at || !pattern->elapsed_at : !pattern->digits_at)
+        if (plan->kind == KIND_SUBMIT ? !pattern->id_at || !pattern->rate_at || !pattern->elapsed_at
+                                      : !pattern->digits_at)
                 return -EINVAL;
         return pattern->sequence_at ? 0 : -EINVAL;
 }
@@ -196,7 +200,8 @@ static void write_frame(Load *load, uint64_t number, uint64_t sequence, uint8_t 
                 write_digits(p + pattern->digits_at, load->plan->first + number);
         if (pattern->id_at) {
                 char text[64];
-                double rate = 100.0 + (double)(random_next(load) >> 11) * 0x1p-53 * 10.0, elapsed = 268173312.0 / rate / 1e6;
+                double rate = 100.0 + (double)(random_next(load) >> 11) * 0x1p-53 * 10.0,
+                       elapsed = 268173312.0 / rate / 1e6;
 
                 write_id(load, p + pattern->id_at);
                 /* must have the length of their placeholders */
@@ -239,7 +244,8 @@ static uint64_t percentile_us(const Load *load, double share) {
         for (size_t i = 0; i < N_BUCKETS; i++) {
                 n += load->histogram[i];
                 if (n > wanted || n == load->n_answered)
-                        return bucket_us(i) * NS_PER_US < load->latency_max_ns ? bucket_us(i) : load->latency_max_ns / NS_PER_US;
+                        return bucket_us(i) * NS_PER_US < load->latency_max_ns ? bucket_us(i)
+                                                                               : load->latency_max_ns / NS_PER_US;
         }
         return 0;
 }
@@ -320,8 +326,9 @@ static int refuse_reply(const Client *client, const Frame *frame) {
         Reply reply;
 
         if (protocol_decode_reply(frame, &reply) == 0)
-                fprintf(stderr, "load: request %" PRIu64 " of a connection got reply %" PRIu64 ", %s %s: %s\n", client->n_answered,
-                        reply.sequence - SEQUENCE_FIRST, request_status_name(reply.status), reply.complaint.path, reply.complaint.text);
+                fprintf(stderr, "load: request %" PRIu64 " of a connection got reply %" PRIu64 ", %s %s: %s\n",
+                        client->n_answered, reply.sequence - SEQUENCE_FIRST, request_status_name(reply.status),
+                        reply.complaint.path, reply.complaint.text);
         else
                 fprintf(stderr, "load: a reply that cannot be decoded\n");
         return -EPROTO;
@@ -346,7 +353,8 @@ static int client_take_replies(Client *client, Load *load) {
                 uint8_t ok[1 + SEQUENCE_BYTES] = { 0x08 };
 
                 write_varint(ok + 1, SEQUENCE_FIRST + client->n_answered);
-                if (client->n_answered == client->n_sent || frame.n != sizeof(ok) || memcmp(frame.data, ok, sizeof(ok)) != 0)
+                if (client->n_answered == client->n_sent || frame.n != sizeof(ok) ||
+                    memcmp(frame.data, ok, sizeof(ok)) != 0)
                         return refuse_reply(client, &frame);
 
                 note_latency(load, now_ns - client->due_ns[client->n_answered % load->plan->window]);
@@ -401,7 +409,8 @@ static uint64_t due_ns(const Load *load, uint64_t number) {
 
 static int set_timer(const Load *load) {
         uint64_t ns = due_ns(load, load->n_sent);
-        struct itimerspec spec = { .it_value = { .tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S) } };
+        struct itimerspec spec = { .it_value = { .tv_sec = (time_t)(ns / NS_PER_S),
+                                                 .tv_nsec = (long)(ns % NS_PER_S) } };
 
         return timerfd_settime(load->timer_fd, TFD_TIMER_ABSTIME, &spec, NULL) < 0 ? -errno : 0;
 }
@@ -501,7 +510,8 @@ static int load_open(Load *load) {
 
         load->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
         load->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
-        if (load->epoll_fd < 0 || load->timer_fd < 0 || epoll_ctl(load->epoll_fd, EPOLL_CTL_ADD, load->timer_fd, &event) < 0)
+        if (load->epoll_fd < 0 || load->timer_fd < 0 ||
+            epoll_ctl(load->epoll_fd, EPOLL_CTL_ADD, load->timer_fd, &event) < 0)
                 return -errno;
 
         for (uint32_t i = 0; i < plan->n_connections && r == 0; i++)
@@ -590,7 +600,8 @@ int main(int argc, char **argv) {
         if (r == 0)
                 print_result(&load);
         else
-                fprintf(stderr, "load: %s after %" PRIu64 " of %" PRIu64 " replies\n", strerror(-r), load.n_answered, load.n_sent);
+                fprintf(stderr, "load: %s after %" PRIu64 " of %" PRIu64 " replies\n", strerror(-r), load.n_answered,
+                        load.n_sent);
 
         load_close(&load);
         return r == 0 ? 0 : 1;

@@ -27,7 +27,8 @@ int main(void) {
 
         (void)prctl(PR_SET_TIMERSLACK, 1000000UL); /* as in perfd */
         for (next_ns = clock_boottime_ns() + NS_PER_S / 2;; next_ns += NS_PER_S) {
-                next = (struct timespec){ .tv_sec = (time_t)(next_ns / NS_PER_S), .tv_nsec = (long)(next_ns % NS_PER_S) };
+                next = (struct timespec){ .tv_sec = (time_t)(next_ns / NS_PER_S),
+                                          .tv_nsec = (long)(next_ns % NS_PER_S) };
                 while (clock_nanosleep(CLOCK_BOOTTIME, TIMER_ABSTIME, &next, NULL) == EINTR)
                         ;
                 bare_read(&bare);

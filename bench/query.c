@@ -7,9 +7,9 @@
  * the queries of HTTP threads: an indexed filter that matches 1 % of the results, and a median over all. Finally,
  * results are stored without queries, and while another thread repeats the median query.
  *
- * The same follows for results with software stacks, 20 of 200 packages each, in a new store: storing results one per submission,
- * where each submission brings its stack, a query by a package that a twentieth of the results has in this version, and a median by
- * the version of the package.
+ * The same follows for results with software stacks, 20 of 200 packages each, in a new store: storing results one
+ * per submission, where each submission brings its stack, a query by a package that a twentieth of the results has
+ * in this version, and a median by the version of the package.
  *
  *   query [DIRECTORY [ROWS]]     a directory on the disk to be measured; default: /var/tmp
  */
@@ -42,7 +42,8 @@
 static StoreCookie cookie_of(uint64_t number) {
         static const char kind[] = "bench";
 
-        return (StoreCookie){ .kind = (const struct Kind *)(const void *)kind, .ticket = { .generation = 1, .number = number } };
+        return (StoreCookie){ .kind = (const struct Kind *)(const void *)kind,
+                              .ticket = { .generation = 1, .number = number } };
 }
 
 static void check(bool is_true, const char *what) {
@@ -116,7 +117,9 @@ static void result_make(Result *result) {
         result->document.members = result->members;
         result->document.n_members = 5;
         result->submission.job = "";
-        result->submission.indicator = (Indicator){ .name = "PiMatmul", .version = "2.1", .document = &result->document };
+        result->submission.indicator = (Indicator){ .name = "PiMatmul",
+                                                    .version = "2.1",
+                                                    .document = &result->document };
 
         result->properties[0] = (Property){ .name = "device", .index = INDEX_EXACT };
         result->properties[1] = (Property){ .name = "dtype", .index = INDEX_EXACT };
@@ -136,7 +139,9 @@ static uint64_t scramble(uint64_t v) {
 }
 
 static void result_number(Result *result, uint64_t n, bool has_model) {
-        static const char *const components[N_COMPONENTS] = { "tensorflow", "pytorch" }, *const dtypes[N_DTYPES] = { "float32", "float64" };
+        static const char *const components[N_COMPONENTS] = { "tensorflow", "pytorch" }, *const dtypes[N_DTYPES] = {
+                "float32", "float64"
+        };
         uint64_t random = scramble(n + 1), now_ms = clock_realtime_ns() / NS_PER_MS;
 
         for (int i = 0; i < 6; i++)
@@ -176,7 +181,8 @@ static void remove_store(const char *directory) {
         }
 }
 
-/* Stores rows n_begin … n_end and waits until all are on disk. stacks: N_STACKS in turn, or NULL: none. Returns rows/s. */
+/* Stores rows n_begin … n_end and waits until all are on disk. stacks: N_STACKS in turn, or NULL: none. Returns
+ * rows/s. */
 static double put_rows(Store *store, size_t n_begin, size_t n_end, bool has_model, const BenchStack *stacks) {
         uint64_t begin_ns = clock_boottime_ns();
         size_t n_put = n_begin, n_done = n_begin;
@@ -225,8 +231,9 @@ static void bench_cost(const char *directory, size_t n_rows) {
                         store_free(store);
                         remove_store(directory);
                 }
-        printf("query: model_ratio=%.2f with_model=%.0f without_model=%.0f\n", median(rates[1], N_TURNS) / median(rates[0], N_TURNS),
-               median(rates[1], N_TURNS), median(rates[0], N_TURNS));
+        printf("query: model_ratio=%.2f with_model=%.0f without_model=%.0f\n",
+               median(rates[1], N_TURNS) / median(rates[0], N_TURNS), median(rates[1], N_TURNS),
+               median(rates[0], N_TURNS));
 }
 
 /* --- queries ------------------------------------------------------------------------------------- */
@@ -238,15 +245,18 @@ static double ask_ms(Reader *reader, const char *const *words, size_t n_words, c
 
         exchange_init(&exchange, &body);
         exchange.sources.reader = reader;
-        check(exchange_set_path(&exchange.target, &exchange.response, "/api/v1/indicators/PiMatmul/query") == 0, "a path");
+        check(exchange_set_path(&exchange.target, &exchange.response, "/api/v1/indicators/PiMatmul/query") == 0,
+              "a path");
         for (size_t i = 0; i < n_words; i += 2)
-                check(exchange_add_parameter(&exchange.target, &exchange.response, words[i], words[i + 1]) == 0, "a query parameter");
+                check(exchange_add_parameter(&exchange.target, &exchange.response, words[i], words[i + 1]) == 0,
+                      "a query parameter");
         routes_answer(&exchange);
         check(exchange.response.status == 200 && strstr(body.text, expected), "a question");
         return (double)(clock_boottime_ns() - begin_ns) / 1e6;
 }
 
-static const char *const filter[] = { "where", "matrix_size=512", "where", "dtype=float32", "component", "pytorch", "stat", "median:rate" };
+static const char *const filter[] = { "where",     "matrix_size=512", "where", "dtype=float32",
+                                      "component", "pytorch",         "stat",  "median:rate" };
 static const char *const aggregate[] = { "group_by", "component,version", "stat", "median:rate" };
 
 static double cpu_ms(void) {
@@ -254,7 +264,8 @@ static double cpu_ms(void) {
 }
 
 /* Asks repeatedly. Returns the median of the times; *ret_cpu: of the CPU times. */
-static double ask_again(Reader *reader, const char *const *words, size_t n_words, const char *expected, double *ret_cpu) {
+static double ask_again(Reader *reader, const char *const *words, size_t n_words, const char *expected,
+                        double *ret_cpu) {
         double ms[N_ASKED], cpu[N_ASKED];
 
         for (size_t i = 0; i < N_ASKED; i++) {
@@ -274,8 +285,8 @@ static void bench_questions(Store *store) {
         filtered = ask_again(reader, filter, N_ELEMENTS(filter), "\"key\":{}", &filtered_cpu);
         aggregated = ask_again(reader, aggregate, N_ELEMENTS(aggregate), "\"pytorch\"", &aggregated_cpu);
         reader_free(reader);
-        printf("query: filter_ms=%.2f filter_cpu_ms=%.2f aggregate_ms=%.0f aggregate_cpu_ms=%.0f\n", filtered, filtered_cpu, aggregated,
-               aggregated_cpu);
+        printf("query: filter_ms=%.2f filter_cpu_ms=%.2f aggregate_ms=%.0f aggregate_cpu_ms=%.0f\n", filtered,
+               filtered_cpu, aggregated, aggregated_cpu);
 }
 
 typedef struct Asker {
@@ -288,7 +299,8 @@ static void *on_start(void *userdata) {
         Asker *asker = userdata;
         Reader *reader;
 
-        check(reader_new(&reader, store_path(asker->store), store_wal_barrier(asker->store), 60 * NS_PER_S) == 0, "reader_new");
+        check(reader_new(&reader, store_path(asker->store), store_wal_barrier(asker->store), 60 * NS_PER_S) == 0,
+              "reader_new");
         for (; !atomic_load(&asker->must_end); asker->n_asked++)
                 (void)ask_ms(reader, aggregate, N_ELEMENTS(aggregate), "\"pytorch\"");
         reader_free(reader);
@@ -331,9 +343,10 @@ static void bench_stacks(const char *directory, size_t n_rows, double without_st
         reader_free(reader);
         store_free(store);
         remove_store(directory);
-        printf("query: stack_ratio=%.2f with_stack=%.0f without_stack=%.0f\n", rate / without_stack, rate, without_stack);
-        printf("query: package_ms=%.2f package_cpu_ms=%.2f by_package_ms=%.0f by_package_cpu_ms=%.0f\n", selected, selected_cpu, grouped,
-               grouped_cpu);
+        printf("query: stack_ratio=%.2f with_stack=%.0f without_stack=%.0f\n", rate / without_stack, rate,
+               without_stack);
+        printf("query: package_ms=%.2f package_cpu_ms=%.2f by_package_ms=%.0f by_package_cpu_ms=%.0f\n", selected,
+               selected_cpu, grouped, grouped_cpu);
 }
 
 int main(int argc, char **argv) {
@@ -355,7 +368,8 @@ int main(int argc, char **argv) {
         bench_together(store, n_rows, n_rows / 5);
         (void)snprintf(path, sizeof(path), "%s", store_path(store));
         store_free(store);
-        /* closing empties the write-ahead log: its length at any other moment depends on when the last checkpoint was */
+        /* closing empties the write-ahead log: its length at any other moment depends on when the last checkpoint
+         * was */
         check(stat(path, &st) == 0, "reading the size of the database");
         printf("query: row_bytes=%.0f\n", (double)st.st_size / (double)(n_rows + 2 * (n_rows / 5)));
         remove_store(directory);

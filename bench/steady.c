@@ -69,8 +69,8 @@ static void *watch(void *userdata) {
         start_ns = clock_boottime_ns();
 
         sleep_s(WATCH_S);
-        printf("allocations=%lu bytes=%lu seconds=%.3f\n", (unsigned long)(n_calls - calls), (unsigned long)(n_bytes - bytes),
-               (double)(clock_boottime_ns() - start_ns) / (double)NS_PER_S);
+        printf("allocations=%lu bytes=%lu seconds=%.3f\n", (unsigned long)(n_calls - calls),
+               (unsigned long)(n_bytes - bytes), (double)(clock_boottime_ns() - start_ns) / (double)NS_PER_S);
         (void)kill(getpid(), SIGTERM);
         return NULL;
 }

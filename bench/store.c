@@ -34,7 +34,8 @@
 static StoreCookie cookie_of(uint64_t number) {
         static const char kind[] = "bench";
 
-        return (StoreCookie){ .kind = (const struct Kind *)(const void *)kind, .ticket = { .generation = 1, .number = number } };
+        return (StoreCookie){ .kind = (const struct Kind *)(const void *)kind,
+                              .ticket = { .generation = 1, .number = number } };
 }
 
 static void check(bool is_true, const char *what) {
@@ -143,8 +144,10 @@ static double bare_rows_per_s(const char *directory, size_t n_rows) {
 
         (void)snprintf(path, sizeof(path), "%s/bare.db", directory);
         check(sqlite3_open(path, &db) == SQLITE_OK &&
-                      sqlite3_exec(db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -2048;"
-                                       "CREATE TABLE t (id INTEGER PRIMARY KEY, document TEXT)", NULL, NULL, NULL) == SQLITE_OK &&
+                      sqlite3_exec(db,
+                                   "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -2048;"
+                                   "CREATE TABLE t (id INTEGER PRIMARY KEY, document TEXT)",
+                                   NULL, NULL, NULL) == SQLITE_OK &&
                       sqlite3_prepare_v2(db, "INSERT INTO t (document) VALUES (?1)", -1, &insert, NULL) == SQLITE_OK,
               "opening a bare database");
         memset(document, 'x', sizeof(document));
@@ -152,7 +155,8 @@ static double bare_rows_per_s(const char *directory, size_t n_rows) {
         begin_ns = clock_boottime_ns();
         for (size_t i = 0; i < n_rows; i++) {
                 if (i % GROUP_ROWS == 0)
-                        check(sqlite3_exec(db, i == 0 ? "BEGIN" : "COMMIT; BEGIN", NULL, NULL, NULL) == SQLITE_OK, "COMMIT");
+                        check(sqlite3_exec(db, i == 0 ? "BEGIN" : "COMMIT; BEGIN", NULL, NULL, NULL) == SQLITE_OK,
+                              "COMMIT");
                 sqlite3_bind_text(insert, 1, document, sizeof(document), SQLITE_STATIC);
                 check(sqlite3_step(insert) == SQLITE_DONE, "INSERT");
                 sqlite3_reset(insert);
@@ -255,8 +259,10 @@ static void bench_growth(const char *directory, size_t n_rows, bool is_random) {
         }
         store_stats(store, &stats);
         printf("store: %s ids: %zu rows, %.0f rows/s; first tenth %.0f, last %.0f, slowest %.0f\n",
-               is_random ? "random" : "time-ordered", n_rows, (double)n_rows / seconds_since(begin_ns), first, last, slowest);
-        printf("store: %llu commits, mean %.2f ms; %.0f bytes of disk per row; %zu KiB resident, queue of 65536 included\n",
+               is_random ? "random" : "time-ordered", n_rows, (double)n_rows / seconds_since(begin_ns), first, last,
+               slowest);
+        printf("store: %llu commits, mean %.2f ms; %.0f bytes of disk per row; %zu KiB resident, queue of 65536 "
+               "included\n",
                (unsigned long long)stats.n_commits, (double)stats.commit_ns_sum / (double)stats.n_commits / 1e6,
                (double)stats.size_bytes / (double)n_rows, resident_kib());
         store_free(store);
@@ -286,12 +292,14 @@ static void bench_pace(const char *directory) {
                 }
                 wait_readable(store, 1);
                 for (; store_next_done(store, &done) == 0; n_done++)
-                        waited_ns[done.cookie.ticket.number] = clock_boottime_ns() - waited_ns[done.cookie.ticket.number];
+                        waited_ns[done.cookie.ticket.number] = clock_boottime_ns() -
+                                                               waited_ns[done.cookie.ticket.number];
         }
 
         qsort(waited_ns, n_all, sizeof(*waited_ns), compare);
         printf("store: at %d/s: median %.2f ms, p99 %.2f ms, longest %.2f ms\n", PACED_PER_S,
-               (double)waited_ns[n_all / 2] / 1e6, (double)waited_ns[n_all * 99 / 100] / 1e6, (double)waited_ns[n_all - 1] / 1e6);
+               (double)waited_ns[n_all / 2] / 1e6, (double)waited_ns[n_all * 99 / 100] / 1e6,
+               (double)waited_ns[n_all - 1] / 1e6);
         free(waited_ns);
         store_free(store);
         remove_store(directory);

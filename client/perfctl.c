@@ -212,9 +212,9 @@ static int complete_arguments(const Command *command, int i_first, int n_words, 
 }
 
 /*
- * Prints the kind of the last word on the first line: "words" and a candidate on each line that follows, "offset N" where a command
- * begins at word N of the line, or the name of an OptionValue. words: of the line, without "perfctl"; the last one is being typed and may
- * be empty. Returns the exit status.
+ * Prints the kind of the last word on the first line: "words" and a candidate on each line that follows, "offset N"
+ * where a command begins at word N of the line, or the name of an OptionValue. words: of the line, without
+ * "perfctl"; the last one is being typed and may be empty. Returns the exit status.
  */
 static int complete(int n_words, char *const *words) {
         CompleteState state = {};
@@ -260,8 +260,11 @@ static int refuse_command(const GlobalOptions *global, const Arguments *argument
 
         if (!nearest && is_group)
                 command_write_group_words(commands, words[0], &next);
-        return command_refuse(is_group ? words[0] : "", "unknown command '%.60s%s%.60s'; %s%s%s", words[0], is_group ? " " : "",
-                              is_group ? words[1] : "", nearest ? "did you mean '" : is_group ? "expected " : "see perfctl help",
+        return command_refuse(is_group ? words[0] : "", "unknown command '%.60s%s%.60s'; %s%s%s", words[0],
+                              is_group ? " " : "", is_group ? words[1] : "",
+                              nearest    ? "did you mean '"
+                              : is_group ? "expected "
+                                         : "see perfctl help",
                               nearest ?: next.text ?: "", nearest ? "'?" : "");
 }
 
@@ -334,7 +337,8 @@ int main(int argc, char **argv) {
                 return command_refuse("", "%s", error);
 
         if (options.version)
-                return output_print(&(Buffer){ .text = (char[]){ "perfctl " PERFD_VERSION "\n" }, .n = sizeof("perfctl " PERFD_VERSION) });
+                return output_print(&(Buffer){ .text = (char[]){ "perfctl " PERFD_VERSION "\n" },
+                                               .n = sizeof("perfctl " PERFD_VERSION) });
 
         if (arguments.n > 0 && strcmp(arguments.items[0], "help") == 0) {
                 options.global.help = true;
@@ -343,7 +347,8 @@ int main(int argc, char **argv) {
         }
         if (arguments.n == 0)
                 return print_overview(!options.global.help);
-        if (options.global.help && arguments.n == 1 && (strcmp(arguments.items[0], "all") == 0 || strcmp(arguments.items[0], "admin") == 0))
+        if (options.global.help && arguments.n == 1 &&
+            (strcmp(arguments.items[0], "all") == 0 || strcmp(arguments.items[0], "admin") == 0))
                 return print_topic(&options.global, strcmp(arguments.items[0], "admin") == 0);
 
         command = command_find(commands, arguments.items, arguments.n, &n_taken, &nearest);

@@ -115,7 +115,8 @@ static void complain_unknown(const char *section, const char *key, ConfigError *
         if (section[0] == '\0')
                 n = snprintf(ret->text, sizeof(ret->text), "'%.60s' is outside a section: expected one of", key);
         else if (section_exists)
-                n = snprintf(ret->text, sizeof(ret->text), "unknown setting '%.60s' in [%s]: expected one of", key, section);
+                n = snprintf(ret->text, sizeof(ret->text), "unknown setting '%.60s' in [%s]: expected one of", key,
+                             section);
         else
                 n = snprintf(ret->text, sizeof(ret->text), "unknown section [%.60s]: expected one of", section);
 
@@ -125,7 +126,8 @@ static void complain_unknown(const char *section, const char *key, ConfigError *
                 if (section_exists && strcmp(settings[i].section, section) != 0)
                         continue;
                 if (strcmp(word, last) != 0)
-                        n += snprintf(ret->text + n, sizeof(ret->text) - (size_t)n, section_exists ? " %s" : " [%s]", word);
+                        n += snprintf(ret->text + n, sizeof(ret->text) - (size_t)n, section_exists ? " %s" : " [%s]",
+                                      word);
                 last = word;
         }
 }
@@ -186,7 +188,8 @@ static char *on_line(char *line, int n_max, void *userdata) {
         if (strlen(next) > (size_t)n_max - 2) {
                 parse->failed = true;
                 parse->error->line = parse->line;
-                (void)snprintf(parse->error->text, sizeof(parse->error->text), "line is longer than %d bytes", n_max - 2);
+                (void)snprintf(parse->error->text, sizeof(parse->error->text), "line is longer than %d bytes",
+                               n_max - 2);
                 return NULL;
         }
 
@@ -209,8 +212,8 @@ static int parse_setting(Parse *parse, const char *section, const char *key, con
         }
         place = &loading->places[setting - settings];
         if (place->line > 0 && strcmp(place->file, parse->error->file) == 0) {
-                (void)snprintf(parse->error->text, sizeof(parse->error->text), "[%s] %s is set twice, first in line %u: remove one",
-                               section, key, place->line);
+                (void)snprintf(parse->error->text, sizeof(parse->error->text),
+                               "[%s] %s is set twice, first in line %u: remove one", section, key, place->line);
                 return CONFIG_INVALID;
         }
 
@@ -285,7 +288,8 @@ static int config_read_file(FILE *file, const char *path, Loading *loading, Conf
                 return -ENOMEM;
         if (line > 0) {
                 ret_error->line = (unsigned)line;
-                (void)snprintf(ret_error->text, sizeof(ret_error->text), "not a setting: expected [section], key = value, or a # comment");
+                (void)snprintf(ret_error->text, sizeof(ret_error->text),
+                               "not a setting: expected [section], key = value, or a # comment");
                 return CONFIG_INVALID;
         }
 
@@ -321,7 +325,8 @@ static int config_read_drop_ins(const char *path, Loading *loading, ConfigError 
 }
 
 /* Blames the setting of the two that was set last. */
-static void blame(const Loading *loading, const char *path, const Setting *one, const Setting *other, ConfigError *ret) {
+static void blame(const Loading *loading, const char *path, const Setting *one, const Setting *other,
+                  ConfigError *ret) {
         const SettingPlace *a = &loading->places[one - settings], *b = &loading->places[other - settings];
         const SettingPlace *place = a->order > b->order ? a : b;
 
@@ -337,7 +342,8 @@ static int config_check(const Loading *loading, const char *path, ConfigError *r
 
         if (config->store.queue_bytes_max < config->ingest.frame_max_bytes * 2) {
                 other = setting_find("store", "queue_size");
-                text = "[store] queue_size must be at least twice [limits] frame_size, or the largest request never fits";
+                text = "[store] queue_size must be at least twice [limits] frame_size, or the largest request never "
+                       "fits";
         } else if (config->ingest.documents.string_bytes > config->ingest.frame_max_bytes) {
                 other = setting_find("limits", "string_size");
                 text = "[limits] string_size must not be above frame_size: no request could carry such a string";
@@ -376,7 +382,8 @@ void config_store_directory(const Config *config, char ret[static CONFIG_TEXT_MA
         const Setting *directory = setting_find("store", "directory");
 
         if (config->store.is_volatile && strcmp(config->store.directory, directory->initial) == 0)
-                (void)snprintf(ret, CONFIG_TEXT_MAX, "%.*s/volatile", (int)(slash - config->sockets.path), config->sockets.path);
+                (void)snprintf(ret, CONFIG_TEXT_MAX, "%.*s/volatile", (int)(slash - config->sockets.path),
+                               config->sockets.path);
         else
                 (void)snprintf(ret, CONFIG_TEXT_MAX, "%s", config->store.directory);
 }
@@ -398,7 +405,8 @@ size_t config_patterns(const PatternsConfig *config, FinderPattern ret[static CO
 }
 
 static bool is_of_sockets(const Setting *setting) {
-        return setting->offset >= offsetof(Config, sockets) && setting->offset < offsetof(Config, sockets) + sizeof(SocketsConfig);
+        return setting->offset >= offsetof(Config, sockets) &&
+               setting->offset < offsetof(Config, sockets) + sizeof(SocketsConfig);
 }
 
 void config_list_ignored(const Config *config, const SocketsConfig *bound, Buffer *ret) {
@@ -421,7 +429,8 @@ void config_apply(Config *config, const Config *fresh, bool are_sockets_passed, 
                 if (!setting->needs_restart)
                         setting_copy(setting, fresh, config);
                 else if (!are_sockets_passed || !is_of_sockets(setting))
-                        buffer_printf(ret_restart, "%s%s.%s", ret_restart->n > 0 ? ", " : "", setting->section, setting->key);
+                        buffer_printf(ret_restart, "%s%s.%s", ret_restart->n > 0 ? ", " : "", setting->section,
+                                      setting->key);
         }
         config->shares.limits[RESOURCE_STORE] = config->store.size_max_bytes;
 }

@@ -64,20 +64,20 @@ int config_load(const char *path, Config *ret, ConfigError *ret_error);
 int config_set(Config *config, const char *section, const char *key, const char *text, ConfigError *ret_error);
 
 /*
- * Returns the directory of the store. That of a volatile store without a configured directory is next to the socket, on a
- * memory file system such as /run.
+ * Returns the directory of the store. That of a volatile store without a configured directory is next to the socket,
+ * on a memory file system such as /run.
  */
 void config_store_directory(const Config *config, char ret[static CONFIG_TEXT_MAX]);
 
 /*
- * Copies the settings that may change at runtime from `fresh` to `config`. Writes the names of the other settings that
- * differ to `ret_restart` ("http.threads, …"), except those of the Unix sockets if these were passed: a restart does not
- * change these.
+ * Copies the settings that may change at runtime from `fresh` to `config`. Writes the names of the other settings
+ * that differ to `ret_restart` ("http.threads, …"), except those of the Unix sockets if these were passed: a restart
+ * does not change these.
  */
 void config_apply(Config *config, const Config *fresh, bool are_sockets_passed, Buffer *ret_restart);
 /*
- * Writes the names of the settings of the Unix sockets that were changed from their defaults to `ret` ("socket.path, …"), unless the
- * sockets have these values: the settings have no effect. bound: as in Sockets.
+ * Writes the names of the settings of the Unix sockets that were changed from their defaults to `ret` ("socket.path,
+ * …"), unless the sockets have these values: the settings have no effect. bound: as in Sockets.
  */
 void config_list_ignored(const Config *config, const SocketsConfig *bound, Buffer *ret);
 

@@ -50,7 +50,8 @@ void config_files_add(ConfigFiles *files, uint64_t hash) {
         if (files->n < CONFIG_FILES_MAX)
                 files->hashes[files->n++] = hash;
         else
-                files->hashes[CONFIG_FILES_MAX - 1] = hash_bytes(files->hashes[CONFIG_FILES_MAX - 1], &hash, sizeof(hash));
+                files->hashes[CONFIG_FILES_MAX - 1] = hash_bytes(files->hashes[CONFIG_FILES_MAX - 1], &hash,
+                                                                 sizeof(hash));
 }
 
 static int is_drop_in(const struct dirent *entry) {
@@ -117,7 +118,8 @@ static bool contains(const ConfigFiles *files, uint64_t hash) {
 }
 
 /* Adds a file, and names the first one that was not read as it is. */
-static void take_file(const ConfigFiles *files, const char *path, bool is_optional, ConfigFiles *found, char ret[static CONFIG_PATH_MAX]) {
+static void take_file(const ConfigFiles *files, const char *path, bool is_optional, ConfigFiles *found,
+                      char ret[static CONFIG_PATH_MAX]) {
         uint64_t hash;
 
         if (hash_file(path, &hash))
@@ -130,7 +132,8 @@ static void take_file(const ConfigFiles *files, const char *path, bool is_option
                 (void)snprintf(ret, CONFIG_PATH_MAX, "%s", path);
 }
 
-bool config_files_find_edited(const ConfigFiles *files, const char *path, bool is_optional, char ret[static CONFIG_PATH_MAX]) {
+bool config_files_find_edited(const ConfigFiles *files, const char *path, bool is_optional,
+                              char ret[static CONFIG_PATH_MAX]) {
         ConfigFiles found = {};
         char **paths = NULL;
         size_t n = 0;

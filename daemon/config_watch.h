@@ -4,8 +4,8 @@
 /*
  * Configuration watch: a thread that notices edited configuration files
  *
- * The files may be on a slow or remote file system, for which the event loop must not wait. The thread reads them every few seconds and
- * compares them with those that the loop has read. The loop takes the result at each tick.
+ * The files may be on a slow or remote file system, for which the event loop must not wait. The thread reads them
+ * every few seconds and compares them with those that the loop has read. The loop takes the result at each tick.
  */
 
 #include <pthread.h>
@@ -30,7 +30,8 @@ typedef struct ConfigWatch {
 
 /* Starts the thread. files: those that were read. Returns 0 or a negative errno. */
 int config_watch_init(ConfigWatch *watch, const char *path, bool is_optional, const ConfigFiles *files);
-/* Waits until the thread has ended, or for 2 s: then `watch` must stay until the process ends. A zeroed struct is valid. */
+/* Waits until the thread has ended, or for 2 s: then `watch` must stay until the process ends. A zeroed struct is
+ * valid. */
 void config_watch_deinit(ConfigWatch *watch);
 
 /* Called after the files were read again and are in force, or wait for a restart. */

@@ -34,12 +34,14 @@ typedef struct Daemon {
 static void notify_status(const Daemon *daemon) {
         const Rooms *rooms = &daemon->rooms;
 
-        (void)sd_notifyf(0, "STATUS=%zu jobs running, %lu indicators stored since start%s%s%s", rooms->jobs.jobs.n,
-                         (unsigned long)rooms->indicators.tally.stats.n_stored,
-                         rooms->stored.is_writable ? "" : "; the store cannot be written",
-                         rooms->http_port.error[0] ? "; the HTTP port cannot be opened" : "",
-                         !rooms->self.stats.config_reload_ok ? "; the configuration files have errors and are not in force" :
-                         rooms->self.stats.config_edited[0] ? "; the configuration files were edited and are not in force" : "");
+        (void)sd_notifyf(
+                0, "STATUS=%zu jobs running, %lu indicators stored since start%s%s%s", rooms->jobs.jobs.n,
+                (unsigned long)rooms->indicators.tally.stats.n_stored,
+                rooms->stored.is_writable ? "" : "; the store cannot be written",
+                rooms->http_port.error[0] ? "; the HTTP port cannot be opened" : "",
+                !rooms->self.stats.config_reload_ok  ? "; the configuration files have errors and are not in force"
+                : rooms->self.stats.config_edited[0] ? "; the configuration files were edited and are not in force"
+                                                     : "");
 }
 
 static int on_tick(sd_event_source *source, uint64_t usec, void *userdata) {
@@ -52,7 +54,8 @@ static int on_tick(sd_event_source *source, uint64_t usec, void *userdata) {
         (void)usec;
         config_watch_get(&daemon->watch, edited);
         self_note_edited(&rooms->self, edited);
-        daemon->tick_deadline_us = self_count_tick(&rooms->self, daemon->tick_deadline_us, clock_boottime_ns() / NS_PER_US,
+        daemon->tick_deadline_us = self_count_tick(&rooms->self, daemon->tick_deadline_us,
+                                                   clock_boottime_ns() / NS_PER_US,
                                                    rooms->config.node.interval_ns / NS_PER_US);
         was_portless = rooms->http_port.error[0];
         r = rooms_tick(rooms);
@@ -71,7 +74,9 @@ static int set_cpu_tick(Daemon *daemon) {
 
         daemon->cpu_interval_ns = node_cpu_interval_ns(&daemon->rooms.node);
         r = sd_event_source_set_time(daemon->cpu_tick, (clock_boottime_ns() + daemon->cpu_interval_ns) / NS_PER_US);
-        return r < 0 ? r : sd_event_source_set_enabled(daemon->cpu_tick, daemon->cpu_interval_ns > 0 ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
+        return r < 0 ? r
+                     : sd_event_source_set_enabled(daemon->cpu_tick,
+                                                   daemon->cpu_interval_ns > 0 ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
 }
 
 /* A reading that is late delays the next: the windows need not have the same length. */
@@ -118,7 +123,8 @@ static int on_store(sd_event_source *source, int fd, uint32_t revents, void *use
         return rooms_take_completions(&daemon->rooms);
 }
 
-/* Called after each iteration of the loop: handles the requests that have arrived, which may change the interval of the CPUs. */
+/* Called after each iteration of the loop: handles the requests that have arrived, which may change the interval of
+ * the CPUs. */
 static int on_turn(sd_event_source *source, void *userdata) {
         Daemon *daemon = userdata;
         int r;
@@ -140,7 +146,8 @@ static int on_drain_timeout(sd_event_source *source, uint64_t usec, void *userda
 
         (void)source;
         (void)usec;
-        log_warning("Stopping with unanswered requests after %u s; their clients will send them again.", (unsigned)(DRAIN_NS / NS_PER_S));
+        log_warning("Stopping with unanswered requests after %u s; their clients will send them again.",
+                    (unsigned)(DRAIN_NS / NS_PER_S));
         return sd_event_exit(daemon->event, 0);
 }
 
@@ -161,7 +168,8 @@ static int daemon_drain(Daemon *daemon) {
         http_set_ready(daemon->rooms.http, false);
         ingest_drain(daemon->rooms.ingest);
 
-        r = sd_event_add_time_relative(daemon->event, &daemon->drain, CLOCK_BOOTTIME, DRAIN_NS / NS_PER_US, 0, on_drain_timeout, daemon);
+        r = sd_event_add_time_relative(daemon->event, &daemon->drain, CLOCK_BOOTTIME, DRAIN_NS / NS_PER_US, 0,
+                                       on_drain_timeout, daemon);
         return r < 0 ? r : rooms_checkpoint(&daemon->rooms, true);
 }
 
@@ -196,9 +204,10 @@ static void note_ignored(Daemon *daemon, const Config *config) {
         if (!daemon->sockets.submit_path[0])
                 config_list_ignored(config, &daemon->sockets.bound, &settings);
         if (self_note_ignored(&daemon->rooms.self, settings.text ?: "") && settings.n > 0)
-                log_warning("These settings have no effect, because systemd opens the sockets: %s. "
-                            "Set them with ListenStream= and SocketMode= of perfd.socket (systemctl edit perfd.socket), then run "
-                            "systemctl restart perfd.socket perfd.service.", settings.text);
+                log_warning("These settings have no effect, because systemd opens the sockets: %s. Set them with "
+                            "ListenStream= and SocketMode= of perfd.socket (systemctl edit perfd.socket), then run "
+                            "systemctl restart perfd.socket perfd.service.",
+                            settings.text);
 }
 
 /* Restarts the timers now, not after their old intervals, which may be long. */
@@ -211,10 +220,12 @@ static void restart_timers(Daemon *daemon, const Config *before) {
                 (void)sd_event_source_set_time(daemon->tick, daemon->tick_deadline_us);
         }
         if (config->jobs.checkpoint_interval_ns != before->jobs.checkpoint_interval_ns)
-                (void)sd_event_source_set_time(daemon->checkpoint, (now_ns + config->jobs.checkpoint_interval_ns) / NS_PER_US);
+                (void)sd_event_source_set_time(daemon->checkpoint,
+                                               (now_ns + config->jobs.checkpoint_interval_ns) / NS_PER_US);
 }
 
-/* Applies all settings of the files that do not wait for a restart, or none. 0, or < 0 or CONFIG_INVALID with the error. */
+/* Applies all settings of the files that do not wait for a restart, or none. 0, or < 0 or CONFIG_INVALID with the
+ * error. */
 static int apply_files(Daemon *daemon, Buffer *ret_restart, ConfigError *ret_error) {
         const Config before = daemon->rooms.config;
         char error[ROOMS_ERROR_MAX];
@@ -259,10 +270,11 @@ static int daemon_reload(Daemon *daemon, const uint32_t *uid, ConfigError *ret_e
         r = apply_files(daemon, &restart, ret_error);
         if (r != 0) {
                 describe_error(ret_error, &error);
-                log_reload(daemon, uid, LOG_LEVEL_ERR, "Configuration not reloaded, keeping the previous one: ", error.text);
+                log_reload(daemon, uid, LOG_LEVEL_ERR,
+                           "Configuration not reloaded, keeping the previous one: ", error.text);
         } else if (restart.n > 0)
-                log_reload(daemon, uid, LOG_LEVEL_WARNING, "Configuration reloaded; these settings take effect after a restart: ",
-                           restart.text);
+                log_reload(daemon, uid, LOG_LEVEL_WARNING,
+                           "Configuration reloaded; these settings take effect after a restart: ", restart.text);
         else
                 log_reload(daemon, uid, LOG_LEVEL_INFO, "Configuration reloaded.", NULL);
 
@@ -291,11 +303,13 @@ static int on_reload_request(void *userdata, const Request *request, Ticket tick
 
         (void)ticket;
         if (!request->peer.is_admin && request->peer.uid != geteuid())
-                return desk_answer(ret, STATUS_DENIED, "", "permission denied: reload needs root, the user of perfd or a member of "
-                                                           "admin_group in [socket] of perfd.conf");
+                return desk_answer(ret, STATUS_DENIED, "",
+                                   "permission denied: reload needs root, the user of perfd or a member of "
+                                   "admin_group in [socket] of perfd.conf");
         if (daemon_reload(daemon, &request->peer.uid, &error) != 0) {
                 if (error.file[0])
-                        (void)snprintf(place, sizeof(place), error.line > 0 ? "%.180s:%u" : "%.180s", error.file, error.line);
+                        (void)snprintf(place, sizeof(place), error.line > 0 ? "%.180s:%u" : "%.180s", error.file,
+                                       error.line);
                 return desk_answer(ret, STATUS_INVALID, place, error.text);
         }
 
@@ -314,13 +328,15 @@ static int add_timers(Daemon *daemon) {
         int r;
 
         daemon->tick_deadline_us = (clock_boottime_ns() + config->node.interval_ns) / NS_PER_US;
-        r = sd_event_add_time(daemon->event, &daemon->tick, CLOCK_BOOTTIME, daemon->tick_deadline_us, 1, on_tick, daemon);
+        r = sd_event_add_time(daemon->event, &daemon->tick, CLOCK_BOOTTIME, daemon->tick_deadline_us, 1, on_tick,
+                              daemon);
         if (r >= 0)
                 r = sd_event_source_set_priority(daemon->tick, SD_EVENT_PRIORITY_IMPORTANT);
         if (r >= 0)
                 r = sd_event_source_set_exit_on_failure(daemon->tick, true);
         if (r >= 0)
-                r = sd_event_add_time(daemon->event, &daemon->cpu_tick, CLOCK_BOOTTIME, 0, NS_PER_MS / NS_PER_US, on_cpu_tick, daemon);
+                r = sd_event_add_time(daemon->event, &daemon->cpu_tick, CLOCK_BOOTTIME, 0, NS_PER_MS / NS_PER_US,
+                                      on_cpu_tick, daemon);
         if (r >= 0)
                 r = set_cpu_tick(daemon);
         if (r >= 0)
@@ -387,8 +403,8 @@ static int open_store(Rooms *rooms) {
         config_store_directory(&rooms->config, config.directory);
         r = file_make_dirs(config.directory, 0700);
         if (r < 0) {
-                log_err("Cannot create the state directory %s: %s; run as root, or choose another with --state", config.directory,
-                        strerror(-r));
+                log_err("Cannot create the state directory %s: %s; run as root, or choose another with --state",
+                        config.directory, strerror(-r));
                 return exit_code_of(r);
         }
 
@@ -415,7 +431,8 @@ static void find_runtime_directory(const Sockets *sockets, char ret[static CONFI
         if (slash)
                 (void)snprintf(ret, CONFIG_TEXT_MAX, "%.*s", (int)(slash - sockets->submit_path), sockets->submit_path);
         else
-                (void)snprintf(ret, CONFIG_TEXT_MAX, "%.*s", directories ? (int)strcspn(directories, ":") : 0, directories ?: "");
+                (void)snprintf(ret, CONFIG_TEXT_MAX, "%.*s", directories ? (int)strcspn(directories, ":") : 0,
+                               directories ?: "");
 }
 
 static int start_watch(Daemon *daemon) {
@@ -464,7 +481,8 @@ static void notify_ready(Daemon *daemon) {
         http_set_ready(rooms->http, true);
         log_info("perfd " PERFD_VERSION " samples every %lu ms, keeps its store in %s%s, and serves %s%s.",
                  (unsigned long)(rooms->config.node.interval_ns / NS_PER_MS), directory,
-                 rooms->config.store.is_volatile ? " (volatile)" : "", address[0] ? "http://" : "its Unix sockets only", address);
+                 rooms->config.store.is_volatile ? " (volatile)" : "", address[0] ? "http://" : "its Unix sockets only",
+                 address);
         (void)sd_notify(0, "READY=1");
         notify_status(daemon);
 }

@@ -36,7 +36,8 @@ void http_port_keep(HttpPortStats *port, const char *listen, Http *http) {
         if (strcmp(listen, "off") != 0 && open_port(&next, http) < 0)
                 next.address[0] = '\0';
         if (next.error[0] && (is_new || strcmp(next.error, port->error) != 0))
-                log_err("%s. Trying again at each sample; jobs, sampling and perfctl do not need the port.", next.error);
+                log_err("%s. Trying again at each sample; jobs, sampling and perfctl do not need the port.",
+                        next.error);
         else if (next.address[0] && port->listen[0])
                 log_info("Serving http://%s.", next.address);
         *port = next;

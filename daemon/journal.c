@@ -81,7 +81,8 @@ static void journal_report_dropped(Journal *journal) {
 
         n = snprintf(text, sizeof(text),
                      LOG_RECORD_PREFIX "%d\nMESSAGE=Dropped %lu log messages because journald did not accept them.\n"
-                     "PERFD_DROPPED=%lu\n", (int)LOG_LEVEL_WARNING, (unsigned long)(journal->n_dropped - journal->n_dropped_reported),
+                                       "PERFD_DROPPED=%lu\n",
+                     (int)LOG_LEVEL_WARNING, (unsigned long)(journal->n_dropped - journal->n_dropped_reported),
                      (unsigned long)journal->n_dropped);
         assert(n > 0 && (size_t)n < sizeof(text));
         if (journal_send(journal, text, (size_t)n))

@@ -65,10 +65,12 @@ static void log_failures(Rooms *rooms) {
         const StoreStats *stats = &rooms->stored;
         uint64_t n = stats->n_commit_failures + stats->n_sync_failures;
 
-        if (n <= rooms->said.n_failures || !log_limit_pass(&rooms->said.failure_limit, clock_boottime_ns(), LOG_LIMIT_INTERVAL_NS, 1))
+        if (n <= rooms->said.n_failures ||
+            !log_limit_pass(&rooms->said.failure_limit, clock_boottime_ns(), LOG_LIMIT_INTERVAL_NS, 1))
                 return;
         if (stats->is_writable && !stats->sync_error[0])
-                log_warning("Writing to the store failed %lu times, and works again: %s; submissions were answered with UNAVAILABLE.",
+                log_warning("Writing to the store failed %lu times, and works again: %s; submissions were answered "
+                            "with UNAVAILABLE.",
                             (unsigned long)(n - rooms->said.n_failures),
                             stats->failure[0] ? stats->failure : "the log could not be written back into the database");
         rooms->said.n_failures = n;
@@ -82,7 +84,8 @@ static void log_writable(Rooms *rooms) {
 
         rooms->said.is_unwritable = !rooms->stored.is_writable;
         if (rooms->said.is_unwritable)
-                log_err("Cannot write to the store, answering submissions with UNAVAILABLE until the store is writable: %s",
+                log_err("Cannot write to the store, answering submissions with UNAVAILABLE until the store is "
+                        "writable: %s",
                         rooms->stored.error);
         else
                 log_notice("The store is writable again.");
@@ -101,7 +104,8 @@ static int check_store(Rooms *rooms) {
         if (strcmp(stats->damage.salvaged, salvaged_before) != 0)
                 log_notice("%s", stats->damage.salvaged);
         if (stats->sync_error[0] && !had_sync_error)
-                log_err("Cannot write the log back into the database, trying again; rows are stored in the log up to its size limit: %s",
+                log_err("Cannot write the log back into the database, trying again; rows are stored in the log up to "
+                        "its size limit: %s",
                         stats->sync_error);
         if (!stats->sync_error[0] && had_sync_error)
                 log_notice("The log was written back into the database.");
@@ -117,7 +121,8 @@ static void log_exhaustion(Rooms *rooms) {
 
         http_stats(rooms->http, &http);
         n = http.n_exhausted + ingest_stats(rooms->ingest)->n_exhausted;
-        if (n != rooms->said.n_exhausted && log_limit_pass(&rooms->said.exhaustion_limit, clock_boottime_ns(), LOG_LIMIT_INTERVAL_NS, 1))
+        if (n != rooms->said.n_exhausted &&
+            log_limit_pass(&rooms->said.exhaustion_limit, clock_boottime_ns(), LOG_LIMIT_INTERVAL_NS, 1))
                 log_warning("No file descriptors left: connections wait or are refused. "
                             "Raise LimitNOFILE= of perfd.service, or lower [limits] connections.");
         rooms->said.n_exhausted = n;
@@ -137,7 +142,8 @@ static void log_expiry(Rooms *rooms) {
 
         if (stats->n_rows == logged->n_rows || clock_boottime_ns() < rooms->expiry_logging_ns)
                 return;
-        log_info("Removed %lu rows because of their age ([store] keep_samples, keep_jobs, keep_results); since start: %s.",
+        log_info("Removed %lu rows because of their age ([store] keep_samples, keep_jobs, keep_results); since "
+                 "start: %s.",
                  (unsigned long)(stats->n_rows - logged->n_rows), stats->rows);
         *logged = *stats;
         rooms->expiry_logging_ns = clock_boottime_ns() + 60 * NS_PER_S;
@@ -205,7 +211,8 @@ static int configure_fallible(Rooms *rooms, const Config *before, char ret_error
         rooms->config = *before;
         restored = configure_detection(rooms);
         if (restored < 0)
-                log_err("Cannot restore the former job patterns, detecting jobs by the new ones: %s", strerror(-restored));
+                log_err("Cannot restore the former job patterns, detecting jobs by the new ones: %s",
+                        strerror(-restored));
         return r;
 }
 
@@ -278,7 +285,8 @@ static int open_sockets(Rooms *rooms, sd_event *event, Sockets *sockets) {
         assert(sockets->submit_fd >= 0);
         assert(!rooms->ingest && !rooms->publisher && !rooms->http);
 
-        r = ingest_new(&rooms->ingest, event, TAKE_FD(sockets->submit_fd), &rooms->config.ingest, &server, rooms->shares);
+        r = ingest_new(&rooms->ingest, event, TAKE_FD(sockets->submit_fd), &rooms->config.ingest, &server,
+                       rooms->shares);
         if (r >= 0)
                 r = publisher_new(&rooms->publisher);
         if (r < 0)
@@ -317,7 +325,8 @@ static void open_accounts(Rooms *rooms, const char *runtime_directory) {
         warn_account("jobs", path, job_room_open_usage(&rooms->jobs, path));
 }
 
-int rooms_open(Rooms *rooms, sd_event *event, const char *root, const char *runtime_directory, Sockets *sockets, const DeskRow *own) {
+int rooms_open(Rooms *rooms, sd_event *event, const char *root, const char *runtime_directory, Sockets *sockets,
+               const DeskRow *own) {
         const Config *config = &rooms->config;
         const JobRoomParts jobs = { &config->jobs, event, &rooms->node, rooms->store, rooms->shares };
         int r;
@@ -331,7 +340,8 @@ int rooms_open(Rooms *rooms, sd_event *event, const char *root, const char *runt
         if (r < 0)
                 return r;
         open_accounts(rooms, runtime_directory);
-        results_init(&rooms->indicators, &config->indicators, &config->store, rooms->store, rooms->shares, &rooms->jobs.identity);
+        results_init(&rooms->indicators, &config->indicators, &config->store, rooms->store, rooms->shares,
+                     &rooms->jobs.identity);
         pipeline_room_init(&rooms->pipelines, rooms->store, &rooms->jobs.identity, &rooms->jobs.jobs);
         init_desk(rooms, own);
         r = start(rooms);

@@ -49,10 +49,11 @@ typedef struct Rooms {
 
 /*
  * Resumes the jobs of the previous perfd, takes the first sample, and takes ownership of the sockets. The
- * configuration, the shares and the store must be open. own: kinds of requests that the caller serves. runtime_directory: for files
- * that outlive perfd in this boot; "" for none. Returns 0 or a negative errno.
+ * configuration, the shares and the store must be open. own: kinds of requests that the caller serves.
+ * runtime_directory: for files that outlive perfd in this boot; "" for none. Returns 0 or a negative errno.
  */
-int rooms_open(Rooms *rooms, sd_event *event, const char *root, const char *runtime_directory, Sockets *sockets, const DeskRow *own);
+int rooms_open(Rooms *rooms, sd_event *event, const char *root, const char *runtime_directory, Sockets *sockets,
+               const DeskRow *own);
 void rooms_close(Rooms *rooms);
 
 #define ROOMS_ERROR_MAX 200

@@ -20,8 +20,8 @@
 #include "util/scoped.h"
 
 /*
- * Memory and descriptors are read at each tenth tick: the kernel sums counters of all CPUs for the memory of a process, and before
- * Linux 6.2, counting descriptors requires a directory listing.
+ * Memory and descriptors are read at each tenth tick: the kernel sums counters of all CPUs for the memory of a
+ * process, and before Linux 6.2, counting descriptors requires a directory listing.
  */
 #define TICKS_PER_READING 10
 

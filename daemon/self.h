@@ -22,8 +22,9 @@ void self_init(Self *self);
 void self_deinit(Self *self);
 
 /*
- * Drops the clean pages of all loaded objects: loading two dozen libraries and starting touches megabytes of code that does not run
- * again. Pages needed later are read from the page cache. The store's writer returns free memory to the kernel.
+ * Drops the clean pages of all loaded objects: loading two dozen libraries and starting touches megabytes of code
+ * that does not run again. Pages needed later are read from the page cache. The store's writer returns free memory
+ * to the kernel.
  */
 void self_trim_memory(void);
 
@@ -33,8 +34,8 @@ void self_trim_memory(void);
  */
 uint64_t self_count_tick(Self *self, uint64_t deadline_us, uint64_t now_us, uint64_t interval_us);
 /*
- * Counts a reload of the configuration. error: why the files were not applied, or "". restart: names of the settings that
- * wait for a restart.
+ * Counts a reload of the configuration. error: why the files were not applied, or "". restart: names of the settings
+ * that wait for a restart.
  */
 void self_count_reload(Self *self, const char *error, const char *restart);
 /* Notes the settings without effect, "socket.path, …"; "": none. Returns true if these are others than before. */

@@ -192,8 +192,9 @@ static int add_entry(SharesWeights *weights, char *entry) {
 }
 
 /*
- * In "ci=4 @hpc=2 1000=10", each entry gives a user, or each member of a group, a multiple of the default share. The first entry that
- * names a user applies. An entry is invalid if it names an unknown user or group, or there are too many users.
+ * In "ci=4 @hpc=2 1000=10", each entry gives a user, or each member of a group, a multiple of the default share. The
+ * first entry that names a user applies. An entry is invalid if it names an unknown user or group, or there are too
+ * many users.
  */
 static int parse_weights(const char *text, SharesWeights *ret) {
         scoped(freep) char *copy = strdup(text);
@@ -245,8 +246,8 @@ static bool complain_unit(const Setting *setting, const char *text, char *ret, s
         bool is_size = setting->type == SETTING_SIZE;
         uint64_t v;
 
-        if ((!is_size && setting->type != SETTING_DURATION && setting->type != SETTING_INTERVAL) || unit == text || !*unit ||
-            (is_size ? parse_size(text, &v) : parse_duration_ns(text, &v)) != PARSE_MALFORMED)
+        if ((!is_size && setting->type != SETTING_DURATION && setting->type != SETTING_INTERVAL) || unit == text ||
+            !*unit || (is_size ? parse_size(text, &v) : parse_duration_ns(text, &v)) != PARSE_MALFORMED)
                 return false;
         (void)snprintf(ret, n_max, "[%s] %s = %.100s: '%.50s' is not a unit: expected %s, in %s", setting->section,
                        setting->key, text, unit, setting->expected,
@@ -266,5 +267,6 @@ static bool complain_patterns(const Setting *setting, const char *text, char *re
 
 void setting_complain(const Setting *setting, const char *text, char *ret, size_t n_max) {
         if (!complain_patterns(setting, text, ret, n_max) && !complain_unit(setting, text, ret, n_max))
-                (void)snprintf(ret, n_max, "[%s] %s = %.100s: expected %s", setting->section, setting->key, text, setting->expected);
+                (void)snprintf(ret, n_max, "[%s] %s = %.100s: expected %s", setting->section, setting->key, text,
+                               setting->expected);
 }

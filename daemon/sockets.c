@@ -17,7 +17,8 @@
 #define BACKLOG 1024
 
 static int fail(char *ret_error, const char *what, const char *where, const char *advice) {
-        (void)snprintf(ret_error, SOCKETS_ERROR_MAX, "Cannot %s %s: %s%s%s", what, where, strerror(errno), advice[0] ? "; " : "", advice);
+        (void)snprintf(ret_error, SOCKETS_ERROR_MAX, "Cannot %s %s: %s%s%s", what, where, strerror(errno),
+                       advice[0] ? "; " : "", advice);
         return SOCKETS_FAILED;
 }
 
@@ -62,13 +63,15 @@ static int listen_unix(const char *path, mode_t mode, int *ret_fd, char *ret_err
         r = remove_stale(path);
         if (r < 0) {
                 errno = -r;
-                return fail(ret_error, "listen on", path, r == -EEXIST ? "the file is not a socket: choose another with --socket" : advice);
+                return fail(ret_error, "listen on", path,
+                            r == -EEXIST ? "the file is not a socket: choose another with --socket" : advice);
         }
 
         fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (fd < 0)
                 return -errno;
-        if (bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 || chmod(path, mode) < 0 || listen(fd, BACKLOG) < 0)
+        if (bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 || chmod(path, mode) < 0 ||
+            listen(fd, BACKLOG) < 0)
                 return fail(ret_error, "listen on", path, advice);
 
         *ret_fd = TAKE_FD(fd);
@@ -85,7 +88,8 @@ static socklen_t parse_address(const char *text, struct sockaddr_storage *ret) {
         bool is_ipv6 = text[0] == '[';
 
         *ret = (struct sockaddr_storage){};
-        (void)snprintf(address, sizeof(address), "%.*s", (int)(colon - text) - (is_ipv6 ? 2 : 0), text + (is_ipv6 ? 1 : 0));
+        (void)snprintf(address, sizeof(address), "%.*s", (int)(colon - text) - (is_ipv6 ? 2 : 0),
+                       text + (is_ipv6 ? 1 : 0));
         if (is_ipv6) {
                 in6->sin6_family = AF_INET6;
                 in6->sin6_port = port;
@@ -134,7 +138,8 @@ static const char *advise(int error) {
         }
 }
 
-int sockets_listen_tcp(const char *text, char ret_address[static SOCKETS_ADDRESS_MAX], char ret_error[static SOCKETS_ERROR_MAX]) {
+int sockets_listen_tcp(const char *text, char ret_address[static SOCKETS_ADDRESS_MAX],
+                       char ret_error[static SOCKETS_ERROR_MAX]) {
         struct sockaddr_storage address;
         socklen_t n = parse_address(text, &address);
         scoped(closep) int fd = -1;
@@ -168,7 +173,8 @@ static void describe_passed(int fd, char ret_path[static SOCKETS_PATH_MAX], uint
                 *ret_mode = st.st_mode & 07777;
 }
 
-/* Assigns the sockets that the service manager passed, in the order of its unit. The socket units of earlier versions passed others. */
+/* Assigns the sockets that the service manager passed, in the order of its unit. The socket units of earlier
+ * versions passed others. */
 static int adopt_passed(Sockets *sockets) {
         char **names = NULL;
         int n = sd_listen_fds_with_names(1, &names);
@@ -184,8 +190,10 @@ static int adopt_passed(Sockets *sockets) {
                         sockets->http_unix_fd = fd;
                         describe_passed(fd, sockets->bound.http_path, NULL);
                 } else {
-                        log_warning("Ignoring the passed socket named %s: expected two Unix sockets named perfd; disable the unit that "
-                                    "passes it, and set listen= in [http] of perfd.conf for TCP.", names[i]);
+                        log_warning("Ignoring the passed socket named %s: expected two Unix sockets named perfd; "
+                                    "disable the unit that passes it, and set listen= in [http] of perfd.conf for "
+                                    "TCP.",
+                                    names[i]);
                         (void)close(fd);
                 }
                 free(names[i]);

@@ -4,9 +4,9 @@
 /*
  * Sockets: listening sockets of perfd
  *
- * Takes the two Unix sockets that the service manager passes with the name "perfd", first that for submissions, then that for HTTP, or
- * makes them. A Unix socket left behind by an earlier perfd is replaced; a socket that another process listens on is not. The TCP port
- * is opened apart (http_port.h), because perfd runs without it.
+ * Takes the two Unix sockets that the service manager passes with the name "perfd", first that for submissions, then
+ * that for HTTP, or makes them. A Unix socket left behind by an earlier perfd is replaced; a socket that another
+ * process listens on is not. The TCP port is opened apart (http_port.h), because perfd runs without it.
  */
 
 #include <stdint.h>
@@ -37,9 +37,10 @@ enum {
 };
 int sockets_open(Sockets *ret, const SocketsConfig *config, char ret_error[static SOCKETS_ERROR_MAX]);
 /*
- * Listens on ADDRESS:PORT, as checked when the configuration was read. Fills ret_address, "127.0.0.1:9847" as bound. Returns the
- * descriptor, or a negative errno with the reason and its fix in ret_error.
+ * Listens on ADDRESS:PORT, as checked when the configuration was read. Fills ret_address, "127.0.0.1:9847" as bound.
+ * Returns the descriptor, or a negative errno with the reason and its fix in ret_error.
  */
-int sockets_listen_tcp(const char *text, char ret_address[static SOCKETS_ADDRESS_MAX], char ret_error[static SOCKETS_ERROR_MAX]);
+int sockets_listen_tcp(const char *text, char ret_address[static SOCKETS_ADDRESS_MAX],
+                       char ret_error[static SOCKETS_ERROR_MAX]);
 /* Closes the sockets whose ownership was not transferred, and removes the files created by sockets_open(). */
 void sockets_close(Sockets *sockets);

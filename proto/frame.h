@@ -24,7 +24,10 @@ typedef struct Frame {
         size_t n_consumed; /* header and body */
 } Frame;
 
-/* The first frame in n bytes. ret_n_needed (may be NULL): bytes in all that the frame will take, once that is known, else 0. */
+/*
+ * The first frame in n bytes. ret_n_needed (may be NULL): bytes in all that the frame will take, once that is known,
+ * else 0.
+ */
 int frame_read(const uint8_t *bytes, size_t n, size_t n_max, Frame *ret, size_t *ret_n_needed);
 
 /* Writes the header for a body of n bytes; returns its length, 1…5. */

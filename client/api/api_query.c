@@ -76,10 +76,13 @@ static void put_message(const char *message, const Option *options, Buffer *out)
         bool is_quoted = false;
 
         for (const char *p = message; *p;) {
-                bool is_word = p == message || p[-1] == ' ', is_parameter = is_word && strncmp(p, PARAMETER, strlen(PARAMETER)) == 0;
+                bool is_word = p == message || p[-1] == ' ',
+                     is_parameter = is_word && strncmp(p, PARAMETER, strlen(PARAMETER)) == 0;
                 const char *name = p + (is_parameter ? strlen(PARAMETER) : 0);
                 size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyz_");
-                const char *option = is_word && !is_quoted && name[n] == (is_parameter ? '\'' : '=') ? find_option(options, name, n) : NULL;
+                const char *option = is_word && !is_quoted && name[n] == (is_parameter ? '\'' : '=')
+                                             ? find_option(options, name, n)
+                                             : NULL;
 
                 if (option) {
                         p = name + n + 1;
@@ -109,7 +112,8 @@ static void print_unreachable(const ApiQuery *query) {
                 message_print("cannot connect to perfd at %s: %s", query->socket, http_client_error(query->client));
 }
 
-/* EXIT_DONE: there is a status and maybe an answer; or EXIT_UNREACHABLE without a message, or EXIT_FAILED after a message. */
+/* EXIT_DONE: there is a status and maybe an answer; or EXIT_UNREACHABLE without a message, or EXIT_FAILED after a
+ * message. */
 static int get(ApiQuery *query, const char *path, unsigned *ret_status) {
         int r;
 
@@ -143,8 +147,9 @@ int api_query_try(ApiQuery *query, const char *path) {
 const Value *api_query_peek(ApiQuery *query, const GlobalOptions *global, const char *path, uint64_t timeout_ns) {
         unsigned status;
 
-        if (make_client(query, global, timeout_ns) < 0 || http_client_get(query->client, path, &status, &query->body) != 0 ||
-            parse_answer(query) != 0 || !is_success(query, status))
+        if (make_client(query, global, timeout_ns) < 0 ||
+            http_client_get(query->client, path, &status, &query->body) != 0 || parse_answer(query) != 0 ||
+            !is_success(query, status))
                 return NULL;
         return query->answer;
 }
@@ -185,8 +190,8 @@ int api_query_check_job_id(const char *id) {
 }
 
 /*
- * Puts the query for the newest of the jobs that have `value` under `key`. key NULL: the job that Slurm calls so, a task of an array
- * (5000_7) or a step (5001.0). False: it is no such name.
+ * Puts the query for the newest of the jobs that have `value` under `key`. key NULL: the job that Slurm calls so, a
+ * task of an array (5000_7) or a step (5001.0). False: it is no such name.
  */
 static bool put_jobs_query(Buffer *path, const char *key, const char *value) {
         size_t n = strspn(value, "0123456789");
@@ -200,8 +205,8 @@ static bool put_jobs_query(Buffer *path, const char *key, const char *value) {
         }
         if (n == 0 || (!is_task && value[n] != '.') || !*rest || rest[strspn(rest, "0123456789")])
                 return false;
-        buffer_printf(path, "/api/v1/jobs?limit=1&label=%s%%3D%.*s&label=%s%%3D%s", is_task ? "array_job_id" : "slurm_job", (int)n, value,
-                      is_task ? "array_task_id" : "step", rest);
+        buffer_printf(path, "/api/v1/jobs?limit=1&label=%s%%3D%.*s&label=%s%%3D%s",
+                      is_task ? "array_job_id" : "slurm_job", (int)n, value, is_task ? "array_task_id" : "step", rest);
         return buffer_error(path) == 0;
 }
 
@@ -353,8 +358,8 @@ int api_query_find_own_job(const GlobalOptions *global, const char *given, char 
 }
 
 /*
- * Adds the rows of the next page behind those of *rows, which is JSON up to the end of the list, and becomes the answer of both. The list
- * lies between the first and the last bracket of each page.
+ * Adds the rows of the next page behind those of *rows, which is JSON up to the end of the list, and becomes the
+ * answer of both. The list lies between the first and the last bracket of each page.
  */
 static int add_page(ApiQuery *query, Buffer *rows) {
         scoped(buffer_deinit) Buffer path = {};
@@ -375,14 +380,15 @@ static int add_page(ApiQuery *query, Buffer *rows) {
         return buffer_error(rows) < 0 ? command_fail(-ENOMEM) : EXIT_DONE;
 }
 
-int api_query_open_job_list(ApiQuery *query, const GlobalOptions *global, const char *job, const char *below, const char *list,
-                            size_t n_max) {
+int api_query_open_job_list(ApiQuery *query, const GlobalOptions *global, const char *job, const char *below,
+                            const char *list, size_t n_max) {
         scoped(buffer_deinit) Buffer rows = {};
         size_t n = 0;
         int r;
 
         r = api_query_open_job(query, global, job, below);
-        while (r == EXIT_DONE && (n += answer_length(value_get(query->answer, list))) < n_max && answer_text(query->answer, "next")[0]) {
+        while (r == EXIT_DONE && (n += answer_length(value_get(query->answer, list))) < n_max &&
+               answer_text(query->answer, "next")[0]) {
                 const char *end;
 
                 if (rows.n == 0)

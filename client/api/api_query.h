@@ -40,16 +40,18 @@ int api_query_open(ApiQuery *query, const GlobalOptions *global, const char *pat
 int api_query_ask_path(ApiQuery *query, const Buffer *path);
 int api_query_open_path(ApiQuery *query, const GlobalOptions *global, const Buffer *path);
 /*
- * As api_query_open() for the path of a job, with `below` appended, for example "/samples". job: the id of a job; or a
- * name, for the newest job of this name; or "last", for the newest job of this user; or NULL, for $PERFD_JOB, otherwise as "last".
+ * As api_query_open() for the path of a job, with `below` appended, for example "/samples". job: the id of a job; or
+ * a name, for the newest job of this name; or "last", for the newest job of this user; or NULL, for $PERFD_JOB,
+ * otherwise as "last".
  */
 int api_query_open_job(ApiQuery *query, const GlobalOptions *global, const char *job, const char *below);
 /*
- * As api_query_open_job() for a list with pages: the answer has the rows of all pages until there are n_max or more. `below` has
- * no query. list: name of the only list of the answer; outside it, the answer has no brackets, also in texts.
+ * As api_query_open_job() for a list with pages: the answer has the rows of all pages until there are n_max or more.
+ * `below` has no query. list: name of the only list of the answer; outside it, the answer has no brackets, also in
+ * texts.
  */
-int api_query_open_job_list(ApiQuery *query, const GlobalOptions *global, const char *job, const char *below, const char *list,
-                            size_t n_max);
+int api_query_open_job_list(ApiQuery *query, const GlobalOptions *global, const char *job, const char *below,
+                            const char *list, size_t n_max);
 /*
  * Returns the node that a job ran on: the job's own member, or the answer to a second query. NULL if perfd does not
  * name the node.
@@ -61,20 +63,21 @@ const Value *api_query_node(ApiQuery *query, const Value *job);
  */
 int api_query_try(ApiQuery *query, const char *path);
 /*
- * Requests what is shown only if perfd answers within a time: prints no message. Returns the answer, or NULL. Call api_query_deinit() in
- * both cases.
+ * Requests what is shown only if perfd answers within a time: prints no message. Returns the answer, or NULL. Call
+ * api_query_deinit() in both cases.
  */
 const Value *api_query_peek(ApiQuery *query, const GlobalOptions *global, const char *path, uint64_t timeout_ns);
 /* As api_query_ask() for an answer that is not JSON: `body` contains the text, and `answer` is NULL. */
 int api_query_ask_text(ApiQuery *query, const char *path);
 
 /*
- * Finds the id of a job that is an id, a name or "last". Without an answer of perfd, an id is taken as such. EXIT_DONE, or an exit status
- * after a message.
+ * Finds the id of a job that is an id, a name or "last". Without an answer of perfd, an id is taken as such.
+ * EXIT_DONE, or an exit status after a message.
  */
 int api_query_find_job_id(const GlobalOptions *global, const char *job, char ret[static JOB_ID_MAX]);
 /*
- * Finds the job that a command acts for: `given`, as above; else $PERFD_JOB, else "", the job whose control group this process is in.
+ * Finds the job that a command acts for: `given`, as above; else $PERFD_JOB, else "", the job whose control group
+ * this process is in.
  * id: place for an id. The reference is borrowed from there or from the environment.
  */
 int api_query_find_own_job(const GlobalOptions *global, const char *given, char id[static JOB_ID_MAX], JobRef *ret);

@@ -52,8 +52,8 @@ static int load(HttpClient *client) {
         client->get = dlsym(client->library, "curl_easy_getinfo");
         client->perform = dlsym(client->library, "curl_easy_perform");
         client->describe = dlsym(client->library, "curl_easy_strerror");
-        if (!client->global_init || !client->init || !client->cleanup || !client->set || !client->get || !client->perform ||
-            !client->describe)
+        if (!client->global_init || !client->init || !client->cleanup || !client->set || !client->get ||
+            !client->perform || !client->describe)
                 return -ENOPKG;
 
         /* A Unix socket needs no TLS; setting up TLS would take longer than the query. */

@@ -109,7 +109,8 @@ static void free_names(char ***names) {
 }
 
 /* *n_written: metrics in the list so far. */
-static int write_answer(const Value *answer, const MetricListStyle *style, Buffer *out, size_t *n_written, MetricListNames *names_found) {
+static int write_answer(const Value *answer, const MetricListStyle *style, Buffer *out, size_t *n_written,
+                        MetricListNames *names_found) {
         const Value *metrics = value_get(answer, style->is_compat ? "compat" : "metrics");
         size_t n_max = metrics && metrics->type == VALUE_LIST ? metrics->n_items : 0, n = 0;
         scoped(free_names) char **names = calloc(n_max + 1, sizeof(*names));

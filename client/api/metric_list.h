@@ -49,8 +49,9 @@ void metric_list_name(const char *prefix, const char *key, char ret[static METRI
 bool metric_list_name_is_valid(const char *name);
 
 /*
- * Appends one list of the metrics of all answers, one metric per line. answers: of /api/v1/node or /api/v1/jobs/{id}, each with another
- * step, so that the same name in two of them is no problem. Returns 0 or -ENOMEM.
+ * Appends one list of the metrics of all answers, one metric per line. answers: of /api/v1/node or
+ * /api/v1/jobs/{id}, each with another step, so that the same name in two of them is no problem. Returns 0 or
+ * -ENOMEM.
  */
 int metric_list_write(const Value *const *answers, size_t n_answers, const MetricListStyle *style, Buffer *out,
                       MetricListNames *ret_names);

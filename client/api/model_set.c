@@ -16,9 +16,9 @@
 /* --- schemas -------------------------------------------------------------------------------------- */
 
 /*
- * A schema, as model_set_write_json() writes it, lists each model's parameters and results, since their order has a meaning in it:
- * {"name": "reps", "types": ["int"], …}. A declaration, as described in perfd-indicators(5), has an object of them:
- * {"reps": {"type": ["int"], …}}.
+ * A schema, as model_set_write_json() writes it, lists each model's parameters and results, since their order has a
+ * meaning in it: {"name": "reps", "types": ["int"], …}. A declaration, as described in perfd-indicators(5), has an
+ * object of them: {"reps": {"type": ["int"], …}}.
  */
 
 /* Returns the list of models of a schema, or NULL if the document is not a schema. */
@@ -43,7 +43,8 @@ static int convert_property(const Value *from, const char *name, Arena *arena, M
                 const Member *member = &from->members[i];
                 bool is_types = strcmp(member->key, "types") == 0;
 
-                if (strcmp(member->key, "name") == 0 || member->value.type == VALUE_NULL || (is_types && is_empty_list(&member->value)))
+                if (strcmp(member->key, "name") == 0 || member->value.type == VALUE_NULL ||
+                    (is_types && is_empty_list(&member->value)))
                         continue;
                 members[n++] = (Member){ .key = is_types ? "type" : member->key, .value = member->value };
         }
@@ -66,7 +67,8 @@ static int convert_list(const char *key, const Value *list, Arena *arena, Value 
                 (void)snprintf(path, sizeof(path), "%s[%zu]", key, i);
                 if (!name) {
                         (void)indicator_complain(complaint, path,
-                                                 "expected an object with 'name', such as {\"name\": \"reps\", \"types\": [\"int\"]}");
+                                                 "expected an object with 'name', such as {\"name\": \"reps\", "
+                                                 "\"types\": [\"int\"]}");
                         return MODEL_INVALID;
                 }
                 r = convert_property(&list->items[i], name, arena, &members[i]);
@@ -79,8 +81,9 @@ static int convert_list(const char *key, const Value *list, Arena *arena, Value 
 }
 
 /*
- * Converts a model of a schema; a model that is a declaration already is returned unchanged. Members that are null are left out.
- * Values are borrowed from the schema and the arena. Returns 0, MODEL_INVALID with a complaint, or -ENOMEM.
+ * Converts a model of a schema; a model that is a declaration already is returned unchanged. Members that are null
+ * are left out. Values are borrowed from the schema and the arena. Returns 0, MODEL_INVALID with a complaint, or
+ * -ENOMEM.
  */
 static int read_declaration(const Value *model, Arena *arena, const Value **ret, Complaint *ret_complaint) {
         size_t n_members = model->type == VALUE_OBJECT ? model->n_members : 0, n = 0;
@@ -169,7 +172,9 @@ static int read_models(ModelSet *set, const char *file, const Buffer *text, cons
 
         if (!models) {
                 r = add_model(set, document, &complaint);
-                return r == MODEL_INVALID ? report_model(file, text, "", &complaint) : r == 0 ? EXIT_DONE : out_of_memory();
+                return r == MODEL_INVALID ? report_model(file, text, "", &complaint)
+                       : r == 0           ? EXIT_DONE
+                                          : out_of_memory();
         }
         if (models->n_items == 0) {
                 message_print("%s: 'models' is empty: add a model", input_name(file));
@@ -224,8 +229,8 @@ static int add_declaration(ModelSet *set, const Value *declaration) {
 
         r = add_model(set, declaration, &complaint);
         if (r == MODEL_INVALID)
-                message_print("skipping a model of perfd that this version of perfctl does not support: %s: %s", complaint.path,
-                              complaint.text);
+                message_print("skipping a model of perfd that this version of perfctl does not support: %s: %s",
+                              complaint.path, complaint.text);
         return r < 0 ? out_of_memory() : EXIT_DONE;
 }
 
@@ -250,8 +255,9 @@ static void put_types(Json *json, unsigned types) {
                 PropertyType type;
                 const char *word;
         } all[] = {
-                { PROPERTY_STR, "str" },       { PROPERTY_INT, "int" },   { PROPERTY_FLOAT, "float" }, { PROPERTY_BOOL, "bool" },
-                { PROPERTY_SEMVER, "semver" }, { PROPERTY_TIME, "time" }, { PROPERTY_MAP, "map" },     { PROPERTY_LIST, "list" },
+                { PROPERTY_STR, "str" },   { PROPERTY_INT, "int" },       { PROPERTY_FLOAT, "float" },
+                { PROPERTY_BOOL, "bool" }, { PROPERTY_SEMVER, "semver" }, { PROPERTY_TIME, "time" },
+                { PROPERTY_MAP, "map" },   { PROPERTY_LIST, "list" },
         };
 
         json_put_array_begin(json, "types");
@@ -261,7 +267,8 @@ static void put_types(Json *json, unsigned types) {
         json_array_end(json);
 }
 
-/* Writes the members of a declaration that are not in a list of names, which were written otherwise. NULL: nothing was declared. */
+/* Writes the members of a declaration that are not in a list of names, which were written otherwise. NULL: nothing
+ * was declared. */
 static void put_others(Json *json, const Value *declaration, const char *const *written) {
         for (size_t i = 0; declaration && declaration->type == VALUE_OBJECT && i < declaration->n_members; i++) {
                 const Member *member = &declaration->members[i];
@@ -275,7 +282,9 @@ static void put_others(Json *json, const Value *declaration, const char *const *
 }
 
 static void put_property(Json *json, const Property *property, const Value *declaration) {
-        static const char *const written[] = { "type", "unit", "direction", "index", "values", "optional", "help", NULL };
+        static const char *const written[] = {
+                "type", "unit", "direction", "index", "values", "optional", "help", NULL
+        };
 
         json_object_begin(json);
         json_put_string(json, "name", property->name);
@@ -339,7 +348,8 @@ static void put_comment_text(Buffer *out, const char *text) {
 /* Writes "# rate: GFLOP/s, higher is better; …", or nothing if the property has no description. */
 static void put_comment(Buffer *out, const Property *property) {
         const char *separator = ": ";
-        const char *direction = property->direction == DIRECTION_NONE ? NULL : property_direction_text(property->direction);
+        const char *direction = property->direction == DIRECTION_NONE ? NULL
+                                                                      : property_direction_text(property->direction);
 
         if (!property->unit && !direction && !property->from && !property->help)
                 return;
@@ -432,7 +442,8 @@ static Predicate read_predicate(const IndicatorModel *models, size_t n, const ch
         Predicate predicate = {};
 
         for (size_t i = 0; i < n; i++) {
-                const Property *property = indicator_model_find(&models[i], name, false) ?: indicator_model_find(&models[i], name, true);
+                const Property *property = indicator_model_find(&models[i], name, false)
+                                                   ?: indicator_model_find(&models[i], name, true);
 
                 if (!property)
                         continue;
@@ -449,7 +460,8 @@ static Predicate read_predicate(const IndicatorModel *models, size_t n, const ch
 
 static bool is_first(const IndicatorModel *models, size_t i, const Property *property) {
         for (size_t k = 0; k < i; k++)
-                if (indicator_model_find(&models[k], property->name, false) || indicator_model_find(&models[k], property->name, true))
+                if (indicator_model_find(&models[k], property->name, false) ||
+                    indicator_model_find(&models[k], property->name, true))
                         return false;
         return true;
 }

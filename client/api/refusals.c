@@ -47,8 +47,8 @@ void refusals_put_user(const Value *user, uint64_t now_ms, Buffer *out) {
                         continue;
                 text_time(answer_time(resource, "refused_first_ms"), first);
                 text_time(answer_time(resource, "refused_last_ms"), last);
-                buffer_printf(out, "%s%s (%" PRIu64 " refused since %s, last %s)", separator, answer_text(resource, "name"),
-                              answer_time(resource, "refused"), first, last);
+                buffer_printf(out, "%s%s (%" PRIu64 " refused since %s, last %s)", separator,
+                              answer_text(resource, "name"), answer_time(resource, "refused"), first, last);
                 separator = ", ";
         }
 }

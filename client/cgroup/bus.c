@@ -142,7 +142,8 @@ static int bus_connect(Bus *bus, const ScopeRequest *request) {
         int r;
 
         if (asprintf(&direct, "%s/systemd/private", directory) < 0 ||
-            asprintf(&shared, "%s/%s", directory, request->manager == SCOPE_MANAGER_SYSTEM ? "dbus/system_bus_socket" : "bus") < 0)
+            asprintf(&shared, "%s/%s", directory,
+                     request->manager == SCOPE_MANAGER_SYSTEM ? "dbus/system_bus_socket" : "bus") < 0)
                 return -ENOMEM;
 
         bus->is_direct = true;
@@ -183,7 +184,8 @@ static int put_properties(const Bus *bus, const ScopeRequest *request, bool has_
         if (request->slice[0])
                 CHAIN(r, bus->sd_bus_message_append(message, "(sv)", "Slice", "s", request->slice));
         if (request->limits->cpus > 0)
-                CHAIN(r, bus->sd_bus_message_append(message, "(sv)", "CPUQuotaPerSecUSec", "t", (uint64_t)(request->limits->cpus * 1e6)));
+                CHAIN(r, bus->sd_bus_message_append(message, "(sv)", "CPUQuotaPerSecUSec", "t",
+                                                    (uint64_t)(request->limits->cpus * 1e6)));
         if (request->limits->memory_bytes > 0) {
                 CHAIN(r, bus->sd_bus_message_append(message, "(sv)", "MemoryMax", "t", request->limits->memory_bytes));
                 CHAIN(r, bus->sd_bus_message_append(message, "(sv)", "MemorySwapMax", "t", UINT64_C(0)));
@@ -243,7 +245,8 @@ static void take_removed(Bus *bus, sd_bus_message *message) {
         const char *job, *unit, *result;
         uint32_t id;
 
-        if (bus->sd_bus_message_read(message, "uoss", &id, &job, &unit, &result) >= 0 && bus->job && strcmp(job, bus->job) == 0)
+        if (bus->sd_bus_message_read(message, "uoss", &id, &job, &unit, &result) >= 0 && bus->job &&
+            strcmp(job, bus->job) == 0)
                 snprintf(bus->result, sizeof(bus->result), "%s", result);
 }
 
@@ -258,8 +261,8 @@ static int on_job_removed(sd_bus_message *message, void *userdata, sd_bus_error 
 static int start(Bus *bus, const ScopeRequest *request) {
         int r;
 
-        r = bus->sd_bus_match_signal_async(bus->bus, NULL, bus->is_direct ? NULL : DESTINATION, OBJECT, INTERFACE, "JobRemoved",
-                                           on_job_removed, NULL, bus);
+        r = bus->sd_bus_match_signal_async(bus->bus, NULL, bus->is_direct ? NULL : DESTINATION, OBJECT, INTERFACE,
+                                           "JobRemoved", on_job_removed, NULL, bus);
         if (r < 0)
                 return r == -ENOMEM ? r : outcome_of_error(bus, &SD_BUS_ERROR_NULL, r);
 

@@ -4,8 +4,8 @@
 /*
  * Bus: creates a systemd scope over D-Bus
  *
- * The only user of libsystemd, which is loaded for the first request, so that other commands start as fast as without libsystemd.
- * The request goes to the manager's own socket, or to the bus if that socket cannot be reached.
+ * The only user of libsystemd, which is loaded for the first request, so that other commands start as fast as
+ * without libsystemd. The request goes to the manager's own socket, or to the bus if that socket cannot be reached.
  */
 
 #include <stdint.h>
@@ -32,6 +32,7 @@ enum {
 #define BUS_REASON_MAX 200U
 
 /*
- * Requests a scope with this process in it, and waits until the scope exists. 0, an outcome with its reason for people, or -ENOMEM.
+ * Requests a scope with this process in it, and waits until the scope exists. 0, an outcome with its reason for
+ * people, or -ENOMEM.
  */
 int bus_start_scope(const ScopeRequest *request, uint64_t timeout_ns, char ret_reason[static BUS_REASON_MAX]);

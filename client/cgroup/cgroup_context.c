@@ -32,7 +32,8 @@ static bool line_parse(const char *line, GroupLine *ret) {
         const char *colon = strchr(line, ':'), *second = colon ? strchr(colon + 1, ':') : NULL;
         const char *end = strchrnul(line, '\n');
 
-        if (!second || second > end || (size_t)(second - colon) > sizeof(ret->controllers) || (size_t)(end - second) > sizeof(ret->path))
+        if (!second || second > end || (size_t)(second - colon) > sizeof(ret->controllers) ||
+            (size_t)(end - second) > sizeof(ret->path))
                 return false;
 
         memcpy(ret->controllers, colon + 1, (size_t)(second - colon - 1));
@@ -79,7 +80,8 @@ static const char *find_mount(int root_fd) {
         return exists(root_fd, MOUNT_MIXED "/cgroup.controllers") ? MOUNT_MIXED : NULL;
 }
 
-/* systemd has a hierarchy of its own unless all are in version 2; another program may have created a hierarchy of that name. */
+/* systemd has a hierarchy of its own unless all are in version 2; another program may have created a hierarchy of
+ * that name. */
 static void find_unit(const char *lines, const char *mount, char ret[static CGROUP_CONTEXT_PATH_MAX]) {
         bool is_whole = mount && strcmp(mount, MOUNT_WHOLE) == 0;
 
@@ -93,12 +95,14 @@ static bool is_at_or_above(const char *path, const char *other) {
         return strcmp(path, "/") == 0 || (strncmp(path, other, n) == 0 && (other[n] == '/' || other[n] == '\0'));
 }
 
-/* systemd puts a process at or above its unit's path in each hierarchy. In any other place, another program has put it there. */
+/* systemd puts a process at or above its unit's path in each hierarchy. In any other place, another program has put
+ * it there. */
 static bool is_outside_unit(const char *lines, const char *unit) {
         GroupLine line;
 
         for (const char *p = lines; *p; p = scan_line_end(p))
-                if (!line_parse(p, &line) || (strncmp(line.controllers, "name=", 5) != 0 && !is_at_or_above(line.path, unit)))
+                if (!line_parse(p, &line) ||
+                    (strncmp(line.controllers, "name=", 5) != 0 && !is_at_or_above(line.path, unit)))
                         return true;
 
         return false;
@@ -133,7 +137,8 @@ static const struct {
 };
 
 /* Reads a limit of the group of the first n_path bytes of a path. NULL without a limit. Caller frees. */
-static char *read_limit(int root_fd, const char *mount, const char *controller, const char *file, const char *path, size_t n_path) {
+static char *read_limit(int root_fd, const char *mount, const char *controller, const char *file, const char *path,
+                        size_t n_path) {
         scoped(freep) char *name = NULL, *text = NULL;
         int n;
 
@@ -146,7 +151,8 @@ static char *read_limit(int root_fd, const char *mount, const char *controller, 
 }
 
 /* Any limit in the groups of `path` that are longer than n_kept bytes. */
-static bool has_limit(int root_fd, const char *mount, const char *controller, const char *file, const char *path, size_t n_kept) {
+static bool has_limit(int root_fd, const char *mount, const char *controller, const char *file, const char *path,
+                      size_t n_kept) {
         for (size_t n = strlen(path); n > n_kept && n > 1; n = (size_t)((const char *)memrchr(path, '/', n) - path)) {
                 scoped(freep) char *text = read_limit(root_fd, mount, controller, file, path, n);
 
@@ -219,7 +225,8 @@ static void read_group(CgroupContext *ret, int root_fd, const char *mount, const
 
         ret->is_delegated = is_delegated(fd);
         ret->is_own = belongs_to(fd, "", ret->uid) && belongs_to(fd, "cgroup.procs", ret->uid);
-        ret->is_writable = faccessat(fd, ".", W_OK, AT_EACCESS) == 0 && faccessat(fd, "cgroup.procs", W_OK, AT_EACCESS) == 0;
+        ret->is_writable = faccessat(fd, ".", W_OK, AT_EACCESS) == 0 &&
+                           faccessat(fd, "cgroup.procs", W_OK, AT_EACCESS) == 0;
 }
 
 /* --- systemd -------------------------------------------------------------------------------------- */
@@ -259,7 +266,8 @@ int cgroup_context_read(CgroupContext *ret, int root_fd, uint32_t uid) {
         find_unit(lines, mount, ret->unit);
         scope_place_find(ret->unit, uid, &ret->scope);
         ret->is_apart = is_outside_unit(lines, ret->unit);
-        ret->is_limited = ret->scope.manager != SCOPE_MANAGER_NONE && find_limits(root_fd, lines, mount, ret->scope.n_kept);
+        ret->is_limited = ret->scope.manager != SCOPE_MANAGER_NONE &&
+                          find_limits(root_fd, lines, mount, ret->scope.n_kept);
         ret->tasks_max = read_tasks_max(root_fd, lines, mount);
         if (mount && find_path(lines, "", path))
                 read_group(ret, root_fd, mount, path);

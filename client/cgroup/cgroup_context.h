@@ -19,9 +19,11 @@ typedef struct CgroupContext {
         bool has_systemd;         /* systemd is process 1 of this machine or container */
         bool has_system_manager;  /* systemd manages the groups that we see */
         bool has_linger;          /* the manager of the user stays when the last session ends */
-        char unit[CGROUP_CONTEXT_PATH_MAX]; /* path of the group for systemd; "" without a group, or when the path is too long */
+        /* path of the group for systemd; "" without a group, or when the path is too long */
+        char unit[CGROUP_CONTEXT_PATH_MAX];
         ScopePlace scope;         /* derived from `unit` */
-        bool is_apart;            /* in a hierarchy of version 1, this process is in a group that systemd did not make */
+        /* in a hierarchy of version 1, this process is in a group that systemd did not make */
+        bool is_apart;
         bool is_limited;          /* a group that this process would leave for a scope has a limit of its own */
         uint64_t tasks_max;       /* limit of our group; UINT64_MAX: none */
 

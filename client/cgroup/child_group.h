@@ -4,8 +4,8 @@
 /*
  * Child group: a control group of version 2 below the group of this process
  *
- * This process makes the group, enters it, and leaves and removes it at the end, unless processes are left in it. Such a
- * group, and the group of a killed perfctl, is removed by a later run of perfctl once the group is empty.
+ * This process makes the group, enters it, and leaves and removes it at the end, unless processes are left in it.
+ * Such a group, and the group of a killed perfctl, is removed by a later run of perfctl once the group is empty.
  */
 
 #include <stdbool.h>

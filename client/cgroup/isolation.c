@@ -99,7 +99,9 @@ static bool try_scope(Attempt *attempt, uint64_t timeout_ns) {
                 return true;
         }
 
-        attempt->no_scope = r < 0 ? strerrordesc_np(-r) : r > 0 ? attempt->failed_scope : "systemd moved this process elsewhere";
+        attempt->no_scope = r < 0   ? strerrordesc_np(-r)
+                            : r > 0 ? attempt->failed_scope
+                                    : "systemd moved this process elsewhere";
         /* systemd may still move this process there, out of any other group. */
         if (r == BUS_LATE)
                 attempt->no_group = "not tried after this failure";
@@ -114,7 +116,8 @@ static bool try_group(Attempt *attempt) {
         r = child_group_enter(&isolated->group, attempt->root_fd, attempt->context.directory, attempt->job);
         if (r == 0) {
                 isolated->kind = ISOLATION_CGROUP;
-                snprintf(isolated->text, ISOLATED_TEXT_MAX, "cgroup %s (no scope: %s)", isolated->group.name, attempt->no_scope);
+                snprintf(isolated->text, ISOLATED_TEXT_MAX, "cgroup %s (no scope: %s)", isolated->group.name,
+                         attempt->no_scope);
                 return true;
         }
 
@@ -150,7 +153,8 @@ void isolation_enter(Isolated *ret, const char *job, Isolation best, const RunLi
                 return;
 
         ret->kind = ISOLATION_SUBREAPER;
-        snprintf(ret->text, sizeof(ret->text), "no cgroup for the job (no scope: %s; no cgroup: %s)", attempt.no_scope, attempt.no_group);
+        snprintf(ret->text, sizeof(ret->text), "no cgroup for the job (no scope: %s; no cgroup: %s)", attempt.no_scope,
+                 attempt.no_group);
 }
 
 void isolation_init(Isolated *isolated) {

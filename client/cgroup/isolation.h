@@ -25,18 +25,19 @@ const char *isolation_refuse_group(const CgroupContext *context);
 typedef struct Isolated {
         Isolation kind;
         ChildGroup group;
-        char text[ISOLATED_TEXT_MAX]; /* describes the isolation and why no stronger kind is available, for people; "" for ISOLATION_NONE */
+        /* describes the isolation and why no stronger kind is available, for people; "" for ISOLATION_NONE */
+        char text[ISOLATED_TEXT_MAX];
 } Isolated;
 
 void isolation_init(Isolated *isolated);
 /*
- * Moves this process into the best available kind, from `best` on, and waits for systemd for timeout_ns at most. With
- * ISOLATION_SUBREAPER and ISOLATION_NONE the process stays in its group. limits: systemd gets them with a scope, since it enables
- * the controllers that they need; in any group the caller still has to apply them.
+ * Moves this process into the best available kind, from `best` on, and waits for systemd for timeout_ns at most.
+ * With ISOLATION_SUBREAPER and ISOLATION_NONE the process stays in its group. limits: systemd gets them with a
+ * scope, since it enables the controllers that they need; in any group the caller still has to apply them.
  */
 void isolation_enter(Isolated *ret, const char *job, Isolation best, const RunLimits *limits, uint64_t timeout_ns);
 /*
- * Moves this process out of the group made for the job. removes: remove the group unless a process is left in it. A scope ends with
- * its last process.
+ * Moves this process out of the group made for the job. removes: remove the group unless a process is left in it. A
+ * scope ends with its last process.
  */
 void isolation_leave(Isolated *isolated, bool removes);

@@ -134,7 +134,8 @@ void limits_apply(const RunLimits *limits, Isolation kind, const char *reason) {
         if (r == 0)
                 r = limits_write(limits, fd, &file);
         if (r == -ENOENT)
-                message_print("limits not applied: the %.*s controller is not enabled for the job's cgroup", (int)strcspn(file, "."), file);
+                message_print("limits not applied: the %.*s controller is not enabled for the job's cgroup",
+                              (int)strcspn(file, "."), file);
         else if (r < 0)
                 message_print("limits not applied: %s: %s", file, strerrordesc_np(-r));
 }

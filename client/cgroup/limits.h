@@ -36,7 +36,8 @@ static inline bool limits_are_set(const RunLimits *limits) {
 /* Parses "cpu=500m,memory=4Gi"; from 10m and 1 MiB on. Returns false for other texts, with the expected form. */
 bool limits_parse(const char *text, RunLimits *ret, char ret_error[static LIMITS_ERROR_MAX]);
 
-/* Applies limits to the group that this process has just entered, and reports those that fail. reason: why there is no group, or "". */
+/* Applies limits to the group that this process has just entered, and reports those that fail. reason: why there is
+ * no group, or "". */
 void limits_apply(const RunLimits *limits, Isolation kind, const char *reason);
 
 /* Applies limits to the group of a directory. 0, or a negative errno with the files that could not be written. */

@@ -4,8 +4,9 @@
 /*
  * Quantity: an amount as Kubernetes writes it, in the specifications of Amun
  *
- * "500m" of a CPU, "4Gi" of memory: a decimal number and a suffix, n u m k M G T P E for powers of 1000 (K as well, which others
- * write for k), Ki Mi Gi Ti Pi Ei for powers of 1024, or an exponent as in "1e3". A number without a suffix is unchanged.
+ * "500m" of a CPU, "4Gi" of memory: a decimal number and a suffix, n u m k M G T P E for powers of 1000 (K as well,
+ * which others write for k), Ki Mi Gi Ti Pi Ei for powers of 1024, or an exponent as in "1e3". A number without a
+ * suffix is unchanged.
  */
 
 #include <stdbool.h>

@@ -90,7 +90,9 @@ static void allow(ScopePlace *place, ScopeManager manager, UnitPart slice, size_
 
 /* Finds the scope of the current unit. */
 static void refuse_part(ScopePlace *place, UnitPart part) {
-        const char *kind = part_ends(part, ".service") ? "service" : part_ends(part, ".scope") ? "scope" : "control group";
+        const char *kind = part_ends(part, ".service") ? "service"
+                           : part_ends(part, ".scope") ? "scope"
+                                                       : "control group";
 
         if (part.n > 0)
                 refuse(place, "in the %s %.*s", kind, PART_FORMAT(part));
@@ -99,7 +101,8 @@ static void refuse_part(ScopePlace *place, UnitPart part) {
 }
 
 /* Parses "user@1000.service" at p; n_slice: length of the path before. */
-static void find_in_manager(const char *path, const char *p, UnitPart user_slice, bool is_owners, size_t n_slice, ScopePlace *ret) {
+static void find_in_manager(const char *path, const char *p, UnitPart user_slice, bool is_owners, size_t n_slice,
+                            ScopePlace *ret) {
         UnitPart slice = skip_slices(&p), unit;
         size_t n_kept = (size_t)(p - path);
 
@@ -121,7 +124,8 @@ static void find_in_manager(const char *path, const char *p, UnitPart user_slice
 }
 
 /* Below the slice of a user, which ends at p. */
-static void find_of_user(const char *path, const char *p, UnitPart slice, uint32_t owner, uint32_t uid, ScopePlace *ret) {
+static void find_of_user(const char *path, const char *p, UnitPart slice, uint32_t owner, uint32_t uid,
+                         ScopePlace *ret) {
         size_t n_slice = (size_t)(p - path);
         UnitPart unit = next_part(&p);
         uint32_t manager;

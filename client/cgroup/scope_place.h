@@ -4,9 +4,10 @@
 /*
  * Scope place: which manager of systemd may be asked for a scope, and for which slice
  *
- * Derived from the path of the control group of a process. A process in a login session, in a scope of the user's own manager or in
- * the root may move into a scope beside its group, so that all slices above, with their limits and accounts, stay above. A process
- * in a service, a container, a step of a scheduler or the scope of another job must stay there.
+ * Derived from the path of the control group of a process. A process in a login session, in a scope of the user's
+ * own manager or in the root may move into a scope beside its group, so that all slices above, with their limits and
+ * accounts, stay above. A process in a service, a container, a step of a scheduler or the scope of another job must
+ * stay there.
  */
 
 #include <stdbool.h>

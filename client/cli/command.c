@@ -79,7 +79,8 @@ static const char *find_nearest(const CommandRow *rows, char *const *words, int 
         return find_synonym(names, n, words[0]) ?: nearest_word(words[0], names, n);
 }
 
-const Command *command_find(const CommandRow *rows, char *const *words, int n_words, int *ret_n_words, const char **ret_nearest) {
+const Command *command_find(const CommandRow *rows, char *const *words, int n_words, int *ret_n_words,
+                            const char **ret_nearest) {
         for (const CommandRow *row = rows; row->heading || row->command; row++) {
                 int n = row->command ? match(row->command->name, words, n_words) : 0;
 
@@ -160,15 +161,16 @@ int command_check_arguments(const CommandLine *line, int n_min, int n_max) {
         assert(n_min >= 0 && (n_max == COMMAND_MANY || n_max >= n_min));
         if (line->n_arguments < n_min) {
                 find_placeholder(command->arguments, line->n_arguments, missing);
-                return command_refuse(command->name, "missing %s; usage: perfctl %s [OPTION]… %s", missing, command->name,
-                                      command->arguments);
+                return command_refuse(command->name, "missing %s; usage: perfctl %s [OPTION]… %s", missing,
+                                      command->name, command->arguments);
         }
         if (n_max != COMMAND_MANY && line->n_arguments > n_max)
                 return command_refuse(command->name, "unexpected argument '%.80s'", line->arguments[n_max]);
         for (int i = 0; !command->runs_command && i < line->n_arguments; i++)
                 if (line->arguments[i][0] == '\0')
-                        return command_refuse(command->name, "argument must not be empty; usage: perfctl %s [OPTION]… %s", command->name,
-                                              command->arguments);
+                        return command_refuse(command->name,
+                                              "argument must not be empty; usage: perfctl %s [OPTION]… %s",
+                                              command->name, command->arguments);
         return EXIT_DONE;
 }
 
@@ -188,7 +190,8 @@ void command_write_options(Screen *screen, const OptionTable *table) {
                 scoped(buffer_deinit) Buffer help = {};
                 size_t n;
 
-                snprintf(text, sizeof(text), "  %s--%s %s", option->letter ? letter : "    ", option->name, option->argument ?: "");
+                snprintf(text, sizeof(text), "  %s--%s %s", option->letter ? letter : "    ", option->name,
+                         option->argument ?: "");
                 n = screen_text(screen, text);
                 if (n >= HELP_COLUMN) {
                         buffer_putc(screen->out, '\n');
@@ -230,7 +233,8 @@ void command_write_help(Screen *screen, const Command *command) {
         OptionTable table;
 
         buffer_printf(screen->out, "%s\n\n", command->summary);
-        buffer_printf(screen->out, "  perfctl %s [OPTION]…%s%s\n", command->name, *command->arguments ? " " : "", command->arguments);
+        buffer_printf(screen->out, "  perfctl %s [OPTION]…%s%s\n", command->name, *command->arguments ? " " : "",
+                      command->arguments);
 
         screen_heading(screen, "Examples");
         for (size_t i = 0; i < COMMAND_EXAMPLES_MAX && command->examples[i]; i++)

@@ -64,9 +64,11 @@ typedef struct CommandRow {
 
 /*
  * Finds the command that words[0] (and words[1]) name; *ret_n_words is the number of words in its name. If there is
- * none, returns NULL and sets *ret_nearest to the command that other programs give this name, else the most similar name, or NULL.
+ * none, returns NULL and sets *ret_nearest to the command that other programs give this name, else the most similar
+ * name, or NULL.
  */
-const Command *command_find(const CommandRow *rows, char *const *words, int n_words, int *ret_n_words, const char **ret_nearest);
+const Command *command_find(const CommandRow *rows, char *const *words, int n_words, int *ret_n_words,
+                            const char **ret_nearest);
 /* Returns true if two-word commands begin with this word. */
 bool command_is_group(const CommandRow *rows, const char *word);
 /* Writes the second words of a group: "list, show, begin or end". */

@@ -71,8 +71,8 @@ static int check_place(const char *name, const OptionNumber *which, const char *
         if (!which->is_given || n_all == 0 || which->value < n_all)
                 return 0;
 
-        snprintf(ret_error, OPTION_ERROR_MAX, "--%s %ju is out of range: --%s %ju allows 0 to %ju", name, (uintmax_t)which->value, all_name,
-                 (uintmax_t)n_all, (uintmax_t)n_all - 1);
+        snprintf(ret_error, OPTION_ERROR_MAX, "--%s %ju is out of range: --%s %ju allows 0 to %ju", name,
+                 (uintmax_t)which->value, all_name, (uintmax_t)n_all, (uintmax_t)n_all - 1);
         return OPTION_WRONG;
 }
 
@@ -114,7 +114,8 @@ int option_parse_label(const Option *option, const char *value, void *place, cha
         return option_add_text(option, value, place, ret_error);
 }
 
-int option_parse_condition(const Option *option, const char *value, void *place, char ret_error[static OPTION_ERROR_MAX]) {
+int option_parse_condition(const Option *option, const char *value, void *place,
+                           char ret_error[static OPTION_ERROR_MAX]) {
         Condition condition;
 
         switch (condition_parse(value, &condition)) {

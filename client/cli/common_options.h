@@ -85,7 +85,8 @@ OptionParse option_parse_job_id, option_parse_label, option_parse_condition;
         { "job", 'j', "JOB", "Id of a job; of an existing one also its name, or 'last'", OPTION_LINE(type, member, JOB_TEXT_MAX - 1), .value = OPTION_VALUE_JOB }
 #define OPTION_ROW_NEW_JOB(type, member) \
         { "job", 'j', "JOB", "Id of a job; of an existing one also its name, or 'last'", .parse = option_parse_job_id, .offset = OPTION_PLACE(type, member, const char *) }
-#define OPTION_ROW_NAME(type, member) { "name", 'n', "NAME", "Name of the job", OPTION_LINE(type, member, JOB_TEXT_MAX - 1) }
+#define OPTION_ROW_NAME(type, member)                                                                                  \
+        { "name", 'n', "NAME", "Name of the job", OPTION_LINE(type, member, JOB_TEXT_MAX - 1) }
 #define OPTION_ROW_LABEL(type, member) \
         { "label", 'l', "KEY=VALUE", "Label; may be repeated", OPTION_TEXTS(type, member, JOB_LABELS_MAX, option_parse_label) }
 #define OPTION_ROW_TIMEOUT(type, member) \
@@ -96,17 +97,21 @@ OptionParse option_parse_job_id, option_parse_label, option_parse_condition;
         { "spool", 0, "DIRECTORY", "Spool for results that perfd cannot accept now", OPTION_TEXT(type, member), .value = OPTION_VALUE_DIRECTORY }
 #define OPTION_ROW_OUTPUT(type, member, kind) \
         { "output", 0, "PATH", "Write to this file or directory", OPTION_TEXT(type, member), .value = (kind) }
-#define OPTION_ROW_COMPONENT(type, member) { "component", 0, "NAME", "Measured component", OPTION_LINE(type, member, COMPONENT_MAX_BYTES) }
+#define OPTION_ROW_COMPONENT(type, member)                                                                             \
+        { "component", 0, "NAME", "Measured component", OPTION_LINE(type, member, COMPONENT_MAX_BYTES) }
 #define OPTION_ROW_COMPONENT_VERSION(type, member) \
         { "component-version", 0, "VERSION", "Version of the measured component", OPTION_LINE(type, member, STRING_MAX_BYTES), \
           .parameter = "current" }
-#define OPTION_ROW_AS(type, member, program) { "as", 0, "PROGRAM", "Use its formulas", OPTION_CHOICE(type, member, program) }
+#define OPTION_ROW_AS(type, member, program)                                                                           \
+        { "as", 0, "PROGRAM", "Use its formulas", OPTION_CHOICE(type, member, program) }
 #define OPTION_ROW_USER(type, member) { "user", 'u', "USER", "User, a name or a number", OPTION_TEXT(type, member) }
 #define OPTION_ROW_WHERE(type, member, n_max) \
         { "where", 'w', "CONDITION", "Select by KEY=VALUE, or != < <= > >=; may be repeated", \
           OPTION_TEXTS(type, member, n_max, option_parse_condition) }
-#define OPTION_ROW_SINCE(type, member) { "since", 0, "TIME", "Select from the last TIME, such as 30d or 12h", OPTION_AGE(type, member) }
-#define OPTION_ROW_WATCH(type, member) { "watch", 0, NULL, "Update the display as it changes", OPTION_FLAG(type, member) }
+#define OPTION_ROW_SINCE(type, member)                                                                                 \
+        { "since", 0, "TIME", "Select from the last TIME, such as 30d or 12h", OPTION_AGE(type, member) }
+#define OPTION_ROW_WATCH(type, member)                                                                                 \
+        { "watch", 0, NULL, "Update the display as it changes", OPTION_FLAG(type, member) }
 #define OPTION_ROW_INTERVAL(type, member) \
         { "interval", 0, "TIME", "Time between updates or readings, such as 100ms", OPTION_DURATION(type, member, 100 * NS_PER_MS), .initial = "1s" }
 #define OPTION_ROW_UPDATES(type, member) { "limit", 0, "N", "Show at most N", OPTION_COUNT(type, member, 1, INT64_MAX) }

@@ -146,7 +146,8 @@ static void measure(const Grid *grid, const Screen *screen, size_t *widths, size
                 widths[i] = minimums[i] = 0;
         for (size_t i = 0; i < grid->n; i++) {
                 GridKind kind = grid->cells[i].kind;
-                size_t column = i % grid->n_columns, n = kind == GRID_BAR ? BAR_COLUMNS_MAX : width_of(screen, grid->cells[i].text);
+                size_t column = i % grid->n_columns,
+                       n = kind == GRID_BAR ? BAR_COLUMNS_MAX : width_of(screen, grid->cells[i].text);
 
                 if (n > widths[column])
                         widths[column] = n;

@@ -16,7 +16,7 @@ const char *input_name(const char *file);
 /* Reads a file into an empty buffer. Returns EXIT_DONE, or EXIT_FAILED after a message. */
 int input_read(const char *file, Buffer *ret);
 /*
- * Reads an open file to its end into an empty buffer, as encoding_unify() makes it. Returns 0, -EFBIG beyond INPUT_BYTES_MAX, -EILSEQ for
- * UTF-16, or another negative errno.
+ * Reads an open file to its end into an empty buffer, as encoding_unify() makes it. Returns 0, -EFBIG beyond
+ * INPUT_BYTES_MAX, -EILSEQ for UTF-16, or another negative errno.
  */
 int input_read_fd(int fd, Buffer *ret);

@@ -13,7 +13,8 @@
 
 /* --- values --------------------------------------------------------------------------------------- */
 
-int option_refuse(const Option *option, const char *value, const char *expected, char ret_error[static OPTION_ERROR_MAX]) {
+int option_refuse(const Option *option, const char *value, const char *expected,
+                  char ret_error[static OPTION_ERROR_MAX]) {
         snprintf(ret_error, OPTION_ERROR_MAX, "--%s expects %s, not '%.80s'", option->name, expected, value);
         return OPTION_WRONG;
 }
@@ -33,7 +34,8 @@ int option_parse_text(const Option *option, const char *value, void *place, char
 int option_parse_line(const Option *option, const char *value, void *place, char ret_error[static OPTION_ERROR_MAX]) {
         assert(option->max > 0);
         if (strlen(value) > option->max) {
-                snprintf(ret_error, OPTION_ERROR_MAX, "--%s is longer than %ju bytes", option->name, (uintmax_t)option->max);
+                snprintf(ret_error, OPTION_ERROR_MAX, "--%s is longer than %ju bytes", option->name,
+                         (uintmax_t)option->max);
                 return OPTION_WRONG;
         }
         if (!utf8_is_line(value))
@@ -53,7 +55,10 @@ int option_parse_choice(const Option *option, const char *value, void *place, ch
                         *(const char **)place = *word;
                         return 0;
                 }
-                n += (size_t)snprintf(expected + n, sizeof(expected) - n, "%s%s", word == option->words ? "" : word[1] ? ", " : " or ",
+                n += (size_t)snprintf(expected + n, sizeof(expected) - n, "%s%s",
+                                      word == option->words ? ""
+                                      : word[1]             ? ", "
+                                                            : " or ",
                                       *word);
                 assert(n < sizeof(expected));
         }
@@ -61,7 +66,8 @@ int option_parse_choice(const Option *option, const char *value, void *place, ch
         return option_refuse(option, value, expected, ret_error);
 }
 
-static int option_read_number(const Option *option, const char *value, uint64_t *ret, char ret_error[static OPTION_ERROR_MAX]) {
+static int option_read_number(const Option *option, const char *value, uint64_t *ret,
+                              char ret_error[static OPTION_ERROR_MAX]) {
         char expected[64];
         uint64_t v;
 
@@ -74,7 +80,8 @@ static int option_read_number(const Option *option, const char *value, uint64_t 
         if (option->max == INT64_MAX)
                 snprintf(expected, sizeof(expected), "a number from %ju", (uintmax_t)option->min);
         else
-                snprintf(expected, sizeof(expected), "a number from %ju to %ju", (uintmax_t)option->min, (uintmax_t)option->max);
+                snprintf(expected, sizeof(expected), "a number from %ju to %ju", (uintmax_t)option->min,
+                         (uintmax_t)option->max);
         return option_refuse(option, value, expected, ret_error);
 }
 
@@ -91,13 +98,16 @@ int option_parse_number(const Option *option, const char *value, void *place, ch
         return r;
 }
 
-int option_parse_duration(const Option *option, const char *value, void *place, char ret_error[static OPTION_ERROR_MAX]) {
+int option_parse_duration(const Option *option, const char *value, void *place,
+                          char ret_error[static OPTION_ERROR_MAX]) {
         uint64_t ns;
 
         if (parse_duration_ns(value, &ns) != 0 || ns < option->min) {
                 assert(option->min == 0 || option->min == 100 * NS_PER_MS);
-                return option_refuse(option, value, option->min > 0 ? "a time of at least 100ms such as 5, 0.5 or 250ms" :
-                                                                      "a time such as 5, 0.5 or 250ms", ret_error);
+                return option_refuse(option, value,
+                                     option->min > 0 ? "a time of at least 100ms such as 5, 0.5 or 250ms"
+                                                     : "a time such as 5, 0.5 or 250ms",
+                                     ret_error);
         }
 
         *(uint64_t *)place = ns;
@@ -114,7 +124,8 @@ int option_parse_age(const Option *option, const char *value, void *place, char 
         return 0;
 }
 
-int option_add_text(const Option *option, const char *value, OptionTexts *texts, char ret_error[static OPTION_ERROR_MAX]) {
+int option_add_text(const Option *option, const char *value, OptionTexts *texts,
+                    char ret_error[static OPTION_ERROR_MAX]) {
         assert(option->max > 0 && option->max <= OPTION_TEXTS_MAX);
         if (texts->n == option->max) {
                 snprintf(ret_error, OPTION_ERROR_MAX, "--%s can be given %zu times", option->name, texts->n);
@@ -139,7 +150,9 @@ static void option_table_add_at(OptionTable *table, const Option *rows, char *ba
                 }
 
                 assert(row->parse && row->help && table->n < OPTIONS_MAX);
-                table->entries[table->n++] = (OptionEntry){ .option = row, .base = base, .offset = offset + row->offset };
+                table->entries[table->n++] = (OptionEntry){ .option = row,
+                                                            .base = base,
+                                                            .offset = offset + row->offset };
                 if (base && row->initial) {
                         char error[OPTION_ERROR_MAX];
                         int r = row->parse(row, row->initial, base + offset + row->offset, error);
@@ -215,11 +228,14 @@ static int option_scan_unknown(OptionScan *scan, const char *word, size_t n) {
         }
 
         if (word[1] >= '0' && word[1] <= '9')
-                snprintf(scan->error, OPTION_ERROR_MAX, "unknown option '%.*s' for '%s'; write -- before the first argument if it is a "
-                         "negative number", n < 60 ? (int)n : 60, word, scan->command);
+                snprintf(scan->error, OPTION_ERROR_MAX,
+                         "unknown option '%.*s' for '%s'; write -- before the first argument if it is a negative "
+                         "number",
+                         n < 60 ? (int)n : 60, word, scan->command);
         else
-                snprintf(scan->error, OPTION_ERROR_MAX, "unknown option '%.*s' for '%s'%s%s%s", n < 60 ? (int)n : 60, word, scan->command,
-                         nearest ? "; did you mean '--" : "", nearest ? nearest : "", nearest ? "'?" : "");
+                snprintf(scan->error, OPTION_ERROR_MAX, "unknown option '%.*s' for '%s'%s%s%s", n < 60 ? (int)n : 60,
+                         word, scan->command, nearest ? "; did you mean '--" : "", nearest ? nearest : "",
+                         nearest ? "'?" : "");
         return OPTION_WRONG;
 }
 
@@ -231,7 +247,8 @@ static int option_scan_value(OptionScan *scan, const OptionEntry *entry, const c
         if (option->argument && !value && scan->at < scan->n)
                 value = scan->words[scan->at++];
         if (option->argument && !value) {
-                snprintf(scan->error, OPTION_ERROR_MAX, "missing argument of --%s: --%s %s", option->name, option->name, option->argument);
+                snprintf(scan->error, OPTION_ERROR_MAX, "missing argument of --%s: --%s %s", option->name, option->name,
+                         option->argument);
                 return OPTION_WRONG;
         }
         if (!option->argument && value) {
@@ -247,7 +264,8 @@ static int option_scan_name(OptionScan *scan, const char *word) {
         size_t n = strcspn(word, "=");
         const OptionEntry *entry = option_table_find(scan->table, word + 2, n - 2);
 
-        return entry ? option_scan_value(scan, entry, word[n] == '=' ? word + n + 1 : NULL) : option_scan_unknown(scan, word, n);
+        return entry ? option_scan_value(scan, entry, word[n] == '=' ? word + n + 1 : NULL)
+                     : option_scan_unknown(scan, word, n);
 }
 
 /* Parses -x, -xvalue or -xyz. */

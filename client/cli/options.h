@@ -76,12 +76,14 @@ typedef struct OptionTexts {
 #define OPTION_DIGITS_(digits) #digits
 
 /* Offset of a member. Fails to compile if the member's type is not the type that the row's parser stores. */
-#define OPTION_PLACE(type, member, stored) (offsetof(type, member) + 0 * sizeof(char[_Generic(((type *)0)->member, stored: 1)]))
+#define OPTION_PLACE(type, member, stored)                                                                             \
+        (offsetof(type, member) + 0 * sizeof(char[_Generic(((type *)0)->member, stored : 1)]))
 
 /* Second half of a row: parser, offset and limits. */
 #define OPTION_FLAG(type, member) .parse = option_parse_flag, .offset = OPTION_PLACE(type, member, bool)
 #define OPTION_TEXT(type, member) .parse = option_parse_text, .offset = OPTION_PLACE(type, member, const char *)
-#define OPTION_LINE(type, member, n_max) .parse = option_parse_line, .offset = OPTION_PLACE(type, member, const char *), .max = (n_max)
+#define OPTION_LINE(type, member, n_max)                                                                               \
+        .parse = option_parse_line, .offset = OPTION_PLACE(type, member, const char *), .max = (n_max)
 #define OPTION_CHOICE(type, member, ...) \
         .parse = option_parse_choice, .offset = OPTION_PLACE(type, member, const char *), \
         .words = (const char *const[]){ __VA_ARGS__, NULL }
@@ -95,18 +97,21 @@ typedef struct OptionTexts {
 #define OPTION_DURATION(type, member, least_ns) \
         .parse = option_parse_duration, .offset = OPTION_PLACE(type, member, uint64_t), .min = (least_ns)
 #define OPTION_AGE(type, member) .parse = option_parse_age, .offset = OPTION_PLACE(type, member, OptionNumber)
-#define OPTION_TEXTS(type, member, n_max, parser) .parse = (parser), .offset = OPTION_PLACE(type, member, OptionTexts), .max = (n_max)
+#define OPTION_TEXTS(type, member, n_max, parser)                                                                      \
+        .parse = (parser), .offset = OPTION_PLACE(type, member, OptionTexts), .max = (n_max)
 /* A list with commas between; may be repeated, each value a list that continues the former. */
 #define OPTION_LIST(type, member) OPTION_TEXTS(type, member, OPTION_TEXTS_MAX, option_parse_list)
 #define OPTION_INCLUDE(type, member, group, table) { .rows = (table), .offset = OPTION_PLACE(type, member, group) }
 
-OptionParse option_parse_flag, option_parse_text, option_parse_line, option_parse_choice, option_parse_count, option_parse_number,
-        option_parse_duration, option_parse_age, option_parse_list;
+OptionParse option_parse_flag, option_parse_text, option_parse_line, option_parse_choice, option_parse_count,
+        option_parse_number, option_parse_duration, option_parse_age, option_parse_list;
 
 /* For a command's own parsers: writes "--NAME expects EXPECTED, not 'VALUE'" and returns OPTION_WRONG. */
-int option_refuse(const Option *option, const char *value, const char *expected, char ret_error[static OPTION_ERROR_MAX]);
+int option_refuse(const Option *option, const char *value, const char *expected,
+                  char ret_error[static OPTION_ERROR_MAX]);
 /* Appends a validated value. Returns OPTION_WRONG if there are already option->max values. */
-int option_add_text(const Option *option, const char *value, OptionTexts *texts, char ret_error[static OPTION_ERROR_MAX]);
+int option_add_text(const Option *option, const char *value, OptionTexts *texts,
+                    char ret_error[static OPTION_ERROR_MAX]);
 
 /* --- tables --------------------------------------------------------------------------------------- */
 

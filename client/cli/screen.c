@@ -28,7 +28,9 @@ static bool is_set(const char *name) {
 
 /* Follows the rules of setlocale(3) without loading a locale. */
 static bool locale_is_utf8(void) {
-        const char *name = is_set("LC_ALL") ? getenv("LC_ALL") : is_set("LC_CTYPE") ? getenv("LC_CTYPE") : getenv("LANG");
+        const char *name = is_set("LC_ALL")     ? getenv("LC_ALL")
+                           : is_set("LC_CTYPE") ? getenv("LC_CTYPE")
+                                                : getenv("LANG");
 
         return name && (strcasestr(name, "utf-8") || strcasestr(name, "utf8"));
 }
@@ -175,7 +177,8 @@ static size_t fold_length(const char *line, size_t n, size_t n_columns, size_t *
         size_t columns = 0, blank = 0, i = strspn(line, " ") < n ? strspn(line, " ") : n;
 
         for (columns = i; i < n;) {
-                size_t n_style = style_length(line + i, n - i), n_bytes = n_style > 0 ? 0 : utf8_length(line + i, n - i);
+                size_t n_style = style_length(line + i, n - i),
+                       n_bytes = n_style > 0 ? 0 : utf8_length(line + i, n - i);
 
                 if (line[i] == ' ')
                         blank = i;

@@ -28,8 +28,8 @@
 /* --- fit ------------------------------------------------------------------------------------------- */
 
 /*
- * perfd refuses requests above a size limit. If a result fits without the record of its run, the texts of the record are shortened
- * until the request fits.
+ * perfd refuses requests above a size limit. If a result fits without the record of its run, the texts of the record
+ * are shortened until the request fits.
  */
 #define TEXT_BYTES_FIRST 16384U
 #define TEXT_BYTES_LEAST 256U
@@ -76,7 +76,8 @@ static int add_arena(Fitted *fitted, size_t n_bytes, Arena **ret) {
         return 0;
 }
 
-/* Shortens the record of item i of the batch until the item takes at most n_max bytes of a request. 0, FIT_TOO_LARGE or -ENOMEM. */
+/* Shortens the record of item i of the batch until the item takes at most n_max bytes of a request. 0, FIT_TOO_LARGE
+ * or -ENOMEM. */
 static int fitted_shorten(Fitted *fitted, Batch *batch, size_t i, size_t n_max) {
         const Value *whole = batch->items[i].run;
         Arena *arena = NULL;
@@ -172,7 +173,8 @@ static int refuse_large(Delivery *delivery, size_t index, size_t n_bytes, size_t
         delivery->reply = (Reply){ .status = STATUS_TOO_LARGE };
         delivery->refused = index;
         snprintf(delivery->reply.complaint.text, sizeof(delivery->reply.complaint.text),
-                 "has %zu bytes as a request, the limit is %zu: make it smaller, or raise [limits] frame_size", n_bytes, n_max);
+                 "has %zu bytes as a request, the limit is %zu: make it smaller, or raise [limits] "
+                 "frame_size", n_bytes, n_max);
         return DELIVERY_REFUSED;
 }
 
@@ -300,7 +302,8 @@ static int send_end(Courier *courier, const Batch *batch, Delivery *delivery) {
 
 /* Returns true for errors that a retry cannot fix. */
 static bool is_permanent(int error) {
-        return error == -EACCES || error == -EPERM || error == -ENAMETOOLONG || error == -EPROTOTYPE || error == -ENOTDIR;
+        return error == -EACCES || error == -EPERM || error == -ENAMETOOLONG || error == -EPROTOTYPE ||
+               error == -ENOTDIR;
 }
 
 static int connect_once(Courier *courier, Delivery *delivery) {
@@ -359,7 +362,8 @@ int deliver(Courier *courier, const Batch *batch, Delivery *ret) {
 }
 
 /* *ret_may_be_taken: perfd may have read a request for which no reply arrived. */
-static int try_frame(Courier *courier, const Buffer *frame, uint64_t sequence, Delivery *delivery, bool *ret_may_be_taken) {
+static int try_frame(Courier *courier, const Buffer *frame, uint64_t sequence, Delivery *delivery,
+                     bool *ret_may_be_taken) {
         size_t n_max = SMALL_BYTES;
         int r;
 
@@ -381,7 +385,8 @@ static int try_frame(Courier *courier, const Buffer *frame, uint64_t sequence, D
  * Delivers a single request. r: result of its encoder. is_repeatable: the request has no effect if perfd receives it
  * a second time.
  */
-static int deliver_frame(Courier *courier, int r, const Buffer *frame, uint64_t sequence, bool is_repeatable, Delivery *ret) {
+static int deliver_frame(Courier *courier, int r, const Buffer *frame, uint64_t sequence, bool is_repeatable,
+                         Delivery *ret) {
         uint64_t backoff_ns = BACKOFF_FIRST_NS;
         bool may_be_taken = false;
 
@@ -408,14 +413,16 @@ int deliver_models(Courier *courier, const Value *const *models, size_t n_models
         scoped(buffer_deinit) Buffer frame = {};
         uint64_t sequence = wire_next_sequence(&courier->wire);
 
-        return deliver_frame(courier, protocol_encode_register(sequence, models, n_models, &frame), &frame, sequence, true, ret);
+        return deliver_frame(courier, protocol_encode_register(sequence, models, n_models, &frame), &frame, sequence,
+                             true, ret);
 }
 
 int deliver_model_removal(Courier *courier, const char *name, const char *component, Delivery *ret) {
         scoped(buffer_deinit) Buffer frame = {};
         uint64_t sequence = wire_next_sequence(&courier->wire);
 
-        return deliver_frame(courier, protocol_encode_unregister(sequence, name, component, &frame), &frame, sequence, true, ret);
+        return deliver_frame(courier, protocol_encode_unregister(sequence, name, component, &frame), &frame, sequence,
+                             true, ret);
 }
 
 static int deliver_pipeline_report(Courier *courier, const PipelineReport *report, Delivery *ret) {
@@ -423,13 +430,15 @@ static int deliver_pipeline_report(Courier *courier, const PipelineReport *repor
         uint64_t sequence = wire_next_sequence(&courier->wire);
         int r;
 
-        r = deliver_frame(courier, protocol_encode_pipeline_report(sequence, report, &frame), &frame, sequence, true, ret);
+        r = deliver_frame(courier, protocol_encode_pipeline_report(sequence, report, &frame), &frame, sequence, true,
+                          ret);
         if (r == 0)
                 utf8_copy(ret->remark, sizeof(ret->remark), ret->reply.complaint.text);
         return r;
 }
 
-int deliver_pipeline_pending(Courier *courier, const JobRef *job, PipelinePending *pending, uint64_t *n_sent, Delivery *ret) {
+int deliver_pipeline_pending(Courier *courier, const JobRef *job, PipelinePending *pending, uint64_t *n_sent,
+                             Delivery *ret) {
         PipelineReport report = pipeline_pending_report(pending);
         int r;
 
@@ -454,12 +463,14 @@ int deliver_reload(Courier *courier, Delivery *ret) {
  * A mark that perfd receives twice would end the phase that it started; it is not repeated once perfd may have read
  * it.
  */
-int deliver_mark(Courier *courier, const JobRef *job, const char *name, double wall_seconds, MarkResult *ret, Delivery *ret_delivery) {
+int deliver_mark(Courier *courier, const JobRef *job, const char *name, double wall_seconds, MarkResult *ret,
+                 Delivery *ret_delivery) {
         scoped(buffer_deinit) Buffer frame = {};
         uint64_t sequence = wire_next_sequence(&courier->wire);
         int r;
 
-        r = deliver_frame(courier, protocol_encode_mark(sequence, job, name, wall_seconds, &frame), &frame, sequence, false, ret_delivery);
+        r = deliver_frame(courier, protocol_encode_mark(sequence, job, name, wall_seconds, &frame), &frame, sequence,
+                          false, ret_delivery);
         if (r != 0)
                 return r;
 
@@ -508,7 +519,8 @@ static int keep_rest(const char *directory, const char *name, const Batch *batch
 
         rest.items += n_acked;
         rest.n_items -= n_acked;
-        return rest.n_items > 0 || rest.ended_job ? spool_replace(directory, name, &rest) : spool_remove(directory, name);
+        return rest.n_items > 0 || rest.ended_job ? spool_replace(directory, name, &rest)
+                                                  : spool_remove(directory, name);
 }
 
 static int flush_file(Courier *courier, const char *directory, const char *name, Flush *flush) {

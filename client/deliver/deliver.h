@@ -46,7 +46,8 @@ typedef struct Delivery {
 } Delivery;
 
 enum {
-        DELIVERY_UNAVAILABLE = 1, /* perfd did not accept the request before the deadline; a later attempt may succeed */
+        /* perfd did not accept the request before the deadline; a later attempt may succeed */
+        DELIVERY_UNAVAILABLE = 1,
         DELIVERY_REFUSED,  /* perfd refused the request permanently; see `reply` */
         DELIVERY_UNREACHABLE, /* perfd cannot be reached and a retry cannot help; see `error` */
 };
@@ -65,10 +66,12 @@ int deliver_models(Courier *courier, const Value *const *models, size_t n_models
 int deliver_model_removal(Courier *courier, const char *name, const char *component, Delivery *ret);
 
 /*
- * Sends those of a data pipeline's statistics that fit into one report, and removes them when perfd has stored or refused them.
- * Intervals that are sent again are ignored. Never spooled. Adds the number of stored intervals and events to *n_sent.
+ * Sends those of a data pipeline's statistics that fit into one report, and removes them when perfd has stored or
+ * refused them. Intervals that are sent again are ignored. Never spooled. Adds the number of stored intervals and
+ * events to *n_sent.
  */
-int deliver_pipeline_pending(Courier *courier, const JobRef *job, PipelinePending *pending, uint64_t *n_sent, Delivery *ret);
+int deliver_pipeline_pending(Courier *courier, const JobRef *job, PipelinePending *pending, uint64_t *n_sent,
+                             Delivery *ret);
 
 /* Lets perfd read its configuration files again. Never spooled. */
 int deliver_reload(Courier *courier, Delivery *ret);
@@ -80,12 +83,13 @@ typedef struct MarkResult {
 } MarkResult;
 
 /*
- * Ends the current phase of a job and starts the next. wall_seconds: duration of the phase that ends, by the caller's
- * clock; NAN if unknown. A mark is never spooled and never sent twice: if the connection is lost before the reply,
- * returns DELIVERY_UNAVAILABLE with ret_delivery->error -ECONNRESET or -ETIMEDOUT, and perfd may or may not have accepted
- * the mark. *ret is set on 0 only.
+ * Ends the current phase of a job and starts the next. wall_seconds: duration of the phase that ends, by the
+ * caller's clock; NAN if unknown. A mark is never spooled and never sent twice: if the connection is lost before the
+ * reply, returns DELIVERY_UNAVAILABLE with ret_delivery->error -ECONNRESET or -ETIMEDOUT, and perfd may or may not
+ * have accepted the mark. *ret is set on 0 only.
  */
-int deliver_mark(Courier *courier, const JobRef *job, const char *name, double wall_seconds, MarkResult *ret, Delivery *ret_delivery);
+int deliver_mark(Courier *courier, const JobRef *job, const char *name, double wall_seconds, MarkResult *ret,
+                 Delivery *ret_delivery);
 
 #define DELIVERY_TEXT_MAX (COMPLAINT_PATH_MAX + COMPLAINT_TEXT_MAX + 128U)
 /* Describes why the delivery failed. */
@@ -104,7 +108,7 @@ typedef struct Flush {
 } Flush;
 
 /*
- * Sends the files, oldest first, and stops at the first that perfd cannot accept now; of this file, what perfd has is removed.
- * Returns 0, or a negative errno if the spool cannot be read.
+ * Sends the files, oldest first, and stops at the first that perfd cannot accept now; of this file, what perfd has
+ * is removed. Returns 0, or a negative errno if the spool cannot be read.
  */
 int deliver_spool(Courier *courier, const char *directory, Flush *ret);

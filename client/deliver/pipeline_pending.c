@@ -175,9 +175,11 @@ void pipeline_pending_remove(PipelinePending *pending, const PipelineReport *sen
         pending->n_reported -= smaller(pending->n_reported, sent->n_intervals);
         pending->n_events -= sent->n_events;
         if (pending->n_intervals > 0)
-                memmove(pending->intervals, pending->intervals + sent->n_intervals, pending->n_intervals * sizeof(*pending->intervals));
+                memmove(pending->intervals, pending->intervals + sent->n_intervals,
+                        pending->n_intervals * sizeof(*pending->intervals));
         if (pending->n_events > 0)
-                memmove(pending->events, pending->events + sent->n_events, pending->n_events * sizeof(*pending->events));
+                memmove(pending->events, pending->events + sent->n_events,
+                        pending->n_events * sizeof(*pending->events));
         if (sent->description.text) {
                 free(pending->description);
                 pending->description = NULL;

@@ -4,19 +4,21 @@
 /*
  * Pipeline pending: intervals and events that wait to be sent
  *
- * While perfd cannot be reached, the number of intervals is bounded by merging intervals of each stage: resolution is lost, but no
- * count. Further intervals are dropped only if there are thousands of stages. Intervals that were in a report are not merged: perfd
- * would not recognize them if it has stored them.
+ * While perfd cannot be reached, the number of intervals is bounded by merging intervals of each stage: resolution
+ * is lost, but no count. Further intervals are dropped only if there are thousands of stages. Intervals that were in
+ * a report are not merged: perfd would not recognize them if it has stored them.
  */
 
 #include "pipeline/pipeline_report.h"
 
-#define PIPELINE_PENDING_MAX 20000U /* intervals, and events; further ones are dropped if merging frees too few places */
+#define PIPELINE_PENDING_MAX                                                                                           \
+        20000U /* intervals, and events; further ones are dropped if merging frees too few places */
 
 typedef struct PipelinePending {
         PipelineInterval *intervals; /* owned, with their labels; oldest first */
         size_t n_intervals, n_intervals_allocated;
-        size_t n_reported;           /* of the oldest intervals: were in a report, and may be stored although perfd did not answer */
+        /* of the oldest intervals: were in a report, and may be stored although perfd did not answer */
+        size_t n_reported;
         PipelineEvent *events;       /* owned, with their names */
         size_t n_events, n_events_allocated;
         char *description;           /* owned; NULL: none, or sent */

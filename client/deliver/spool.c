@@ -115,7 +115,8 @@ static int parse_how(const Value *line, Submission *item) {
         item->exit_status = item->has_exit_status ? (int32_t)v : 0;
 
         item->has_batch = batch;
-        if (batch && (!id_parse_result(batch, item->batch) || !value_get_int(line, "index", &v) || v < 0 || v > UINT32_MAX))
+        if (batch &&
+            (!id_parse_result(batch, item->batch) || !value_get_int(line, "index", &v) || v < 0 || v > UINT32_MAX))
                 return SPOOL_MALFORMED;
         item->batch_index = batch ? (uint32_t)v : 0;
 
@@ -136,7 +137,8 @@ static int parse_indicator(const Value *line, Submission *item) {
         if (submission_has_failed(item))
                 r = indicator_from_failed_run(document, &given, DOCUMENT_LIMITS_NONE, &item->indicator, &complaint);
         else
-                r = document ? indicator_from_value(document, DOCUMENT_LIMITS_NONE, &item->indicator, &complaint) : SPOOL_MALFORMED;
+                r = document ? indicator_from_value(document, DOCUMENT_LIMITS_NONE, &item->indicator, &complaint)
+                             : SPOOL_MALFORMED;
         return r == 0 ? 0 : SPOOL_MALFORMED;
 }
 
@@ -158,7 +160,8 @@ static int parse_item(const Value *line, Submission *ret) {
 static bool parse_rusage(const Value *from, JobRusage *ret) {
         JobRusage rusage = {};
 
-        if (!value_get_double(from, "ru_utime", &rusage.ru_utime) || !value_get_double(from, "ru_stime", &rusage.ru_stime))
+        if (!value_get_double(from, "ru_utime", &rusage.ru_utime) ||
+            !value_get_double(from, "ru_stime", &rusage.ru_stime))
                 return false;
 #define X(field)                                                                \
         if (!value_get_int(from, #field, &rusage.field))                        \
@@ -266,7 +269,8 @@ int spool_parse_batch(const char *text, size_t n, Arena *arena, Batch *ret) {
 static int is_spooled(const struct dirent *entry) {
         size_t n = strlen(entry->d_name), n_suffix = strlen(SUFFIX);
 
-        return n > n_suffix && n < SPOOL_NAME_MAX && entry->d_name[0] != '.' && strcmp(entry->d_name + n - n_suffix, SUFFIX) == 0;
+        return n > n_suffix && n < SPOOL_NAME_MAX && entry->d_name[0] != '.' &&
+               strcmp(entry->d_name + n - n_suffix, SUFFIX) == 0;
 }
 
 int spool_list(const char *directory, struct dirent ***ret_entries, size_t *ret_n) {
@@ -317,7 +321,8 @@ int spool_put(const char *directory, const Batch *batch, uint64_t realtime_ms, c
         if (text.n > SPOOL_FILE_BYTES_MAX)
                 return -EFBIG;
 
-        snprintf(ret_name, SPOOL_NAME_MAX, "%015ju-%02x%02x%02x%02x" SUFFIX, (uintmax_t)realtime_ms, id[12], id[13], id[14], id[15]);
+        snprintf(ret_name, SPOOL_NAME_MAX, "%015ju-%02x%02x%02x%02x" SUFFIX, (uintmax_t)realtime_ms, id[12], id[13],
+                 id[14], id[15]);
         if (asprintf(&path, "%s/%s", directory, ret_name) < 0)
                 return -ENOMEM;
 
@@ -369,13 +374,15 @@ int spool_open(const char *directory, const char *name, SpoolFile *ret) {
 
         file.fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
         if (file.fd < 0)
-                return errno == ENOENT ? SPOOL_GONE : odd(ret, errno == ELOOP ? "a symbolic link" : strerrordesc_np(errno));
+                return errno == ENOENT ? SPOOL_GONE
+                                       : odd(ret, errno == ELOOP ? "a symbolic link" : strerrordesc_np(errno));
         if (fstat(file.fd, &st) < 0)
                 return -errno;
         if (!S_ISREG(st.st_mode))
                 return odd(ret, "not a regular file");
         if (st.st_uid != geteuid()) {
-                (void)snprintf(file.reason, sizeof(file.reason), "belongs to uid %u: run perfctl flush as this user", (unsigned)st.st_uid);
+                (void)snprintf(file.reason, sizeof(file.reason), "belongs to uid %u: run perfctl flush as this user",
+                               (unsigned)st.st_uid);
                 return odd(ret, file.reason);
         }
 
@@ -423,7 +430,8 @@ int spool_reject(const char *directory, const char *name, const char *reason) {
         int r;
 
         if (asprintf(&from, "%s/%s", directory, name) < 0 || asprintf(&rejected, "%s/rejected", directory) < 0 ||
-            asprintf(&to, "%s/%s", rejected, name) < 0 || asprintf(&why, "%s.reason", to) < 0 || asprintf(&text, "%s\n", reason) < 0)
+            asprintf(&to, "%s/%s", rejected, name) < 0 || asprintf(&why, "%s.reason", to) < 0 ||
+            asprintf(&text, "%s\n", reason) < 0)
                 return -ENOMEM;
 
         r = file_make_dirs(rejected, 0700);

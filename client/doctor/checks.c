@@ -155,14 +155,16 @@ static void check_pressure(Checks *checks, int root_fd) {
                 fix = "run perfd outside the container, or allow it to read /proc/pressure";
         else if (command_line && has_word(command_line, "psi=0", BLANKS))
                 fix = "remove psi=0 from the kernel command line and boot";
-        check_problem(check, CHECK_LIMITED, "no waiting times for CPUs, memory and disks, of the node and of jobs", "%s", fix);
+        check_problem(check, CHECK_LIMITED, "no waiting times for CPUs, memory and disks, of the node and of jobs",
+                      "%s", fix);
 }
 
 static void check_delays(Checks *checks, int root_fd) {
         scoped(freep) char *text = file_read_text(root_fd, "proc/sys/kernel/task_delayacct", TEXT_BYTES_MAX);
 
         if (text)
-                check_detail(checks_add(checks, "task delays"), "accounting is %s; perfd does not need it", text[0] == '0' ? "off" : "on");
+                check_detail(checks_add(checks, "task delays"), "accounting is %s; perfd does not need it",
+                             text[0] == '0' ? "off" : "on");
 }
 
 /* --- control groups ------------------------------------------------------------------------------- */
@@ -203,7 +205,8 @@ static void check_layout(Checks *checks, const CheckCgroups *groups) {
         }
 
         if (groups->v2[0])
-                check_detail(check, "mixed: %u controllers in version 1, version 2 at %s without them", groups->n_v1, groups->v2);
+                check_detail(check, "mixed: %u controllers in version 1, version 2 at %s without them", groups->n_v1,
+                             groups->v2);
         else
                 check_detail(check, "version 1 only, %u controllers", groups->n_v1);
         check_problem(check, CHECK_LIMITED, "no pressure of jobs, and no notification when the last process ends",
@@ -244,9 +247,10 @@ static void check_controllers(Checks *checks, int root_fd, const CheckCgroups *g
         }
 
         check_detail(check, "the kernel offers no %s", absent);
-        check_problem(check, CHECK_LIMITED, "no metrics of jobs from these controllers", "boot %s on the kernel command line",
-                      strstr(absent, "memory") ? "with cgroup_enable=memory and without cgroup_disable=memory" :
-                                               "without cgroup_disable= and cgroup_no_v1=");
+        check_problem(check, CHECK_LIMITED, "no metrics of jobs from these controllers",
+                      "boot %s on the kernel command line",
+                      strstr(absent, "memory") ? "with cgroup_enable=memory and without cgroup_disable=memory"
+                                               : "without cgroup_disable= and cgroup_no_v1=");
 }
 
 #define ACCOUNTING "CPUAccounting=yes IOAccounting=yes MemoryAccounting=yes TasksAccounting=yes"
@@ -256,15 +260,16 @@ static void suggest_fix_of_group(Check *check, const char *effect, const char *g
         const char *unit = strrchr(group, '/');
         size_t n = strlen(group);
 
-        while (unit && unit > group && !strstr(unit, ".slice") && !strstr(unit, ".service") && !strstr(unit, ".scope")) {
+        while (unit && unit > group && !strstr(unit, ".slice") && !strstr(unit, ".service") &&
+               !strstr(unit, ".scope")) {
                 n = (size_t)(unit - group);
                 unit = memrchr(group, '/', n);
         }
 
         if (strstr(group, "slurm"))
                 check_problem(check, CHECK_LIMITED, effect,
-                              "set EnableControllers=yes in Slurm's cgroup.conf, and add a drop-in for slurmd.service with [Service] "
-                              "Delegate=yes");
+                              "set EnableControllers=yes in Slurm's cgroup.conf, and add a drop-in for "
+                              "slurmd.service with [Service] Delegate=yes");
         else if (strncmp(group, "/user.slice", strlen("/user.slice")) == 0)
                 check_problem(check, CHECK_LIMITED, effect,
                               "add a drop-in for user@.service with [Service] Delegate=cpu io memory pids; or "
@@ -273,7 +278,8 @@ static void suggest_fix_of_group(Check *check, const char *effect, const char *g
                 check_problem(check, CHECK_LIMITED, effect, "run systemctl set-property %.*s " ACCOUNTING,
                               (int)(n - (size_t)(unit - group) - 1), unit + 1);
         else
-                check_problem(check, CHECK_LIMITED, effect, "start jobs in their own cgroup: systemd-run --scope perfctl run -- COMMAND");
+                check_problem(check, CHECK_LIMITED, effect,
+                              "start jobs in their own cgroup: systemd-run --scope perfctl run -- COMMAND");
 }
 
 /* Jobs started from here use the cgroup of this process, whose files determine what perfd can measure. */
@@ -340,9 +346,10 @@ static void check_hidden_processes(Checks *checks, const char *mounts) {
         }
         check_detail(check, "/proc is mounted with hidepid=%s", hidden);
         check_problem(check, CHECK_LIMITED,
-                      "processes of other users are invisible: their jobs are recorded without a process, whose end is not noticed",
-                      "mount /proc with gid=GROUP in addition to hidepid, and add a drop-in for perfd.service with [Service] "
-                      "SupplementaryGroups=GROUP");
+                      "processes of other users are invisible: their jobs are recorded without a process, whose end "
+                      "is not noticed",
+                      "mount /proc with gid=GROUP in addition to hidepid, and add a drop-in for perfd.service with "
+                      "[Service] SupplementaryGroups=GROUP");
 }
 
 static void check_container(Checks *checks, int root_fd) {
@@ -369,7 +376,8 @@ static void check_container(Checks *checks, int root_fd) {
         } else if (found) {
                 check_detail(check, "running in a container (%s)", found);
                 check_problem(check, CHECK_LIMITED,
-                              "CPUs and memory may be of the whole host; file systems, network and processes only of the container",
+                              "CPUs and memory may be of the whole host; file systems, network and processes only of "
+                              "the container",
                               "run perfd on the host; perfctl works in the container if /run/perfd is mounted there");
         } else
                 check_detail(check, "no container");
@@ -429,14 +437,16 @@ static void check_unit(Checks *checks, int root_fd, const char *unit, const char
         snprintf(path, sizeof(path), "etc/systemd/system/%s.wants/%s", target, unit);
         if (!is_installed(root_fd, unit)) {
                 check_detail(check, "not installed as a unit");
-                check_problem(check, CHECK_LIMITED, "perfd does not start automatically", "install perfd's package, or make install");
+                check_problem(check, CHECK_LIMITED, "perfd does not start automatically",
+                              "install perfd's package, or make install");
         } else if (is_masked(root_fd, unit)) {
                 check_detail(check, "masked");
-                check_problem(check, CHECK_LIMITED, "perfd cannot be started", "systemctl unmask %s && systemctl enable --now %s",
-                              unit, unit);
+                check_problem(check, CHECK_LIMITED, "perfd cannot be started",
+                              "systemctl unmask %s && systemctl enable --now %s", unit, unit);
         } else if (!exists(root_fd, path)) {
                 check_detail(check, "installed and disabled");
-                check_problem(check, CHECK_LIMITED, "perfd does not start at the next boot", "systemctl enable --now %s", unit);
+                check_problem(check, CHECK_LIMITED, "perfd does not start at the next boot",
+                              "systemctl enable --now %s", unit);
         } else
                 check_detail(check, "enabled");
 }

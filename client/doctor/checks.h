@@ -51,7 +51,8 @@ Check *checks_add(Checks *checks, const char *name);
 /* Sets the finding. Each text is truncated to fit. */
 void check_detail(Check *check, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Sets the state, the effect, and the fix as a format. */
-void check_problem(Check *check, CheckState state, const char *effect, const char *fix, ...) __attribute__((format(printf, 4, 5)));
+void check_problem(Check *check, CheckState state, const char *effect, const char *fix, ...)
+        __attribute__((format(printf, 4, 5)));
 
 /* Returns the worst state of all checks; CHECK_OK if there are none. */
 CheckState checks_worst(const Checks *checks);

@@ -89,7 +89,8 @@ void checks_live_add_spool(Checks *checks, const char *directory) {
                 spool_entries_free(entries, n);
         if (r < 0) {
                 check_detail(check, "%s: %s", directory, strerrordesc_np(-r));
-                check_problem(check, CHECK_FAILED, "results that may be kept there cannot be sent", "make it readable for this user");
+                check_problem(check, CHECK_FAILED, "results that may be kept there cannot be sent",
+                              "make it readable for this user");
                 return;
         }
 
@@ -97,8 +98,9 @@ void checks_live_add_spool(Checks *checks, const char *directory) {
         if (n == 0)
                 return;
         check_problem(check, n < SPOOL_FILES_MAX ? CHECK_LIMITED : CHECK_FAILED,
-                    n < SPOOL_FILES_MAX ? "these results are not stored until they are sent" : "the spool is full: new results are lost",
-                    "perfctl flush");
+                      n < SPOOL_FILES_MAX ? "these results are not stored until they are sent"
+                                          : "the spool is full: new results are lost",
+                      "perfctl flush");
 }
 
 /* --- answers of perfd ----------------------------------------------------------------------------- */
@@ -123,7 +125,8 @@ bool checks_live_find_metric(const char *metrics, const char *name, double *ret)
 }
 
 static void check_store(Checks *checks, const Value *store) {
-        double size = answer_number_or_zero(store, "size_bytes"), limit = answer_number_or_zero(store, "size_limit_bytes");
+        double size = answer_number_or_zero(store, "size_bytes"),
+               limit = answer_number_or_zero(store, "size_limit_bytes");
         char size_text[TEXT_MAX], limit_text[TEXT_MAX];
         Check *check = checks_add(checks, "store");
 
@@ -139,8 +142,9 @@ static void check_store(Checks *checks, const Value *store) {
 
         check_detail(check, "writable, %s of %s used", size_text, limit_text);
         if (limit > 0 && size >= 0.9 * limit) {
-                check_problem(check, CHECK_LIMITED, "the oldest samples, jobs and results are deleted when the limit is reached",
-                            "increase max_size= in [store] of perfd.conf, or shorten the retention times");
+                check_problem(check, CHECK_LIMITED,
+                              "the oldest samples, jobs and results are deleted when the limit is reached",
+                              "increase max_size= in [store] of perfd.conf, or shorten the retention times");
         }
 }
 
@@ -153,7 +157,8 @@ static void check_damage(Checks *checks, const Value *store) {
                 check = checks_add(checks, "damage");
                 check_detail(check, "%s", answer_text(store, answer_flag(store, "salvaging") ? "damage" : "salvage"));
                 check_problem(check, CHECK_LIMITED, "rows on damaged pages are lost",
-                            "check the disk and the memory of the node; then restart perfd, and remove the damaged file");
+                            "check the disk and the memory of the node; then restart perfd, and remove the damaged "
+                            "file");
         }
         if (*sync_error) {
                 check = checks_add(checks, "sync");
@@ -173,9 +178,10 @@ static void check_http_port(Checks *checks, const Value *http) {
         check = checks_add(checks, "http-port");
         check_detail(check, "%s", *error ? error : *address ? address : "off");
         if (*error)
-                check_problem(check, CHECK_FAILED, "no web pages and no scrapes over TCP; jobs, sampling and perfctl do not need the port",
-                            "free the port, which perfd tries again at each sample; or change listen= in [http] of perfd.conf, then "
-                            "systemctl reload perfd");
+                check_problem(check, CHECK_FAILED,
+                              "no web pages and no scrapes over TCP; jobs, sampling and perfctl do not need the port",
+                              "free the port, which perfd tries again at each sample; or change listen= in [http] of "
+                              "perfd.conf, then systemctl reload perfd");
 }
 
 /* Absent as well. */
@@ -189,20 +195,23 @@ static void check_configuration(Checks *checks, const Value *configuration) {
         check = checks_add(checks, "configuration");
         if (*error) {
                 check_detail(check, "%s", error);
-                check_problem(check, CHECK_FAILED, "the previous settings are still active, and the next start will fail",
-                            "correct the files, then systemctl reload perfd");
+                check_problem(check, CHECK_FAILED,
+                              "the previous settings are still active, and the next start will fail",
+                              "correct the files, then systemctl reload perfd");
         } else if (*edited) {
                 check_detail(check, "%s was edited and not reloaded", edited);
                 check_problem(check, CHECK_LIMITED, "the previous settings are active until a reload or a restart",
                             "perfd --check-config, then systemctl reload perfd");
         } else if (*restart) {
                 check_detail(check, "settings wait for a restart: %s", restart);
-                check_problem(check, CHECK_LIMITED, "the previous values of these settings are still active", "systemctl restart perfd");
+                check_problem(check, CHECK_LIMITED, "the previous values of these settings are still active",
+                              "systemctl restart perfd");
         } else if (*ignored) {
                 check_detail(check, "settings without effect: %s", ignored);
-                check_problem(check, CHECK_LIMITED, "systemd opens the sockets, with the paths and the mode of perfd.socket",
-                            "systemctl edit perfd.socket: set ListenStream= and SocketMode=, then systemctl restart perfd.socket "
-                            "perfd.service; and remove the settings from perfd.conf");
+                check_problem(check, CHECK_LIMITED,
+                              "systemd opens the sockets, with the paths and the mode of perfd.socket",
+                              "systemctl edit perfd.socket: set ListenStream= and SocketMode=, then systemctl restart "
+                              "perfd.socket perfd.service; and remove the settings from perfd.conf");
         } else
                 check_detail(check, "the files are in force");
 }
@@ -241,9 +250,10 @@ static void check_sources(Checks *checks, const Value *sources) {
                 check_detail(check, "all %zu readable", answer_length(sources));
                 return;
         }
-        check_problem(check, is_trouble ? CHECK_FAILED : CHECK_LIMITED, "no metrics from these files; see perfd-metrics(7)", "%s",
-                    is_trouble ? "check the permissions of perfd: journalctl -u perfd, systemctl cat perfd" :
-                                 "use a kernel that provides them; see the check of pressure");
+        check_problem(check, is_trouble ? CHECK_FAILED : CHECK_LIMITED,
+                      "no metrics from these files; see perfd-metrics(7)", "%s",
+                      is_trouble ? "check the permissions of perfd: journalctl -u perfd, systemctl cat perfd"
+                                 : "use a kernel that provides them; see the check of pressure");
 }
 
 #define STALE_MS 10000U
@@ -257,7 +267,8 @@ static void check_sampling(Checks *checks, const Value *node, const char *metric
         if (time_ms > 0 && now_ms > time_ms && now_ms - time_ms > STALE_MS + 3 * interval_ms) {
                 text_duration((now_ms - time_ms) * NS_PER_MS, interval);
                 check_detail(check, "the latest sample is %s old", interval);
-                check_problem(check, CHECK_FAILED, "no current metrics", "check what perfd waits for: journalctl -u perfd");
+                check_problem(check, CHECK_FAILED, "no current metrics",
+                              "check what perfd waits for: journalctl -u perfd");
                 return;
         }
 
@@ -284,7 +295,8 @@ static void check_descriptors(Checks *checks, const char *metrics) {
         double n, n_max;
         Check *check;
 
-        if (!checks_live_find_metric(metrics, "process_open_fds", &n) || !checks_live_find_metric(metrics, "process_max_fds", &n_max))
+        if (!checks_live_find_metric(metrics, "process_open_fds", &n) ||
+            !checks_live_find_metric(metrics, "process_max_fds", &n_max))
                 return;
 
         check = checks_add(checks, "descriptors");
@@ -311,7 +323,8 @@ void checks_live_add_models(Checks *checks, const Value *answer) {
         else
                 check_detail(check, "%s", first);
         check_problem(check, CHECK_LIMITED, "types, units, directions and indexes of these indicators are unknown",
-                    "make it readable for the user perfd, check it with perfd --check-config, then run systemctl reload perfd");
+                    "make it readable for the user perfd, check it with perfd --check-config, then run systemctl "
+                    "reload perfd");
 }
 
 void checks_live_add_quota(Checks *checks, const Value *answer, uint64_t now_ms) {
@@ -331,9 +344,11 @@ void checks_live_add_quota(Checks *checks, const Value *answer, uint64_t now_ms)
         }
 
         check_detail(check, "%s", all.text);
-        check_problem(check, CHECK_LIMITED, "requests of these users beyond their shares are refused; other users are not affected",
-                    "end some of what %s has started ('perfctl quota --all' shows what each user holds); for a service that needs more, "
-                    "set weights= in [limits] of perfd.conf", first.text);
+        check_problem(check, CHECK_LIMITED,
+                      "requests of these users beyond their shares are refused; other users are not affected",
+                      "end some of what %s has started ('perfctl quota --all' shows what each user holds); for a "
+                      "service that needs more, set weights= in [limits] of perfd.conf",
+                      first.text);
 }
 
 void checks_live_add_node(Checks *checks, const Value *node, const char *metrics, uint64_t now_ms) {

@@ -19,8 +19,8 @@ static bool is_of(const Member *member, const char *package) {
         const char *framework = strcmp(package, "torch") == 0 ? "pytorch" : package;
         size_t n = strlen(framework);
 
-        return build_info_is_key(member->key) && member->value.type != VALUE_NULL && strncmp(member->key, framework, n) == 0 &&
-               member->key[n] == '_';
+        return build_info_is_key(member->key) && member->value.type != VALUE_NULL &&
+               strncmp(member->key, framework, n) == 0 && member->key[n] == '_';
 }
 
 void build_info_put(const Value *document, const char *package, Buffer *out) {

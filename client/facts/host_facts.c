@@ -57,9 +57,10 @@ static bool read_number(int root_fd, const char *path, uint64_t *ret) {
 /* --- /proc/cpuinfo -------------------------------------------------------------------------------- */
 
 static bool flag_matters(const char *flag, size_t n) {
-        static const char *const flags[] = { "sse4_1", "sse4_2", "avx", "avx2", "avx_vnni", "fma", "f16c", "bmi1", "bmi2", "popcnt", "aes",
-                                             "vaes", "sha_ni", "asimd", "asimdhp", "asimddp", "sve", "sve2", "sme", "bf16", "i8mm",
-                                             "atomics" };
+        static const char *const flags[] = { "sse4_1", "sse4_2", "avx",     "avx2",    "avx_vnni", "fma",
+                                             "f16c",   "bmi1",   "bmi2",    "popcnt",  "aes",      "vaes",
+                                             "sha_ni", "asimd",  "asimdhp", "asimddp", "sve",      "sve2",
+                                             "sme",    "bf16",   "i8mm",    "atomics" };
         static const char *const beginnings[] = { "avx512", "amx" };
 
         for (size_t i = 0; i < N_ELEMENTS(flags); i++)
@@ -101,9 +102,9 @@ static const char *find_name(const CpuName *list, size_t n, long number) {
 /* "CPU implementer", of Arm's Main ID Register. */
 static void take_implementer(long number, CpuFacts *facts) {
         static const CpuName names[] = {
-                { 0x41, "ARM" },      { 0x42, "Broadcom" }, { 0x43, "Cavium" },   { 0x46, "Fujitsu" }, { 0x48, "HiSilicon" },
-                { 0x4e, "NVIDIA" },   { 0x50, "APM" },      { 0x51, "Qualcomm" }, { 0x61, "Apple" },   { 0x6d, "Microsoft" },
-                { 0xc0, "Ampere" },
+                { 0x41, "ARM" },       { 0x42, "Broadcom" },  { 0x43, "Cavium" }, { 0x46, "Fujitsu" },
+                { 0x48, "HiSilicon" }, { 0x4e, "NVIDIA" },    { 0x50, "APM" },    { 0x51, "Qualcomm" },
+                { 0x61, "Apple" },     { 0x6d, "Microsoft" }, { 0xc0, "Ampere" },
         };
         const char *name = find_name(names, N_ELEMENTS(names), number);
 
@@ -223,7 +224,8 @@ static bool is_first_of(int root_fd, unsigned cpu, const char *list) {
         uint64_t first;
 
         (void)snprintf(path, sizeof(path), CPUS "cpu%u/topology/%s", cpu, list);
-        return file_read_at(root_fd, path, CPU_LIST_BYTES_MAX, &text, NULL) == 0 && scan_u64(text, &first) && first == cpu;
+        return file_read_at(root_fd, path, CPU_LIST_BYTES_MAX, &text, NULL) == 0 && scan_u64(text, &first) &&
+               first == cpu;
 }
 
 /* Iterates over the CPUs of "0-3,8"; *cpu and *last begin as equals. */
@@ -246,8 +248,8 @@ static bool next_cpu(const char **p, uint64_t *cpu, uint64_t *last) {
 }
 
 /*
- * A CPU that is offline is in no list. Lists can be long: where one thread of each core is offline, every other number has
- * its own comma. *ret_first: the first CPU that is online.
+ * A CPU that is offline is in no list. Lists can be long: where one thread of each core is offline, every other
+ * number has its own comma. *ret_first: the first CPU that is online.
  */
 static void read_topology(int root_fd, CpuFacts *facts, unsigned *ret_first) {
         unsigned n_sockets = 0, n_cores = 0, n_threads = 0;
@@ -277,7 +279,9 @@ static void read_topology(int root_fd, CpuFacts *facts, unsigned *ret_first) {
 
 static uint64_t *cache_of(CpuFacts *facts, uint64_t level, const char *type) {
         if (level == 1)
-                return strcmp(type, "Data") == 0 ? &facts->l1d_bytes : strcmp(type, "Instruction") == 0 ? &facts->l1i_bytes : NULL;
+                return strcmp(type, "Data") == 0          ? &facts->l1d_bytes
+                       : strcmp(type, "Instruction") == 0 ? &facts->l1i_bytes
+                                                          : NULL;
         return level == 2 ? &facts->l2_bytes : level == 3 ? &facts->l3_bytes : NULL;
 }
 
@@ -305,7 +309,8 @@ static void read_governor(int root_fd, CpuFacts *facts) {
 
         while (dir && (entry = readdir(dir))) {
                 (void)snprintf(path, sizeof(path), "%s/scaling_governor", entry->d_name);
-                if (strncmp(entry->d_name, "policy", 6) != 0 || !read_word(dirfd(dir), path, governor, sizeof(governor)))
+                if (strncmp(entry->d_name, "policy", 6) != 0 ||
+                    !read_word(dirfd(dir), path, governor, sizeof(governor)))
                         continue;
                 if (facts->governor[0] && strcmp(facts->governor, governor) != 0)
                         (void)strcpy(governor, "mixed");
@@ -334,7 +339,8 @@ static void read_cpu(int root_fd, CpuFacts *ret) {
 
 /* --- memory and system -------------------------------------------------------------------------------------- */
 
-/* Copies the value of the last line that begins with the key: "Model: \t Tesla T4", NAME="Debian", quoted as for a shell or not. */
+/* Copies the value of the last line that begins with the key: "Model: \t Tesla T4", NAME="Debian", quoted as for a
+ * shell or not. */
 static void take_line(const char *text, const char *key, char *ret, size_t n_ret) {
         for (const char *p = text; *p; p = scan_line_end(p)) {
                 const char *value = p + strlen(key);
@@ -417,7 +423,11 @@ static GpuFacts *find_or_add(Gpus *gpus, const char *address) {
 static void take_pci_id(const char *uevent, GpuFacts *gpu) {
         static const struct {
                 const char *id, *name;
-        } vendors[] = { { "10de:", "nvidia" }, { "1002:", "amd" }, { "8086:", "intel" }, { "1a03:", "aspeed" }, { "102b:", "matrox" } };
+        } vendors[] = { { "10de:", "nvidia" },
+                        { "1002:", "amd" },
+                        { "8086:", "intel" },
+                        { "1a03:", "aspeed" },
+                        { "102b:", "matrox" } };
 
         take_line(uevent, "PCI_ID=", gpu->pci_id, sizeof(gpu->pci_id));
         for (char *p = gpu->pci_id; *p; p++)

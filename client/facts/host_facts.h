@@ -4,10 +4,11 @@
 /*
  * Host facts: what a measurement was made on
  *
- * Read from /proc, /sys and /etc of a root directory, so that captured trees are read as this machine is. GPUs are the cards in
- * /sys/class/drm that are on a PCI bus, and the cards that the driver of nvidia lists in /proc/driver/nvidia, whether or not
- * they are in the other list. Processors: /proc/cpuinfo, which each architecture writes in its own way, and /sys/devices/system/cpu
- * where available; facts that neither contains are unknown. No process is started, and no library loaded.
+ * Read from /proc, /sys and /etc of a root directory, so that captured trees are read as this machine is. GPUs are
+ * the cards in /sys/class/drm that are on a PCI bus, and the cards that the driver of nvidia lists in
+ * /proc/driver/nvidia, whether or not they are in the other list. Processors: /proc/cpuinfo, which each architecture
+ * writes in its own way, and /sys/devices/system/cpu where available; facts that neither contains are unknown. No
+ * process is started, and no library loaded.
  */
 
 #include <stdbool.h>
@@ -23,7 +24,8 @@ typedef struct CpuFacts {
         char model[FACT_TEXT_MAX], vendor[FACT_TEXT_MAX];
         int family, model_number, stepping; /* -1: not known */
         unsigned sockets, cores, threads;   /* online ones; 0: not known */
-        char flags[CPU_FLAGS_MAX];          /* flags that matter for measurements, in the order of the kernel, with blanks between */
+        /* flags that matter for measurements, in the order of the kernel, with blanks between */
+        char flags[CPU_FLAGS_MAX];
         uint64_t l1d_bytes, l1i_bytes, l2_bytes, l3_bytes; /* of one cache; 0: not known */
         int smt;           /* 0 off, 1 on, -1 not known */
         char governor[32]; /* "mixed" where CPUs differ, "" not known */
@@ -59,15 +61,17 @@ void host_facts_parse_cpuinfo(const char *text, CpuFacts *ret);
 /* Adds the flag of n bytes if it is an instruction set that measurements depend on. */
 void host_facts_add_flag(CpuFacts *facts, const char *flag, size_t n);
 
-/* Copies as much of n bytes as fits, without blanks at both ends; copies nothing unless the text is UTF-8 without control characters. */
+/* Copies as much of n bytes as fits, without blanks at both ends; copies nothing unless the text is UTF-8 without
+ * control characters. */
 void host_facts_copy(char *ret, size_t n_ret, const char *text, size_t n);
 /* Parses the text of os-release(5). */
 void host_facts_parse_os_release(const char *text, HostFacts *ret);
 
 #define PROGRAM_VERSION_MAX 16U
 /*
- * Finds "3.11" for python3 that is a link to a python3.11, or for python3.11 itself. A program without a slash is searched in `path`,
- * as in $PATH. False where no name contains the version: no program is started to print its version.
+ * Finds "3.11" for python3 that is a link to a python3.11, or for python3.11 itself. A program without a slash is
+ * searched in `path`, as in $PATH. False where no name contains the version: no program is started to print its
+ * version.
  */
 bool host_facts_program_version(const char *path, const char *program, char ret[static PROGRAM_VERSION_MAX]);
 

@@ -8,7 +8,9 @@
 #include "util/clock.h"
 
 void object_builder_init(ObjectBuilder *object, Arena *arena, size_t n_max) {
-        *object = (ObjectBuilder){ .arena = arena, .members = arena_alloc(arena, n_max * sizeof(Member)), .n_max = n_max };
+        *object = (ObjectBuilder){ .arena = arena,
+                                   .members = arena_alloc(arena, n_max * sizeof(Member)),
+                                   .n_max = n_max };
         object->failed = !object->members;
 }
 
@@ -82,7 +84,8 @@ void object_builder_put_words(ObjectBuilder *object, const char *key, const char
         for (words += strspn(words, " "); items && *words; words += strspn(words, " ")) {
                 Value *item = &items[list.n_items++];
 
-                *item = (Value){ .type = VALUE_STRING, .string = arena_strndup(object->arena, words, strcspn(words, " ")) };
+                *item = (Value){ .type = VALUE_STRING,
+                                 .string = arena_strndup(object->arena, words, strcspn(words, " ")) };
                 object->failed |= !item->string;
                 words += strcspn(words, " ");
         }

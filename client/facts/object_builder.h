@@ -4,8 +4,9 @@
 /*
  * Object builder: builds a Value from members
  *
- * What a run's record is made of. Only what is known becomes a member: a NULL, an empty text or an empty object adds none.
- * Everything lives in the arena; once that is full, nothing is added any more, and the owner asks once at the end.
+ * What a run's record is made of. Only what is known becomes a member: a NULL, an empty text or an empty object adds
+ * none. Everything lives in the arena; once that is full, nothing is added any more, and the owner asks once at the
+ * end.
  */
 
 #include <stdbool.h>

@@ -46,8 +46,8 @@ static bool find_in_notes(const char *notes, size_t n, char ret[static SHA256_TE
                 n_desc = note.n_descsz;
                 if (n_name > n - at || n_desc > n - at - n_name)
                         return false;
-                if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof("GNU") && memcmp(notes + at, "GNU", sizeof("GNU")) == 0 &&
-                    n_desc >= 8 && 2 * n_desc < SHA256_TEXT_MAX) {
+                if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof("GNU") &&
+                    memcmp(notes + at, "GNU", sizeof("GNU")) == 0 && n_desc >= 8 && 2 * n_desc < SHA256_TEXT_MAX) {
                         for (size_t i = 0; i < n_desc; i++)
                                 (void)snprintf(ret + 2 * i, 3, "%02x", (unsigned char)notes[at + n_name + i]);
                         return true;
@@ -64,10 +64,12 @@ static bool find_build_id(int fd, char ret[static SHA256_TEXT_MAX]) {
         ElfW(Phdr) segment;
 
         if (pread(fd, &header, sizeof(header), 0) != sizeof(header) || memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
-            header.e_ident[EI_CLASS] != (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32) || header.e_phentsize != sizeof(segment))
+            header.e_ident[EI_CLASS] != (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32) ||
+            header.e_phentsize != sizeof(segment))
                 return false;
         for (unsigned i = 0; i < header.e_phnum && i < SEGMENTS_MAX; i++) {
-                if (pread(fd, &segment, sizeof(segment), (off_t)(header.e_phoff + i * sizeof(segment))) != sizeof(segment))
+                if (pread(fd, &segment, sizeof(segment), (off_t)(header.e_phoff + i * sizeof(segment))) !=
+                    sizeof(segment))
                         return false;
                 if (segment.p_type != PT_NOTE || segment.p_filesz > sizeof(notes))
                         continue;
@@ -83,15 +85,16 @@ static bool find_build_id(int fd, char ret[static SHA256_TEXT_MAX]) {
 static void find_cache(const struct stat *st, char ret[static PATH_MAX]) {
         char below[32];
 
-        (void)snprintf(below, sizeof(below), "perfd/programs/%02u", (unsigned)((st->st_ino ^ st->st_dev) % CACHE_FILES_MAX));
+        (void)snprintf(below, sizeof(below), "perfd/programs/%02u",
+                       (unsigned)((st->st_ino ^ st->st_dev) % CACHE_FILES_MAX));
         if (file_find_env("XDG_CACHE_HOME", ".cache", below, ret) < 0)
                 ret[0] = '\0';
 }
 
 static int format_stamp(const struct stat *st, char ret[static CACHE_BYTES_MAX]) {
-        return snprintf(ret, CACHE_BYTES_MAX, "%ju %ju %jd %jd.%09ld %jd.%09ld ", (uintmax_t)st->st_dev, (uintmax_t)st->st_ino,
-                        (intmax_t)st->st_size, (intmax_t)st->st_mtim.tv_sec, st->st_mtim.tv_nsec, (intmax_t)st->st_ctim.tv_sec,
-                        st->st_ctim.tv_nsec);
+        return snprintf(ret, CACHE_BYTES_MAX, "%ju %ju %jd %jd.%09ld %jd.%09ld ", (uintmax_t)st->st_dev,
+                        (uintmax_t)st->st_ino, (intmax_t)st->st_size, (intmax_t)st->st_mtim.tv_sec, st->st_mtim.tv_nsec,
+                        (intmax_t)st->st_ctim.tv_sec, st->st_ctim.tv_nsec);
 }
 
 static bool read_cache(const char *path, const struct stat *st, char ret[static SHA256_TEXT_MAX]) {
@@ -101,7 +104,8 @@ static bool read_cache(const char *path, const struct stat *st, char ret[static 
 
         if (!path[0] || file_read_at(AT_FDCWD, path, CACHE_BYTES_MAX, &text, &n_text) < 0)
                 return false;
-        if (n_text != n + SHA256_TEXT_MAX || strncmp(text, stamp, n) != 0 || strspn(text + n, "0123456789abcdef") != SHA256_TEXT_MAX - 1)
+        if (n_text != n + SHA256_TEXT_MAX || strncmp(text, stamp, n) != 0 ||
+            strspn(text + n, "0123456789abcdef") != SHA256_TEXT_MAX - 1)
                 return false;
         (void)snprintf(ret, SHA256_TEXT_MAX, "%.64s", text + n);
         return true;
@@ -149,8 +153,8 @@ void program_version_begin(ProgramVersion *version, const char *program) {
         struct stat st;
 
         version->fd = open(program, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-        if (version->fd < 0 || fstat(version->fd, &st) < 0 || !S_ISREG(st.st_mode) || find_build_id(version->fd, version->text) ||
-            st.st_size > PROGRAM_BYTES_MAX)
+        if (version->fd < 0 || fstat(version->fd, &st) < 0 || !S_ISREG(st.st_mode) ||
+            find_build_id(version->fd, version->text) || st.st_size > PROGRAM_BYTES_MAX)
                 return;
         find_cache(&st, version->cache);
         if (!read_cache(version->cache, &st, version->text))

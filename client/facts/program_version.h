@@ -4,8 +4,9 @@
 /*
  * Program version: identifies the build of a program
  *
- * The build-id that the linker has noted in an ELF file; a file without one is identified by its SHA-256, which a thread computes while
- * the program runs. The digest is kept in a file of the user's cache until the device, inode, size or times of the program change.
+ * The build-id that the linker has noted in an ELF file; a file without one is identified by its SHA-256, which a
+ * thread computes while the program runs. The digest is kept in a file of the user's cache until the device, inode,
+ * size or times of the program change.
  */
 
 #include <limits.h>

@@ -21,7 +21,8 @@ bool script_find_program(const char *name, const char *path, char ret[static PAT
                 return snprintf(ret, PATH_MAX, "%s", name) < PATH_MAX && is_file(ret);
 
         for (const char *p = path; *p; p += strcspn(p, ":"), p += *p == ':')
-                if (snprintf(ret, PATH_MAX, "%.*s/%s", (int)strcspn(p, ":"), p, name) < PATH_MAX && is_file(ret) && access(ret, X_OK) == 0)
+                if (snprintf(ret, PATH_MAX, "%.*s/%s", (int)strcspn(p, ":"), p, name) < PATH_MAX && is_file(ret) &&
+                    access(ret, X_OK) == 0)
                         return true;
         return false;
 }
@@ -57,8 +58,8 @@ static void take_interpreter(const char *line, char ret[static INTERPRETER_MAX])
 
 /* python3.11 is python */
 bool script_is_interpreter(const char *program) {
-        static const char *const names[] = { "python", "pypy", "sh", "bash", "dash", "zsh", "ksh", "perl", "ruby", "Rscript", "julia",
-                                             "node", "lua", "php", "tclsh", "octave" };
+        static const char *const names[] = { "python", "pypy",    "sh",    "bash", "dash", "zsh", "ksh",   "perl",
+                                             "ruby",   "Rscript", "julia", "node", "lua",  "php", "tclsh", "octave" };
         const char *base = basename(program);
         size_t n = strcspn(base, "0123456789.");
 
@@ -71,8 +72,8 @@ bool script_is_interpreter(const char *program) {
 }
 
 /*
- * Returns the first word that is not an option. Interpreters differ in the options that take an argument: if the word is not a file,
- * there is no script. The arguments of -c, -m and -e are not files.
+ * Returns the first word that is not an option. Interpreters differ in the options that take an argument: if the
+ * word is not a file, there is no script. The arguments of -c, -m and -e are not files.
  */
 static const char *find_argument(char *const *words) {
         for (; *words; words++) {
@@ -84,7 +85,8 @@ static const char *find_argument(char *const *words) {
         return NULL;
 }
 
-/* An interpreter may itself be a script that finds the real one, as those of pyenv are: its argument counts before it. */
+/* An interpreter may itself be a script that finds the real one, as those of pyenv are: its argument counts before
+ * it. */
 bool script_find(char *const *command, const char *path, Script *ret) {
         scoped(freep) char *text = NULL;
         char program[PATH_MAX];
@@ -103,7 +105,8 @@ bool script_find(char *const *command, const char *path, Script *ret) {
         if (file == program && n >= 2)
                 take_interpreter(text + 2, ret->interpreter);
         else
-                (void)snprintf(ret->interpreter, INTERPRETER_MAX, "%s", strlen(command[0]) < INTERPRETER_MAX ? command[0] : "");
+                (void)snprintf(ret->interpreter, INTERPRETER_MAX, "%s",
+                               strlen(command[0]) < INTERPRETER_MAX ? command[0] : "");
         return true;
 }
 

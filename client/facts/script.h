@@ -4,8 +4,9 @@
 /*
  * Script: the file that a command runs
  *
- * A command runs a script when it is an interpreter whose first non-option argument is a file, or when its own file starts
- * with #!. Other programs are identified by program_version.h; code in the command line itself has no version.
+ * A command runs a script when it is an interpreter whose first non-option argument is a file, or when its own file
+ * starts with #!. Other programs are identified by program_version.h; code in the command line itself has no
+ * version.
  */
 
 #include <limits.h>
@@ -19,7 +20,8 @@
 typedef struct Script {
         char origin[PATH_MAX];
         char sha256[SHA256_TEXT_MAX];
-        char interpreter[INTERPRETER_MAX]; /* path or name, such as python3 of "#!/usr/bin/env -S python3 -u"; "": unknown or too long */
+        /* path or name, such as python3 of "#!/usr/bin/env -S python3 -u"; "": unknown or too long */
+        char interpreter[INTERPRETER_MAX];
 } Script;
 
 /* Returns true if a program runs code that its arguments name, so that its own build is not what is measured. */

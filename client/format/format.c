@@ -68,7 +68,8 @@ void format_result_deinit(FormatResult *result) {
 }
 
 static void reading_deinit(FormatReading *reading) {
-        Members *members[] = { &reading->headings, &reading->parameters, &reading->results, &reading->units, &reading->samples };
+        Members *members[] = { &reading->headings, &reading->parameters, &reading->results, &reading->units,
+                               &reading->samples };
 
         for (size_t i = 0; i < N_ELEMENTS(members); i++)
                 free(members[i]->items);
@@ -173,7 +174,8 @@ static void add_found(FormatReading *reading, const Value *value, const char *ke
         found->items[found->n++].key = key;
 }
 
-/* The combination of the items of lists that the element is, as for loops over the lists make them, the last one fastest. */
+/* The combination of the items of lists that the element is, as for loops over the lists make them, the last one
+ * fastest. */
 static void follow_product(FormatReading *reading, const Value *lists) {
         size_t index = reading->at->index;
 
@@ -196,7 +198,8 @@ static void follow(FormatReading *reading, const char *path, const char *p, cons
         PathStep step = {};
         const char *name;
 
-        while (value && (step = path_next(path, &p)).kind != PATH_END && step.kind != PATH_ALL && step.kind != PATH_PRODUCT)
+        while (value && (step = path_next(path, &p)).kind != PATH_END && step.kind != PATH_ALL &&
+               step.kind != PATH_PRODUCT)
                 value = get(value, &step);
         if (!value || reading->r != 0)
                 return;
@@ -219,7 +222,8 @@ static void find_key(FormatReading *reading, const char *path, const char *p) {
         const ElementScope *scope = reading->at;
         Value *key = arena_alloc(reading->arena, sizeof(*key));
 
-        for (size_t i = level.kind == PATH_INDEX ? level.index : 0; scope && (i > 0 || scope->is_inner); scope = scope->up)
+        for (size_t i = level.kind == PATH_INDEX ? level.index : 0; scope && (i > 0 || scope->is_inner);
+             scope = scope->up)
                 i -= !scope->is_inner;
         if (!key || !scope || !scope->key)
                 return;
@@ -228,8 +232,8 @@ static void find_key(FormatReading *reading, const char *path, const char *p) {
 }
 
 /*
- * Finds the values of a path: in the element, which @ names, or in what encloses it. path: with ? at the end if it may be missing.
- * Returns false if there is none.
+ * Finds the values of a path: in the element, which @ names, or in what encloses it. path: with ? at the end if it
+ * may be missing. Returns false if there is none.
  */
 static bool find(FormatReading *reading, const char *path) {
         const char *p = path;
@@ -270,7 +274,8 @@ static void add_numbers(FormatReading *reading, const char *path, const Value *v
         buffer_put(numbers, &number, sizeof(number));
 }
 
-/* Puts the result of the found values from `first` to `end`. A number stays as it is. Of a list of samples, the median counts. */
+/* Puts the result of the found values from `first` to `end`. A number stays as it is. Of a list of samples, the
+ * median counts. */
 static void put_result(FormatReading *reading, const char *name, const char *path, size_t first, size_t end) {
         scoped(buffer_deinit) Buffer numbers = {};
         const Value *value = reading->found.items[first].value;
@@ -291,7 +296,9 @@ static void put_result(FormatReading *reading, const char *name, const char *pat
 }
 
 static bool has_result(const FormatReading *reading, const char *name) {
-        const Value results = { .type = VALUE_OBJECT, .members = reading->results.items, .n_members = reading->results.n };
+        const Value results = { .type = VALUE_OBJECT,
+                                .members = reading->results.items,
+                                .n_members = reading->results.n };
 
         return value_get(&results, name);
 }
@@ -305,7 +312,8 @@ static void put_value(FormatReading *reading, Members *to, const char *name, siz
                 return;
         for (size_t k = 0; items && k < found->n; k++)
                 items[k] = *found->items[k].value;
-        put(reading, to, name, items ? (Value){ .type = VALUE_LIST, .items = items, .n_items = found->n } : *found->items[i].value);
+        put(reading, to, name,
+            items ? (Value){ .type = VALUE_LIST, .items = items, .n_items = found->n } : *found->items[i].value);
 }
 
 /* Takes NAME=PATH. In a name with *, the key of each value stands for it; the values are single ones then. */
@@ -359,7 +367,8 @@ static uint64_t find_time_ms(FormatReading *reading) {
         if (parse_double(text, &time) == 0 && time >= 0 && time < 1e3 * SECONDS_MAX)
                 return (uint64_t)(time < SECONDS_MAX ? time * 1e3 : time);
         if (clock_parse_utc(text, &ns) != 0)
-                wrong(reading, "'%s' is '%.40s', not a time in seconds or milliseconds since 1970, or by RFC 3339", path, text);
+                wrong(reading, "'%s' is '%.40s', not a time in seconds or milliseconds since 1970, or by RFC 3339",
+                      path, text);
         return ns / NS_PER_MS;
 }
 
@@ -403,15 +412,19 @@ static bool is_named(const FormatOptions *options, const char *name) {
         return is_found;
 }
 
-/* Groups of a regular expression that no option names: numbers of a line are results, other texts and those of headings parameters. */
+/* Groups of a regular expression that no option names: numbers of a line are results, other texts and those of
+ * headings parameters. */
 static void put_groups(FormatReading *reading) {
         for (const ElementScope *scope = reading->at; scope; scope = scope->up)
                 for (size_t i = 0; i < scope->value->n_members; i++) {
                         const Member *group = &scope->value->members[i];
                         bool is_line = scope == reading->at;
 
-                        if (!is_named(&reading->format->options, group->key) && (is_line || !value_get(reading->at->value, group->key)))
-                                put(reading, is_line && value_is_number(&group->value) ? &reading->results : &reading->parameters,
+                        if (!is_named(&reading->format->options, group->key) &&
+                            (is_line || !value_get(reading->at->value, group->key)))
+                                put(reading,
+                                    is_line && value_is_number(&group->value) ? &reading->results
+                                                                              : &reading->parameters,
                                     group->key, group->value);
                 }
 }
@@ -487,7 +500,8 @@ static void take_element(FormatReading *reading, const ElementScope *element) {
 /* --- JSON ----------------------------------------------------------------------------------------- */
 
 /* Walks to the elements that --each names. */
-static void walk(FormatReading *reading, const ElementScope *scope, const char *path, const char *p, const Value *value) {
+static void walk(FormatReading *reading, const ElementScope *scope, const char *path, const char *p,
+                 const Value *value) {
         PathStep step = path_next(path, &p);
 
         for (; step.kind == PATH_KEY || step.kind == PATH_INDEX; step = path_next(path, &p)) {
@@ -602,7 +616,8 @@ static void take_match(FormatReading *reading, const LinePattern *pattern, const
                 const RegexGroup *group = &pattern->match.groups[i];
 
                 if (group->begin != SIZE_MAX)
-                        put(reading, to, copy_text(reading, group->name, strlen(group->name)), read_group(reading, group, text));
+                        put(reading, to, copy_text(reading, group->name, strlen(group->name)),
+                            read_group(reading, group, text));
         }
         element = object_value(reading, &groups);
         heading = object_value(reading, &reading->headings);
@@ -612,7 +627,8 @@ static void take_match(FormatReading *reading, const LinePattern *pattern, const
 }
 
 /* Finds the first match of all expressions from a place on. NULL: none. */
-static const LinePattern *find_match(FormatReading *reading, LinePatterns *patterns, const char *text, size_t n, size_t from) {
+static const LinePattern *find_match(FormatReading *reading, LinePatterns *patterns, const char *text, size_t n,
+                                     size_t from) {
         const LinePattern *first = NULL;
         char error[REGEX_ERROR_MAX];
 
@@ -666,7 +682,8 @@ int format_read(const OutputFormat *format, const char *text, size_t n, Arena *a
                 read_json(&reading, text, n);
         reading.at = NULL;
         if (ret->n == 0)
-                wrong(&reading, ret->n_left_out > 0 ? "--where leaves out all elements (%zu)" : "has nothing of this format",
+                wrong(&reading,
+                      ret->n_left_out > 0 ? "--where leaves out all elements (%zu)" : "has nothing of this format",
                       ret->n_left_out);
         return reading.r;
 }

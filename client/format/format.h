@@ -4,9 +4,10 @@
 /*
  * Format: how the output of another program becomes indicators
  *
- * Options of the command line, or of a file of them (conf/formats.d), name the elements of a JSON value, or the lines of a text by regular
- * expressions, each of which is a document, and the paths within an element to its component, parameters and results. perfctl-formats(5)
- * describes the options and the paths; no format has code of its own.
+ * Options of the command line, or of a file of them (conf/formats.d), name the elements of a JSON value, or the
+ * lines of a text by regular expressions, each of which is a document, and the paths within an element to its
+ * component, parameters and results. perfctl-formats(5) describes the options and the paths; no format has code of
+ * its own.
  */
 
 #include "client/cli/options.h"
@@ -38,8 +39,8 @@ typedef struct OutputFormat {
 void format_deinit(OutputFormat *format);
 
 /*
- * Reads the file of options that `given` names, if any, and checks that nothing is missing. indicator, component: as given by options of
- * the command line; NULL: none. Returns EXIT_DONE, or an exit status after a message.
+ * Reads the file of options that `given` names, if any, and checks that nothing is missing. indicator, component: as
+ * given by options of the command line; NULL: none. Returns EXIT_DONE, or an exit status after a message.
  */
 int format_load(const FormatOptions *given, const char *indicator, const char *component, OutputFormat *ret);
 
@@ -68,8 +69,8 @@ enum {
 };
 
 /*
- * Makes documents of a text, which encoding_unify() has made, and which a NUL follows. arena: of format_arena_size(n) bytes. Returns 0,
- * FORMAT_WRONG or -ENOMEM.
+ * Makes documents of a text, which encoding_unify() has made, and which a NUL follows. arena: of
+ * format_arena_size(n) bytes. Returns 0, FORMAT_WRONG or -ENOMEM.
  */
 int format_read(const OutputFormat *format, const char *text, size_t n, Arena *arena, FormatResult *ret);
 size_t format_arena_size(size_t n);

@@ -80,9 +80,11 @@ static const Option head_options[] = {
 };
 
 bool format_is_given(const FormatOptions *options) {
-        const char *texts[] = { options->from, options->each, options->component_from, options->version_from, options->time_from };
-        bool is_given = options->lines.n + options->headings.n + options->parameters.n + options->results.n + options->units.n +
-                        options->units_from.n + options->where.n > 0;
+        const char *texts[] = { options->from, options->each, options->component_from, options->version_from,
+                                options->time_from };
+        bool is_given = options->lines.n + options->headings.n + options->parameters.n + options->results.n +
+                                options->units.n + options->units_from.n + options->where.n >
+                        0;
 
         for (size_t i = 0; i < N_ELEMENTS(texts); i++)
                 is_given |= texts[i] != NULL;
@@ -138,7 +140,8 @@ static int take_line(const OptionTable *table, char *line, char ret_error[static
         entry = option_table_find(table, line, strlen(line));
         if (equals && *value && entry && strcmp(line, "from") != 0)
                 return entry->option->parse(entry->option, value, entry->base + entry->offset, ret_error);
-        (void)snprintf(ret_error, OPTION_ERROR_MAX, "expected an option of a format, as in result-from = seconds=mean, not '%.80s'", line);
+        (void)snprintf(ret_error, OPTION_ERROR_MAX,
+                       "expected an option of a format, as in result-from = seconds=mean, not '%.80s'", line);
         return OPTION_WRONG;
 }
 
@@ -206,7 +209,8 @@ int format_load(const FormatOptions *given, const char *indicator, const char *c
                 return refuse("an option is repeated more than " OPTION_DIGITS(64) " times");
         if (!ret->indicator)
                 return refuse("a format needs the name of its indicator: add --indicator");
-        if (!ret->component && !options->component_from && !ret->default_component && options->lines.n + options->headings.n == 0)
+        if (!ret->component && !options->component_from && !ret->default_component &&
+            options->lines.n + options->headings.n == 0)
                 return refuse("a format needs a component: add --component-from or --component");
         if (options->lines.n > 0 && options->each)
                 return refuse("--each is for JSON, and --line for text: use one of them");

@@ -29,14 +29,14 @@ typedef struct pcre2_code pcre2_code;
 typedef struct pcre2_match_data pcre2_match_data;
 
 /* Result, name and parameters of the functions. */
-#define FUNCTIONS(X)                                                                                                                \
-        X(pcre2_code *, pcre2_compile_8, const char *, size_t, uint32_t, int *, size_t *, void *)                                   \
-        X(void, pcre2_code_free_8, pcre2_code *)                                                                                    \
-        X(int, pcre2_pattern_info_8, const pcre2_code *, uint32_t, void *)                                                          \
-        X(pcre2_match_data *, pcre2_match_data_create_from_pattern_8, const pcre2_code *, void *)                                   \
-        X(void, pcre2_match_data_free_8, pcre2_match_data *)                                                                        \
-        X(int, pcre2_match_8, const pcre2_code *, const char *, size_t, size_t, uint32_t, pcre2_match_data *, void *) \
-        X(size_t *, pcre2_get_ovector_pointer_8, pcre2_match_data *)                                                                \
+#define FUNCTIONS(X)                                                                                                   \
+        X(pcre2_code *, pcre2_compile_8, const char *, size_t, uint32_t, int *, size_t *, void *)                      \
+        X(void, pcre2_code_free_8, pcre2_code *)                                                                       \
+        X(int, pcre2_pattern_info_8, const pcre2_code *, uint32_t, void *)                                             \
+        X(pcre2_match_data *, pcre2_match_data_create_from_pattern_8, const pcre2_code *, void *)                      \
+        X(void, pcre2_match_data_free_8, pcre2_match_data *)                                                           \
+        X(int, pcre2_match_8, const pcre2_code *, const char *, size_t, size_t, uint32_t, pcre2_match_data *, void *)  \
+        X(size_t *, pcre2_get_ovector_pointer_8, pcre2_match_data *)                                                   \
         X(int, pcre2_get_error_message_8, int, unsigned char *, size_t)
 
 struct Regex {
@@ -69,7 +69,8 @@ static int regex_load(Regex *regex, char ret_error[static REGEX_ERROR_MAX]) {
 
         regex->library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
         if (!regex->library) {
-                (void)snprintf(ret_error, REGEX_ERROR_MAX, "regular expressions need " LIBRARY ", which is not installed "
+                (void)snprintf(ret_error, REGEX_ERROR_MAX,
+                               "regular expressions need " LIBRARY ", which is not installed "
                                "(package libpcre2-8-0, or pcre2)");
                 return REGEX_WRONG;
         }
@@ -109,7 +110,8 @@ int regex_new(Regex **ret, const char *pattern, char ret_error[static REGEX_ERRO
         (void)regex->pcre2_pattern_info_8(regex->code, PCRE2_INFO_NAMEENTRYSIZE, &regex->n_name_bytes);
         (void)regex->pcre2_pattern_info_8(regex->code, PCRE2_INFO_NAMETABLE, &regex->names);
         if (regex->n_names == 0 || regex->n_names > REGEX_GROUPS_MAX) {
-                (void)snprintf(ret_error, REGEX_ERROR_MAX, "'%.80s': expected 1 to %u named groups, as in (?<seconds>[0-9.]+)", pattern,
+                (void)snprintf(ret_error, REGEX_ERROR_MAX,
+                               "'%.80s': expected 1 to %u named groups, as in (?<seconds>[0-9.]+)", pattern,
                                REGEX_GROUPS_MAX);
                 return REGEX_WRONG;
         }
@@ -121,7 +123,8 @@ int regex_new(Regex **ret, const char *pattern, char ret_error[static REGEX_ERRO
         return 0;
 }
 
-int regex_find(const Regex *regex, const char *text, size_t n, size_t from, RegexMatch *ret, char ret_error[static REGEX_ERROR_MAX]) {
+int regex_find(const Regex *regex, const char *text, size_t n, size_t from, RegexMatch *ret,
+               char ret_error[static REGEX_ERROR_MAX]) {
         unsigned char reason[160] = "";
         const size_t *places;
         int r;

@@ -4,8 +4,8 @@
 /*
  * Regex: regular expressions of Perl's form, with named groups
  *
- * PCRE2 (libpcre2-8.so.0) is loaded when the first expression is compiled. ^ and $ match at each line. The steps of a match have
- * a limit, so that no expression runs for ever.
+ * PCRE2 (libpcre2-8.so.0) is loaded when the first expression is compiled. ^ and $ match at each line. The steps of
+ * a match have a limit, so that no expression runs for ever.
  */
 
 #include <stdbool.h>
@@ -36,5 +36,7 @@ enum {
 int regex_new(Regex **ret, const char *pattern, char ret_error[static REGEX_ERROR_MAX]);
 void regex_free(Regex *regex);
 
-/* Finds the first match in the text, which is UTF-8, from a place on. 0, REGEX_WRONG if the limit is reached, or REGEX_NONE. */
-int regex_find(const Regex *regex, const char *text, size_t n, size_t from, RegexMatch *ret, char ret_error[static REGEX_ERROR_MAX]);
+/* Finds the first match in the text, which is UTF-8, from a place on. 0, REGEX_WRONG if the limit is reached, or
+ * REGEX_NONE. */
+int regex_find(const Regex *regex, const char *text, size_t n, size_t from, RegexMatch *ret,
+               char ret_error[static REGEX_ERROR_MAX]);

@@ -53,7 +53,8 @@ static int read_time(const AmunPlace *place, const char *key, uint64_t *ret_ns, 
                                           (int)utf8_cut(text, 60),
                                           text);
         if (*ret_ns > INT64_MAX)
-                return indicator_complain(complaint, key, "'%.*s' is after the year 2261", (int)utf8_cut(text, 60), text);
+                return indicator_complain(complaint, key, "'%.*s' is after the year 2261", (int)utf8_cut(text, 60),
+                                          text);
         return 0;
 }
 
@@ -429,8 +430,10 @@ typedef struct AmunPart {
 
 /* Returns true for members that the runner adds, where they are next to the script's at the top level. */
 static bool is_runner_key(const char *key) {
-        static const char *const keys[] = { "hwinfo", "stdout", "stderr", "exit_code", "script_sha256", "usage", "datetime",
-                                            "start_datetime", "end_datetime", "os_release", "runtime_environment", "hostname" };
+        static const char *const keys[] = {
+                "hwinfo",   "stdout",         "stderr",       "exit_code",  "script_sha256",       "usage",
+                "datetime", "start_datetime", "end_datetime", "os_release", "runtime_environment", "hostname"
+        };
 
         return nearest_is_among(key, keys, N_ELEMENTS(keys));
 }
@@ -463,7 +466,8 @@ static bool find_part(const Value *document, AmunPart *ret) {
 
         for (size_t i = 0; i < N_ELEMENTS(inner) && !has_run(ret->value); i++)
                 if (has_run(value_get(document, inner[i].key)))
-                        *ret = (AmunPart){ .value = value_get(document, inner[i].key), .stdout_path = inner[i].stdout_path };
+                        *ret = (AmunPart){ .value = value_get(document, inner[i].key),
+                                           .stdout_path = inner[i].stdout_path };
         return has_run(ret->value);
 }
 
@@ -499,8 +503,8 @@ static int parse_printed(const char *text, const char *path, Arena *arena, const
                 return indicator_complain(complaint, path, "contains no indicator: stdout:%u:%u: %s", loss.error.line,
                                           loss.error.column, loss.error.text);
         if (n == 0)
-                return indicator_complain(complaint, path, "contains no JSON object with @result, but '%.*s'", (int)utf8_cut(text, 60),
-                                          text);
+                return indicator_complain(complaint, path, "contains no JSON object with @result, but '%.*s'",
+                                          (int)utf8_cut(text, 60), text);
         if (n > 1)
                 return indicator_complain(complaint, path, "contains %zu indicators; a run has only one: split it", n);
 
@@ -542,7 +546,8 @@ static int find_printed(const AmunPart *part, Arena *arena, const Value **ret, C
         if (printed->type == VALUE_STRING)
                 return parse_printed(printed->string, part->stdout_path, arena, ret, complaint);
         if (printed->type != VALUE_OBJECT)
-                return indicator_complain(complaint, part->stdout_path, "is %s, must be what a script prints: an object with @result",
+                return indicator_complain(complaint, part->stdout_path,
+                                          "is %s, must be what a script prints: an object with @result",
                                           value_type_text(printed));
 
         *ret = printed;
@@ -573,8 +578,8 @@ static const char *name_of_script(const char *origin, Arena *arena) {
 }
 
 /* Makes the indicator of a failed run. The run's output is used only if it is a valid document. */
-static int make_failed_indicator(const Value *printed, const AmunContext *context, const AmunPlace *place, Arena *arena, Indicator *ret,
-                                 Complaint *complaint) {
+static int make_failed_indicator(const Value *printed, const AmunContext *context, const AmunPlace *place, Arena *arena,
+                                 Indicator *ret, Complaint *complaint) {
         const IndicatorGiven given = {
                 .name = context->name ?: name_of_script(get_origin(place), arena),
                 .component = context->component,
@@ -587,7 +592,8 @@ static int make_failed_indicator(const Value *printed, const AmunContext *contex
                 r = indicator_from_failed_run(context->printed, &given, DOCUMENT_LIMITS_NONE, ret, complaint);
         if (r == INDICATOR_INVALID && !given.name)
                 return indicator_complain(complaint, "name",
-                                          "a failed run names no indicator: use --indicator, as in --indicator PiMatmul");
+                                          "a failed run names no indicator: use --indicator, as in --indicator "
+                                          "PiMatmul");
         return r;
 }
 
@@ -604,7 +610,8 @@ static int make_indicator(const Value *printed, const AmunPart *part, const char
         if (r != INDICATOR_INVALID)
                 return r;
 
-        (void)snprintf(path, sizeof(path), "%s%s%s", part->stdout_path, part->stdout_path[0] && inner.path[0] ? "." : "", inner.path);
+        (void)snprintf(path, sizeof(path), "%s%s%s", part->stdout_path,
+                       part->stdout_path[0] && inner.path[0] ? "." : "", inner.path);
         return indicator_complain(complaint, path, "%s", inner.text);
 }
 
@@ -617,20 +624,23 @@ static int read_exit_code(const Value *part, Submission *ret, Complaint *complai
         if (!value_get_given(part, "exit_code"))
                 return 0;
         if (!value_get_int(part, "exit_code", &code) || code < -127 || code > 255)
-                return indicator_complain(complaint, "exit_code", "must be a whole number from 0 to 255, or -1 to -127 for a signal");
+                return indicator_complain(complaint, "exit_code",
+                                          "must be a whole number from 0 to 255, or -1 to -127 for a signal");
 
         ret->has_exit_status = true;
         ret->exit_status = (int32_t)(code < 0 ? 128 - code : code);
         return 0;
 }
 
-int amun_read(const Value *document, const AmunContext *context, Arena *arena, Submission *ret, Complaint *ret_complaint) {
+int amun_read(const Value *document, const AmunContext *context, Arena *arena, Submission *ret,
+              Complaint *ret_complaint) {
         const Value *result = unwrap(document);
         AmunPlace place = {
                 .document = result,
                 .specification = value_get(result, "specification") ?: context->specification,
                 .hwinfo = context->hwinfo,
-                .inspection = context->inspection ?: value_get_string(value_get(document, "parameters"), "inspection_id"),
+                .inspection = context->inspection
+                                      ?: value_get_string(value_get(document, "parameters"), "inspection_id"),
         };
         Submission submission = {};
         const Value *printed;
@@ -638,7 +648,8 @@ int amun_read(const Value *document, const AmunContext *context, Arena *arena, S
         int r;
 
         if (!find_part(result, &part))
-                return indicator_complain(ret_complaint, "", "is not a result of Amun: it has neither stdout nor exit_code");
+                return indicator_complain(ret_complaint, "",
+                                          "is not a result of Amun: it has neither stdout nor exit_code");
 
         place.part = part.value;
         r = read_exit_code(part.value, &submission, ret_complaint);
@@ -656,9 +667,10 @@ int amun_read(const Value *document, const AmunContext *context, Arena *arena, S
                 submission.has_exit_status = true;
                 submission.exit_status = AMUN_PRINTED_NOTHING;
         }
-        r = submission_has_failed(&submission) ?
-                    make_failed_indicator(printed, context, &place, arena, &submission.indicator, ret_complaint) :
-                    make_indicator(printed, &part, get_text(&place, "script_sha256"), arena, &submission.indicator, ret_complaint);
+        r = submission_has_failed(&submission)
+                    ? make_failed_indicator(printed, context, &place, arena, &submission.indicator, ret_complaint)
+                    : make_indicator(printed, &part, get_text(&place, "script_sha256"), arena, &submission.indicator,
+                                     ret_complaint);
         if (r == 0)
                 r = make_run(&place, arena, &submission, ret_complaint);
         if (r == 0)

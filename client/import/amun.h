@@ -42,7 +42,8 @@ int amun_find_printed(const Value *document, Arena *arena, const Value **ret, Co
  * Fills all members of a submission except id, job and batch. Pointers in it are borrowed from the arena and the
  * document. Returns 0, INDICATOR_INVALID with a complaint, or -ENOMEM.
  */
-int amun_read(const Value *document, const AmunContext *context, Arena *arena, Submission *ret, Complaint *ret_complaint);
+int amun_read(const Value *document, const AmunContext *context, Arena *arena, Submission *ret,
+              Complaint *ret_complaint);
 
 /* Returns the maximum memory for reading a document of n bytes, including its context. */
 size_t amun_arena_size(size_t n);

@@ -98,7 +98,8 @@ static int open_file(const InputTree *tree, const char *below, int *ret_fd) {
         char directory[PATH_MAX];
         int fd, r;
 
-        if (snprintf(directory, sizeof(directory), "%.*s", slash ? (int)(slash - below) : 1, slash ? below : ".") >= (int)sizeof(directory))
+        if (snprintf(directory, sizeof(directory), "%.*s", slash ? (int)(slash - below) : 1, slash ? below : ".") >=
+            (int)sizeof(directory))
                 return -ENAMETOOLONG;
         r = open_directory(tree, directory, &directory_fd);
         if (r != 0)
@@ -144,7 +145,8 @@ static void report_error(const Inspection *inspection, const char *format, ...) 
 }
 
 /* Parses a file that must contain one document. On an error, prints a message and leaves *ret unchanged. */
-static int parse_file(const Inspection *inspection, const char *file, const Buffer *text, Arena *arena, const Value **ret) {
+static int parse_file(const Inspection *inspection, const char *file, const Buffer *text, Arena *arena,
+                      const Value **ret) {
         const Value *document, *more;
         ValueReader reader;
         ValueError error;
@@ -155,14 +157,16 @@ static int parse_file(const Inspection *inspection, const char *file, const Buff
         if (r == VALUE_END)
                 report_error(inspection, "%s:1: is empty", file);
         if (r == 0 && document->type != VALUE_OBJECT)
-                report_error(inspection, "%s:%u: is %s, must be an object", file, reader.begin_line, value_type_text(document));
+                report_error(inspection, "%s:%u: is %s, must be an object", file, reader.begin_line,
+                             value_type_text(document));
         else if (r == 0) {
                 *ret = document;
                 if (reader.n_not_finite > 0)
                         report_error(inspection, "%s: " INPUT_NOT_FINITE_TEXT, file, reader.n_not_finite);
                 r = value_parse_next(&reader, arena, &more, &error);
                 if (r == 0)
-                        report_error(inspection, "%s:%u: contains more than one document; only the first is used", file, reader.begin_line);
+                        report_error(inspection, "%s:%u: contains more than one document; only the first is used", file,
+                                     reader.begin_line);
         }
         if (r == VALUE_MALFORMED)
                 report_error(inspection, "%s:%u:%u: %s", file, error.line, error.column, error.text);
@@ -347,7 +351,9 @@ static int find_names(Inspection *inspection) {
 int inspection_open(Inspection *ret, const char *directory, const char *name, const char *component) {
         int r;
 
-        *ret = (Inspection){ .directory = directory, .tree.fd = -1, .context = { .name = name, .component = component } };
+        *ret = (Inspection){ .directory = directory,
+                             .tree.fd = -1,
+                             .context = { .name = name, .component = component } };
         ret->context.inspection = ret->id;
         r = open_tree(&ret->tree, directory);
         if (r == 0)

@@ -92,7 +92,8 @@ static bool is_same_test(const Value *a, const Value *b) {
         if (!is_same_text(value_get(a, "@timestamp"), value_get(b, "@timestamp")))
                 return false;
         for (size_t i = 0; i < a->n_members; i++)
-                if (!IS_AMONG(a->members[i].key, own_keys) && !is_same_text(&a->members[i].value, value_get(b, a->members[i].key)))
+                if (!IS_AMONG(a->members[i].key, own_keys) &&
+                    !is_same_text(&a->members[i].value, value_get(b, a->members[i].key)))
                         return false;
         for (size_t i = 0; i < b->n_members; i++)
                 if (!IS_AMONG(b->members[i].key, own_keys) && !value_get(a, b->members[i].key))
@@ -139,8 +140,8 @@ static void take_id(const char *text, uint8_t ret[static RESULT_ID_BYTES]) {
                 memcpy(ret, id, sizeof(id));
 }
 
-int kpi_documents_make(const Kpi *kpis, size_t at, size_t n, const char *name, Arena *arena, Submission *ret, size_t *ret_n_used,
-                       Complaint *ret_complaint) {
+int kpi_documents_make(const Kpi *kpis, size_t at, size_t n, const char *name, Arena *arena, Submission *ret,
+                       size_t *ret_n_used, Complaint *ret_complaint) {
         const Value *first = kpis[at].object;
         size_t n_same = count_same(kpis, at, n);
         const char *time = value_get_string(first, "@timestamp");
@@ -220,11 +221,15 @@ const char *kpi_documents_direction(const Value *kpi) {
 }
 
 static void put_result(ObjectBuilder *results, const Kpi *kpi, Arena *arena) {
-        const Value *value = value_get(kpi->object, "value"), *ignored = value_get(kpi->object, "ignored_for_regression");
+        const Value *value = value_get(kpi->object, "value"),
+                    *ignored = value_get(kpi->object, "ignored_for_regression");
         ObjectBuilder result;
 
         object_builder_init(&result, arena, 6);
-        object_builder_put_text(&result, "type", value->type == VALUE_LIST ? "list" : value_is_number(value) ? "float" : NULL);
+        object_builder_put_text(&result, "type",
+                                value->type == VALUE_LIST ? "list"
+                                : value_is_number(value)  ? "float"
+                                                          : NULL);
         object_builder_put_text(&result, "unit", value_get_string(kpi->object, "unit"));
         object_builder_put_text(&result, "direction", kpi_documents_direction(kpi->object));
         object_builder_put_text(&result, "help", value_get_string(kpi->object, "help"));
@@ -238,11 +243,16 @@ static void put_result(ObjectBuilder *results, const Kpi *kpi, Arena *arena) {
 static void put_parameters(ObjectBuilder *parameters, const Value *kpi, Arena *arena) {
         for (size_t i = 0; i < kpi->n_members; i++) {
                 const Member *member = &kpi->members[i];
-                const char *type = member->value.type == VALUE_STRING && semver_is_valid(member->value.string) ? "semver" : NULL;
-                const Value known = { .type = VALUE_OBJECT, .members = parameters->members, .n_members = parameters->n };
+                const char *type = member->value.type == VALUE_STRING && semver_is_valid(member->value.string)
+                                           ? "semver"
+                                           : NULL;
+                const Value known = { .type = VALUE_OBJECT,
+                                      .members = parameters->members,
+                                      .n_members = parameters->n };
                 ObjectBuilder parameter;
 
-                if (IS_AMONG(member->key, own_keys) || IS_AMONG(member->key, run_keys) || value_get(&known, member->key))
+                if (IS_AMONG(member->key, own_keys) || IS_AMONG(member->key, run_keys) ||
+                    value_get(&known, member->key))
                         continue;
                 object_builder_init(&parameter, arena, 2);
                 object_builder_put_text(&parameter, "type", type);

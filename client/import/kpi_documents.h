@@ -4,9 +4,10 @@
 /*
  * KPI documents: KPIs of MatrixBenchmarking as indicators, and the model that describes them
  *
- * KPIs of one test, which have the same test_uuid and the same labels, become the results of one indicator. The settings of the test
- * are its parameters; what only identifies the run (run_id, test_path, urls, ci_engine, test_uuid) is in the member @labels, so that
- * it does not split a series. unit, help and lower_better become a model.
+ * KPIs of one test, which have the same test_uuid and the same labels, become the results of one indicator. The
+ * settings of the test are its parameters; what only identifies the run (run_id, test_path, urls, ci_engine,
+ * test_uuid) is in the member @labels, so that it does not split a series. unit, help and lower_better become a
+ * model.
  */
 
 #include <stdint.h>
@@ -18,18 +19,19 @@
 #define KPI_COMPONENT "kpi"
 #define KPI_LABELS "@labels" /* member of a document: labels beside its parameters */
 
-/* Reads KPIs of JSON: an object with the member kpis, or the object of kpis itself. 0, KPI_MALFORMED with a text, or -ENOMEM. */
+/* Reads KPIs of JSON: an object with the member kpis, or the object of kpis itself. 0, KPI_MALFORMED with a text, or
+ * -ENOMEM. */
 int kpi_documents_read(const Value *payload, Arena *arena, Kpi **ret, size_t *ret_n, const char **ret_error);
 
 /* Sets `before` of the KPIs of a file. 0 or -ENOMEM. */
 int kpi_documents_index(Kpi *kpis, size_t n);
 
 /*
- * Makes the indicator of the KPIs from `at` on that belong together; *ret_n_used is their number. ret->id is the test_uuid, where there is
- * one, else zero. 0, INDICATOR_INVALID with a complaint, or -ENOMEM.
+ * Makes the indicator of the KPIs from `at` on that belong together; *ret_n_used is their number. ret->id is the
+ * test_uuid, where there is one, else zero. 0, INDICATOR_INVALID with a complaint, or -ENOMEM.
  */
-int kpi_documents_make(const Kpi *kpis, size_t at, size_t n, const char *name, Arena *arena, Submission *ret, size_t *ret_n_used,
-                       Complaint *ret_complaint);
+int kpi_documents_make(const Kpi *kpis, size_t at, size_t n, const char *name, Arena *arena, Submission *ret,
+                       size_t *ret_n_used, Complaint *ret_complaint);
 
 /* A KPI that is submitted alone. All members are borrowed. */
 typedef struct KpiValue {

@@ -165,7 +165,8 @@ static int read_label(KpiReader *reader, const char **at, ObjectBuilder *object)
         text = unescape(reader, p + n + 2, end);
         if (!key || !text)
                 return -ENOMEM;
-        value = strcmp(key, "kpi_settings_version") == 0 ? (Value){ .type = VALUE_STRING, .string = text } : read_scalar(text);
+        value = strcmp(key, "kpi_settings_version") == 0 ? (Value){ .type = VALUE_STRING, .string = text }
+                                                         : read_scalar(text);
         if (object->n == KPI_LABELS_MAX)
                 return wrong(reader, "the KPI has more than 128 labels");
         object_builder_put(object, key, &value);
@@ -204,7 +205,8 @@ static int read_comment(KpiReader *reader, const char *line) {
 }
 
 /* Splits "text (in unit)" or "text, in unit". */
-static int split_help(KpiReader *reader, const char *help, const char *separator, const char *end, const char **ret_unit) {
+static int split_help(KpiReader *reader, const char *help, const char *separator, const char *end,
+                      const char **ret_unit) {
         const char *found = NULL, *p = help;
         size_t n = strlen(help), n_end = strlen(end);
         char *unit;
@@ -213,7 +215,8 @@ static int split_help(KpiReader *reader, const char *help, const char *separator
                 found = p++;
         if (!found || n < n_end || strcmp(help + n - n_end, end) != 0)
                 return 0;
-        unit = arena_strndup(reader->arena, found + strlen(separator), n - n_end - (size_t)(found - help) - strlen(separator));
+        unit = arena_strndup(reader->arena, found + strlen(separator),
+                             n - n_end - (size_t)(found - help) - strlen(separator));
         reader->help = arena_strndup(reader->arena, help, (size_t)(found - help));
         if (!unit || !reader->help)
                 return -ENOMEM;
@@ -244,7 +247,8 @@ static int put_description(KpiReader *reader, const char *name, const char *give
         return 0;
 }
 
-/* Reads "1731320430.123456" without rounding. A whole number of milliseconds, as Prometheus' text has, is known by its size. */
+/* Reads "1731320430.123456" without rounding. A whole number of milliseconds, as Prometheus' text has, is known by
+ * its size. */
 static int read_timestamp(KpiReader *reader, const char *text, uint64_t *ret_ns) {
         uint64_t whole = 0, ns = 0, unit = NS_PER_S / 10;
         size_t n = strspn(text, "0123456789");
@@ -266,8 +270,9 @@ static int read_timestamp(KpiReader *reader, const char *text, uint64_t *ret_ns)
                 return 0;
         }
         if (whole >= SECONDS_MAX)
-                return wrong(reader, "the time is not between 1970 and 2500: OpenMetrics, which ends with # EOF, has seconds, "
-                                     "and Prometheus' text milliseconds");
+                return wrong(reader,
+                             "the time is not between 1970 and 2500: OpenMetrics, which ends with # EOF, has seconds, "
+                             "and Prometheus' text milliseconds");
         *ret_ns = whole * NS_PER_S + ns;
         return 0;
 }
@@ -342,7 +347,9 @@ static int read_sample(KpiReader *reader, char *line, Kpi *ret) {
 
 int kpi_text_parse(const char *text, size_t n, Arena *arena, Kpi **ret, size_t *ret_n, KpiError *ret_error) {
         const char *eof = memmem(text, n, "# EOF", 5);
-        KpiReader reader = { .arena = arena, .error = ret_error, .is_openmetrics = eof && (eof == text || eof[-1] == '\n') };
+        KpiReader reader = { .arena = arena,
+                             .error = ret_error,
+                             .is_openmetrics = eof && (eof == text || eof[-1] == '\n') };
         Kpi *kpis = arena_alloc(arena, KPIS_MAX * sizeof(*kpis));
         size_t n_kpis = 0;
         int r = 0;
@@ -361,7 +368,8 @@ int kpi_text_parse(const char *text, size_t n, Arena *arena, Kpi **ret, size_t *
                 if (*line == '#')
                         r = read_comment(&reader, line);
                 else if (line[strspn(line, " \t\r")]) {
-                        r = n_kpis < KPIS_MAX ? read_sample(&reader, line, &kpis[n_kpis]) : wrong(&reader, "more than 20000 KPIs");
+                        r = n_kpis < KPIS_MAX ? read_sample(&reader, line, &kpis[n_kpis])
+                                              : wrong(&reader, "more than 20000 KPIs");
                         n_kpis++;
                 }
         }

@@ -4,10 +4,10 @@
 /*
  * KPI text: KPIs of MatrixBenchmarking, as text
  *
- * Three forms are read: the form of TOPSAIL's documentation, the form that the code prints ("# HELP help, in unit", the unit after
- * the value, values in the notation of Python, nothing escaped), and OpenMetrics, with exemplars, or the text of Prometheus.
- * Each sample becomes an object with the members that the JSON form has: unit, help, value, @timestamp if the sample has one, and the
- * labels.
+ * Three forms are read: the form of TOPSAIL's documentation, the form that the code prints ("# HELP help, in unit",
+ * the unit after the value, values in the notation of Python, nothing escaped), and OpenMetrics, with exemplars, or
+ * the text of Prometheus. Each sample becomes an object with the members that the JSON form has: unit, help, value,
+ * @timestamp if the sample has one, and the labels.
  */
 
 #include <stddef.h>
@@ -24,7 +24,8 @@ typedef struct Kpi {
         size_t before;       /* number of the KPIs up to the last one before that has this name; 0: none */
 } Kpi;
 
-/* Line of an error, and a message; n_not_finite is also set without an error: values that are NaN or infinite, and null therefore. */
+/* Line of an error, and a message; n_not_finite is also set without an error: values that are NaN or infinite, and
+ * null therefore. */
 typedef struct KpiError {
         unsigned line;
         const char *text;

@@ -33,7 +33,8 @@ size_t latencies_arena_size(size_t n) {
 
 static int check_seconds(double seconds, const char *path, Complaint *complaint) {
         if (seconds < 0)
-                return indicator_complain(complaint, path, "is negative: the time that a batch took, in seconds, is 0 or more");
+                return indicator_complain(complaint, path,
+                                          "is negative: the time that a batch took, in seconds, is 0 or more");
         if (seconds > SECONDS_MAX)
                 return indicator_complain(complaint, path, "is %g, which is more than 30 years: give seconds", seconds);
         return 0;
@@ -44,10 +45,12 @@ static int read_seconds(const Value *list, LatencyInput *ret, Complaint *complai
         int r;
 
         if (!list || list->type != VALUE_LIST)
-                return indicator_complain(complaint, "time_per_batch", "%s%s, must be a list of seconds: expected " SHAPE,
-                                          list ? "is " : "missing", list ? value_type_text(list) : "");
+                return indicator_complain(complaint, "time_per_batch",
+                                          "%s%s, must be a list of seconds: expected " SHAPE, list ? "is " : "missing",
+                                          list ? value_type_text(list) : "");
         if (list->n_items == 0)
-                return indicator_complain(complaint, "time_per_batch", "is empty: give the seconds of at least one batch");
+                return indicator_complain(complaint, "time_per_batch",
+                                          "is empty: give the seconds of at least one batch");
 
         ret->n = list->n_items;
         ret->seconds = calloc(ret->n, sizeof(*ret->seconds));
@@ -59,7 +62,8 @@ static int read_seconds(const Value *list, LatencyInput *ret, Complaint *complai
 
                 snprintf(path, sizeof(path), "time_per_batch[%zu]", i);
                 if (!value_is_number(item))
-                        return indicator_complain(complaint, path, "is %s, must be a number of seconds", value_type_text(item));
+                        return indicator_complain(complaint, path, "is %s, must be a number of seconds",
+                                                  value_type_text(item));
                 ret->seconds[i] = value_number(item);
                 r = check_seconds(ret->seconds[i], path, complaint);
                 if (r != 0)
@@ -73,7 +77,8 @@ static int read_length(const Value *value, const char *path, uint64_t *ret, Comp
         double length = value_is_number(value) ? value_number(value) : 0;
 
         if (!(length >= 1 && length <= LATENCY_LENGTH_MAX && length == floor(length)))
-                return indicator_complain(complaint, path, "must be a whole number from 1 to %d, the number of queries in a batch",
+                return indicator_complain(complaint, path,
+                                          "must be a whole number from 1 to %d, the number of queries in a batch",
                                           LATENCY_LENGTH_MAX);
 
         *ret = (uint64_t)length;
@@ -110,7 +115,8 @@ static int read_batch_length(const Value *document, uint64_t given, LatencyInput
         if (!value)
                 return 0;
         if (given > 0)
-                return indicator_complain(complaint, "batch_length", "is given here and with --batch-length: remove one");
+                return indicator_complain(complaint, "batch_length",
+                                          "is given here and with --batch-length: remove one");
 
         return value->type == VALUE_LIST ? read_lengths(value, ret, complaint) :
                                            read_length(value, "batch_length", &ret->length, complaint);
@@ -188,7 +194,8 @@ static int make_indicator(const Value *document, const LatencyInput *batches, Ar
                 const Member *member = &document->members[i];
 
                 if (!is_input(member->key))
-                        object_builder_put(is_of_indicator(member->key) ? &indicator : &parameters, member->key, &member->value);
+                        object_builder_put(is_of_indicator(member->key) ? &indicator : &parameters, member->key,
+                                           &member->value);
         }
         object_builder_put_object(&indicator, "@parameters", &parameters);
         r = put_result(batches, &indicator);
@@ -201,7 +208,8 @@ static int make_indicator(const Value *document, const LatencyInput *batches, Ar
 
 static int check_members(const Value *document, Complaint *complaint) {
         if (document->type != VALUE_OBJECT)
-                return indicator_complain(complaint, "", "is %s, must be an object: expected " SHAPE, value_type_text(document));
+                return indicator_complain(complaint, "", "is %s, must be an object: expected " SHAPE,
+                                          value_type_text(document));
         if (document->n_members > KEYS_MAX)
                 return indicator_complain(complaint, "", "has more than %u keys", KEYS_MAX);
 
@@ -210,15 +218,18 @@ static int check_members(const Value *document, Complaint *complaint) {
 
                 if (key[0] == '@')
                         return indicator_complain(complaint, key,
-                                                  "is computed by --latencies: remove it, or submit without --latencies");
+                                                  "is computed by --latencies: remove it, or submit without "
+                                                  "--latencies");
                 if (strcmp(key, "name") == 0)
                         return indicator_complain(complaint, key,
-                                                  "is always " NAME ": remove it, and name the software in \"component\"");
+                                                  "is always " NAME
+                                                  ": remove it, and name the software in \"component\"");
         }
         return 0;
 }
 
-int latencies_from_value(const Value *document, uint64_t batch_length, Arena *arena, const Value **ret, Complaint *ret_complaint) {
+int latencies_from_value(const Value *document, uint64_t batch_length, Arena *arena, const Value **ret,
+                         Complaint *ret_complaint) {
         scoped(free_batches) LatencyInput batches = {};
         int r;
 
@@ -290,8 +301,8 @@ static int parse_lines(const char *text, size_t n, LatencyInput *batches, Compla
         return batches->n > 0 ? 0 : indicator_complain(complaint, "", "contains no time: " EXPECTED);
 }
 
-int latencies_from_lines(const char *text, size_t n, uint64_t batch_length, Arena *arena, const Value **ret, Complaint *ret_complaint,
-                         unsigned *ret_line) {
+int latencies_from_lines(const char *text, size_t n, uint64_t batch_length, Arena *arena, const Value **ret,
+                         Complaint *ret_complaint, unsigned *ret_line) {
         scoped(free_batches) LatencyInput batches = { .length = batch_length > 0 ? batch_length : 1 };
         int r;
 

@@ -27,7 +27,8 @@ bool latencies_are_lines(const char *text, size_t n);
  * batch_length: from the command line, 0 if not given. *ret is allocated in the arena, which must outlive all that is
  * borrowed from `document`. Returns 0, INDICATOR_INVALID with the first complaint, or -ENOMEM.
  */
-int latencies_from_value(const Value *document, uint64_t batch_length, Arena *arena, const Value **ret, Complaint *ret_complaint);
+int latencies_from_value(const Value *document, uint64_t batch_length, Arena *arena, const Value **ret,
+                         Complaint *ret_complaint);
 /* As latencies_from_value() for plain numbers; the complaint is about line *ret_line, counted from 1. */
-int latencies_from_lines(const char *text, size_t n, uint64_t batch_length, Arena *arena, const Value **ret, Complaint *ret_complaint,
-                         unsigned *ret_line);
+int latencies_from_lines(const char *text, size_t n, uint64_t batch_length, Arena *arena, const Value **ret,
+                         Complaint *ret_complaint, unsigned *ret_line);

@@ -95,7 +95,8 @@ static bool has_verdict(const Value *kpi, JudgeVerdict a, JudgeVerdict b) {
 
 static void put_case(Buffer *out, const Value *kpi) {
         scoped(buffer_deinit) Buffer labels = {}, reason = {};
-        bool is_failed = has_verdict(kpi, JUDGE_REGRESSION, JUDGE_CHANGED), is_skipped = has_verdict(kpi, JUDGE_RUN_AGAIN, JUDGE_UNKNOWN);
+        bool is_failed = has_verdict(kpi, JUDGE_REGRESSION, JUDGE_CHANGED),
+             is_skipped = has_verdict(kpi, JUDGE_RUN_AGAIN, JUDGE_UNKNOWN);
 
         kpi_report_put_labels(kpi, &labels);
         kpi_report_put_reason(kpi, &reason);
@@ -121,9 +122,11 @@ void kpi_report_put_junit(const Value *answer, Buffer *out) {
                 n_failed += has_verdict(&kpis->items[i], JUDGE_REGRESSION, JUDGE_CHANGED);
                 n_skipped += has_verdict(&kpis->items[i], JUDGE_RUN_AGAIN, JUDGE_UNKNOWN);
         }
-        buffer_printf(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n"
-                           " <testsuite name=\"perfctl kpi check\" tests=\"%zu\" failures=\"%zu\" errors=\"0\" skipped=\"%zu\">\n",
-                      answer_length(kpis), n_failed, n_skipped);
+        buffer_printf(
+                out,
+                "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n"
+                " <testsuite name=\"perfctl kpi check\" tests=\"%zu\" failures=\"%zu\" errors=\"0\" skipped=\"%zu\">\n",
+                answer_length(kpis), n_failed, n_skipped);
         for (size_t i = 0; i < answer_length(kpis); i++)
                 put_case(out, &kpis->items[i]);
         buffer_puts(out, " </testsuite>\n</testsuites>\n");
@@ -176,7 +179,8 @@ static int count_entries(const Value *kpis, bool with_labels, size_t *ret, size_
                         value_write_json(value_get(&kpis->items[i], "labels"), &json);
                 else
                         buffer_puts(&key, answer_text(&kpis->items[i], "kpi"));
-                entries[i] = (SettingsEntry){ strdup(key.text ?: ""), answer_number_or_zero(&kpis->items[i], "runs") > 1 };
+                entries[i] = (SettingsEntry){ strdup(key.text ?: ""),
+                                              answer_number_or_zero(&kpis->items[i], "runs") > 1 };
                 r = entries[i].key && buffer_error(&key) == 0 ? 0 : -ENOMEM;
         }
         if (r == 0)
@@ -225,9 +229,11 @@ static int make_summary(const Value *answer, RegressionSummary *ret) {
 static void put_summary(const RegressionSummary *summary, Buffer *out) {
         size_t n_failed = summary->n_better + summary->n_worse + summary->n_changed;
 
-        buffer_printf(out, "entries_count: %zu\nfailures: %zu\nkpis_count: %zu\nmessage: 'Performed %zu KPI regression analyses over %zu "
-                           "entries x %zu KPIs. %zu KPIs didn''t pass.", summary->n_entries, n_failed, summary->n_kpis,
-                      summary->n_points, summary->n_entries, summary->n_kpis, n_failed);
+        buffer_printf(out,
+                      "entries_count: %zu\nfailures: %zu\nkpis_count: %zu\nmessage: 'Performed %zu KPI regression "
+                      "analyses over %zu entries x %zu KPIs. %zu KPIs didn''t pass.",
+                      summary->n_entries, n_failed, summary->n_kpis, summary->n_points, summary->n_entries,
+                      summary->n_kpis, n_failed);
         if (summary->n_worse > 0)
                 buffer_printf(out, " %zu KPIs had a significant performance decrease.", summary->n_worse);
         if (summary->n_better > 0)
@@ -236,9 +242,11 @@ static void put_summary(const RegressionSummary *summary, Buffer *out) {
                 buffer_printf(out, " %zu entries had no history.", summary->n_no_history);
         if (summary->n_unknown > 0)
                 buffer_printf(out, " %zu KPIs were not analyzed.", summary->n_unknown);
-        buffer_printf(out, "'\nno_history: %zu\nnot_analyzed: %zu\nsignificant_performance_decrease: %zu\n"
-                           "significant_performance_increase: %zu\ntotal_points: %zu\n", summary->n_no_history, summary->n_unknown,
-                      summary->n_worse, summary->n_better, summary->n_points);
+        buffer_printf(out,
+                      "'\nno_history: %zu\nnot_analyzed: %zu\nsignificant_performance_decrease: %zu\n"
+                      "significant_performance_increase: %zu\ntotal_points: %zu\n",
+                      summary->n_no_history, summary->n_unknown, summary->n_worse, summary->n_better,
+                      summary->n_points);
 }
 
 int kpi_report_put_summary(const Value *answer, Buffer *out) {
@@ -282,12 +290,14 @@ int kpi_report_write_files(const char *directory, const Value *answer) {
                 return EXIT_FAILED;
         }
         put_summary(&summary, &text);
-        r = write_file(directory, "FAILURE", answer ? NULL : "The KPIs were not judged; the message on standard error has the reason.\n");
+        r = write_file(directory, "FAILURE",
+                       answer ? NULL : "The KPIs were not judged; the message on standard error has the reason.\n");
         if (r == EXIT_DONE)
                 r = write_file(directory, "NO_RESULTS_FOUND", is_empty ? "No selected result has a KPI.\n" : NULL);
         if (r == EXIT_DONE)
                 r = write_file(directory, "NO_HISTORICAL_RESULTS",
-                               summary.n_entries > 0 && summary.n_points == 0 ? "No KPI has an earlier result.\n" : NULL);
+                               summary.n_entries > 0 && summary.n_points == 0 ? "No KPI has an earlier result.\n"
+                                                                              : NULL);
         if (r == EXIT_DONE)
                 r = write_file(directory, "regression_summary.yaml", answer ? text.text : NULL);
         return r;

@@ -67,11 +67,15 @@ int kpi_gate_check(const KpiGate *gate, const char *command) {
                 size_t n = strcspn(p, ",");
 
                 if (!find_word(p, n) && strcmp(gate->fail_on, "none") != 0)
-                        return command_refuse(command, "--fail-on expects a list of regression, improvement, changed and no-verdict, or "
-                                              "none, not '%.80s'", gate->fail_on);
+                        return command_refuse(
+                                command,
+                                "--fail-on expects a list of regression, improvement, changed and no-verdict, or "
+                                "none, not '%.80s'",
+                                gate->fail_on);
         }
         if (gate->allow_failures && !read_allowance(gate->allow_failures, &unused, &unused))
-                return command_refuse(command, "--allow-failures expects a number of KPIs, or a share such as 5%%, not '%.80s'",
+                return command_refuse(command,
+                                      "--allow-failures expects a number of KPIs, or a share such as 5%%, not '%.80s'",
                                       gate->allow_failures);
         return EXIT_DONE;
 }

@@ -30,7 +30,8 @@ static bool is_same_value(const Value *a, const Value *b) {
 
 /* Returns true if the item has all parameters of the KPI. */
 static bool has_parameters_of(const Value *kpi, const Indicator *indicator) {
-        const Value *wanted = value_get(value_get(kpi, "labels"), "parameters"), *given = value_get(indicator->document, "@parameters");
+        const Value *wanted = value_get(value_get(kpi, "labels"), "parameters"),
+                    *given = value_get(indicator->document, "@parameters");
 
         for (size_t i = 0; i < answer_n_members(wanted); i++) {
                 const Value *value = value_get(given, wanted->members[i].key);
@@ -42,8 +43,8 @@ static bool has_parameters_of(const Value *kpi, const Indicator *indicator) {
 }
 
 /*
- * Returns true if the judged run of the KPI is one of the items. Other KPIs may have its parameters: of other hardware, or without one of
- * them.
+ * Returns true if the judged run of the KPI is one of the items. Other KPIs may have its parameters: of other
+ * hardware, or without one of them.
  */
 static bool is_kpi_of_any(const Value *kpi, const Indicator *indicator, const Submission *items, size_t n_items) {
         int64_t time_ms = 0;
@@ -67,8 +68,8 @@ static void put_kpi(Screen *screen, const Value *kpi) {
         buffer_putc(screen->out, '\n');
 }
 
-static int judge_indicator(ApiQuery *query, const Indicator *indicator, const Submission *items, size_t n_items, Screen *screen,
-                           KpiTally *tally) {
+static int judge_indicator(ApiQuery *query, const Indicator *indicator, const Submission *items, size_t n_items,
+                           Screen *screen, KpiTally *tally) {
         scoped(buffer_deinit) Buffer path = {};
         const Value *kpis;
         int r;
@@ -110,7 +111,8 @@ int kpi_judge(const GlobalOptions *global, const KpiGate *gate, const Submission
                 if (!is_first(items, i))
                         continue;
                 if (n_indicators++ == KPI_JUDGE_INDICATORS_MAX) {
-                        message_print("judged the first %u indicators; perfctl kpi check judges all", KPI_JUDGE_INDICATORS_MAX);
+                        message_print("judged the first %u indicators; perfctl kpi check judges all",
+                                      KPI_JUDGE_INDICATORS_MAX);
                         break;
                 }
                 r = judge_indicator(&query, &items[i].indicator, items, n_items, &screen, &tally);
@@ -136,7 +138,8 @@ int kpi_judge_job(const GlobalOptions *global, const KpiGate *gate, const char *
         results = value_get(query.answer, "results");
         n = answer_length(results);
         if (n == KPI_JUDGE_RESULTS_MAX)
-                message_print("judged the newest %u results of the job; perfctl kpi check judges all", KPI_JUDGE_RESULTS_MAX);
+                message_print("judged the newest %u results of the job; perfctl kpi check judges all",
+                              KPI_JUDGE_RESULTS_MAX);
         items = calloc(n + 1, sizeof(*items));
         if (!items) {
                 message_print("cannot judge the results: out of memory");
@@ -148,7 +151,8 @@ int kpi_judge_job(const GlobalOptions *global, const KpiGate *gate, const char *
                 (void)value_get_int(&results->items[i], "time_ms", &time_ms);
                 items[i].time_ms = (uint64_t)time_ms;
                 items[i].indicator = (Indicator){
-                        .name = answer_text(&results->items[i], "name"), .component = answer_text(&results->items[i], "component"),
+                        .name = answer_text(&results->items[i], "name"),
+                        .component = answer_text(&results->items[i], "component"),
                         .document = value_get(&results->items[i], "document"),
                 };
         }

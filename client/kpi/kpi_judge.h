@@ -10,7 +10,8 @@
 #define KPI_JUDGE_INDICATORS_MAX 64U /* in a submission */
 #define KPI_JUDGE_RESULTS_MAX 100U   /* of a job: the newest */
 
-/* Prints the verdicts about the KPIs of stored items to a descriptor. Returns the status of the gate, or an exit status after a message. */
+/* Prints the verdicts about the KPIs of stored items to a descriptor. Returns the status of the gate, or an exit
+ * status after a message. */
 int kpi_judge(const GlobalOptions *global, const KpiGate *gate, const Submission *items, size_t n_items, int fd);
 /* As above, for the newest results of a job. */
 int kpi_judge_job(const GlobalOptions *global, const KpiGate *gate, const char *job, int fd);

@@ -85,7 +85,8 @@ static void put_number(const Value *number, const ProfileText *text, Buffer *out
         buffer_puts(out, " before)");
 }
 
-/* Writes "; the machine was disturbed: the node was stalled for I/O 60 % of the time (2 % before)"; nothing if it was not. */
+/* Writes "; the machine was disturbed: the node was stalled for I/O 60 % of the time (2 % before)"; nothing if it
+ * was not. */
 static void put_disturbance(const Value *kpi, Buffer *out) {
         const Value *numbers = value_get(value_get_given(kpi, "profile"), "numbers");
         size_t n = 0;
@@ -154,7 +155,8 @@ static void put_profile(const Value *kpi, Buffer *out) {
 /* --- verdict -------------------------------------------------------------------------------------- */
 
 static void put_change(const Value *kpi, Buffer *out) {
-        double relative = answer_number(kpi, "relative_change"), low = answer_number(kpi, "low"), high = answer_number(kpi, "high");
+        double relative = answer_number(kpi, "relative_change"), low = answer_number(kpi, "low"),
+               high = answer_number(kpi, "high");
 
         if (isfinite(relative))
                 buffer_printf(out, ": %+.1f %%", 100 * relative);
@@ -181,8 +183,8 @@ static void put_accepted(const Value *accepted, Buffer *out) {
                 return;
         kpi_report_user(accepted, user);
         text_time(answer_time(accepted, "time_ms"), time);
-        buffer_printf(out, "; baseline: level%s%s, accepted by %s on %s%s%s", *version ? " of " : "", version, user, time,
-                      *note ? ": " : "", note);
+        buffer_printf(out, "; baseline: level%s%s, accepted by %s on %s%s%s", *version ? " of " : "", version, user,
+                      time, *note ? ": " : "", note);
 }
 
 void kpi_report_put_reason(const Value *kpi, Buffer *out) {
@@ -206,7 +208,8 @@ void kpi_report_put_reason(const Value *kpi, Buffer *out) {
 
 /* Writes "812.3 GFLOP/s at 2.4.0, higher is better; 30 runs of 6 versions". */
 static void put_value(const Value *kpi, Buffer *out) {
-        const char *unit = answer_text(kpi, "unit"), *version = answer_text(kpi, "version"), *direction = answer_text(kpi, "direction");
+        const char *unit = answer_text(kpi, "unit"), *version = answer_text(kpi, "version"),
+                   *direction = answer_text(kpi, "direction");
         double n_runs = answer_number_or_zero(kpi, "runs"), n_versions = answer_number_or_zero(kpi, "versions");
         char value[TEXT_MAX];
 
@@ -214,7 +217,8 @@ static void put_value(const Value *kpi, Buffer *out) {
         buffer_printf(out, "  %s%s%s%s%s", value, *unit ? " " : "", unit, *version ? " at " : "", version);
         if (strcmp(direction, "none") != 0)
                 buffer_printf(out, ", %s is better", direction);
-        buffer_printf(out, "; %.0f run%s of %.0f version%s", n_runs, n_runs == 1 ? "" : "s", n_versions, n_versions == 1 ? "" : "s");
+        buffer_printf(out, "; %.0f run%s of %.0f version%s", n_runs, n_runs == 1 ? "" : "s", n_versions,
+                      n_versions == 1 ? "" : "s");
 }
 
 static void put_excluded(const Value *kpi, Buffer *out) {
@@ -233,7 +237,8 @@ static void put_excluded(const Value *kpi, Buffer *out) {
                 double n_runs = answer_number_or_zero(excluded, parts[i].member);
 
                 if (n_runs > 0)
-                        buffer_printf(out, "%s%.0f run%s %s", n++ == 0 ? "  " : ", ", n_runs, n_runs == 1 ? "" : "s", parts[i].text);
+                        buffer_printf(out, "%s%.0f run%s %s", n++ == 0 ? "  " : ", ", n_runs, n_runs == 1 ? "" : "s",
+                                      parts[i].text);
         }
         buffer_puts(out, n > 0 ? " ignored" : "");
 }

@@ -13,21 +13,23 @@ void kpi_report_put_labels(const Value *kpi, Buffer *out);
 /* Writes the verdict with its reason: "regression: -20.1 % (-21.0 to -19.2 %) since 2.10.0". */
 void kpi_report_put_reason(const Value *kpi, Buffer *out);
 
-/* Writes a paragraph: the newest value, the runs of the history, the verdict, and the state of the machine where it differs. */
+/* Writes a paragraph: the newest value, the runs of the history, the verdict, and the state of the machine where it
+ * differs. */
 void kpi_report_write_details(Screen *screen, const Value *kpi);
 
 /* Writes the name of the user who accepted a level, or "uid 1000" if the user has no name. */
 void kpi_report_user(const Value *accepted, char ret[static TEXT_MAX]);
 
-/* Writes the answer about KPIs as YAML, or its KPIs as test cases of JUnit: changes for the worse or without a direction fail. */
+/* Writes the answer about KPIs as YAML, or its KPIs as test cases of JUnit: changes for the worse or without a
+ * direction fail. */
 void kpi_report_put_yaml(const Value *answer, Buffer *out);
 void kpi_report_put_junit(const Value *answer, Buffer *out);
 
 /* Writes MatrixBenchmarking's regression_summary.yaml. */
 int kpi_report_put_summary(const Value *answer, Buffer *out);
 /*
- * Writes regression_summary.yaml into a directory, which must exist, and the marker files NO_RESULTS_FOUND and NO_HISTORICAL_RESULTS
- * where they apply; answer NULL: only the marker FAILURE. Markers that do not apply are removed. Returns EXIT_DONE, or EXIT_FAILED after a
- * message.
+ * Writes regression_summary.yaml into a directory, which must exist, and the marker files NO_RESULTS_FOUND and
+ * NO_HISTORICAL_RESULTS where they apply; answer NULL: only the marker FAILURE. Markers that do not apply are
+ * removed. Returns EXIT_DONE, or EXIT_FAILED after a message.
  */
 int kpi_report_write_files(const char *directory, const Value *answer);

@@ -28,7 +28,8 @@ typedef struct SeriesPoint {
 } SeriesPoint;
 
 typedef struct SeriesInput {
-        SeriesPoint *points; /* owned; in the order of their times if these are numbers or ISO 8601, else as in the input */
+        /* owned; in the order of their times if these are numbers or ISO 8601, else as in the input */
+        SeriesPoint *points;
         size_t n;
         size_t n_read;       /* with missing values */
         bool was_sorted;     /* the times of the input were not in order */
@@ -123,8 +124,10 @@ static int add_item(SeriesInput *input, const char *name, size_t at, const Value
         if (item->type == VALUE_OBJECT) {
                 format_time(item, time, sizeof(time));
                 if (!value_get(item, member))
-                        return refuse(input, "%s: object %zu of the list has no '%.80s'; --column names the member with "
-                                                   "the value", name, at + 1, member);
+                        return refuse(input,
+                                      "%s: object %zu of the list has no '%.80s'; --column names the member with the "
+                                      "value",
+                                      name, at + 1, member);
                 item = value_get(item, member);
         }
         if (!get_number(item, &v))
@@ -167,7 +170,8 @@ static int read_json(SeriesInput *input, const char *name, const Buffer *text, c
 
         list = document->type == VALUE_OBJECT ? find_list(document, column) : document;
         if (!list || list->type != VALUE_LIST)
-                return refuse(input, "%s: expected a list of numbers, or an object with one; --column names a member", name);
+                return refuse(input, "%s: expected a list of numbers, or an object with one; --column names a member",
+                              name);
         for (size_t i = 0; r == 0 && i < list->n_items; i++)
                 r = add_item(input, name, i, &list->items[i], list == document ? column : NULL);
         return r;
@@ -205,7 +209,8 @@ static bool unquote(char **at) {
         return true;
 }
 
-/* Splits a line, which is changed, into cells without blanks around them. Returns false if a quoted cell has no end, or text behind it. */
+/* Splits a line, which is changed, into cells without blanks around them. Returns false if a quoted cell has no end,
+ * or text behind it. */
 static bool split(char *line, char separator, TableRow *ret) {
         char end = '\n';
 
@@ -245,7 +250,8 @@ static char find_separator(const char *line) {
 
 /* Missing values are NAN. Returns false for any other text. */
 static bool parse_cell(const char *cell, double *ret) {
-        static const char *const missing[] = { "", "nan", "-nan", "null", "na", "n/a", "none", "inf", "-inf", "infinity", "-infinity" };
+        static const char *const missing[] = { "",     "nan", "-nan", "null",     "na",       "n/a",
+                                               "none", "inf", "-inf", "infinity", "-infinity" };
 
         *ret = NAN;
         for (size_t i = 0; i < N_ELEMENTS(missing); i++)
@@ -266,8 +272,8 @@ static bool is_heading(const char *cell) {
 static bool has_decimal_comma(const TableRow *row, char separator) {
         const char *whole = row->cells[0], *fraction = row->n == 2 ? row->cells[1] : "";
 
-        return separator == ',' && row->n == 2 && *fraction && whole[strspn(whole, "+-0123456789")] == '\0' && strlen(whole) < 8 &&
-               fraction[strspn(fraction, "0123456789")] == '\0';
+        return separator == ',' && row->n == 2 && *fraction && whole[strspn(whole, "+-0123456789")] == '\0' &&
+               strlen(whole) < 8 && fraction[strspn(fraction, "0123456789")] == '\0';
 }
 
 /* Sets the column that --column names, by name or by number. */
@@ -298,7 +304,8 @@ static bool find_only(const TableRow *first, TableLayout *layout) {
         return n == 1;
 }
 
-static int find_layout(SeriesInput *input, const char *name, const TableRow *first, const char *column, TableLayout *layout) {
+static int find_layout(SeriesInput *input, const char *name, const TableRow *first, const char *column,
+                       TableLayout *layout) {
         size_t n_headings = 0;
 
         for (size_t i = 0; i < first->n && !layout->has_time; i++) {
@@ -336,7 +343,8 @@ static int add_row(SeriesInput *input, const char *name, size_t line, const Tabl
                               layout->separator == ',' ? ": decimal comma?" : "");
         if (!parse_cell(row->cells[layout->value], &v))
                 return refuse(input, "%s:%zu: '%.80s' is not a number%s", name, line, row->cells[layout->value],
-                              parse_is_decimal_comma(row->cells[layout->value]) ? ": decimal comma? Write a point" : "");
+                              parse_is_decimal_comma(row->cells[layout->value]) ? ": decimal comma? Write a point"
+                                                                                : "");
         return add_value(input, v, time);
 }
 
@@ -359,7 +367,8 @@ static int read_table(SeriesInput *input, const char *name, const Buffer *text, 
                 if (is_first)
                         layout.separator = find_separator(begin);
                 if (!split(begin, layout.separator, &row))
-                        r = refuse(input, "%s:%zu: a quoted cell has no end on its line, or text behind it", name, line);
+                        r = refuse(input, "%s:%zu: a quoted cell has no end on its line, or text behind it", name,
+                                   line);
                 layout.n = is_first ? row.n : layout.n;
                 if (r == 0 && is_first)
                         r = find_layout(input, name, &row, column, &layout);
@@ -372,7 +381,8 @@ static int read_table(SeriesInput *input, const char *name, const Buffer *text, 
                         header = line;
         }
         if (r == 0 && !column && n_rows > 0 && n_commas == n_rows)
-                r = refuse(input, "%s:%zu: decimal comma? Write 0.98 with a point; for two columns, add a header or --column",
+                r = refuse(input,
+                           "%s:%zu: decimal comma? Write 0.98 with a point; for two columns, add a header or --column",
                            name, header);
         if (r == 0 && n_rows == 1 && layout.has_header)
                 r = refuse(input, "%s:%zu: a header without rows below; expected one value in each", name, header);
@@ -419,8 +429,8 @@ static void sort(SeriesInput *input) {
 }
 
 /*
- * Reads a text. name: of the text, for messages. column: name or number (from 1) of the column or member with the values; NULL: the only
- * one. Returns 0, SERIES_INVALID or -ENOMEM. Call series_input_deinit() in all cases.
+ * Reads a text. name: of the text, for messages. column: name or number (from 1) of the column or member with the
+ * values; NULL: the only one. Returns 0, SERIES_INVALID or -ENOMEM. Call series_input_deinit() in all cases.
  */
 static int series_input_read(SeriesInput *input, const char *name, const Buffer *text, const char *column) {
         const char *begin = text->text ? text->text + strspn(text->text, " \t\r\n") : "";
@@ -480,8 +490,8 @@ static void put_status(Json *json, JudgeMethod method, const BaselineStatus *sta
         json_object_end(json);
 }
 
-static void write_json(const JudgeSettings *settings, const SeriesInput *input, const JudgeResult *judgement, const BaselineStatus *status,
-                       Buffer *out) {
+static void write_json(const JudgeSettings *settings, const SeriesInput *input, const JudgeResult *judgement,
+                       const BaselineStatus *status, Buffer *out) {
         Json json = { .out = out };
 
         json_object_begin(&json);
@@ -499,7 +509,8 @@ static void write_json(const JudgeSettings *settings, const SeriesInput *input, 
         buffer_putc(out, '\n');
 }
 
-static void write_text(const SeriesInput *input, const JudgeResult *judgement, const BaselineStatus *status, Screen *screen) {
+static void write_text(const SeriesInput *input, const JudgeResult *judgement, const BaselineStatus *status,
+                       Screen *screen) {
         for (size_t i = 0; i < judgement->n_points; i++) {
                 const ChangePoint *point = &judgement->points[i];
                 const SeriesPoint *first = &input->points[point->index];
@@ -510,7 +521,8 @@ static void write_text(const SeriesInput *input, const JudgeResult *judgement, c
                         screen_text(screen, first->time);
                         buffer_putc(screen->out, ')');
                 }
-                buffer_printf(screen->out, ": %.6g to %.6g, %+.1f %%", point->mean_before, point->mean_after, 100 * point->relative);
+                buffer_printf(screen->out, ": %.6g to %.6g, %+.1f %%", point->mean_before, point->mean_after,
+                              100 * point->relative);
                 if (!isnan(point->p_value))
                         buffer_printf(screen->out, ", p = %.2g", point->p_value);
                 buffer_putc(screen->out, '\n');
@@ -529,7 +541,8 @@ static void write_text(const SeriesInput *input, const JudgeResult *judgement, c
 
 /* --- check ---------------------------------------------------------------------------------------- */
 
-static int print(const SeriesCheck *check, const SeriesInput *input, const JudgeResult *judgement, const BaselineStatus *status) {
+static int print(const SeriesCheck *check, const SeriesInput *input, const JudgeResult *judgement,
+                 const BaselineStatus *status) {
         scoped(buffer_deinit) Buffer out = {};
         Screen screen;
 
@@ -578,7 +591,8 @@ int series_check(const SeriesCheck *check, JudgeVerdict *ret) {
         if (r == SERIES_INVALID)
                 message_print("%s", input.error);
         else if (input.n > POINTS_MAX)
-                message_print("%s: %zu values; at most %u can be judged: pass only the newest", name, input.n, POINTS_MAX);
+                message_print("%s: %zu values; at most %u can be judged: pass only the newest", name, input.n,
+                              POINTS_MAX);
         if (r == SERIES_INVALID || input.n > POINTS_MAX)
                 return EXIT_FAILED;
 

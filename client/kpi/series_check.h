@@ -4,8 +4,9 @@
 /*
  * Series check: judges a series of numbers from a file, without perfd
  *
- * One number a line; CSV with a header or without, whose rows may have a time; or JSON: a list of numbers, a list of objects
- * {"time": …, "value": …}, or an object with one list of numbers. Missing values (an empty field, null, NaN) are left out.
+ * One number a line; CSV with a header or without, whose rows may have a time; or JSON: a list of numbers, a list of
+ * objects {"time": …, "value": …}, or an object with one list of numbers. Missing values (an empty field, null, NaN)
+ * are left out.
  */
 
 #include "analysis/judge.h"

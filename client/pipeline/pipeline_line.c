@@ -85,8 +85,8 @@ static int take_tasks(const LineReader *reader, PipelineInterval *ret) {
         if (r != 0)
                 return r;
         if (ret->sums.n_failures > ret->sums.n)
-                return invalid(reader, "\"num_failures\" is %g of %g tasks: \"num_tasks\" includes the failed tasks", ret->sums.n_failures,
-                               ret->sums.n);
+                return invalid(reader, "\"num_failures\" is %g of %g tasks: \"num_tasks\" includes the failed tasks",
+                               ret->sums.n_failures, ret->sums.n);
         ret->part = PIPELINE_TASKS;
         ret->sums.time_s = (ret->sums.n - ret->sums.n_failures) * mean;
         return 0;
@@ -128,22 +128,29 @@ static int take_label(const LineReader *reader, Arena *arena, const char *text, 
         if (n > n_suffix && strcmp(text + n - n_suffix, QUEUE_SUFFIX) == 0)
                 n -= n_suffix;
         if (n > PIPELINE_LABEL_MAX || !utf8_is_line(text))
-                return invalid(reader, "\"stage\" may have up to %u bytes without control characters", PIPELINE_LABEL_MAX);
+                return invalid(reader, "\"stage\" may have up to %u bytes without control characters",
+                               PIPELINE_LABEL_MAX);
         if (!pipeline_stage_parse(&stage, text, n))
-                return invalid(reader, "\"stage\" is \"%.60s\", expected PIPELINE:POSITION:NAME[CONCURRENCY] or POSITION:NAME", text);
+                return invalid(reader,
+                               "\"stage\" is \"%.60s\", expected PIPELINE:POSITION:NAME[CONCURRENCY] or POSITION:NAME",
+                               text);
         *ret = arena_strndup(arena, text, n);
         return *ret ? 0 : -ENOMEM;
 }
 
 static int take_interval(const LineReader *reader, bool counts_open_periods, Arena *arena, PipelineInterval *ret) {
-        bool is_tasks = value_get_given(reader->object, "num_tasks"), is_queue = value_get_given(reader->object, "num_items");
+        bool is_tasks = value_get_given(reader->object, "num_tasks"),
+             is_queue = value_get_given(reader->object, "num_items");
         const char *label = value_get_string(reader->object, "stage");
         int r;
 
         if (!label)
-                return invalid(reader, "\"stage\" is %s, expected a text", value_type_text(value_get(reader->object, "stage")));
+                return invalid(reader, "\"stage\" is %s, expected a text",
+                               value_type_text(value_get(reader->object, "stage")));
         if (is_tasks == is_queue)
-                return invalid(reader, "expected either \"num_tasks\", for the tasks of the stage, or \"num_items\", for its queue");
+                return invalid(
+                        reader,
+                        "expected either \"num_tasks\", for the tasks of the stage, or \"num_items\", for its queue");
         *ret = (PipelineInterval){};
         r = take_label(reader, arena, label, &ret->stage);
         if (r == 0)
@@ -158,7 +165,8 @@ static int take_event(const LineReader *reader, PipelineEvent *ret) {
 
         *ret = (PipelineEvent){ .name = name };
         if (!name || !*name || strlen(name) > PIPELINE_EVENT_NAME_MAX || !utf8_is_line(name))
-                return invalid(reader, "\"event\" must be a name of 1 to %u bytes without control characters", PIPELINE_EVENT_NAME_MAX);
+                return invalid(reader, "\"event\" must be a name of 1 to %u bytes without control characters",
+                               PIPELINE_EVENT_NAME_MAX);
         if (!value_get_given(reader->object, "seconds"))
                 return invalid(reader, "an event needs \"seconds\", its duration");
         if (take_time(reader, &ret->begin_ms) != 0)
@@ -199,8 +207,11 @@ int pipeline_line_read(const char *text, size_t n, bool counts_open_periods, Are
         ret->producer = value_get_string(reader.object, "producer");
         ret->description = json_text(text, n);
         if (!ret->producer && !value_get(reader.object, "stages") && !value_get(reader.object, "threads"))
-                return invalid(&reader, "expected \"stage\", \"event\", or a description with \"producer\", \"stages\" or \"threads\"");
+                return invalid(
+                        &reader,
+                        "expected \"stage\", \"event\", or a description with \"producer\", \"stages\" or \"threads\"");
         if (ret->producer && (strlen(ret->producer) > PIPELINE_PRODUCER_MAX || !utf8_is_line(ret->producer)))
-                return invalid(&reader, "\"producer\" may have up to %u bytes without control characters", PIPELINE_PRODUCER_MAX);
+                return invalid(&reader, "\"producer\" may have up to %u bytes without control characters",
+                               PIPELINE_PRODUCER_MAX);
         return 0;
 }

@@ -7,7 +7,8 @@
  * Members have the names of SPDL's TaskPerfStats and QueuePerfStats; numbers may be texts, as in SPDL's exports.
  *
  *   {"stage": "0:1:decode[4]", "time": 1764000060.0, "num_tasks": 100, "num_failures": 1, "ave_time": 0.02}
- *   {"stage": "0:1:decode[4]_queue", "elapsed": 60, "num_items": 99, "ave_put_time": 0, "ave_get_time": 0.1, "occupancy_rate": 0.4}
+ *   {"stage": "0:1:decode[4]_queue", "elapsed": 60, "num_items": 99, "ave_put_time": 0, "ave_get_time": 0.1,
+ *   "occupancy_rate": 0.4}
  *   {"event": "gc", "time": 1764000061.5, "seconds": 0.2}
  *   {"producer": "spdl 0.8.0", "threads": 12}
  */

@@ -28,7 +28,8 @@ static bool is_same_text(const Value *a, const Value *b, const char *key) {
 /* True if the row before is a part of the sum. Times are rounded: the middle of the row decides. */
 static bool is_part(const Value *before, const Value *sum) {
         return is_same_text(before, sum, "stage") && is_same_text(before, sum, "part") &&
-               number_or_zero(before, "begin_ms") + number_or_zero(before, "end_ms") > 2 * number_or_zero(sum, "begin_ms");
+               number_or_zero(before, "begin_ms") + number_or_zero(before, "end_ms") >
+                       2 * number_or_zero(sum, "begin_ms");
 }
 
 int stage_changes_list_rows(IntervalRows *ret, const Value *answer) {
@@ -90,8 +91,8 @@ static int compare_places(const void *a, const void *b) {
 static int collect(ChangePlaces *places, const IntervalRows *rows) {
         for (size_t i = 0; i < rows->n; i++) {
                 const Value *from = rows->items[i];
-                ChangePlace place = { value_get_string(from, "stage"), number(from, "end_ms"), number(from, "elapsed_s"),
-                                      number(from, "ave_time") };
+                ChangePlace place = { value_get_string(from, "stage"), number(from, "end_ms"),
+                                      number(from, "elapsed_s"), number(from, "ave_time") };
 
                 if (!place.label || isnan(place.end_ms) || !isfinite(place.time_s))
                         continue;
@@ -120,7 +121,8 @@ static int add_changes(StageChanges *changes, const ChangePlace *places, const C
         if (!pipeline_stage_parse(&stage, places->label, strlen(places->label)))
                 return 0;
         for (size_t i = 0; i < n_points; i++) {
-                StageChange change = { stage, begin_of(&places[points[i].index]), 0, points[i].mean_before, points[i].mean_after };
+                StageChange change = { stage, begin_of(&places[points[i].index]), 0, points[i].mean_before,
+                                       points[i].mean_after };
 
                 if (ARRAY_EXTEND(changes->items, changes->n) < 0)
                         return -ENOMEM;
@@ -166,7 +168,8 @@ int stage_changes_find(StageChanges *ret, const Value *answer) {
         if (r == 0)
                 r = collect(&places, &rows);
         for (size_t begin = 0, end; r == 0 && begin < places.n; begin = end) {
-                for (end = begin + 1; end < places.n && strcmp(places.items[end].label, places.items[begin].label) == 0;)
+                for (end = begin + 1;
+                     end < places.n && strcmp(places.items[end].label, places.items[begin].label) == 0;)
                         end++;
                 r = find_in_stage(ret, &places.items[begin + 1], end - begin - 1);
         }
@@ -182,8 +185,8 @@ void stage_changes_describe(const StageChange *change, Buffer *out) {
                 text_seconds((double)(change->end_ms - change->begin_ms) / 1e3, duration);
                 buffer_printf(out, " for %s", duration);
         }
-        buffer_printf(out, ", a task of %s took %.4g ms instead of %.4g ms.", change->stage.name, 1e3 * change->during_s,
-                      1e3 * change->before_s);
+        buffer_printf(out, ", a task of %s took %.4g ms instead of %.4g ms.", change->stage.name,
+                      1e3 * change->during_s, 1e3 * change->before_s);
 }
 
 void stage_changes_put(const StageChanges *changes, unsigned pipeline, Json *json) {

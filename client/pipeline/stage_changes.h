@@ -23,9 +23,10 @@ typedef struct IntervalRows {
 } IntervalRows;
 
 /*
- * Lists the rows of the answer's "intervals" in their order; none if it has no such list. While a job runs, perfd may merge
- * intervals between two pages. The answer then has some of them in one page, and their sum at the begin of the next: rows
- * that are a part of a later sum are left out, so that nothing is counted twice. 0 or -ENOMEM. Caller frees.
+ * Lists the rows of the answer's "intervals" in their order; none if it has no such list. While a job runs, perfd
+ * may merge intervals between two pages. The answer then has some of them in one page, and their sum at the begin of
+ * the next: rows that are a part of a later sum are left out, so that nothing is counted twice. 0 or -ENOMEM. Caller
+ * frees.
  */
 int stage_changes_list_rows(IntervalRows *ret, const Value *answer);
 void stage_changes_free_rows(IntervalRows *rows);
@@ -48,7 +49,8 @@ void stage_changes_deinit(StageChanges *changes);
 /* Maximum number of requested intervals. */
 #define STAGE_CHANGES_INTERVALS_MAX 50000U
 #define STAGE_CHANGES_PATH "/pipeline/intervals"
-/* Finds the changes in the answer of this path below /api/v1/jobs/{id}. The first interval of a stage does not count. 0 or -ENOMEM. */
+/* Finds the changes in the answer of this path below /api/v1/jobs/{id}. The first interval of a stage does not
+ * count. 0 or -ENOMEM. */
 int stage_changes_find(StageChanges *ret, const Value *answer);
 
 /* Writes a change as a sentence. */

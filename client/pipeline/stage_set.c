@@ -119,7 +119,8 @@ static unsigned find_gpus(const Value *job) {
 
 void stage_set_join_job(StageSet *stages, const Value *job) {
         double duration_s = find_metric(job, "duration_seconds"), cpu_s = 3600 * find_metric(job, "node_cpu_hours");
-        double used_s = cpu_s - 3600 * find_metric(job, "node_unused_cpu_hours"), cpus = find_metric(job, "job_cpus_used");
+        double used_s = cpu_s - 3600 * find_metric(job, "node_unused_cpu_hours"),
+               cpus = find_metric(job, "job_cpus_used");
 
         double begin_ms = number(job, "begin_ms"), first_wait_s = stages->job.first_wait_s;
 
@@ -235,7 +236,8 @@ static int take_line(StagesReader *reader, const char *text, size_t n) {
         int r;
 
         if (n > LINE_BYTES_MAX) {
-                (void)snprintf(reader->error, PIPELINE_LINE_ERROR_MAX, "the line has more than %u KiB", LINE_BYTES_MAX >> 10);
+                (void)snprintf(reader->error, PIPELINE_LINE_ERROR_MAX, "the line has more than %u KiB",
+                               LINE_BYTES_MAX >> 10);
                 return PIPELINE_LINE_INVALID;
         }
         if (strspn(text, " \t\r\n") >= n)
@@ -248,8 +250,8 @@ static int take_line(StagesReader *reader, const char *text, size_t n) {
         return r == 0 && line.kind == PIPELINE_LINE_INTERVAL ? add_interval(&reader->list, &line.interval) : r;
 }
 
-int stage_set_read_lines(StageSet *ret, const Buffer *text, bool counts_open_periods, size_t *ret_line, unsigned *ret_column,
-                     char ret_error[static PIPELINE_LINE_ERROR_MAX]) {
+int stage_set_read_lines(StageSet *ret, const Buffer *text, bool counts_open_periods, size_t *ret_line,
+                         unsigned *ret_column, char ret_error[static PIPELINE_LINE_ERROR_MAX]) {
         scoped(reader_deinit) StagesReader reader = { .counts_open_periods = counts_open_periods, .error = ret_error };
         int r;
 

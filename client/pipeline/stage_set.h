@@ -32,15 +32,15 @@ void stage_set_deinit(StageSet *set);
 /* Reads the stages in the answer of /api/v1/jobs/{id}/pipeline. 0 or -ENOMEM. Call stage_set_deinit() in all cases. */
 int stage_set_read_answer(const Value *answer, StageSet *ret);
 /*
- * Adds the usage of the job and of its node from the answer of /api/v1/jobs/{id}. Jobs without a cgroup of their own have no numbers of the
- * job.
+ * Adds the usage of the job and of its node from the answer of /api/v1/jobs/{id}. Jobs without a cgroup of their own
+ * have no numbers of the job.
  */
 void stage_set_join_job(StageSet *stages, const Value *job);
 
 /*
- * Reads the stages in lines of pipeline_line.h. counts_open_periods: as of pipeline_report_counts_open_periods(), until a
- * line names the producer. Returns 0, PIPELINE_LINE_INVALID, with the number of the line and the error, or a negative errno.
- * Call stage_set_deinit() in all cases.
+ * Reads the stages in lines of pipeline_line.h. counts_open_periods: as of pipeline_report_counts_open_periods(),
+ * until a line names the producer. Returns 0, PIPELINE_LINE_INVALID, with the number of the line and the error, or a
+ * negative errno. Call stage_set_deinit() in all cases.
  */
-int stage_set_read_lines(StageSet *ret, const Buffer *text, bool counts_open_periods, size_t *ret_line, unsigned *ret_column,
-                         char ret_error[static PIPELINE_LINE_ERROR_MAX]);
+int stage_set_read_lines(StageSet *ret, const Buffer *text, bool counts_open_periods, size_t *ret_line,
+                         unsigned *ret_column, char ret_error[static PIPELINE_LINE_ERROR_MAX]);

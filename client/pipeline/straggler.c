@@ -16,7 +16,9 @@
 #define TIME_RATIO     2.0 /* to the median: the rule of SPDL's documentation */
 #define SPREADS_MIN    4.0 /* median absolute deviations from the median */
 #define PART_MIN       3    /* intervals of a part */
-#define ONE_RANK_SHARE 0.75 /* of the parts with a straggler: if one rank is the straggler of so many, the slow rank does not change */
+#define ONE_RANK_SHARE                                                                                                 \
+        0.75 /* of the parts with a straggler: if one rank is the straggler of so many, the slow rank does not change  \
+              */
 
 const char *const straggler_measure_names[N_STRAGGLER_MEASURES + 1] = {
         [STRAGGLER_MEASURE_READINESS] = "readiness", [STRAGGLER_MEASURE_TIME] = "time",
@@ -70,7 +72,8 @@ static double measure_of(const PipelineStage *stage, StragglerMeasure measure) {
         return pipeline_stage_readiness(stage, &readiness) == PIPELINE_READINESS_KNOWN ? readiness : NAN;
 }
 
-int straggler_find_all(const RankFile *files, size_t n, void (*report)(const Straggler *straggler, void *userdata), void *userdata) {
+int straggler_find_all(const RankFile *files, size_t n, void (*report)(const Straggler *straggler, void *userdata),
+                       void *userdata) {
         scoped(freep) double *values = calloc(n + 1, sizeof(*values));
 
         if (!values)
@@ -100,7 +103,8 @@ static void put_value(StragglerMeasure measure, double value, Buffer *out) {
                 buffer_printf(out, "%.4g ms", 1e3 * value);
 }
 
-/* A rank that falls behind catches up while the others wait for it: if the slow rank changes, no rank is slower than the others. */
+/* A rank that falls behind catches up while the others wait for it: if the slow rank changes, no rank is slower than
+ * the others. */
 static void put_turns(const Straggler *straggler, Buffer *out) {
         buffer_puts(out, "The slow rank changes within the run: ");
         for (size_t i = 0; i < straggler->n_in_turn; i++)
@@ -113,7 +117,8 @@ static void put_rank(const Straggler *straggler, Buffer *out) {
 
         buffer_printf(out, "%s%s is a straggler: ", straggler->stage ? "" : "Rank ", straggler->name);
         if (straggler->stage)
-                buffer_printf(out, is_time ? "a task of %s takes " : "the queue of %s is ready ", straggler->stage->name);
+                buffer_printf(out, is_time ? "a task of %s takes " : "the queue of %s is ready ",
+                              straggler->stage->name);
         else
                 buffer_puts(out, is_time ? "a task takes " : "data are ready ");
         put_value(straggler->measure, straggler->value, out);
@@ -194,8 +199,9 @@ static int take_rank(RankSeries *series, const char *name, const Member *member)
 
         for (size_t i = 0; list->type == VALUE_LIST && i < list->n_items; i++) {
                 if (!get_number(&list->items[i], &number)) {
-                        (void)snprintf(series->error, sizeof(series->error), "%s: rank '%.80s', interval %zu: expected a number that is "
-                                       "not negative", name, member->key, i + 1);
+                        (void)snprintf(series->error, sizeof(series->error),
+                                       "%s: rank '%.80s', interval %zu: expected a number that is not negative",
+                                       name, member->key, i + 1);
                         return STRAGGLER_SERIES_INVALID;
                 }
                 if (isnan(number) || (i == 0 && list->n_items >= 3))
@@ -224,7 +230,8 @@ int straggler_series_read(RankSeries *series, const char *name, const Buffer *te
         if (r < 0)
                 return r;
         if (r == VALUE_MALFORMED) {
-                (void)snprintf(series->error, sizeof(series->error), "%s:%u:%u: %s", name, error.line, error.column, error.text);
+                (void)snprintf(series->error, sizeof(series->error), "%s:%u:%u: %s", name, error.line, error.column,
+                               error.text);
                 return STRAGGLER_SERIES_INVALID;
         }
         if (r != 0 || document->type != VALUE_OBJECT)
@@ -250,7 +257,8 @@ static size_t find_in_part(const RankSeries *series, StragglerMeasure measure, s
         return straggler_find(values, series->n, measure, &median);
 }
 
-size_t straggler_series_find_turns(const RankSeries *series, StragglerMeasure measure, size_t ret[static STRAGGLER_SERIES_PARTS]) {
+size_t straggler_series_find_turns(const RankSeries *series, StragglerMeasure measure,
+                                   size_t ret[static STRAGGLER_SERIES_PARTS]) {
         scoped(freep) double *values = calloc(series->n + 1, sizeof(*values));
         size_t found[STRAGGLER_SERIES_PARTS], n = 0, n_slow = 0, n_most = 0;
 

@@ -11,7 +11,8 @@
 #define BUSY_MOST         0.5 /* a stage that is the limit with less has failed tasks, whose time is not measured */
 
 static bool account(const VerdictPipeline *pipeline, size_t i, StageAccounting *ret) {
-        return i < pipeline->n && pipeline_diagnosis_account(&pipeline->stages[i], i > 0 ? &pipeline->stages[i - 1] : NULL, ret);
+        return i < pipeline->n &&
+               pipeline_diagnosis_account(&pipeline->stages[i], i > 0 ? &pipeline->stages[i - 1] : NULL, ret);
 }
 
 static const char *name_of(const VerdictPipeline *pipeline, size_t i) {
@@ -25,7 +26,9 @@ bool verdict_next(const StageSet *set, unsigned n_threads, size_t *at, VerdictPi
                 return false;
         while (end < set->n && set->stages[end].pipeline == set->stages[begin].pipeline)
                 end++;
-        *ret = (VerdictPipeline){ .stages = &set->stages[begin], .n = end - begin, .n_threads = n_threads ?: set->n_threads,
+        *ret = (VerdictPipeline){ .stages = &set->stages[begin],
+                                  .n = end - begin,
+                                  .n_threads = n_threads ?: set->n_threads,
                                   .job = set->has_job ? set->job : pipeline_diagnosis_unknown_job() };
         ret->diagnosis = pipeline_diagnosis_of(ret->stages, ret->n, ret->n_threads);
         pipeline_diagnosis_join_job(&ret->job, &ret->diagnosis, ret->stages, ret->n);
@@ -36,7 +39,8 @@ bool verdict_next(const StageSet *set, unsigned n_threads, size_t *at, VerdictPi
 /* --- sentences ------------------------------------------------------------------------------------ */
 
 double verdict_waited_s(const VerdictPipeline *pipeline) {
-        return pipeline->n > 0 ? pipeline->diagnosis.wait_share * pipeline->stages[pipeline->n - 1].queue.elapsed_s : NAN;
+        return pipeline->n > 0 ? pipeline->diagnosis.wait_share * pipeline->stages[pipeline->n - 1].queue.elapsed_s
+                               : NAN;
 }
 
 static void write_wait(const VerdictPipeline *pipeline, Buffer *out) {
@@ -58,8 +62,9 @@ static void write_wait(const VerdictPipeline *pipeline, Buffer *out) {
 static void write_first_batch(const PipelineJob *job, Buffer *out) {
         if (isnan(job->first_batch_s))
                 return;
-        buffer_printf(out, " The first batch came %.3g s after the start of the job%s; the loop waited %.3g s for it.", job->first_batch_s,
-                      job->first_batch_s > FIRST_BATCH_LONG_S ? ", which is long" : "", job->first_wait_s);
+        buffer_printf(out, " The first batch came %.3g s after the start of the job%s; the loop waited %.3g s for it.",
+                      job->first_batch_s, job->first_batch_s > FIRST_BATCH_LONG_S ? ", which is long" : "",
+                      job->first_wait_s);
 }
 
 void verdict_write_headline(const VerdictPipeline *pipeline, Buffer *out) {
@@ -69,11 +74,12 @@ void verdict_write_headline(const VerdictPipeline *pipeline, Buffer *out) {
                 buffer_puts(out, "The wait of the training loop is not known: the last queue has no statistics.");
                 return;
         }
-        buffer_printf(out, "The training loop waited for data %s%.1f %% of the time", diagnosis->is_wait_bound ? "at most " : "",
-                      100 * diagnosis->wait_share);
+        buffer_printf(out, "The training loop waited for data %s%.1f %% of the time",
+                      diagnosis->is_wait_bound ? "at most " : "", 100 * diagnosis->wait_share);
         write_wait(pipeline, out);
         if (diagnosis->is_wait_bound)
-                buffer_puts(out, ": the last queue was empty for this time, but the loop's calls of get were not measured");
+                buffer_puts(out,
+                            ": the last queue was empty for this time, but the loop's calls of get were not measured");
         buffer_putc(out, '.');
         write_first_batch(&pipeline->job, out);
 }
@@ -81,7 +87,8 @@ void verdict_write_headline(const VerdictPipeline *pipeline, Buffer *out) {
 /* Names the next limit once the limiting stage, whose workers are `busy`, is relieved. */
 static void write_next(const VerdictPipeline *pipeline, double busy, Buffer *out) {
         const PipelineDiagnosis *diagnosis = &pipeline->diagnosis;
-        double by_loop = diagnosis->wait_share < 1 && !diagnosis->is_wait_bound ? 1 / (1 - diagnosis->wait_share) : INFINITY;
+        double by_loop = diagnosis->wait_share < 1 && !diagnosis->is_wait_bound ? 1 / (1 - diagnosis->wait_share)
+                                                                                : INFINITY;
         StageAccounting next;
 
         if (account(pipeline, diagnosis->next_stage, &next) && next.busy * by_loop > busy)
@@ -97,8 +104,9 @@ static void write_stage(const VerdictPipeline *pipeline, Buffer *out) {
 
         if (!account(pipeline, diagnosis->stage, &limit))
                 return;
-        buffer_printf(out, "%s is the limit: its %u worker%s busy %.0f %% of the time", name_of(pipeline, diagnosis->stage),
-                      limit.concurrency, limit.concurrency == 1 ? " is" : "s are", 100 * limit.busy);
+        buffer_printf(out, "%s is the limit: its %u worker%s busy %.0f %% of the time",
+                      name_of(pipeline, diagnosis->stage), limit.concurrency, limit.concurrency == 1 ? " is" : "s are",
+                      100 * limit.busy);
         if (limit.busy < BUSY_MOST)
                 buffer_puts(out, " with tasks that succeed, and it waits neither for items nor for room");
         buffer_puts(out, ". ");
@@ -115,12 +123,15 @@ static void write_cpu(const VerdictPipeline *pipeline, Buffer *out) {
         const PipelineDiagnosis *diagnosis = &pipeline->diagnosis;
 
         if (diagnosis->direction == PIPELINE_DIRECTION_MORE_CPUS)
-                buffer_printf(out, "The CPU limit of the job, %.3g CPUs, is the limit. Raise it, or make the task of %s cheaper.",
-                              pipeline->job.cpus_given, name_of(pipeline, diagnosis->stage));
+                buffer_printf(
+                        out,
+                        "The CPU limit of the job, %.3g CPUs, is the limit. Raise it, or make the task of %s cheaper.",
+                        pipeline->job.cpus_given, name_of(pipeline, diagnosis->stage));
         else
-                buffer_printf(out, "The CPUs of the job are the limit: %.1f tasks run at a time, most of them of %s, and use the CPUs. "
-                                   "Lower its concurrency, make its task cheaper, or give the job more CPUs.", diagnosis->busy_workers,
-                              name_of(pipeline, diagnosis->stage));
+                buffer_printf(out,
+                              "The CPUs of the job are the limit: %.1f tasks run at a time, most of them of %s, and "
+                              "use the CPUs. Lower its concurrency, make its task cheaper, or give the job more CPUs.",
+                              diagnosis->busy_workers, name_of(pipeline, diagnosis->stage));
 }
 
 /* Writes which stage, the last with tasks, waits for room although the loop waits for items. */
@@ -132,10 +143,10 @@ static void write_handover(const VerdictPipeline *pipeline, Buffer *out) {
                 i--;
         buffer_puts(out, "No stage is the limit: ");
         if (i > 0)
-                buffer_printf(out, "%s waits for room %.0f %% of the time, and the training loop waits for items", name_of(pipeline, i - 1),
-                              100 * last.blocked);
-        buffer_puts(out, ". Enlarge the buffer of the sink, and check what delays the handover, for example the Python interpreter's "
-                         "lock.");
+                buffer_printf(out, "%s waits for room %.0f %% of the time, and the training loop waits for items",
+                              name_of(pipeline, i - 1), 100 * last.blocked);
+        buffer_puts(out, ". Enlarge the buffer of the sink, and check what delays the handover, for example the "
+                         "Python interpreter's lock.");
 }
 
 /* Writes the resources for which the job waited, besides the limit. */
@@ -145,11 +156,14 @@ static void write_job(const VerdictPipeline *pipeline, Buffer *out) {
         if (pipeline->diagnosis.limit == PIPELINE_LIMIT_CONSUMER)
                 return;
         if (job->throttled >= PIPELINE_JOB_THROTTLED_MIN)
-                buffer_printf(out, " The CPU limit of the job throttled its tasks in %.0f %% of the periods.", 100 * job->throttled);
+                buffer_printf(out, " The CPU limit of the job throttled its tasks in %.0f %% of the periods.",
+                              100 * job->throttled);
         if (job->io_stalled >= PIPELINE_JOB_IO_MIN)
-                buffer_printf(out, " All active tasks of the job waited for storage at once %.0f %% of the time.", 100 * job->io_stalled);
+                buffer_printf(out, " All active tasks of the job waited for storage at once %.0f %% of the time.",
+                              100 * job->io_stalled);
         if (job->memory_waited >= PIPELINE_JOB_MEMORY_MIN)
-                buffer_printf(out, " Tasks of the job waited for memory %.0f %% of the time.", 100 * job->memory_waited);
+                buffer_printf(out, " Tasks of the job waited for memory %.0f %% of the time.",
+                              100 * job->memory_waited);
         if (job->stolen >= PIPELINE_JOB_STOLEN_MIN)
                 buffer_printf(out, " The hypervisor took %.0f %% of the CPU time of the node.", 100 * job->stolen);
 }
@@ -162,27 +176,33 @@ void verdict_write_sentence(const VerdictPipeline *pipeline, Buffer *out) {
                 buffer_puts(out, "The pipeline keeps up with the training loop, which is the limit.");
                 break;
         case PIPELINE_LIMIT_SOURCE:
-                buffer_puts(out, "The source is the limit: the first stage waits for its items. Make the source faster.");
+                buffer_puts(out,
+                            "The source is the limit: the first stage waits for its items. Make the source faster.");
                 break;
         case PIPELINE_LIMIT_STAGE:
                 write_stage(pipeline, out);
                 break;
         case PIPELINE_LIMIT_POOL:
-                buffer_printf(out, "The pool of %u threads is the limit: %.1f tasks run or wait for a thread, so more concurrency for one "
-                                   "stage takes threads from another. Raise the number of threads.", pipeline->n_threads,
-                              diagnosis->busy_workers);
+                buffer_printf(out,
+                              "The pool of %u threads is the limit: %.1f tasks run or wait for a thread, so more "
+                              "concurrency for one stage takes threads from another. Raise the number of threads.",
+                              pipeline->n_threads, diagnosis->busy_workers);
                 break;
         case PIPELINE_LIMIT_CPU:
                 write_cpu(pipeline, out);
                 break;
         case PIPELINE_LIMIT_HOST:
-                buffer_printf(out, "The host is the limit: processes outside the job use %.1f of its %.0f CPUs, and tasks of the job "
-                                   "waited for a CPU %.0f %% of the time. Run the job on another host, or limit the other processes.",
+                buffer_printf(out,
+                              "The host is the limit: processes outside the job use %.1f of its %.0f CPUs, and tasks "
+                              "of the job waited for a CPU %.0f %% of the time. Run the job on another host, or "
+                              "limit the other processes.",
                               pipeline->job.cpus_of_others, pipeline->job.cpus_of_node, 100 * pipeline->job.cpu_waited);
                 break;
         case PIPELINE_LIMIT_LOCK:
-                buffer_printf(out, "A lock is likely the limit: %.1f tasks run at a time, most of them of %s, and together use one CPU, as "
-                                   "with the Python interpreter's lock. Lower its concurrency, or move its task to processes.",
+                buffer_printf(out,
+                              "A lock is likely the limit: %.1f tasks run at a time, most of them of %s, and "
+                              "together use one CPU, as with the Python interpreter's lock. Lower its concurrency, "
+                              "or move its task to processes.",
                               diagnosis->busy_workers, name_of(pipeline, diagnosis->stage));
                 break;
         case PIPELINE_LIMIT_HANDOVER:
@@ -190,7 +210,8 @@ void verdict_write_sentence(const VerdictPipeline *pipeline, Buffer *out) {
                 break;
         case PIPELINE_LIMIT_UNKNOWN:
         case N_PIPELINE_LIMITS:
-                buffer_puts(out, "The limit is not known: no stage is busy, waits for items or waits for room most of the time.");
+                buffer_puts(out, "The limit is not known: no stage is busy, waits for items or waits for room most "
+                                 "of the time.");
         }
         write_job(pipeline, out);
 }
@@ -320,7 +341,8 @@ void verdict_put_members(const VerdictPipeline *pipeline, Json *json) {
         json_put_string(json, "stage", diagnosis->stage < pipeline->n ? pipeline->stages[diagnosis->stage].name : NULL);
         json_put_string(json, "direction", pipeline_direction_names[diagnosis->direction]);
         json_put_string(json, "confidence", pipeline_confidence_names[diagnosis->confidence]);
-        json_put_string(json, "next_stage", diagnosis->next_stage < pipeline->n ? pipeline->stages[diagnosis->next_stage].name : NULL);
+        json_put_string(json, "next_stage",
+                        diagnosis->next_stage < pipeline->n ? pipeline->stages[diagnosis->next_stage].name : NULL);
         put_double(json, "wait_share", diagnosis->wait_share);
         json_put_bool(json, "is_wait_bound", diagnosis->is_wait_bound);
         put_double(json, "mean_wait_seconds", diagnosis->mean_wait_s);

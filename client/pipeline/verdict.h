@@ -19,14 +19,15 @@ typedef struct VerdictPipeline {
 } VerdictPipeline;
 
 /*
- * Returns the next pipeline of a set, diagnosed; false: there is none. *at: first 0. n_threads: 0 for those of the set. Stages are
- * borrowed.
+ * Returns the next pipeline of a set, diagnosed; false: there is none. *at: first 0. n_threads: 0 for those of the
+ * set. Stages are borrowed.
  */
 bool verdict_next(const StageSet *set, unsigned n_threads, size_t *at, VerdictPipeline *ret);
 
 /* Returns the time for which the training loop waited for data, in seconds; NAN: unknown. */
 double verdict_waited_s(const VerdictPipeline *pipeline);
-/* Writes the headline and the verdict with the known facts of the job, each a line without its end. Names of stages are not escaped. */
+/* Writes the headline and the verdict with the known facts of the job, each a line without its end. Names of stages
+ * are not escaped. */
 void verdict_write_headline(const VerdictPipeline *pipeline, Buffer *out);
 void verdict_write_sentence(const VerdictPipeline *pipeline, Buffer *out);
 /* Adds a row for each stage to a grid with the columns VERDICT_HEADS. */

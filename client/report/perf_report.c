@@ -70,7 +70,8 @@ int perf_report_add_samples(PerfReport *report, const char *from, const Value *a
                 const Value *list = value_get(lists, compat_field_names[field]);
 
                 for (size_t i = 0; i < n; i++)
-                        compat_set_field(&rank->samples[i], field, i < answer_length(list) ? number_of(&list->items[i]) : NAN);
+                        compat_set_field(&rank->samples[i], field,
+                                         i < answer_length(list) ? number_of(&list->items[i]) : NAN);
         }
         return 0;
 }
@@ -126,13 +127,15 @@ __attribute__((format(printf, 2, 3))) static int refuse(PerfReport *report, cons
         return PERF_REPORT_INVALID;
 }
 
-static int read_sample(PerfReport *report, const PerfReportRank *rank, size_t at, const Value *object, PerfpySample *ret) {
+static int read_sample(PerfReport *report, const PerfReportRank *rank, size_t at, const Value *object,
+                       PerfpySample *ret) {
         for (size_t field = 0; field < N_PERFPY_FIELDS; field++) {
                 const Value *value = value_get(object, compat_field_names[field]);
 
                 if (!value || (!value_is_number(value) && value->type != VALUE_NULL))
-                        return refuse(report, "%s: rank %jd, sample %zu: '%s' is %s; expected a number or null", rank->from,
-                                      (intmax_t)rank->rank, at + 1, compat_field_names[field], value ? value_type_text(value) : "missing");
+                        return refuse(report, "%s: rank %jd, sample %zu: '%s' is %s; expected a number or null",
+                                      rank->from, (intmax_t)rank->rank, at + 1, compat_field_names[field],
+                                      value ? value_type_text(value) : "missing");
                 compat_set_field(ret, field, number_of(value));
         }
         return 0;
@@ -145,10 +148,12 @@ static int read_rank(PerfReport *report, const char *file, const Member *member)
         int r;
 
         if (parse_u64(member->key, &number) != 0 || number > INT64_MAX)
-                return refuse(report, "%s: '%.80s' is not a rank; expected an artifact of perf.py, {\"0\": [{…}, …], …}", file,
+                return refuse(report,
+                              "%s: '%.80s' is not a rank; expected an artifact of perf.py, {\"0\": [{…}, …], …}", file,
                               member->key);
         if (list->type != VALUE_LIST)
-                return refuse(report, "%s: rank %s is %s; expected a list of samples", file, member->key, value_type_text(list));
+                return refuse(report, "%s: rank %s is %s; expected a list of samples", file, member->key,
+                              value_type_text(list));
 
         r = add_rank(report, (int64_t)number, file, list->n_items, &rank);
         for (size_t i = 0; r == 0 && i < list->n_items; i++)
@@ -194,8 +199,11 @@ int perf_report_join(PerfReport *report, bool renumber) {
                 const PerfReportRank *a = &report->ranks[i - 1], *b = &report->ranks[i];
 
                 if (a->rank == b->rank)
-                        return refuse(report, "'%s' and '%s' both have rank %jd; --renumber numbers the ranks in the order of the "
-                                      "arguments", a->from, b->from, (intmax_t)a->rank);
+                        return refuse(
+                                report,
+                                "'%s' and '%s' both have rank %jd; --renumber numbers the ranks in the order of the "
+                                "arguments",
+                                a->from, b->from, (intmax_t)a->rank);
         }
         return 0;
 }

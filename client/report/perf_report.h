@@ -44,8 +44,8 @@ int perf_report_add_totals(PerfReport *report, const char *from, const Value *jo
 /* Adds the ranks of an artifact. 0, PERF_REPORT_INVALID or -ENOMEM. */
 int perf_report_add_artifact(PerfReport *report, const char *file, const char *text, size_t n);
 /*
- * Sorts the ranks, once all are added. renumber: gives them the numbers 0, 1, … in the order in which they were added. 0, or
- * PERF_REPORT_INVALID if two have the same rank.
+ * Sorts the ranks, once all are added. renumber: gives them the numbers 0, 1, … in the order in which they were
+ * added. 0, or PERF_REPORT_INVALID if two have the same rank.
  */
 int perf_report_join(PerfReport *report, bool renumber);
 void perf_report_write(const PerfReport *report, Buffer *out);

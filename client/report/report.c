@@ -55,7 +55,8 @@ static void write_counts(Screen *screen, const ReportRun *run) {
         if (ranks > 0 && run->n_ranks > 0)
                 sheet_row_printf(&row, "%" PRId64 " of %" PRIu32 " ranks", ranks, run->n_ranks);
         else
-                sheet_row_printf(&row, "%zu %s%s", run->n_reports, ranks > 0 ? "rank" : "job", run->n_reports > 1 ? "s" : "");
+                sheet_row_printf(&row, "%zu %s%s", run->n_reports, ranks > 0 ? "rank" : "job",
+                                 run->n_reports > 1 ? "s" : "");
         if (run->n_nodes > run->n_hosts)
                 sheet_row_printf(&row, "%zu of %" PRIu32 " hosts", run->n_hosts, run->n_nodes);
         else if (run->n_hosts > 0)
@@ -72,7 +73,8 @@ static void write_missing(Screen *screen, const ReportRun *run) {
         if (missing.n == 0)
                 return;
 
-        buffer_printf(&text, "rank%s %s of %" PRIu32, strpbrk(missing.text, ",-") ? "s" : "", missing.text, run->n_ranks);
+        buffer_printf(&text, "rank%s %s of %" PRIu32, strpbrk(missing.text, ",-") ? "s" : "", missing.text,
+                      run->n_ranks);
         sheet_row_write(screen, "missing", &(Style){ STYLE_WARN }, text.text ?: "");
 }
 
@@ -260,7 +262,8 @@ static void write_advice(Screen *screen, const ReportRun *run) {
         for (size_t i = 0; i < run->n_reports; i++) {
                 const Value *advice = value_get(run->reports[i].job, "advice");
 
-                for (size_t k = 0; advice && advice->type == VALUE_LIST && k < advice->n_items && n_said < RULES_MAX; k++) {
+                for (size_t k = 0; advice && advice->type == VALUE_LIST && k < advice->n_items && n_said < RULES_MAX;
+                     k++) {
                         const char *rule = answer_text(&advice->items[k], "rule");
                         bool is_said = false;
 
@@ -282,7 +285,8 @@ static void write_advice(Screen *screen, const ReportRun *run) {
 static uint64_t interval_of(const Sheet *sheet, const char *metric, const char *now) {
         AnswerMetric mean;
 
-        return sheet->job && answer_metric(sheet->job, metric, &mean) ? (uint64_t)(mean.value * 1e3 + 0.5) : answer_time(sheet->on, now);
+        return sheet->job && answer_metric(sheet->job, metric, &mean) ? (uint64_t)(mean.value * 1e3 + 0.5)
+                                                                      : answer_time(sheet->on, now);
 }
 
 static void write_legend(const Sheet *sheet) {
@@ -296,8 +300,9 @@ static void write_legend(const Sheet *sheet) {
                 text_duration(interval_ms * NS_PER_MS, interval);
         if (cpu_ms > 0 && cpu_ms < interval_ms - interval_ms / 10)
                 text_duration(cpu_ms * NS_PER_MS, of_cpus);
-        snprintf(text, sizeof(text), "  ~ from samples%s%s%s%s; the other numbers are exact", interval_ms > 0 ? " every " : "", interval,
-                 of_cpus[0] ? ", peaks and times of node CPUs every " : "", of_cpus);
+        snprintf(text, sizeof(text), "  ~ from samples%s%s%s%s; the other numbers are exact",
+                 interval_ms > 0 ? " every " : "", interval, of_cpus[0] ? ", peaks and times of node CPUs every " : "",
+                 of_cpus);
         screen_styled(sheet->screen, STYLE_DIM, text);
         buffer_putc(sheet->screen->out, '\n');
 }

@@ -47,8 +47,8 @@ static bool format_exit(const Value *job, char ret[static EXIT_MAX]) {
         if (signal > 0 && words)
                 snprintf(ret, EXIT_MAX, "%.20s: %s (signal %jd)", state, words, (intmax_t)signal);
         else
-                snprintf(ret, EXIT_MAX, "%.20s: exit %jd%s%s%s", state, (intmax_t)status, words ? " (" : "", words ? words : "",
-                         words ? ")" : "");
+                snprintf(ret, EXIT_MAX, "%.20s: exit %jd%s%s%s", state, (intmax_t)status, words ? " (" : "",
+                         words ? words : "", words ? ")" : "");
         return status == 0 && signal == 0;
 }
 
@@ -159,8 +159,9 @@ static void write_isolation(Screen *screen, const Value *job) {
                 return;
         switch ((Isolation)isolation) {
         case ISOLATION_NONE:
-                write_text(screen, "cgroup", report_has_own(job) ? "none for this job; CPU time from wait4(2) at the end" :
-                                                                   "none for this job; metrics are of the node");
+                write_text(screen, "cgroup",
+                           report_has_own(job) ? "none for this job; CPU time from wait4(2) at the end"
+                                               : "none for this job; metrics are of the node");
                 break;
         case ISOLATION_SCOPE:
                 buffer_printf(&text, "scope %s (created for this job)", last ? last + 1 : path);
@@ -209,7 +210,8 @@ static void write_labels(Screen *screen, const Value *job) {
         for (size_t i = 0; i < labels->n_members; i++) {
                 const Value *value = &labels->members[i].value;
 
-                sheet_row_printf(&row, "%s=%s", labels->members[i].key, value->type == VALUE_STRING ? value->string : "");
+                sheet_row_printf(&row, "%s=%s", labels->members[i].key,
+                                 value->type == VALUE_STRING ? value->string : "");
         }
         sheet_row_end(&row);
 }
@@ -231,7 +233,8 @@ void report_write_head(Screen *screen, const Value *job, const Value *node) {
         write_title(screen, job);
         write_text(screen, "command", answer_text(job, "command"));
         if (*answer_text(value_get(job, "hidden"), "command"))
-                sheet_row_write(screen, "command", &(Style){ STYLE_DIM }, answer_text(value_get(job, "hidden"), "command"));
+                sheet_row_write(screen, "command", &(Style){ STYLE_DIM },
+                                answer_text(value_get(job, "hidden"), "command"));
         write_where(screen, job, sheet.on);
         report_write_time(screen, answer_time(job, "begin_ms"), answer_time(job, "end_ms"),
                           strcmp(answer_text(job, "state"), "running") == 0 ? answer_time(sheet.on, "time_ms") : 0);

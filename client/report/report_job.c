@@ -40,7 +40,8 @@ void report_results_format(const Value *result, ReportResult *ret) {
         const Value *score = value_get(result, "score");
         scoped(buffer_deinit) Buffer title = {}, text = {};
 
-        buffer_printf(&title, "%s%s%s%s", answer_text(result, "name"), *component ? " (" : "", component, *component ? ")" : "");
+        buffer_printf(&title, "%s%s%s%s", answer_text(result, "name"), *component ? " (" : "", component,
+                      *component ? ")" : "");
         if (score && value_is_number(score))
                 put_number(&text, "score", score);
         else
@@ -127,7 +128,8 @@ int report_print_job(const GlobalOptions *global, const Value *job, bool is_brie
         /* Host name, clock and results are shown where perfd returns them. */
         if (api_query_init(&of_node, global) == EXIT_DONE)
                 node = api_query_node(&of_node, job);
-        if (!is_brief && api_query_init(&of_indicators, global) == EXIT_DONE && api_query_init(&of_results, global) == EXIT_DONE)
+        if (!is_brief && api_query_init(&of_indicators, global) == EXIT_DONE &&
+            api_query_init(&of_results, global) == EXIT_DONE)
                 ask_results(&of_indicators, &of_results, job, &results);
 
         screen_init(&screen, &out, fd, global->no_color);

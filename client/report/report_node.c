@@ -75,7 +75,8 @@ static void write_brief_row(Sheet *sheet, const ReportRun *run, size_t i) {
                                  !has_host ? "" : *total.at->hostname ? total.at->hostname : "a node");
         }
         if (!row.has_pieces)
-                sheet_row_put_styled(&row, STYLE_DIM, sheet_absence(sheet, brief_rows[i].pieces[0].key, reason) ?: "not known yet");
+                sheet_row_put_styled(&row, STYLE_DIM,
+                                     sheet_absence(sheet, brief_rows[i].pieces[0].key, reason) ?: "not known yet");
         sheet_row_end(&row);
 }
 

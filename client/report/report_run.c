@@ -227,7 +227,8 @@ static bool has_same_properties(const RankReport *a, const RankReport *b) {
 static bool has_same_host(const RankReport *a, const RankReport *b) {
         if (a->node >= 0 && b->node >= 0 && a->node != b->node)
                 return false;
-        return *a->hostname || *b->hostname ? strcmp(a->hostname, b->hostname) == 0 : a->node >= 0 && a->node == b->node;
+        return *a->hostname || *b->hostname ? strcmp(a->hostname, b->hostname) == 0
+                                            : a->node >= 0 && a->node == b->node;
 }
 
 static int compare(uint64_t a, uint64_t b) {
@@ -258,8 +259,9 @@ static int by_begin(const void *a, const void *b) {
 }
 
 static int refuse_pair(ReportRun *run, const RankReport *a, const RankReport *b, const char *why) {
-        return refuse(run, "%s:%u: job '%s' on %s belongs to another run than job '%s' on %s in %s:%u: %s", b->file, b->line, b->id,
-                      *b->hostname ? b->hostname : "?", a->id, *a->hostname ? a->hostname : "?", a->file, a->line, why);
+        return refuse(run, "%s:%u: job '%s' on %s belongs to another run than job '%s' on %s in %s:%u: %s", b->file,
+                      b->line, b->id, *b->hostname ? b->hostname : "?", a->id, *a->hostname ? a->hostname : "?",
+                      a->file, a->line, why);
 }
 
 /* Drops all but the latest report of each job. */
@@ -285,14 +287,15 @@ static int drop_duplicates(ReportRun *run) {
 }
 
 /* Reads the number of ranks or nodes that the launcher reported. */
-static int read_total(ReportRun *run, const RankReport *first, const RankReport *report, const char *key, uint32_t *total) {
+static int read_total(ReportRun *run, const RankReport *first, const RankReport *report, const char *key,
+                      uint32_t *total) {
         int64_t n = index_get(report->job, key);
 
         if (n <= 0 || n > UINT32_MAX)
                 return 0;
         if (*total > 0 && *total != n)
-                return refuse(run, "%s:%u: is of a run of %" PRId64 " %s, %s:%u of one of %" PRIu32, report->file, report->line, n, key,
-                              first->file, first->line, *total);
+                return refuse(run, "%s:%u: is of a run of %" PRId64 " %s, %s:%u of one of %" PRIu32, report->file,
+                              report->line, n, key, first->file, first->line, *total);
 
         *total = (uint32_t)n;
         return 0;
@@ -317,8 +320,9 @@ static int check_ranks(ReportRun *run) {
                 const RankReport *report = &run->reports[i], *last = i > 0 ? report - 1 : NULL;
 
                 if (run->n_ranks > 0 && report->rank >= run->n_ranks)
-                        return refuse(run, "%s:%u: has rank %" PRId64 " of a run of %" PRIu32 " ranks, which count from 0", report->file,
-                                      report->line, report->rank, run->n_ranks);
+                        return refuse(run,
+                                      "%s:%u: has rank %" PRId64 " of a run of %" PRIu32 " ranks, which count from 0",
+                                      report->file, report->line, report->rank, run->n_ranks);
                 if (last && report->rank >= 0 && report->rank == last->rank)
                         return refuse_pair(run, last, report, "same rank");
         }
@@ -335,7 +339,8 @@ static int check_times(ReportRun *run) {
 
                 if (i > 0 && report->begin_ms > end_ms + APART_MS_MAX)
                         return refuse_pair(run, report - 1, report,
-                                           "it began more than a minute after the other had ended, and their ids differ");
+                                           "it began more than a minute after the other had ended, and their ids "
+                                           "differ");
                 end_ms = report_end_ms > end_ms ? report_end_ms : end_ms;
         }
         return 0;

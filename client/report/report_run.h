@@ -66,12 +66,14 @@ int report_run_add(ReportRun *run, const char *file, const char *text, size_t n)
  * negative errno.
  */
 int report_run_join(ReportRun *run);
-/* The run of one job, whose report and host are the caller's. Needs no report_run_deinit(). node: answer to /api/v1/node, or NULL. */
+/* The run of one job, whose report and host are the caller's. Needs no report_run_deinit(). node: answer to
+ * /api/v1/node, or NULL. */
 void report_run_of_job(ReportRun *run, RankReport *report, RunHost *host, const Value *job, const Value *node);
 
 /*
- * Finds members of a report whose type is not what perfd writes. A damaged or edited file may have some: each is treated as
- * missing, which would silently change a sum. Appends "rank, on.cpus, metrics[3].value and 5 more". Returns their number.
+ * Finds members of a report whose type is not what perfd writes. A damaged or edited file may have some: each is
+ * treated as missing, which would silently change a sum. Appends "rank, on.cpus, metrics[3].value and 5 more".
+ * Returns their number.
  */
 size_t report_run_check(const Value *report, Buffer *ret);
 

@@ -91,7 +91,8 @@ static void add_invalid(ReportCheck *check, const char *before, const char *key)
 }
 
 /* Checks the object `value`, whose path in the report is `before`: "", "on.", "metrics[3].". */
-static void check_object(ReportCheck *check, const Value *value, const char *before, const Expected *members, size_t n) {
+static void check_object(ReportCheck *check, const Value *value, const char *before, const Expected *members,
+                         size_t n) {
         for (size_t i = 0; i < n; i++) {
                 const Value *member = value_get(value, members[i].key);
                 bool is_there = member && member->type != VALUE_NULL;

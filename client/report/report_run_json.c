@@ -177,13 +177,14 @@ static void write_own_total(const ReportRun *run, Json *json, UsageMetric metric
 static void write_cpu_shares(const ReportRun *run, Json *json) {
         ReportTotal used, given;
 
-        if (!report_total_sum(run, TOTAL_OF_RANKS, "job_cpu_seconds", &used) || !report_total_given(run, true, &given) ||
-            !(given.value > 0))
+        if (!report_total_sum(run, TOTAL_OF_RANKS, "job_cpu_seconds", &used) ||
+            !report_total_given(run, true, &given) || !(given.value > 0))
                 return;
 
         given.is_exact &= used.is_exact;
-        write_total(json, &usage_info[USAGE_CPU_UNUSED], TOTAL_OF_RANKS, "sum",
-                    &(ReportTotal){ .value = fmax(given.value - used.value, 0), .is_exact = given.is_exact, .n = given.n });
+        write_total(
+                json, &usage_info[USAGE_CPU_UNUSED], TOTAL_OF_RANKS, "sum",
+                &(ReportTotal){ .value = fmax(given.value - used.value, 0), .is_exact = given.is_exact, .n = given.n });
         write_total(json, &usage_info[USAGE_CPU_RATIO], TOTAL_OF_RANKS, "ratio",
                     &(ReportTotal){ .value = used.value / given.value, .is_exact = given.is_exact, .n = given.n });
 }
@@ -210,12 +211,14 @@ static void write_spread(const ReportRun *run, Json *json, const char *key, cons
 }
 
 static void write_spreads(const ReportRun *run, Json *json) {
-        static const UsageMetric metrics[] = { USAGE_CPU_SECONDS, USAGE_MEMORY_PEAK, USAGE_READ_BYTES, USAGE_WRITE_BYTES };
+        static const UsageMetric metrics[] = { USAGE_CPU_SECONDS, USAGE_MEMORY_PEAK, USAGE_READ_BYTES,
+                                               USAGE_WRITE_BYTES };
 
         json_put_array_begin(json, "spread");
         write_spread(run, json, "seconds", "s", NULL);
         for (size_t i = 0; i < N_ELEMENTS(metrics); i++)
-                write_spread(run, json, usage_info[metrics[i]].key, usage_info[metrics[i]].key_unit, usage_info[metrics[i]].key);
+                write_spread(run, json, usage_info[metrics[i]].key, usage_info[metrics[i]].key_unit,
+                             usage_info[metrics[i]].key);
         json_array_end(json);
 }
 

@@ -52,7 +52,8 @@ bool report_total_max(const ReportRun *run, TotalOf of, const char *key, ReportT
 }
 
 void report_total_format(Sheet *sheet, const ReportTotal *total, char ret[static TEXT_MAX]) {
-        sheet_format(sheet, &(AnswerMetric){ .value = total->value, .unit = total->unit, .is_exact = total->is_exact }, ret);
+        sheet_format(sheet, &(AnswerMetric){ .value = total->value, .unit = total->unit, .is_exact = total->is_exact },
+                     ret);
 }
 
 /* --- allocated resources -------------------------------------------------------------------------- */

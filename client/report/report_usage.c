@@ -54,18 +54,21 @@ static void write_cpu_time(Sheet *sheet, const ReportRun *run) {
 
         if (!report_total_sum(run, TOTAL_OF_RANKS, "job_cpu_seconds", &used))
                 return;
-        if (used.value > 0 && report_total_sum(run, TOTAL_OF_RANKS, "job_cpu_system_seconds", &system) && system.n == used.n) {
+        if (used.value > 0 && report_total_sum(run, TOTAL_OF_RANKS, "job_cpu_system_seconds", &system) &&
+            system.n == used.n) {
                 sheet_text_share(system.value / used.value, share);
                 snprintf(kernel, sizeof(kernel), " (%s in the kernel)", share);
         }
 
-        sheet_cpu_time_row(sheet, used.value, report_total_given(run, true, &given) ? given.value : NAN, used.is_exact, kernel);
+        sheet_cpu_time_row(sheet, used.value, report_total_given(run, true, &given) ? given.value : NAN, used.is_exact,
+                           kernel);
 }
 
 /* --- memory and processes ------------------------------------------------------------------------- */
 
 /* Adds what was used with page cache, which is charged but can be reclaimed. */
-static void add_cache(Sheet *sheet, const ReportRun *run, const ReportTotal *peak, char text[static TEXT_MAX], size_t n_max) {
+static void add_cache(Sheet *sheet, const ReportRun *run, const ReportTotal *peak, char text[static TEXT_MAX],
+                      size_t n_max) {
         size_t n = strlen(text);
         ReportTotal all;
         char used[TEXT_MAX];
@@ -117,7 +120,8 @@ static void write_memory(Sheet *sheet, const ReportRun *run) {
             report_total_max(run, TOTAL_OF_RANKS, "job_memory_peak_ratio", &ratio)) {
                 sheet_text_share(ratio.value, text);
                 put_where(run, &ratio, &of_ratio);
-                sheet_row_printf(&row, "at most %s%s of what it may use%s", text, sheet_mark(sheet, ratio.is_exact), of_ratio.text ?: "");
+                sheet_row_printf(&row, "at most %s%s of what it may use%s", text, sheet_mark(sheet, ratio.is_exact),
+                                 of_ratio.text ?: "");
         }
         sheet_row_end(&row);
 }
@@ -136,7 +140,8 @@ static void write_memory_events(Sheet *sheet, const ReportRun *run) {
         sheet_row_begin(&row, sheet->screen, "");
         if (kills.value > 0) {
                 text_number(kills.value, number);
-                snprintf(text, sizeof(text), "%.16s %s killed for lack of memory", number, kills.value > 1 ? "processes" : "process");
+                snprintf(text, sizeof(text), "%.16s %s killed for lack of memory", number,
+                         kills.value > 1 ? "processes" : "process");
                 sheet_row_put_styled(&row, STYLE_BAD, text);
         }
         if (slowed.value > 0) {
@@ -215,8 +220,8 @@ static void put_pressure(Sheet *sheet, SheetRow *row, const ReportRun *run, size
                 return;
 
         sheet_text_share(some.value, share);
-        buffer_printf(&text, "%s%s %s%s%s", row->has_pieces ? "" : "for ", pressures[i].words, share, sheet_mark(sheet, some.is_exact),
-                      row->has_pieces ? "" : " of the time");
+        buffer_printf(&text, "%s%s %s%s%s", row->has_pieces ? "" : "for ", pressures[i].words, share,
+                      sheet_mark(sheet, some.is_exact), row->has_pieces ? "" : " of the time");
         if (find_share(some.at, pressures[i].full, &full) && full.value >= STALLED_SHOWN) {
                 sheet_text_share(full.value, share);
                 buffer_printf(&text, " (stalled %s)", share);
@@ -274,7 +279,8 @@ static void write_throttling(Sheet *sheet, const ReportRun *run) {
 
 /* --- I/O ------------------------------------------------------------------------------------------ */
 
-static void put_io(Sheet *sheet, SheetRow *row, const ReportRun *run, const char *const keys[2], const char *const words[2]) {
+static void put_io(Sheet *sheet, SheetRow *row, const ReportRun *run, const char *const keys[2],
+                   const char *const words[2]) {
         char bytes[TEXT_MAX], times[TEXT_MAX];
         ReportTotal total, n;
 
@@ -290,11 +296,13 @@ static void put_io(Sheet *sheet, SheetRow *row, const ReportRun *run, const char
 }
 
 static void write_io(Sheet *sheet, const ReportRun *run) {
-        static const char *const keys[2][2] = { { "job_io_read_bytes", "job_io_reads" }, { "job_io_written_bytes", "job_io_writes" } };
+        static const char *const keys[2][2] = { { "job_io_read_bytes", "job_io_reads" },
+                                                { "job_io_written_bytes", "job_io_writes" } };
         ReportTotal total;
         SheetRow row;
 
-        if (!report_total_sum(run, TOTAL_OF_RANKS, keys[0][0], &total) && !report_total_sum(run, TOTAL_OF_RANKS, keys[1][0], &total))
+        if (!report_total_sum(run, TOTAL_OF_RANKS, keys[0][0], &total) &&
+            !report_total_sum(run, TOTAL_OF_RANKS, keys[1][0], &total))
                 return;
 
         sheet_row_begin(&row, sheet->screen, "disks");

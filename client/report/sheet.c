@@ -202,7 +202,8 @@ static void write_bar(Screen *screen, double ratio, double peak_ratio, size_t n)
         screen_bar(screen, 0, n - n_ratio);
 }
 
-void sheet_bar_row(Sheet *sheet, const char *label, const char *text, double ratio, double peak_ratio, const char *words) {
+void sheet_bar_row(Sheet *sheet, const char *label, const char *text, double ratio, double peak_ratio,
+                   const char *words) {
         Screen *screen = sheet->screen;
         bool has_words = screen->width >= WORDS_WIDTH_MIN;
         size_t n_taken = SHEET_INDENT + NUMBER_COLUMNS + 1 + (has_words ? WORDS_COLUMNS : SHARE_COLUMNS);

@@ -71,7 +71,8 @@ void sheet_row_write(Screen *screen, const char *label, const Style *style, cons
  * Writes "  cores     3.10 of 32, peak 8.02~  ███▒▒▒▒·······  9.7 %": the bar shows the ratio and, in a lighter
  * shade, the peak (0: none). words: a few words after the share, omitted on narrow screens.
  */
-void sheet_bar_row(Sheet *sheet, const char *label, const char *text, double ratio, double peak_ratio, const char *words);
+void sheet_bar_row(Sheet *sheet, const char *label, const char *text, double ratio, double peak_ratio,
+                   const char *words);
 /*
  * Writes "  CPU hours 4.29 of 44.3 used, 40.0 unused"; in seconds below one hour. given_s: NAN if unknown. words:
  * text after "used".

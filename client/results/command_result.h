@@ -4,7 +4,8 @@
 /*
  * Command result: the result of a run whose command printed no indicator
  *
- * Makes an indicator of the component `command` from the times and the resources of a run. perfd-indicators(5) describes its members.
+ * Makes an indicator of the component `command` from the times and the resources of a run. perfd-indicators(5)
+ * describes its members.
  */
 
 #include <stdbool.h>

@@ -4,8 +4,8 @@
 /*
  * Kept parameters: the parameters that all runs of a batch share
  *
- * A failed run has seldom printed its parameters. If the other runs agree, the failed run gets their parameters, and is counted in
- * queries for results with these parameters.
+ * A failed run has seldom printed its parameters. If the other runs agree, the failed run gets their parameters, and
+ * is counted in queries for results with these parameters.
  */
 
 #include <stdbool.h>
@@ -15,7 +15,8 @@
 #include "util/buffer.h"
 
 typedef struct KeptParameters {
-        Buffer text; /* of an object with @parameters, and the build information of frameworks; "": no run has printed parameters */
+        /* of an object with @parameters, and the build information of frameworks; "": no run has printed parameters */
+        Buffer text;
         bool differ; /* the runs have different parameters, so that none are shared */
         Arena arena;
 } KeptParameters;

@@ -169,12 +169,13 @@ static void report_lost_output(const Capture *capture, const CaptureLoss *loss, 
         if (loss->n_not_finite > 0)
                 message_print("output: " INPUT_NOT_FINITE_TEXT, loss->n_not_finite);
         if (loss->is_cut)
-                message_print("the output has more than %u indicators; the rest was not submitted", CAPTURE_DOCUMENTS_MAX);
+                message_print("the output has more than %u indicators; the rest was not submitted",
+                              CAPTURE_DOCUMENTS_MAX);
 }
 
 /* Finds the documents that a format makes of the output. */
-static int find_formatted(const OutputFormat *format, Capture *capture, Arena *arena, const Value *ret[static CAPTURE_DOCUMENTS_MAX],
-                          size_t *ret_n, CaptureLoss *ret_loss) {
+static int find_formatted(const OutputFormat *format, Capture *capture, Arena *arena,
+                          const Value *ret[static CAPTURE_DOCUMENTS_MAX], size_t *ret_n, CaptureLoss *ret_loss) {
         scoped(format_result_deinit) FormatResult result = {};
         int r;
 
@@ -200,7 +201,8 @@ static int find_formatted(const OutputFormat *format, Capture *capture, Arena *a
 }
 
 /* The output of a failed run is used only if it is a valid document. */
-static int take_document(const Value *document, const RunPlace *place, Arena *arena, Submission *item, Complaint *complaint) {
+static int take_document(const Value *document, const RunPlace *place, Arena *arena, Submission *item,
+                         Complaint *complaint) {
         const IndicatorGiven given = { .component = place->component, .version = place->version };
         int r = 0;
 
@@ -227,8 +229,8 @@ static int take_documents(RunResults *results, const RunResultsPlan *plan, const
                 *item = *common;
                 r = take_document(documents[i], plan->place, &results->arena, item, &complaint);
                 if (r == INDICATOR_INVALID) {
-                        message_print("an indicator in the output was not submitted: %s%s%s", complaint.path, complaint.path[0] ? ": " : "",
-                            complaint.text);
+                        message_print("an indicator in the output was not submitted: %s%s%s", complaint.path,
+                                      complaint.path[0] ? ": " : "", complaint.text);
                         continue;
                 }
                 if (r == 0 && item->batch_index == 0)
@@ -243,7 +245,8 @@ static int take_documents(RunResults *results, const RunResultsPlan *plan, const
 }
 
 /* Returns the stack of the run, with the builds that its documents name; NULL: unknown. */
-static int find_stack(const SubmissionStack *stack, const Value *const *documents, size_t n, Arena *arena, const SubmissionStack **ret) {
+static int find_stack(const SubmissionStack *stack, const Value *const *documents, size_t n, Arena *arena,
+                      const SubmissionStack **ret) {
         SubmissionStack *own = stack ? arena_alloc(arena, sizeof(*own)) : NULL;
         int r;
 
@@ -264,8 +267,8 @@ static int add_failed_run(RunResults *results, const Submission *common) {
         return id_make_result(common->time_ms, results->items[0].id);
 }
 
-int run_results_read(RunResults *ret, const RunResultsPlan *plan, Capture *capture, const RunFacts *facts, int exit_status,
-                  uint32_t index) {
+int run_results_read(RunResults *ret, const RunResultsPlan *plan, Capture *capture, const RunFacts *facts,
+                     int exit_status, uint32_t index) {
         Submission common = {
                 .job = plan->job,
                 .time_ms = facts->end_realtime_ns / NS_PER_MS,
@@ -283,9 +286,10 @@ int run_results_read(RunResults *ret, const RunResultsPlan *plan, Capture *captu
 
         *ret = (RunResults){};
         memcpy(common.batch, plan->batch, sizeof(common.batch));
-        r = arena_init(&ret->arena, 2 * value_parse_arena_size(capture->text.n) + RUN_RECORD_ARENA_BYTES + COMMAND_RESULT_ARENA_BYTES +
-                       (plan->format ? format_arena_size(capture->text.n) : 0) +
-                       (stack ? sizeof(*stack) + run_stack_builds_size(stack->document) : 0));
+        r = arena_init(&ret->arena, 2 * value_parse_arena_size(capture->text.n) + RUN_RECORD_ARENA_BYTES +
+                                            COMMAND_RESULT_ARENA_BYTES +
+                                            (plan->format ? format_arena_size(capture->text.n) : 0) +
+                                            (stack ? sizeof(*stack) + run_stack_builds_size(stack->document) : 0));
         if (r == 0)
                 r = plan->format ? find_formatted(plan->format, capture, &ret->arena, documents, &n, &loss) :
                                    capture_find(capture, &ret->arena, documents, &n, &loss);

@@ -4,9 +4,10 @@
 /*
  * Run results: the submissions made of one run of a command
  *
- * Each indicator that the run printed is submitted with the record of the run, which perfd-protocol(7) describes. A run that failed
- * has no result: its output is kept with its exit status. A failed run without output becomes a submission without a document if
- * results were asked for. Facts that do not change from run to run are found once, after the first, so that no run is delayed.
+ * Each indicator that the run printed is submitted with the record of the run, which perfd-protocol(7) describes. A
+ * run that failed has no result: its output is kept with its exit status. A failed run without output becomes a
+ * submission without a document if results were asked for. Facts that do not change from run to run are found once,
+ * after the first, so that no run is delayed.
  */
 
 #include <stdbool.h>
@@ -46,7 +47,8 @@ typedef struct RunResultsPlan {
         bool is_wanted;    /* a missing indicator is reported */
         bool keeps_failed; /* a failed run without an indicator is a result */
         const OutputFormat *format; /* of the output; NULL: the output has indicators. Borrowed */
-        const CommandBenchmark *benchmark; /* of runs that print no indicator; NULL: such a run is not a result. Borrowed */
+        /* of runs that print no indicator; NULL: such a run is not a result. Borrowed */
+        const CommandBenchmark *benchmark;
         bool has_batch;
         uint8_t batch[RESULT_ID_BYTES];
         const RunPlace *place;
@@ -61,6 +63,7 @@ typedef struct RunResults {
 
 void run_results_deinit(RunResults *results);
 
-/* Reports output that is not a valid indicator. index: of the run in its batch. 0 or a negative errno; *ret is always initialised. */
-int run_results_read(RunResults *ret, const RunResultsPlan *plan, Capture *capture, const RunFacts *facts, int exit_status,
-                     uint32_t index);
+/* Reports output that is not a valid indicator. index: of the run in its batch. 0 or a negative errno; *ret is
+ * always initialised. */
+int run_results_read(RunResults *ret, const RunResultsPlan *plan, Capture *capture, const RunFacts *facts,
+                     int exit_status, uint32_t index);

@@ -38,8 +38,12 @@ static const char *find_cache(char ret[static PATH_MAX]) {
 static int read_sources(const char *words, const char *program, RunStack *ret) {
         scoped(closep) int root_fd = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         char cache[PATH_MAX];
-        const StackPlace place = { .root_fd = root_fd, .program = program, .virtual_env = getenv("VIRTUAL_ENV"),
-                                   .conda_prefix = getenv("CONDA_PREFIX"), .path = getenv("PATH"), .modules = getenv("LOADEDMODULES"),
+        const StackPlace place = { .root_fd = root_fd,
+                                   .program = program,
+                                   .virtual_env = getenv("VIRTUAL_ENV"),
+                                   .conda_prefix = getenv("CONDA_PREFIX"),
+                                   .path = getenv("PATH"),
+                                   .modules = getenv("LOADEDMODULES"),
                                    .container = getenv("APPTAINER_CONTAINER") ?: getenv("SINGULARITY_CONTAINER"),
                                    .cache = find_cache(cache) };
         scoped(stack_builder_deinit) StackBuilder stack = { .arena = &ret->arena };
@@ -52,7 +56,8 @@ static int read_sources(const char *words, const char *program, RunStack *ret) {
         if (r == 0)
                 r = stack_source_read(words, &place, &stack, &word);
         if (r == STACK_SOURCE_NONE) {
-                message_print("--stack %.*s: the environment of the command has no such packages", (int)word.n, word.text);
+                message_print("--stack %.*s: the environment of the command has no such packages", (int)word.n,
+                              word.text);
                 return EXIT_USAGE;
         }
         if (r == STACK_SOURCE_FAILED)
@@ -67,7 +72,8 @@ int run_stack_read(const char *words, const char *program, RunStack *ret) {
         *ret = (RunStack){};
         if (!given || !given[0])
                 return EXIT_DONE;
-        r = stack_source_is_list(given) ? read_sources(given, program, ret) : lock_file_read(given, &ret->arena, &ret->stack.document);
+        r = stack_source_is_list(given) ? read_sources(given, program, ret)
+                                        : lock_file_read(given, &ret->arena, &ret->stack.document);
         if (r < 0)
                 message_print("--stack %s: %s", given, strerrordesc_np(-r));
         ret->is_known = r == 0;
@@ -83,7 +89,8 @@ int run_stack_read(const char *words, const char *program, RunStack *ret) {
 size_t run_stack_builds_size(const Value *stack) {
         const Value *packages = value_get(stack, "packages");
 
-        return (packages ? packages->n_items : 0) * PACKAGE_BYTES + 2 * sizeof(Value) + stack->n_members * sizeof(Member) + 256;
+        return (packages ? packages->n_items : 0) * PACKAGE_BYTES + 2 * sizeof(Value) +
+               stack->n_members * sizeof(Member) + 256;
 }
 
 static bool has_build_info(const Value *document) {

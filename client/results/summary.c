@@ -38,7 +38,9 @@ static int add_series(Summary *summary, const Indicator *indicator, const char *
         SummarySeries *series = &summary->series[summary->n++];
 
         assert(summary->n <= SUMMARY_SERIES_MAX);
-        *series = (SummarySeries){ .name = strdup(indicator->name), .component = strdup(indicator->component), .key = strdup(key) };
+        *series = (SummarySeries){ .name = strdup(indicator->name),
+                                   .component = strdup(indicator->component),
+                                   .key = strdup(key) };
         *ret = series;
         return series->name && series->component && series->key ? 0 : -ENOMEM;
 }
@@ -47,7 +49,8 @@ static int add_series(Summary *summary, const Indicator *indicator, const char *
 static int find_series(Summary *summary, const Indicator *indicator, const char *key, SummarySeries **ret) {
         *ret = NULL;
         for (size_t i = 0; i < summary->n; i++)
-                if (is_of(&summary->series[i], indicator->name, indicator->component) && strcmp(summary->series[i].key, key) == 0) {
+                if (is_of(&summary->series[i], indicator->name, indicator->component) &&
+                    strcmp(summary->series[i].key, key) == 0) {
                         *ret = &summary->series[i];
                         return 0;
                 }
@@ -111,7 +114,8 @@ void summary_write(Summary *summary, const Value *units, Buffer *out) {
                 buffer_printf(out, "%s of %s\n", first->name, first->component);
                 for (size_t k = i; k < summary->n; k++)
                         if (is_of(&summary->series[k], first->name, first->component))
-                                write_series(&summary->series[k], units ? value_get_string(units, summary->series[k].key) : NULL, out);
+                                write_series(&summary->series[k],
+                                             units ? value_get_string(units, summary->series[k].key) : NULL, out);
         }
         if (summary->n_left_out > 0)
                 buffer_printf(out, "%zu more numbers are not shown\n", summary->n_left_out);
@@ -207,13 +211,17 @@ static void put_remarks(Buffer *out, const SummarySeries *elapsed, const Statist
         size_t n_outliers = count_outliers(elapsed, statistics->median);
 
         if (elapsed->n >= SLOW_FIRST_N_MIN && first == statistics->max && first > SLOW_FIRST_RATIO * statistics->median)
-                buffer_printf(out, "  the first run took %.0f %% longer than the median: use --warmup 1 to fill the caches first\n",
+                buffer_printf(out,
+                              "  the first run took %.0f %% longer than the median: use --warmup 1 to fill the caches "
+                              "first\n",
                               100 * (first / statistics->median - 1));
         else if (n_outliers > 0)
-                buffer_printf(out, "  %zu of %zu runs %s: other processes may have disturbed the node\n", n_outliers, elapsed->n,
-                              n_outliers == 1 ? "is an outlier" : "are outliers");
+                buffer_printf(out, "  %zu of %zu runs %s: other processes may have disturbed the node\n", n_outliers,
+                              elapsed->n, n_outliers == 1 ? "is an outlier" : "are outliers");
         if (statistics->mean < SHORT_S)
-                buffer_printf(out, "  the runs take less than %.0f ms: the start of a process is a large part of this\n", 1e3 * SHORT_S);
+                buffer_printf(out,
+                              "  the runs take less than %.0f ms: the start of a process is a large part of this\n",
+                              1e3 * SHORT_S);
 }
 
 void summary_write_commands(Summary *summary, Buffer *out) {
@@ -262,7 +270,9 @@ typedef struct ExportRow {
 } ExportRow;
 
 bool summary_find_format(const char *path, ExportFormat *ret) {
-        static const char *const endings[] = { [EXPORT_CSV] = ".csv", [EXPORT_JSON] = ".json", [EXPORT_MARKDOWN] = ".md" };
+        static const char *const endings[] = {
+                [EXPORT_CSV] = ".csv", [EXPORT_JSON] = ".json", [EXPORT_MARKDOWN] = ".md"
+        };
         const char *ending = strrchr(path, '.');
 
         for (*ret = 0; ending && *ret < N_EXPORT_FORMATS; (*ret)++)
@@ -299,7 +309,8 @@ static void begin_csv(Buffer *out) {
 
 static void put_csv(const ExportRow *row, Buffer *out) {
         const Statistics *statistics = &row->statistics;
-        const double numbers[] = { statistics->mean, statistics->sd, statistics->median, statistics->min, statistics->max };
+        const double numbers[] = { statistics->mean, statistics->sd, statistics->median, statistics->min,
+                                   statistics->max };
 
         put_csv_text(out, row->series->name);
         buffer_putc(out, ',');
@@ -313,7 +324,8 @@ static void put_csv(const ExportRow *row, Buffer *out) {
 }
 
 static void begin_markdown(Buffer *out) {
-        buffer_puts(out, "| Indicator | Result | n | Mean | Std. dev. | Median | Min | Max |\n|:---|:---|---:|---:|---:|---:|---:|---:|\n");
+        buffer_puts(out, "| Indicator | Result | n | Mean | Std. dev. | Median | Min | Max "
+                         "|\n|:---|:---|---:|---:|---:|---:|---:|---:|\n");
 }
 
 static void put_markdown_text(Buffer *out, const char *text) {
@@ -335,7 +347,8 @@ static void put_markdown_number(Buffer *out, double v) {
 
 static void put_markdown(const ExportRow *row, Buffer *out) {
         const Statistics *statistics = &row->statistics;
-        const double numbers[] = { statistics->mean, statistics->sd, statistics->median, statistics->min, statistics->max };
+        const double numbers[] = { statistics->mean, statistics->sd, statistics->median, statistics->min,
+                                   statistics->max };
 
         put_markdown_text(out, row->series->name);
         put_markdown_text(out, row->series->key);

@@ -31,14 +31,16 @@ void summary_deinit(Summary *summary);
 int summary_add(Summary *summary, const Indicator *indicator);
 
 /*
- * Writes a line for each indicator, and below a line for each number: n, median and coefficient of variation. Sorts the values.
- * units: an object with the unit of each number that has one, or NULL. Skips command results, which summary_write_commands() describes.
+ * Writes a line for each indicator, and below a line for each number: n, median and coefficient of variation. Sorts
+ * the values.
+ * units: an object with the unit of each number that has one, or NULL. Skips command results, which
+ * summary_write_commands() describes.
  */
 void summary_write(Summary *summary, const Value *units, Buffer *out);
 
 /*
- * Appends lines about each indicator of the component `command`, as expected of a benchmark of commands: the time of the runs with its
- * spread, the CPU time, and reasons to distrust the numbers. Sorts the values.
+ * Appends lines about each indicator of the component `command`, as expected of a benchmark of commands: the time of
+ * the runs with its spread, the CPU time, and reasons to distrust the numbers. Sorts the values.
  */
 void summary_write_commands(Summary *summary, Buffer *out);
 

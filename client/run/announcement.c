@@ -72,7 +72,8 @@ static void schedule_retry(Announcement *announcement, uint64_t now_ns) {
 
         assert(half_ns > 0);
         announcement->next_ns = now_ns + half_ns + clock_realtime_ns() % half_ns;
-        announcement->backoff_ns = announcement->backoff_ns * 2 < BACKOFF_MAX_NS ? announcement->backoff_ns * 2 : BACKOFF_MAX_NS;
+        announcement->backoff_ns = announcement->backoff_ns * 2 < BACKOFF_MAX_NS ? announcement->backoff_ns * 2
+                                                                                 : BACKOFF_MAX_NS;
 }
 
 int announcement_begin(Announcement *announcement) {
@@ -100,8 +101,9 @@ int announcement_begin(Announcement *announcement) {
         if (announcement->is_begun)
                 message_print("perfd does not respond; continuing without waiting");
         else
-                message_print("%s; the %s", reason, r == DELIVERY_UNAVAILABLE ?
-                              "job is recorded only if perfd can be reached before it ends" : "command runs unrecorded");
+                message_print("%s; the %s", reason,
+                              r == DELIVERY_UNAVAILABLE ? "job is recorded only if perfd can be reached before it ends"
+                                                        : "command runs unrecorded");
         if (r == DELIVERY_UNAVAILABLE && !announcement->is_begun) {
                 announcement->backoff_ns = BACKOFF_FIRST_NS;
                 schedule_retry(announcement, clock_boottime_ns());
@@ -132,9 +134,11 @@ static void handle_reply(Announcement *announcement, const Reply *reply, uint64_
         announcement->sequence = 0;
         wire_deinit(&announcement->wire);
 
-        /* A duplicate is this job, or another command of the task has the id. The id is not changed any more, since results carry it. */
+        /* A duplicate is this job, or another command of the task has the id. The id is not changed any more, since
+         * results carry it. */
         if (r == 0)
-                announcement->is_begun = announcement->is_begin_known = announcement->is_begun || reply->status == STATUS_OK;
+                announcement->is_begun = announcement->is_begin_known = announcement->is_begun ||
+                                                                        reply->status == STATUS_OK;
         else if (r == DELIVERY_UNAVAILABLE)
                 schedule_retry(announcement, now_ns);
         else
@@ -161,13 +165,15 @@ static void retry_begin(Announcement *announcement, uint64_t now_ns) {
         Reply reply;
 
         announcement->next_ns = 0;
-        if (protocol_encode_job_begin(sequence, &begin, &frame) < 0 || wire_connect(wire, announcement->courier->path, now_ns) < 0) {
+        if (protocol_encode_job_begin(sequence, &begin, &frame) < 0 ||
+            wire_connect(wire, announcement->courier->path, now_ns) < 0) {
                 schedule_retry(announcement, now_ns);
                 return;
         }
 
         announcement->sequence = sequence;
-        handle_exchange(announcement, wire_exchange(wire, &frame, announcement->sequence, now_ns, &reply), &reply, now_ns);
+        handle_exchange(announcement, wire_exchange(wire, &frame, announcement->sequence, now_ns, &reply), &reply,
+                        now_ns);
 }
 
 void announcement_go_on(Announcement *announcement) {

@@ -4,9 +4,10 @@
 /*
  * Announcement: reports the start of a job to perfd
  *
- * Announces the job before its command runs, for no longer than a moment. If perfd is away or full, the announcement is repeated while
- * the command runs, without delaying the command: the caller waits for announcement_fd() and announcement_timeout_ms() too. The
- * last attempt follows when the command has ended, while the counters of its group still exist.
+ * Announces the job before its command runs, for no longer than a moment. If perfd is away or full, the announcement
+ * is repeated while the command runs, without delaying the command: the caller waits for announcement_fd() and
+ * announcement_timeout_ms() too. The last attempt follows when the command has ended, while the counters of its
+ * group still exist.
  */
 
 #include <stdbool.h>

@@ -71,7 +71,9 @@ static void record_loss(CaptureLoss *loss, const ValueReader *reader, const Valu
         (void)value_parse_seek(&next);
         names_result = memmem(reader->text + reader->at, next.at - reader->at, result_key, RESULT_KEY_BYTES);
         if (names_result || !loss->names_result)
-                *loss = (CaptureLoss){ .error = *error, .names_result = names_result, .n_not_finite = loss->n_not_finite };
+                *loss = (CaptureLoss){ .error = *error,
+                                       .names_result = names_result,
+                                       .n_not_finite = loss->n_not_finite };
 }
 
 static bool has_more(const ValueReader *reader) {

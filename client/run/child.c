@@ -23,7 +23,8 @@
 #define CHUNK_BYTES 65536U
 #define STATUS_MAX 8192U /* bytes of /proc/PID/status */
 
-static const int passed_signals[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGCONT, SIGTSTP, SIGWINCH };
+static const int passed_signals[] = { SIGHUP,  SIGINT,  SIGQUIT, SIGTERM, SIGUSR1,
+                                      SIGUSR2, SIGALRM, SIGCONT, SIGTSTP, SIGWINCH };
 
 /* Pipe from the command to one of our own descriptors. */
 typedef struct Stream {
@@ -42,7 +43,8 @@ typedef struct Child {
         bool has_ended;
         bool is_alone;       /* no process started by the command is left */
         bool lacks_children; /* a process ignored SIGCHLD, so that its children may be missing from the rusage */
-        bool is_told_to_end; /* a signal arrived after the command ended, while waiting for its output or its processes */
+        /* a signal arrived after the command ended, while waiting for its output or its processes */
+        bool is_told_to_end;
         const ChildPlan *plan;
         Announcement *announcement; /* of the plan; NULL in a process without an announcement */
         ChildEnd *end;
@@ -71,7 +73,8 @@ int child_signals_take(const int *signals, size_t n, sigset_t *ret_set, ChildSig
         for (size_t i = 0; i < n; i++)
                 if (!is_ignored(signals[i]))
                         sigaddset(ret_set, signals[i]);
-        return sigaction(SIGCHLD, &action, &ret->child) < 0 || sigprocmask(SIG_BLOCK, ret_set, &ret->mask) < 0 ? -errno : 0;
+        return sigaction(SIGCHLD, &action, &ret->child) < 0 || sigprocmask(SIG_BLOCK, ret_set, &ret->mask) < 0 ? -errno
+                                                                                                               : 0;
 }
 
 void child_signals_restore(const ChildSignals *signals) {
@@ -139,7 +142,8 @@ static void reap_one(Child *child, pid_t pid, int status, const struct rusage *r
         end->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* Returns true if a process that has ended, and is not reaped yet, ignored SIGCHLD: the kernel added its children to no rusage. */
+/* Returns true if a process that has ended, and is not reaped yet, ignored SIGCHLD: the kernel added its children to
+ * no rusage. */
 static bool has_ignored_children(pid_t pid) {
         scoped(freep) char *text = NULL;
         char path[64];
@@ -326,7 +330,8 @@ static ssize_t splice_output(Stream *stream) {
         ssize_t k;
 
         if (stream->capture && stream->capture->names_result)
-                return splice(stream->pipe_fd, NULL, stream->to_fd, NULL, 16 * CHUNK_BYTES, SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
+                return splice(stream->pipe_fd, NULL, stream->to_fd, NULL, 16 * CHUNK_BYTES,
+                              SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
 
         k = tee(stream->pipe_fd, stream->to_fd, CHUNK_BYTES, SPLICE_F_NONBLOCK);
         if (k > 0)
@@ -480,7 +485,8 @@ static void add_running_processes(Child *child) {
         double per_s = (double)sysconf(_SC_CLK_TCK);
         Descendants living;
 
-        child->end->is_rusage_partial = !child->is_alone || child->lacks_children || ignores_children(&child->inherited.child);
+        child->end->is_rusage_partial = !child->is_alone || child->lacks_children ||
+                                        ignores_children(&child->inherited.child);
         if (child->is_alone || proc_fd < 0 || descendants_read(proc_fd, getpid(), 0, &living) < 0)
                 return;
 

@@ -4,10 +4,11 @@
 /*
  * Child: a command in the foreground
  *
- * The command inherits standard input, the terminal, and the signal mask and dispositions with which this process was started.
- * Signals sent to this process alone are passed on; signals that the terminal sends to its foreground are not, since the command
- * gets them too. Without a capture, the command writes to our standard output itself; with a capture, it writes to a pipe, whose
- * content is passed on at once and unchanged. The same holds for standard error.
+ * The command inherits standard input, the terminal, and the signal mask and dispositions with which this process
+ * was started. Signals sent to this process alone are passed on; signals that the terminal sends to its foreground
+ * are not, since the command gets them too. Without a capture, the command writes to our standard output itself;
+ * with a capture, it writes to a pipe, whose content is passed on at once and unchanged. The same holds for standard
+ * error.
  *
  * The kernel counts a process whose parent ignores SIGCHLD in no rusage.
  */
@@ -31,9 +32,9 @@ typedef struct ChildSignals {
 } ChildSignals;
 
 /*
- * Blocks SIGCHLD and those of n signals that are not ignored: an ignored signal (nohup) stays ignored, since a blocked one would be
- * queued. Sets SIGCHLD to its default, since nobody can be waited for while SIGCHLD is ignored. *ret_set: the blocked signals.
- * 0 or a negative errno.
+ * Blocks SIGCHLD and those of n signals that are not ignored: an ignored signal (nohup) stays ignored, since a
+ * blocked one would be queued. Sets SIGCHLD to its default, since nobody can be waited for while SIGCHLD is ignored.
+ * *ret_set: the blocked signals. 0 or a negative errno.
  */
 int child_signals_take(const int *signals, size_t n, sigset_t *ret_set, ChildSignals *ret);
 /* Restores the state in a new process. */
@@ -61,8 +62,9 @@ typedef struct ChildEnd {
 } ChildEnd;
 
 /*
- * Returns when the command has ended and its output has been passed on; with `waits`, when all processes that it started have ended,
- * unless a signal ends the wait. The signals stay blocked. 0, or a negative errno if nothing was run.
+ * Returns when the command has ended and its output has been passed on; with `waits`, when all processes that it
+ * started have ended, unless a signal ends the wait. The signals stay blocked. 0, or a negative errno if nothing was
+ * run.
  */
 int child_run(char *const *command, const ChildPlan *plan, ChildEnd *ret);
 

@@ -32,8 +32,9 @@ static bool stat_parse(const char *text, DescendantEntry *ret) {
         const char *bracket = strrchr(text, ')');
         uint64_t user, system, waited_user, waited_system;
 
-        if (!bracket || sscanf(bracket, ") %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64,
-                               &ret->state, &ret->parent, &user, &system, &waited_user, &waited_system) != 6)
+        if (!bracket ||
+            sscanf(bracket, ") %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64,
+                   &ret->state, &ret->parent, &user, &system, &waited_user, &waited_system) != 6)
                 return false;
 
         ret->user_ticks = user + waited_user;
@@ -81,7 +82,8 @@ static bool is_below(const DescendantTable *table, const DescendantEntry *entry,
         for (size_t i = 0; i < table->n && entry && entry->pid != except; i++) {
                 if (entry->parent == root)
                         return true;
-                entry = bsearch(&(DescendantEntry){ .pid = entry->parent }, table->items, table->n, sizeof(*table->items), by_pid);
+                entry = bsearch(&(DescendantEntry){ .pid = entry->parent }, table->items, table->n,
+                                sizeof(*table->items), by_pid);
         }
         return false;
 }

@@ -4,7 +4,8 @@
 /*
  * Descendants: processes below a process, and their CPU time
  *
- * Counts the processes that a command leaves behind, and their CPU time until now, which wait4(2) does not report before they end.
+ * Counts the processes that a command leaves behind, and their CPU time until now, which wait4(2) does not report
+ * before they end.
  */
 
 #include <stddef.h>
@@ -17,5 +18,6 @@ typedef struct Descendants {
         uint64_t user_ticks, system_ticks;
 } Descendants;
 
-/* Reads the processes below `root`, without `except` and its descendants (0: none). proc_fd: /proc. 0 or a negative errno. */
+/* Reads the processes below `root`, without `except` and its descendants (0: none). proc_fd: /proc. 0 or a negative
+ * errno. */
 int descendants_read(int proc_fd, pid_t root, pid_t except, Descendants *ret);

@@ -19,7 +19,8 @@
 #define SAMPLE_MIN_NS (50 * NS_PER_MS)
 #define SAMPLE_MAX_NS NS_PER_S
 
-static int parse_interval(const Option *option, const char *value, void *place, char ret_error[static OPTION_ERROR_MAX]) {
+static int parse_interval(const Option *option, const char *value, void *place,
+                          char ret_error[static OPTION_ERROR_MAX]) {
         uint64_t ns;
 
         if (parse_duration_ns(value, &ns) != 0 || ns < SAMPLE_MIN_NS || ns > SAMPLE_MAX_NS)
@@ -88,7 +89,8 @@ static void add_slurm_labels(JobInfo *info, bool has_step) {
                 const char *value = getenv(slurm_labels[i].variable);
                 bool is_wanted = slurm_labels[i].is_of_step ? has_step : !getenv("PERFD_JOB");
 
-                if (value && *value && value[strspn(value, "0123456789")] == '\0' && is_wanted && !has_label(info, slurm_labels[i].key))
+                if (value && *value && value[strspn(value, "0123456789")] == '\0' && is_wanted &&
+                    !has_label(info, slurm_labels[i].key))
                         add_label(info, slurm_labels[i].key, strlen(slurm_labels[i].key), value);
         }
 }

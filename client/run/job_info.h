@@ -21,9 +21,9 @@ typedef struct JobOptions {
 extern const Option job_options[];
 
 /*
- * Fills in id (option, else the launcher's, else a new one), name, labels, user (option, else this process's), command, and the place
- * in a parallel run (option, else the launcher's where it does not contradict the options). command: its words, or NULL. 0 or a
- * negative errno; job_info_deinit() in any case.
+ * Fills in id (option, else the launcher's, else a new one), name, labels, user (option, else this process's),
+ * command, and the place in a parallel run (option, else the launcher's where it does not contradict the options).
+ * command: its words, or NULL. 0 or a negative errno; job_info_deinit() in any case.
  */
 int job_info_fill(JobInfo *info, const JobOptions *options, const Launch *launch, char *const *command);
 

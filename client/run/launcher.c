@@ -74,8 +74,8 @@ static int64_t read_first(Launch *launch, const char *const names[static NAMES_M
 }
 
 /*
- * Finds the launcher. A process inside a Slurm step inherits the variables of the step, but another launcher with other rank
- * numbers may have started the process. If both agree, Slurm is used, since its variables tell more.
+ * Finds the launcher. A process inside a Slurm step inherits the variables of the step, but another launcher with
+ * other rank numbers may have started the process. If both agree, Slurm is used, since its variables tell more.
  */
 static int find_launcher(Launch *launch) {
         int64_t rank, slurm = read_number(launch, launchers[SLURM].rank, 0, INT64_MAX);
@@ -124,17 +124,20 @@ static void find_nodes(Launch *launch, const Launcher *launcher) {
         }
 }
 
-/* Step numbers from here on are not steps of tasks, but batch scripts, shells and the like, in which runs follow each other. */
+/* Step numbers from here on are not steps of tasks, but batch scripts, shells and the like, in which runs follow
+ * each other. */
 #define SLURM_SPECIAL_STEP UINT64_C(0xfffffff0)
 
 static void find_job(Launch *launch) {
-        static const char *const jobs[] = { "SLURM_JOB_ID", "SLURM_JOBID" }, *const steps[] = { "SLURM_STEP_ID", "SLURM_STEPID" };
+        static const char *const jobs[] = { "SLURM_JOB_ID", "SLURM_JOBID" }, *const steps[] = { "SLURM_STEP_ID",
+                                                                                                "SLURM_STEPID" };
         int64_t job, step;
 
         job = read_number(launch, getenv(jobs[0]) ? jobs[0] : jobs[1], 1, INT64_MAX);
         step = read_number(launch, getenv(steps[0]) ? steps[0] : steps[1], 0, UINT32_MAX);
         if (job > 0 && step >= 0 && (uint64_t)step < SLURM_SPECIAL_STEP)
-                snprintf(launch->job, sizeof(launch->job), "%jd.%jd.%jd", (intmax_t)job, (intmax_t)step, (intmax_t)launch->rank);
+                snprintf(launch->job, sizeof(launch->job), "%jd.%jd.%jd", (intmax_t)job, (intmax_t)step,
+                         (intmax_t)launch->rank);
 }
 
 void launcher_find(Launch *ret) {

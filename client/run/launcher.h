@@ -4,7 +4,8 @@
 /*
  * Launcher: the program that started this process as one of many, and its variables in the environment
  *
- * Slurm, PMI, PMIx and Open MPI. A launcher may run inside another (mpirun in a batch job of Slurm): the innermost is used.
+ * Slurm, PMI, PMIx and Open MPI. A launcher may run inside another (mpirun in a batch job of Slurm): the innermost
+ * is used.
  */
 
 #include <stddef.h>

@@ -31,7 +31,8 @@ void output_tail_add(OutputTail *tail, const void *bytes, size_t n) {
                 n = OUTPUT_TAIL_BYTES_MAX;
         }
         while (n > 0) {
-                size_t at = tail->n_all % OUTPUT_TAIL_BYTES_MAX, k = n < OUTPUT_TAIL_BYTES_MAX - at ? n : OUTPUT_TAIL_BYTES_MAX - at;
+                size_t at = tail->n_all % OUTPUT_TAIL_BYTES_MAX,
+                       k = n < OUTPUT_TAIL_BYTES_MAX - at ? n : OUTPUT_TAIL_BYTES_MAX - at;
 
                 memcpy(tail->bytes + at, p, k);
                 tail->n_all += k;

@@ -23,5 +23,6 @@ void output_tail_deinit(OutputTail *tail);
 void output_tail_clear(OutputTail *tail); /* keeps the memory */
 void output_tail_add(OutputTail *tail, const void *bytes, size_t n);
 
-/* Appends at most OUTPUT_TAIL_BYTES_MAX of valid UTF-8; NUL and invalid bytes become U+FFFD. *ret_is_cut: there was more output. */
+/* Appends at most OUTPUT_TAIL_BYTES_MAX of valid UTF-8; NUL and invalid bytes become U+FFFD. *ret_is_cut: there was
+ * more output. */
 void output_tail_text(const OutputTail *tail, Buffer *ret, bool *ret_is_cut);

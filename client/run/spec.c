@@ -42,12 +42,15 @@ static int take_script(const Value *value, Spec *spec, SpecError *error) {
                 return refuse(error, "script: expected the text of a script, not %s",
                               script->type == VALUE_STRING ? "an empty string" : value_type_text(script));
         if (is_url(script->string))
-                return refuse(error, "script: %.200s is an address, and perfctl downloads nothing: put the script's text here, or name "
-                              "a file with --script",
+                return refuse(error,
+                              "script: %.200s is an address, and perfctl downloads nothing: put the script's text "
+                              "here, or name a file with --script",
                               script->string);
         if (is_path(script->string))
-                return refuse(error, "script: %.200s is the path of a file: put the script's text here, or name the file with "
-                              "--script", script->string);
+                return refuse(error,
+                              "script: %.200s is the path of a file: put the script's text here, or name the file "
+                              "with --script",
+                              script->string);
 
         spec->script = script->string;
         return 0;
@@ -67,7 +70,8 @@ bool spec_path_is_below(const char *path) {
         for (;;) {
                 size_t n = strcspn(path, "/");
 
-                if (n == 0 || n > NAME_MAX || (n == 1 && path[0] == '.') || (n == 2 && path[0] == '.' && path[1] == '.'))
+                if (n == 0 || n > NAME_MAX || (n == 1 && path[0] == '.') ||
+                    (n == 2 && path[0] == '.' && path[1] == '.'))
                         return false;
                 if (!path[n])
                         return true;
@@ -76,14 +80,15 @@ bool spec_path_is_below(const char *path) {
 }
 
 /* Entries with two strings each. */
-static int take_pairs(const Value *value, const char *key, const char *name_key, const char *text_key, SpecPair **ret, size_t *ret_n,
-                      SpecError *error) {
+static int take_pairs(const Value *value, const char *key, const char *name_key, const char *text_key, SpecPair **ret,
+                      size_t *ret_n, SpecError *error) {
         const Value *list = value_get_given(value, key);
 
         if (!list)
                 return 0;
         if (list->type != VALUE_LIST)
-                return refuse(error, "%s: is %s: expected a list of {%s, %s}", key, value_type_text(list), name_key, text_key);
+                return refuse(error, "%s: is %s: expected a list of {%s, %s}", key, value_type_text(list), name_key,
+                              text_key);
 
         *ret = calloc(list->n_items + 1, sizeof(**ret));
         if (!*ret)
@@ -92,12 +97,12 @@ static int take_pairs(const Value *value, const char *key, const char *name_key,
                 (*ret)[i].name = value_get_string(&list->items[i], name_key);
                 (*ret)[i].text = value_get_string(&list->items[i], text_key);
                 if (!(*ret)[i].name || !(*ret)[i].text)
-                        return refuse(error, "%s[%zu]: expected {%s, %s}, both strings: quote numbers", key, i, name_key,
-                                      text_key);
+                        return refuse(error, "%s[%zu]: expected {%s, %s}, both strings: quote numbers", key, i,
+                                      name_key, text_key);
                 for (size_t k = 0; k < i; k++)
                         if (strcmp((*ret)[k].name, (*ret)[i].name) == 0)
-                                return refuse(error, "%s[%zu].%s: '%.100s' is given twice: remove one", key, i, name_key,
-                                              (*ret)[i].name);
+                                return refuse(error, "%s[%zu].%s: '%.100s' is given twice: remove one", key, i,
+                                              name_key, (*ret)[i].name);
         }
         *ret_n = list->n_items;
         return 0;
@@ -106,12 +111,17 @@ static int take_pairs(const Value *value, const char *key, const char *name_key,
 static int check_pairs(const Spec *spec, SpecError *error) {
         for (size_t i = 0; i < spec->n_variables; i++)
                 if (!variable_is_valid(spec->variables[i].name))
-                        return refuse(error, "environment[%zu].name: '%.100s' is not a valid variable name: use letters, digits and "
-                                      "underscores, and no digit at the start", i, spec->variables[i].name);
+                        return refuse(
+                                error,
+                                "environment[%zu].name: '%.100s' is not a valid variable name: use letters, digits and "
+                                "underscores, and no digit at the start",
+                                i, spec->variables[i].name);
         for (size_t i = 0; i < spec->n_files; i++)
                 if (!spec_path_is_below(spec->files[i].name))
-                        return refuse(error, "files[%zu].path: '%.200s' is outside the run's directory: give a relative path without "
-                                      "'..'", i, spec->files[i].name);
+                        return refuse(error,
+                                      "files[%zu].path: '%.200s' is outside the run's directory: give a relative "
+                                      "path without '..'",
+                                      i, spec->files[i].name);
         return 0;
 }
 
@@ -159,8 +169,8 @@ static int take_requests(const Value *value, Spec *spec, SpecError *error) {
         memory = value_get_given(requests, "memory");
         if (cpu && (!quantity_read(cpu, &spec->limits.cpus) || !limit_cpus_is_valid(spec->limits.cpus)))
                 return refuse_quantity(error, "cpu", cpu, "CPUs such as 500m or 2, from 10m on");
-        if (memory &&
-            (!quantity_read_bytes(memory, &spec->limits.memory_bytes) || !limit_memory_is_valid(spec->limits.memory_bytes)))
+        if (memory && (!quantity_read_bytes(memory, &spec->limits.memory_bytes) ||
+                       !limit_memory_is_valid(spec->limits.memory_bytes)))
                 return refuse_quantity(error, "memory", memory, "bytes such as 256Mi or 4G, from 1Mi to 7Ei");
         return 0;
 }
@@ -178,7 +188,8 @@ static void list_ignored_members(const Value *value, Spec *spec) {
         for (size_t i = 0; i < value->n_members; i++) {
                 const char *key = value->members[i].key;
 
-                if (!nearest_is_among(key, ours, N_ELEMENTS(ours)) && *key != '@' && value->members[i].value.type != VALUE_NULL)
+                if (!nearest_is_among(key, ours, N_ELEMENTS(ours)) && *key != '@' &&
+                    value->members[i].value.type != VALUE_NULL)
                         add_ignored(spec, key);
         }
         if (value_get_given(value_get(value_get(value, "run"), "requests"), "hardware"))

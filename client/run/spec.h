@@ -4,8 +4,8 @@
 /*
  * Spec: what an Amun specification asks a node to run
  *
- * perfctl runs the script of the specification on this node, with its environment and files, batch_size times, and with the limits
- * of run.requests. perfctl builds no images: members about images are listed as ignored.
+ * perfctl runs the script of the specification on this node, with its environment and files, batch_size times, and
+ * with the limits of run.requests. perfctl builds no images: members about images are listed as ignored.
  */
 
 #include <stdbool.h>
@@ -46,7 +46,8 @@ enum {
 };
 
 /*
- * script: used instead of the script that the specification names; borrowed; NULL: that of the specification. *ret must own
+ * script: used instead of the script that the specification names; borrowed; NULL: that of the specification. *ret
+ * must own
  * nothing. 0, SPEC_WRONG or -ENOMEM.
  */
 int spec_read(const Value *value, const char *script, Spec *ret, SpecError *ret_error);

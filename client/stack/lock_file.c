@@ -140,17 +140,22 @@ static int take_requirement(LockReader *reader, Slice text, unsigned line, Requi
         size_t n = span(text, " \t[=<>!~;@\\");
         Slice rest = trim(tail(text, n));
 
-        *package = (DraftPackage){ .name = head(text, n), .kind = STACK_KIND_PYTHON, .source = state->index, .line = line };
+        *package = (DraftPackage){
+                .name = head(text, n), .kind = STACK_KIND_PYTHON, .source = state->index, .line = line
+        };
         if (n == 0 || span(package->name, "/:{}\"'") < n)
-                return refuse(reader, line, "'%.*s' is not a requirement: expected NAME==VERSION, as `pip freeze`, `poetry export` "
-                                            "and `uv export` write it", (int)head(text, 60).n, text.text);
+                return refuse(reader, line,
+                              "'%.*s' is not a requirement: expected NAME==VERSION, as `pip freeze`, `poetry export` "
+                              "and `uv export` write it",
+                              (int)head(text, 60).n, text.text);
         if (begins_with(rest, "["))
                 rest = trim(tail(rest, span(rest, "]") + 1));
         if (begins_with(rest, "==")) {
                 rest = trim(tail(rest, begins_with(rest, "===") ? 3 : 2));
                 package->version = head(rest, span(rest, " \t;,\\#"));
                 if (package->version.n == 0)
-                        return refuse(reader, line, "'%.*s' has no version after ==", (int)package->name.n, package->name.text);
+                        return refuse(reader, line, "'%.*s' has no version after ==", (int)package->name.n,
+                                      package->name.text);
         } else if (begins_with(rest, "@")) {
                 rest = trim(tail(rest, 1));
                 package->source = head(rest, span(rest, " \t;\\"));
@@ -222,7 +227,8 @@ static int take_url(LockReader *reader, Slice url, unsigned line) {
                 if (url.text[i] == '-')
                         dashes[n_dashes++] = i;
         if (n_dashes < 2 || base == 0 || end == n)
-                return refuse(reader, line, "'%.*s' is not the URL of a conda package: expected …/NAME-VERSION-BUILD.conda",
+                return refuse(reader, line,
+                              "'%.*s' is not the URL of a conda package: expected …/NAME-VERSION-BUILD.conda",
                               (int)head(url, 80).n, url.text);
 
         package.name = (Slice){ url.text + base, dashes[1] - base };
@@ -281,12 +287,14 @@ static int read_pipfile(LockReader *reader) {
                 return refuse(reader, 1, "default: expected an object of packages");
         for (size_t i = 0; i < locked->n_members && r == 0; i++) {
                 const Value *from = &locked->members[i].value, *hashes = value_get(from, "hashes");
-                DraftPackage package = { .name = stack_builder_slice(locked->members[i].key), .kind = STACK_KIND_PYTHON };
+                DraftPackage package = { .name = stack_builder_slice(locked->members[i].key),
+                                         .kind = STACK_KIND_PYTHON };
 
                 package.version = text_of(from, "version");
                 while (package.version.n > 0 && *package.version.text == '=')
                         package.version = (Slice){ package.version.text + 1, package.version.n - 1 };
-                package.source = stack_builder_slice(find_index(value_get(meta, "sources"), value_get_string(from, "index")));
+                package.source = stack_builder_slice(
+                        find_index(value_get(meta, "sources"), value_get_string(from, "index")));
                 for (size_t k = 0; hashes && hashes->type == VALUE_LIST && k < hashes->n_items; k++)
                         add_hash(&package, hashes->items[k].type == VALUE_STRING ? hashes->items[k].string : NULL);
                 r = add_package(reader, &package);
@@ -305,7 +313,9 @@ static int read_conda_list(LockReader *reader) {
                 const Value *from = &reader->document->items[i];
                 Slice channel = text_of(from, "channel");
                 bool is_python = channel.n == 4 && memcmp(channel.text, "pypi", 4) == 0;
-                DraftPackage package = { .name = text_of(from, "name"), .version = text_of(from, "version"), .source = channel,
+                DraftPackage package = { .name = text_of(from, "name"),
+                                         .version = text_of(from, "version"),
+                                         .source = channel,
                                          .build = is_python ? (Slice){} : text_of(from, "build_string"),
                                          .kind = is_python ? STACK_KIND_PYTHON : "conda" };
 
@@ -317,7 +327,8 @@ static int read_conda_list(LockReader *reader) {
         return r;
 }
 
-/* Takes NAME=VERSION=BUILD, also after a channel: conda-forge::numpy=1.26. A range of versions does not count as a version. */
+/* Takes NAME=VERSION=BUILD, also after a channel: conda-forge::numpy=1.26. A range of versions does not count as a
+ * version. */
 static int add_conda_words(LockReader *reader, const char *text) {
         const char *channel = strstr(text, "::"), *name = channel ? channel + 2 : text;
         size_t n_name = strcspn(name, "=<>!~ ["), n_version;
@@ -356,7 +367,8 @@ static int read_conda_environment(LockReader *reader) {
                 if (item->type == VALUE_STRING)
                         r = add_conda_words(reader, item->string);
                 else if (!pip || pip->type != VALUE_LIST)
-                        return refuse(reader, 0, "dependencies[%zu] is %s: expected NAME=VERSION=BUILD, or a list 'pip'", i,
+                        return refuse(reader, 0,
+                                      "dependencies[%zu] is %s: expected NAME=VERSION=BUILD, or a list 'pip'", i,
                                       value_type_text(item));
                 for (size_t k = 0; pip && k < pip->n_items && r == 0; k++)
                         if (pip->items[k].type == VALUE_STRING && pip->items[k].string[0] != '-')
@@ -446,7 +458,8 @@ static unsigned find_line(const StackBuilder *stack, const Complaint *complaint)
                 scoped(buffer_deinit) Buffer name = {};
 
                 buffer_putc(&name, '\'');
-                stack_put_name(value_get_string(&stack->packages[i], "name"), value_get_string(&stack->packages[i], "kind"), &name);
+                stack_put_name(value_get_string(&stack->packages[i], "name"),
+                               value_get_string(&stack->packages[i], "kind"), &name);
                 buffer_putc(&name, '\'');
                 if (buffer_error(&name) == 0 && strstr(complaint->text, name.text))
                         return stack->lines[i];
@@ -465,8 +478,8 @@ static int check_stack(LockReader *reader, const Value *document) {
                 r = stack_from_value(document, &arena, &stack, &complaint);
         if (r != STACK_INVALID)
                 return r;
-        return refuse(reader, find_line(reader->stack, &complaint), "%s%s%s", complaint.path, complaint.path[0] ? " " : "",
-                      complaint.text);
+        return refuse(reader, find_line(reader->stack, &complaint), "%s%s%s", complaint.path,
+                      complaint.path[0] ? " " : "", complaint.text);
 }
 
 /* --- reading ---------------------------------------------------------------------------------------- */

@@ -4,7 +4,8 @@
 /*
  * Lock file: the software stack that a file names
  *
- * Forms: Pipfile.lock; requirements.txt with hashes and markers; environment.yml, `conda list --json` and `conda list --explicit`; a
+ * Forms: Pipfile.lock; requirements.txt with hashes and markers; environment.yml, `conda list --json` and `conda
+ * list --explicit`; a
  * stack document. The form is found by the content, not by the name of the file.
  */
 
@@ -15,5 +16,6 @@ enum {
         LOCK_FILE_WRONG = 1, /* an error was printed with file and, if known, line */
 };
 
-/* Reads the document of a stack, which lives in *ret_arena; the caller releases it in all cases. 0, LOCK_FILE_WRONG or -ENOMEM. */
+/* Reads the document of a stack, which lives in *ret_arena; the caller releases it in all cases. 0, LOCK_FILE_WRONG
+ * or -ENOMEM. */
 int lock_file_read(const char *file, Arena *ret_arena, const Value **ret);

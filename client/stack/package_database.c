@@ -66,13 +66,15 @@ static int list_dpkg(const PackageDatabase *database, int root_fd, StackBuilder 
 
 /* --- rpm -------------------------------------------------------------------------------------------- */
 
-/* The database has several forms, of which the program rpm of the system reads its own: the list is the output of `rpm -qa`. */
+/* The database has several forms, of which the program rpm of the system reads its own: the list is the output of
+ * `rpm -qa`. */
 
 #define PROGRAM "rpm"
 #define FORMAT "%{NAME}\t%{EVR}\t%{VENDOR}\t%{ARCH}\n"
 #define NOT_THERE "(none)" /* written by rpm for a tag that a package lacks */
 #define KEYS "gpg-pubkey"  /* key that signs packages, listed as a package */
-#define DEADLINE_NS (UINT64_C(30) * NS_PER_S) /* a query waits as long as another rpm holds the lock of an old database */
+#define DEADLINE_NS                                                                                                    \
+        (UINT64_C(30) * NS_PER_S) /* a query waits as long as another rpm holds the lock of an old database */
 #define OUTPUT_BYTES_MAX (64U << 20)
 #define REASON_BYTES_MAX 200
 #define WORD(text) (char[]){ text } /* posix_spawn() takes words that may be changed */
@@ -99,7 +101,9 @@ static void listing_deinit(Listing *listing) {
 /* Starts rpm without the macros of the user, which may name another database. */
 static int start(const char *directory, Listing *listing) {
         scoped(buffer_deinit) Buffer path = {};
-        char *words[] = { WORD(PROGRAM), WORD("--dbpath"), (char *)directory, WORD("-qa"), WORD("--queryformat"), WORD(FORMAT), NULL };
+        char *words[] = { WORD(PROGRAM), WORD("--dbpath"),      (char *)directory,
+                          WORD("-qa"),   WORD("--queryformat"), WORD(FORMAT),
+                          NULL };
         char *environment[] = { WORD("LC_ALL=C"), WORD("HOME=/"), NULL, NULL };
         posix_spawn_file_actions_t actions;
         int fds[2], r;
@@ -185,7 +189,8 @@ static void add_packages(const char *text, StackBuilder *stack) {
         }
 }
 
-/* Adds the packages of the database in a directory, given by its absolute path. 0, PACKAGE_DATABASE_FAILED or a negative errno. */
+/* Adds the packages of the database in a directory, given by its absolute path. 0, PACKAGE_DATABASE_FAILED or a
+ * negative errno. */
 static int read_rpm(const char *directory, StackBuilder *stack) {
         scoped(listing_deinit) Listing listing = { .out_fd = -1, .error_fd = -1, .text.n_max = OUTPUT_BYTES_MAX };
         char reason[REASON_BYTES_MAX];
@@ -197,9 +202,12 @@ static int read_rpm(const char *directory, StackBuilder *stack) {
         if (r == -ENOMEM)
                 return r;
         if (r == -ETIME)
-                message_print("--stack rpm: rpm did not list %s within %u seconds", directory, (unsigned)(DEADLINE_NS / NS_PER_S));
+                message_print("--stack rpm: rpm did not list %s within %u seconds", directory,
+                              (unsigned)(DEADLINE_NS / NS_PER_S));
         else if (r == -ENOENT)
-                message_print("--stack rpm: %s has a database of packages, but rpm, which reads the database, is not installed", directory);
+                message_print("--stack rpm: %s has a database of packages, but rpm, which reads the database, is not "
+                              "installed",
+                              directory);
         else if (r < 0)
                 message_print("--stack rpm: cannot run rpm to list %s: %s", directory, strerrordesc_np(-r));
         else if (!has_succeeded(&listing, reason))
@@ -271,7 +279,8 @@ int package_database_read(const char *word, int root_fd, const char *cache, Stac
                         continue;
                 stack_cache_stamp_init(&stamp, databases[i].directory);
                 if (make_stamp(&databases[i], root_fd, &stamp))
-                        return stack_cache_get(&(StackCacheEntry){ cache, word, word, &stamp }, list_packages, &listing, stack);
+                        return stack_cache_get(&(StackCacheEntry){ cache, word, word, &stamp }, list_packages, &listing,
+                                               stack);
         }
         return PACKAGE_DATABASE_NONE;
 }

@@ -14,5 +14,6 @@ enum {
         PACKAGE_DATABASE_FAILED = 2, /* an error was printed */
 };
 
-/* word: dpkg or rpm. root_fd: of the file system. cache: directory of the copies; NULL: none. 0, an outcome or a negative errno. */
+/* word: dpkg or rpm. root_fd: of the file system. cache: directory of the copies; NULL: none. 0, an outcome or a
+ * negative errno. */
 int package_database_read(const char *word, int root_fd, const char *cache, StackBuilder *stack);

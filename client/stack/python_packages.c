@@ -48,7 +48,8 @@ static const char *find_direct_url(int dir_fd, Arena *arena) {
 static bool is_of_wheel(const char *line) {
         const char *size = strrchr(line, ','), *hash = size ? memrchr(line, ',', (size_t)(size - line)) : NULL;
 
-        return hash && size - hash > 1 && line[0] != '/' && strncmp(line, "../", 3) != 0 && !strstr(line, ".dist-info/");
+        return hash && size - hash > 1 && line[0] != '/' && strncmp(line, "../", 3) != 0 &&
+               !strstr(line, ".dist-info/");
 }
 
 static int compare_lines(const void *a, const void *b) {
@@ -138,7 +139,8 @@ static void add_directories(PythonDirectories *directories, const char *prefix, 
 }
 
 /* The order of a listing of a directory is not that of the names. */
-static void find_directories(PythonDirectories *directories, const char *prefix, StackStamp *stamp, StackBuilder *stack) {
+static void find_directories(PythonDirectories *directories, const char *prefix, StackStamp *stamp,
+                             StackBuilder *stack) {
         scoped(closedirp) DIR *list = NULL;
         struct dirent *entry;
         char path[PATH_MAX];
@@ -163,7 +165,8 @@ static int list_packages(void *userdata, StackBuilder *stack) {
         int r = 0;
 
         for (size_t i = 0; i < directories->n && r == 0; i++) {
-                scoped(closep) int fd = openat(directories->root_fd, directories->paths[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+                scoped(closep) int fd = openat(directories->root_fd, directories->paths[i],
+                                               O_RDONLY | O_DIRECTORY | O_CLOEXEC);
                 scoped(closedirp) DIR *list = fd < 0 ? NULL : file_open_list(fd, ".");
                 struct dirent *entry;
 

@@ -45,7 +45,8 @@ static bool put_hashes(ObjectBuilder *object, const DraftPackage *package) {
                 return false;
         for (size_t i = 0; i < package->n_hashes; i++) {
                 items[i] = (Value){ .type = VALUE_STRING,
-                                    .string = arena_strndup(object->arena, package->hashes[i].text, package->hashes[i].n) };
+                                    .string = arena_strndup(object->arena, package->hashes[i].text,
+                                                            package->hashes[i].n) };
                 if (!items[i].string)
                         return false;
         }
@@ -79,13 +80,14 @@ static bool is_valid(Slice slice) {
 }
 
 void stack_builder_add_valid(StackBuilder *stack, const DraftPackage *package) {
-        if (stack->n < STACK_PACKAGES_MAX && is_valid(package->name) && is_valid(package->version) && is_valid(package->source) &&
-            is_valid(package->build))
+        if (stack->n < STACK_PACKAGES_MAX && is_valid(package->name) && is_valid(package->version) &&
+            is_valid(package->source) && is_valid(package->build))
                 stack_builder_add(stack, package);
 }
 
 int stack_builder_end(const StackBuilder *stack, const Value **ret) {
-        Value *document = arena_alloc(stack->arena, sizeof(*document)), *list = arena_alloc(stack->arena, sizeof(*list));
+        Value *document = arena_alloc(stack->arena, sizeof(*document)),
+              *list = arena_alloc(stack->arena, sizeof(*list));
         Value *items = arena_alloc(stack->arena, (stack->n + 1) * sizeof(*items));
         ObjectBuilder object, python;
 

@@ -4,7 +4,8 @@
 /*
  * Stack builder: collects packages into the document of a software stack, as described in lib/stack
  *
- * Texts are copied to the arena. After a failed allocation, later additions do nothing, and stack_builder_end() reports it.
+ * Texts are copied to the arena. After a failed allocation, later additions do nothing, and stack_builder_end()
+ * reports it.
  */
 
 #include <stdbool.h>

@@ -42,8 +42,8 @@ bool stack_cache_stamp_add(StackStamp *stamp, int dir_fd, const char *path) {
                 return false;
         changed_ns = (uint64_t)st.st_mtim.tv_sec * NS_PER_S + (uint64_t)st.st_mtim.tv_nsec;
         stamp->is_settled &= changed_ns + SETTLED_NS <= clock_realtime_ns();
-        buffer_printf(&stamp->text, " %s %ju:%ju %" PRIu64 " %jd", path, (uintmax_t)st.st_dev, (uintmax_t)st.st_ino, changed_ns,
-                      (intmax_t)st.st_size);
+        buffer_printf(&stamp->text, " %s %ju:%ju %" PRIu64 " %jd", path, (uintmax_t)st.st_dev, (uintmax_t)st.st_ino,
+                      changed_ns, (intmax_t)st.st_size);
         return true;
 }
 
@@ -60,8 +60,8 @@ static char *cut(char *text, char at) {
 }
 
 static bool take_package(char *line, DraftPackage *package) {
-        Slice *const slices[N_ELEMENTS(columns)] = { &package->name, &package->version, &package->source, &package->build,
-                                                     &package->hashes[0] };
+        Slice *const slices[N_ELEMENTS(columns)] = { &package->name, &package->version, &package->source,
+                                                     &package->build, &package->hashes[0] };
 
         for (size_t i = 0; i < N_ELEMENTS(columns); i++) {
                 char *next = cut(line, '\t');
@@ -105,7 +105,8 @@ static int read_file(const char *path, const char *stamp, const char *kind, Stac
         if (!is_ours(path) || file_read_at(AT_FDCWD, path, CACHE_BYTES_MAX, &text, &n) < 0 || strlen(text) != n)
                 return CACHE_MISS;
         line = cut(text, '\n');
-        if (!line || strncmp(text, FORM " ", strlen(FORM " ")) != 0 || strcmp(text + strlen(FORM " "), stamp) != 0 || !is_complete(line))
+        if (!line || strncmp(text, FORM " ", strlen(FORM " ")) != 0 || strcmp(text + strlen(FORM " "), stamp) != 0 ||
+            !is_complete(line))
                 return CACHE_MISS;
 
         for (; (next = cut(line, '\n')) && *next; line = next) {
@@ -120,7 +121,8 @@ static int read_file(const char *path, const char *stamp, const char *kind, Stac
 
 /* --- writing ---------------------------------------------------------------------------------------- */
 
-/* Returns false if a text has one of the characters that separate columns and lines, or the package has several hashes. */
+/* Returns false if a text has one of the characters that separate columns and lines, or the package has several
+ * hashes. */
 static bool put_package(const Value *package, Buffer *out) {
         const Value *hashes = value_get(package, "hashes");
 
@@ -160,7 +162,8 @@ const char *stack_cache_name(const char *word, const char *prefix, char ret[stat
         return ret;
 }
 
-int stack_cache_get(const StackCacheEntry *entry, int (*list)(void *userdata, StackBuilder *stack), void *userdata, StackBuilder *stack) {
+int stack_cache_get(const StackCacheEntry *entry, int (*list)(void *userdata, StackBuilder *stack), void *userdata,
+                    StackBuilder *stack) {
         const StackStamp *stamp = entry->stamp;
         size_t first = stack->n;
         char path[PATH_MAX];
@@ -170,7 +173,8 @@ int stack_cache_get(const StackCacheEntry *entry, int (*list)(void *userdata, St
         r = buffer_error(&stamp->text);
         if (r < 0)
                 return r;
-        is_cached = entry->directory && snprintf(path, sizeof(path), "%s/%s", entry->directory, entry->name) < (int)sizeof(path) &&
+        is_cached = entry->directory &&
+                    snprintf(path, sizeof(path), "%s/%s", entry->directory, entry->name) < (int)sizeof(path) &&
                     !strchr(stamp->text.text, '\n');
         if (is_cached) {
                 r = read_file(path, stamp->text.text, entry->kind, stack);

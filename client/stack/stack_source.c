@@ -35,12 +35,15 @@ static bool find_prefix(const StackPlace *place, char ret[static PATH_MAX]) {
         return false;
 }
 
-/* Finds the virtual environment that contains the program: v of v/bin/python. The program itself is a link to another Python. */
+/* Finds the virtual environment that contains the program: v of v/bin/python. The program itself is a link to
+ * another Python. */
 static bool find_prefix_of_program(const StackPlace *place, char ret[static PATH_MAX]) {
         const char *slash = place->program ? strrchr(place->program, '/') : NULL;
         char directory[PATH_MAX], file[PATH_MAX];
 
-        if (!slash || snprintf(directory, sizeof(directory), "%.*s/..", (int)(slash - place->program), place->program) >= PATH_MAX ||
+        if (!slash ||
+            snprintf(directory, sizeof(directory), "%.*s/..", (int)(slash - place->program), place->program) >=
+                    PATH_MAX ||
             !realpath(directory, ret))
                 return false;
         return snprintf(file, sizeof(file), "%s/pyvenv.cfg", file_below_root(ret)) < PATH_MAX &&

@@ -6,7 +6,8 @@
  *
  * Reads the files of package managers; only rpm, whose databases have several forms, is started as a process:
  *
- *   pip     distributions in the environment that contains the program, otherwise of $VIRTUAL_ENV, $CONDA_PREFIX, or the python3
+ *   pip     distributions in the environment that contains the program, otherwise of $VIRTUAL_ENV, $CONDA_PREFIX, or
+ *   the python3
  *           of $PATH
  *   conda   packages in the environment of $CONDA_PREFIX
  *   dpkg    installed packages of Debian
@@ -33,8 +34,8 @@ typedef struct StackPlace {
 bool stack_source_is_list(const char *words);
 
 /*
- * Adds the packages of all sources of a list. Returns 0; STACK_SOURCE_NONE if a source is missing, with its word in *ret_word;
- * STACK_SOURCE_FAILED after an error was printed; or a negative errno.
+ * Adds the packages of all sources of a list. Returns 0; STACK_SOURCE_NONE if a source is missing, with its word in
+ * *ret_word; STACK_SOURCE_FAILED after an error was printed; or a negative errno.
  */
 enum {
         STACK_SOURCE_NONE = 1,

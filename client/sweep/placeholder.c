@@ -96,7 +96,8 @@ typedef enum Quote {
 static Quote quote_after(Quote quote, char c, char before) {
         switch (quote) {
         case QUOTE_NONE:
-                if (c == '#' && strchr(" \t\n;&|(", before)) /* strchr() also matches NUL, which stands for the start of the script */
+                /* strchr() also matches NUL, which stands for the start of the script */
+                if (c == '#' && strchr(" \t\n;&|(", before))
                         return QUOTE_COMMENT;
                 return c == '\'' ? QUOTE_SINGLE : c == '"' ? QUOTE_DOUBLE : quote;
         case QUOTE_SINGLE:
@@ -110,7 +111,8 @@ static Quote quote_after(Quote quote, char c, char before) {
         return quote;
 }
 
-static int put_variable(const TemplatePart *part, Quote quote, Bindings *bindings, bool *used, Buffer *body, PlaceholderError *error) {
+static int put_variable(const TemplatePart *part, Quote quote, Bindings *bindings, bool *used, Buffer *body,
+                        PlaceholderError *error) {
         size_t i;
 
         if (quote == QUOTE_COMMENT) {
@@ -120,7 +122,9 @@ static int put_variable(const TemplatePart *part, Quote quote, Bindings *binding
         if (find(bindings, part, &i, error) != 0)
                 return PLACEHOLDER_WRONG;
         if (quote == QUOTE_SINGLE)
-                return refuse(error, "{%.*s} is within single quotes, where the shell does not expand it: use double quotes, or none",
+                return refuse(error,
+                              "{%.*s} is within single quotes, where the shell does not expand it: use double "
+                              "quotes, or none",
                               (int)part->n, part->text);
 
         used[i] = true;

@@ -4,9 +4,9 @@
 /*
  * Placeholder: the {setting} in a command
  *
- * `{name}` stands for the value of a setting and `{{name}}` for the text {name}; `${name}` and other braces are left unchanged. In a
- * word, a value is inserted unchanged, since no shell reads the word. In a script for sh, a value becomes a variable of the shell,
- * assigned before the script, so that no value is read as a part of the script.
+ * `{name}` stands for the value of a setting and `{{name}}` for the text {name}; `${name}` and other braces are left
+ * unchanged. In a word, a value is inserted unchanged, since no shell reads the word. In a script for sh, a value
+ * becomes a variable of the shell, assigned before the script, so that no value is read as a part of the script.
  */
 
 #include <stdbool.h>

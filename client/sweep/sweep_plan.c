@@ -25,7 +25,8 @@ void sweep_plan_deinit(SweepPlan *plan) {
         buffer_deinit(&plan->warnings);
 }
 
-#define refuse(reader, ...) (utf8_format((reader)->error->text, sizeof((reader)->error->text), __VA_ARGS__), SWEEP_WRONG)
+#define refuse(reader, ...)                                                                                            \
+        (utf8_format((reader)->error->text, sizeof((reader)->error->text), __VA_ARGS__), SWEEP_WRONG)
 
 /* --- points ----------------------------------------------------------------------------------------- */
 
@@ -56,11 +57,12 @@ void sweep_plan_put_point(const SweepPlan *plan, const SweepPoint *point, Buffer
         const SweepBlock *block = &plan->blocks[point->block];
 
         for (size_t i = 0; i < block->n; i++)
-                buffer_printf(out, "%s%s=%s", i > 0 ? " " : "", block->settings[i].key, sweep_plan_text(plan, point, i));
+                buffer_printf(out, "%s%s=%s", i > 0 ? " " : "", block->settings[i].key,
+                              sweep_plan_text(plan, point, i));
 }
 
-void sweep_plan_bind(const SweepPlan *plan, const SweepPoint *point, const char *directory, Binding all[static SWEEP_SETTINGS_MAX + 1],
-                      Bindings *ret) {
+void sweep_plan_bind(const SweepPlan *plan, const SweepPoint *point, const char *directory,
+                     Binding all[static SWEEP_SETTINGS_MAX + 1], Bindings *ret) {
         const SweepBlock *block = &plan->blocks[point->block];
         size_t n = 0;
 
@@ -93,8 +95,9 @@ static const char *text_of(const PlanReader *reader, const Value *value) {
 
 static int take_value(const PlanReader *reader, const char *where, SweepSetting *setting, const Value *value) {
         if (value->type == VALUE_LIST || value->type == VALUE_OBJECT)
-                return refuse(reader, "%s.%s: has %s in it: give a string, a number, true, false or null, or a list of them", where,
-                              setting->key, value_type_text(value));
+                return refuse(reader,
+                              "%s.%s: has %s in it: give a string, a number, true, false or null, or a list of them",
+                              where, setting->key, value_type_text(value));
 
         setting->texts[setting->n] = text_of(reader, value);
         return setting->texts[setting->n++] ? 0 : -ENOMEM;
@@ -113,8 +116,8 @@ static int check_values(const PlanReader *reader, const char *where, const Sweep
         qsort(sorted, setting->n, sizeof(*sorted), compare_texts);
         for (size_t i = 1; i < setting->n; i++)
                 if (strcmp(sorted[i - 1], sorted[i]) == 0)
-                        return refuse(reader, "%s.%s: the value '%.80s' is given twice: remove one", where, setting->key,
-                                      sorted[i]);
+                        return refuse(reader, "%s.%s: the value '%.80s' is given twice: remove one", where,
+                                      setting->key, sorted[i]);
         return 0;
 }
 
@@ -128,12 +131,13 @@ static int take_setting(const PlanReader *reader, const char *where, const Membe
                 return refuse(reader, "%s.%.80s: is not a valid name: use 1 to 64 characters of [A-Za-z0-9_.:-], "
                               "optionally after an @", where, member->key);
         if (strcmp(member->key, SWEEP_DIRECTORY) == 0)
-                return refuse(reader, "%s.%s: {%s} stands for the directory of a point: give the setting another name", where, member->key,
-                              member->key);
+                return refuse(reader, "%s.%s: {%s} stands for the directory of a point: give the setting another name",
+                              where, member->key, member->key);
         if (n == 0)
                 return refuse(reader, "%s.%s: is an empty list: give it a value, or remove it", where, member->key);
         if (n > SWEEP_POINTS_MAX)
-                return refuse(reader, "%s.%s: has more than %u values: split the sweep", where, member->key, SWEEP_POINTS_MAX);
+                return refuse(reader, "%s.%s: has more than %u values: split the sweep", where, member->key,
+                              SWEEP_POINTS_MAX);
 
         *ret = (SweepSetting){
                 .key = member->key,
@@ -148,14 +152,16 @@ static int take_setting(const PlanReader *reader, const char *where, const Membe
 }
 
 /* Takes the settings of the first block, with those of the map in their place or behind them. */
-static int take_block(const PlanReader *reader, const char *where, const SweepBlock *first, const Value *map, SweepBlock *ret) {
+static int take_block(const PlanReader *reader, const char *where, const SweepBlock *first, const Value *map,
+                      SweepBlock *ret) {
         size_t n_first = first ? first->n : 0;
         int r = 0;
 
         if (map->type != VALUE_OBJECT)
                 return refuse(reader, "%s: is %s: expected a mapping of names to values", where, value_type_text(map));
 
-        *ret = (SweepBlock){ .settings = arena_alloc(reader->arena, (n_first + map->n_members) * sizeof(SweepSetting)) };
+        *ret = (SweepBlock){ .settings = arena_alloc(reader->arena,
+                                                     (n_first + map->n_members) * sizeof(SweepSetting)) };
         if (!ret->settings)
                 return -ENOMEM;
         if (n_first > 0)
@@ -165,11 +171,13 @@ static int take_block(const PlanReader *reader, const char *where, const SweepBl
         for (size_t i = 0; i < map->n_members && r == 0; i++) {
                 const SweepSetting *there = find_setting(ret, map->members[i].key);
 
-                r = take_setting(reader, where, &map->members[i], there ? &ret->settings[there - ret->settings] : &ret->settings[ret->n]);
+                r = take_setting(reader, where, &map->members[i],
+                                 there ? &ret->settings[there - ret->settings] : &ret->settings[ret->n]);
                 ret->n += there ? 0 : 1;
         }
         if (r == 0 && ret->n > SWEEP_SETTINGS_MAX)
-                return refuse(reader, "%s: has more than %u settings: remove those that never change", where, SWEEP_SETTINGS_MAX);
+                return refuse(reader, "%s: has more than %u settings: remove those that never change", where,
+                              SWEEP_SETTINGS_MAX);
         return r;
 }
 
@@ -190,7 +198,8 @@ static int get_list(const PlanReader *reader, const char *key, size_t n_max, con
 static int take_blocks(const PlanReader *reader) {
         const Value *settings = value_get(reader->file, "settings"), *extra;
         SweepPlan *plan = reader->plan;
-        bool is_bare = !settings || settings->type == VALUE_NULL || (settings->type == VALUE_OBJECT && settings->n_members == 0);
+        bool is_bare = !settings || settings->type == VALUE_NULL ||
+                       (settings->type == VALUE_OBJECT && settings->n_members == 0);
         char where[32];
         int r;
 
@@ -208,7 +217,8 @@ static int take_blocks(const PlanReader *reader) {
 
         for (size_t i = 0; i < extra->n_items && r == 0; i++) {
                 (void)snprintf(where, sizeof(where), "extra[%zu]", i);
-                r = take_block(reader, where, is_bare ? NULL : &plan->blocks[0], &extra->items[i], &plan->blocks[plan->n_blocks++]);
+                r = take_block(reader, where, is_bare ? NULL : &plan->blocks[0], &extra->items[i],
+                               &plan->blocks[plan->n_blocks++]);
                 if (r == 0 && extra->items[i].n_members == 0)
                         r = refuse(reader, "%s: is an empty mapping: name the settings that differ", where);
         }
@@ -243,7 +253,9 @@ static int take_excludes(const PlanReader *reader, SweepBlock **ret, size_t *ret
                 if (r != 0)
                         return r;
                 if (excludes[i].n == 0)
-                        return refuse(reader, "%s: is an empty mapping, which would exclude every point: name a setting", where);
+                        return refuse(reader,
+                                      "%s: is an empty mapping, which would exclude every point: name a setting",
+                                      where);
                 for (size_t k = 0; k < excludes[i].n; k++)
                         if (!is_known(reader->plan, excludes[i].settings[k].key))
                                 return refuse(reader, "%s.%s: no such setting: name one of settings or extra", where,
@@ -262,13 +274,15 @@ static bool matches(const SweepPlan *plan, const SweepPoint *point, const SweepB
         for (size_t k = 0; k < some->n; k++) {
                 const SweepSetting *setting = find_setting(block, some->settings[k].key);
 
-                if (!setting || !has_text(&some->settings[k], sweep_plan_text(plan, point, (size_t)(setting - block->settings))))
+                if (!setting ||
+                    !has_text(&some->settings[k], sweep_plan_text(plan, point, (size_t)(setting - block->settings))))
                         return false;
         }
         return true;
 }
 
-static bool is_excluded(const SweepPlan *plan, const SweepPoint *point, const SweepBlock *excludes, size_t n, bool *used) {
+static bool is_excluded(const SweepPlan *plan, const SweepPoint *point, const SweepBlock *excludes, size_t n,
+                        bool *used) {
         bool is_out = false;
 
         for (size_t i = 0; i < n; i++)
@@ -295,7 +309,8 @@ static int count_points(const PlanReader *reader, size_t *ret) {
         for (size_t b = 0; b < plan->n_blocks; b++) {
                 n_all += product_of(&plan->blocks[b]);
                 if (n_all > SWEEP_POINTS_MAX)
-                        return refuse(reader, "settings: define more than %u points, before exclusions: split the sweep",
+                        return refuse(reader,
+                                      "settings: define more than %u points, before exclusions: split the sweep",
                                       SWEEP_POINTS_MAX);
         }
 
@@ -361,9 +376,12 @@ static int take_words(const PlanReader *reader, const Value *list) {
         if (!words)
                 return -ENOMEM;
         for (size_t i = 0; i < list->n_items; i++) {
-                if (list->items[i].type == VALUE_LIST || list->items[i].type == VALUE_OBJECT || list->items[i].type == VALUE_NULL)
-                        return refuse(reader, "command[%zu]: is %s: expected a word; quote a word that begins with a brace: '{threads}'", i,
-                                      value_type_text(&list->items[i]));
+                if (list->items[i].type == VALUE_LIST || list->items[i].type == VALUE_OBJECT ||
+                    list->items[i].type == VALUE_NULL)
+                        return refuse(reader,
+                                      "command[%zu]: is %s: expected a word; quote a word that begins with a brace: "
+                                      "'{threads}'",
+                                      i, value_type_text(&list->items[i]));
                 words[i] = text_of(reader, &list->items[i]);
                 if (!words[i])
                         return -ENOMEM;
@@ -378,7 +396,8 @@ static int take_specification(const PlanReader *reader, const Value *specificati
         if (reader->specification)
                 specification = reader->specification;
         if (specification->type != VALUE_OBJECT)
-                return refuse(reader, "specification: is %s: expected the path of a file, or a mapping", value_type_text(specification));
+                return refuse(reader, "specification: is %s: expected the path of a file, or a mapping",
+                              value_type_text(specification));
         if (value_get(reader->file, "command"))
                 return refuse(reader, "command: the script of the specification is run: remove one of them");
 
@@ -388,12 +407,14 @@ static int take_specification(const PlanReader *reader, const Value *specificati
 }
 
 static int take_command(const PlanReader *reader) {
-        const Value *command = value_get(reader->file, "command"), *specification = value_get_given(reader->file, "specification");
+        const Value *command = value_get(reader->file, "command"),
+                    *specification = value_get_given(reader->file, "specification");
 
         if (specification)
                 return take_specification(reader, specification);
         if (value_get(reader->file, "script"))
-                return refuse(reader, "script: requires a specification: add 'specification', or name the file in 'command'");
+                return refuse(reader,
+                              "script: requires a specification: add 'specification', or name the file in 'command'");
         if (command && command->type == VALUE_STRING && command->string[0]) {
                 reader->plan->script = command->string;
                 return 0;
@@ -401,9 +422,13 @@ static int take_command(const PlanReader *reader) {
         if (command && command->type == VALUE_LIST && command->n_items > 0)
                 return take_words(reader, command);
 
-        return refuse(reader, "command: %s%s: give a list of words, such as [./bench, --threads, '{threads}'], or a script for sh",
-                      command ? "is " : "missing", !command ? "" : command->type == VALUE_STRING || command->type == VALUE_LIST ?
-                      "empty" : value_type_text(command));
+        return refuse(
+                reader,
+                "command: %s%s: give a list of words, such as [./bench, --threads, '{threads}'], or a script for sh",
+                command ? "is " : "missing",
+                !command                                                       ? ""
+                : command->type == VALUE_STRING || command->type == VALUE_LIST ? "empty"
+                                                                               : value_type_text(command));
 }
 
 /* Checks the specification, and that each setting is one of its fields. */
@@ -426,10 +451,13 @@ static int check_fields(const PlanReader *reader) {
                         return -ENOMEM;
                 for (size_t i = 0; i < settings.n_members; i++)
                         if (uses[i] == SWEEP_USE_NONE)
-                                return refuse(reader, "settings.%s: the specification has no such field: give the path of a field, such as "
-                                                      "run.requests.cpu or environment.NAME", all[i].key);
+                                return refuse(reader,
+                                              "settings.%s: the specification has no such field: give the path of a "
+                                              "field, such as run.requests.cpu or environment.NAME",
+                                              all[i].key);
                         else if (uses[i] == SWEEP_USE_ADDED && b == 0)
-                                buffer_printf(&plan->warnings, "settings.%s: no field of the specification: added\n", all[i].key);
+                                buffer_printf(&plan->warnings, "settings.%s: no field of the specification: added\n",
+                                              all[i].key);
         }
         return 0;
 }
@@ -457,10 +485,11 @@ static int check_templates(const PlanReader *reader) {
 
         for (uint32_t b = 0; b < reader->plan->n_blocks && r == 0; b++) {
                 r = try_block(reader, b, all, &bindings);
-                for (size_t i = 0; b == 0 && r == 0 && !reader->plan->specification && i < reader->plan->blocks[0].n; i++)
+                for (size_t i = 0; b == 0 && r == 0 && !reader->plan->specification && i < reader->plan->blocks[0].n;
+                     i++)
                         if (!all[i].is_used && all[i].name[0] != '@')
-                                buffer_printf(&reader->plan->warnings, "settings.%s: the command does not use {%s}\n", all[i].name,
-                                              all[i].name);
+                                buffer_printf(&reader->plan->warnings, "settings.%s: the command does not use {%s}\n",
+                                              all[i].name, all[i].name);
         }
         return r;
 }
@@ -468,17 +497,20 @@ static int check_templates(const PlanReader *reader) {
 /* --- the file ------------------------------------------------------------------------------------- */
 
 static int check_keys(const PlanReader *reader) {
-        static const char *const keys[] = { "command", "specification", "script", "settings", "extra", "exclude", "name", "output" };
+        static const char *const keys[] = { "command", "specification", "script", "settings",
+                                            "extra",   "exclude",       "name",   "output" };
 
         if (reader->file->type != VALUE_OBJECT)
-                return refuse(reader, "is %s: expected a mapping with 'command' and 'settings'", value_type_text(reader->file));
+                return refuse(reader, "is %s: expected a mapping with 'command' and 'settings'",
+                              value_type_text(reader->file));
         for (size_t i = 0; i < reader->file->n_members; i++) {
                 const char *key = reader->file->members[i].key, *nearest = nearest_word(key, keys, N_ELEMENTS(keys));
 
                 if (!nearest_is_among(key, keys, N_ELEMENTS(keys)))
-                        return refuse(reader, "%.80s: unknown key%s%s%s; expected command, specification, script, settings, "
-                                      "extra, exclude, name and output", key, nearest ? ": did you mean '" : "",
-                                      nearest ?: "", nearest ? "'?" : "");
+                        return refuse(reader,
+                                      "%.80s: unknown key%s%s%s; expected command, specification, script, settings, "
+                                      "extra, exclude, name and output",
+                                      key, nearest ? ": did you mean '" : "", nearest ?: "", nearest ? "'?" : "");
         }
         return 0;
 }
@@ -488,15 +520,19 @@ static int take_line(const PlanReader *reader, const char *key, size_t n_max, co
 
         if (!value || value->type == VALUE_NULL)
                 return 0;
-        if (value->type != VALUE_STRING || !value->string[0] || strlen(value->string) > n_max || !utf8_is_line(value->string))
+        if (value->type != VALUE_STRING || !value->string[0] || strlen(value->string) > n_max ||
+            !utf8_is_line(value->string))
                 return refuse(reader, "%s: expected a string of 1 to %zu bytes without control characters", key, n_max);
         *ret = value->string;
         return 0;
 }
 
-int sweep_plan_read(const Value *file, const Value *specification, Arena *arena, SweepPlan *ret, SweepError *ret_error) {
+int sweep_plan_read(const Value *file, const Value *specification, Arena *arena, SweepPlan *ret,
+                    SweepError *ret_error) {
         scoped(sweep_plan_deinit) SweepPlan plan = {};
-        const PlanReader reader = { .file = file, .specification = specification, .arena = arena, .plan = &plan, .error = ret_error };
+        const PlanReader reader = {
+                .file = file, .specification = specification, .arena = arena, .plan = &plan, .error = ret_error
+        };
         int r;
 
         r = check_keys(&reader);

@@ -69,8 +69,8 @@ enum {
 void sweep_plan_deinit(SweepPlan *plan);
 
 /*
- * Reads the plan from the tree of the file. specification: content of the file that the file names as its specification; NULL: none.
- * 0, SWEEP_WRONG or a negative errno.
+ * Reads the plan from the tree of the file. specification: content of the file that the file names as its
+ * specification; NULL: none. 0, SWEEP_WRONG or a negative errno.
  */
 int sweep_plan_read(const Value *file, const Value *specification, Arena *arena, SweepPlan *ret, SweepError *ret_error);
 /* Returns the memory for the plan of a file of n bytes, without its tree. */
@@ -83,5 +83,5 @@ Value sweep_plan_settings(const SweepPlan *plan, const SweepPoint *point, Member
 /* Writes "k=v k2=v2", for messages. */
 void sweep_plan_put_point(const SweepPlan *plan, const SweepPoint *point, Buffer *out);
 /* Fills `all` with the values of the point's placeholders: its settings and the directory. */
-void sweep_plan_bind(const SweepPlan *plan, const SweepPoint *point, const char *directory, Binding all[static SWEEP_SETTINGS_MAX + 1],
-                      Bindings *ret);
+void sweep_plan_bind(const SweepPlan *plan, const SweepPoint *point, const char *directory,
+                     Binding all[static SWEEP_SETTINGS_MAX + 1], Bindings *ret);

@@ -66,7 +66,8 @@ static void add_pair(SweepCommand *command, const char *option, const char *valu
 
 #define NAME_IN_ID_MAX 60U
 
-/* Makes an id such as "NAME-007-j01kb8z6m3qx7v2p4". Each start has another id, since a job that has ended does not start again. */
+/* Makes an id such as "NAME-007-j01kb8z6m3qx7v2p4". Each start has another id, since a job that has ended does not
+ * start again. */
 static int make_job(const SweepPlan *plan, size_t number, char ret[static JOB_ID_MAX]) {
         char unique[JOB_ID_TEXT_MAX], name[NAME_IN_ID_MAX + 1];
         int r = id_make_job(clock_realtime_ns() / NS_PER_MS, unique);
@@ -93,7 +94,8 @@ static void add_label(SweepCommand *command, const char *key, const char *text) 
         add(command, buffer_take(&word));
 }
 
-/* Returns true if another label has the key. A label has no @; a setting whose name is the same without its @ comes first. */
+/* Returns true if another label has the key. A label has no @; a setting whose name is the same without its @ comes
+ * first. */
 static bool is_taken(const SweepBlock *block, size_t i, const char *key) {
         if (strcmp(key, "sweep") == 0)
                 return true;
@@ -121,7 +123,8 @@ static void add_labels(SweepCommand *command, const SweepPlan *plan, const Sweep
         }
 }
 
-static void add_run(SweepCommand *command, const SweepPlan *plan, const SweepPoint *point, const SweepRecorder *recorder) {
+static void add_run(SweepCommand *command, const SweepPlan *plan, const SweepPoint *point,
+                    const SweepRecorder *recorder) {
         add_pair(command, recorder->program, "run");
         add_pair(command, "--job", command->job);
         add_pair(command, "--name", plan->name);
@@ -169,11 +172,12 @@ static void add_script(SweepCommand *command, const char *script, Bindings *bind
 }
 
 /*
- * The argument vector of a point: `perfctl run` with the point's job and labels, and the command. *ret must own nothing.
+ * The argument vector of a point: `perfctl run` with the point's job and labels, and the command. *ret must own
+ * nothing.
  * number: of the point, from 1. recorder: NULL: the point is not a job. 0 or a negative errno.
  */
-static int sweep_command_make(SweepCommand *ret, const SweepPlan *plan, const SweepPoint *point, size_t number, const char *directory,
-                       const SweepRecorder *recorder) {
+static int sweep_command_make(SweepCommand *ret, const SweepPlan *plan, const SweepPoint *point, size_t number,
+                              const char *directory, const SweepRecorder *recorder) {
         scoped(sweep_command_deinit) SweepCommand command = {};
         Binding all[SWEEP_SETTINGS_MAX + 1];
         Bindings bindings;
@@ -262,7 +266,8 @@ bool sweep_run_is_recorded(const SweepOrder *order, size_t i) {
 
 /* --- progress ------------------------------------------------------------------------------------- */
 
-/* Estimates the remaining time from the average of finished points, less the elapsed time of the running point. 0: unknown. */
+/* Estimates the remaining time from the average of finished points, less the elapsed time of the running point. 0:
+ * unknown. */
 static uint64_t estimate_ns(const Sweep *sweep, size_t n_left, uint64_t for_ns) {
         uint64_t each_ns = sweep->counts.n_timed > 0 ? sweep->counts.timed_ns / sweep->counts.n_timed : 0;
 
@@ -270,12 +275,14 @@ static uint64_t estimate_ns(const Sweep *sweep, size_t n_left, uint64_t for_ns) 
 }
 
 static void put_progress(const Sweep *sweep, Buffer *out) {
-        size_t n_points = sweep->order->plan->n_points, n_left = n_points - sweep->counts.n_done - sweep->counts.n_failed;
+        size_t n_points = sweep->order->plan->n_points,
+               n_left = n_points - sweep->counts.n_done - sweep->counts.n_failed;
         uint64_t for_ns = sweep->pid > 0 ? clock_boottime_ns() - sweep->begin_ns : 0, left_ns;
         char text[TEXT_MAX];
 
-        buffer_printf(out, "%zu of %zu points: %zu done, %zu failed, %zu left", sweep->counts.n_done + sweep->counts.n_failed, n_points,
-                      sweep->counts.n_done, sweep->counts.n_failed, n_left);
+        buffer_printf(out, "%zu of %zu points: %zu done, %zu failed, %zu left",
+                      sweep->counts.n_done + sweep->counts.n_failed, n_points, sweep->counts.n_done,
+                      sweep->counts.n_failed, n_left);
         if (n_left == 0 || sweep->is_stopping)
                 return;
         left_ns = estimate_ns(sweep, n_left, for_ns);
@@ -364,7 +371,8 @@ static void end_group(pid_t group) {
         (void)kill(-group, SIGKILL);
 }
 
-/* Runs in the guard's process. The kernel sends SIGUSR1 when the sweep has ended. The directory stays locked until the guard ends. */
+/* Runs in the guard's process. The kernel sends SIGUSR1 when the sweep has ended. The directory stays locked until
+ * the guard ends. */
 __attribute__((noreturn))
 static void guard(const pid_t *group, int directory_fd, pid_t sweep) {
         sigset_t all, end;
@@ -388,7 +396,8 @@ static void guard(const pid_t *group, int directory_fd, pid_t sweep) {
 }
 
 static int start_guard(Sweep *sweep) {
-        pid_t *group = mmap(NULL, sizeof(*group), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0), parent = getpid();
+        pid_t *group = mmap(NULL, sizeof(*group), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0),
+              parent = getpid();
 
         if (group == MAP_FAILED)
                 return -errno;
@@ -410,7 +419,8 @@ static void redirect(const char *directory, const char *name, int to) {
                 _exit(125);
 }
 
-/* Runs in the point's process until exec. The guard reads the group after the sweep has ended: one of the two sees the other. */
+/* Runs in the point's process until exec. The guard reads the group after the sweep has ended: one of the two sees
+ * the other. */
 __attribute__((noreturn))
 static void become(const Sweep *sweep, const char *directory, const SweepCommand *command, pid_t parent) {
         int null = open("/dev/null", O_RDONLY | O_CLOEXEC), error;
@@ -458,8 +468,9 @@ static void warn_of_labels(Sweep *sweep, const SweepCommand *command) {
                 return;
         sweep->has_warned_of_labels = true;
         hide_progress(sweep);
-        message_print("label '%s' omitted: a job has at most %u labels with different keys, each one line of up to %d bytes; "
-            SWEEP_FILE_SETTINGS " has all settings", command->omitted_label, JOB_LABELS_MAX, JOB_TEXT_MAX - 1);
+        message_print("label '%s' omitted: a job has at most %u labels with different keys, each one line of up to %d "
+                      "bytes; " SWEEP_FILE_SETTINGS " has all settings",
+                      command->omitted_label, JOB_LABELS_MAX, JOB_TEXT_MAX - 1);
 }
 
 static int begin_point(Sweep *sweep, size_t i) {
@@ -534,7 +545,8 @@ static void reap(Sweep *sweep) {
 /* --- the loop ------------------------------------------------------------------------------------- */
 
 static int begin_next(Sweep *sweep) {
-        while (sweep->i_next_point < sweep->order->plan->n_points && sweep_run_is_recorded(sweep->order, sweep->i_next_point))
+        while (sweep->i_next_point < sweep->order->plan->n_points &&
+               sweep_run_is_recorded(sweep->order, sweep->i_next_point))
                 sweep->i_next_point++;
         return sweep->i_next_point < sweep->order->plan->n_points ? begin_point(sweep, sweep->i_next_point++) : 0;
 }
@@ -551,8 +563,8 @@ static void work(Sweep *sweep) {
 
                 if (r < 0) {
                         hide_progress(sweep);
-                        message_print("cannot start point %zu in %s: %s; no further point is started", sweep->i_next_point,
-                                      sweep->order->tree->path, strerrordesc_np(-r));
+                        message_print("cannot start point %zu in %s: %s; no further point is started",
+                                      sweep->i_next_point, sweep->order->tree->path, strerrordesc_np(-r));
                         sweep->is_stopping = sweep->is_broken = true;
                 }
                 show_progress(sweep);
@@ -595,14 +607,16 @@ int sweep_run(const SweepOrder *order) {
                 return EXIT_FAILED;
         }
         if (sweep.counts.n_recorded > 0)
-                message_print("%zu of %zu points are already recorded in %s%s", sweep.counts.n_recorded, order->plan->n_points,
-                              order->tree->path, sweep.counts.n_failed > 0 ? "; use --retry-failed to run failed points again" : "");
+                message_print("%zu of %zu points are already recorded in %s%s", sweep.counts.n_recorded,
+                              order->plan->n_points, order->tree->path,
+                              sweep.counts.n_failed > 0 ? "; use --retry-failed to run failed points again" : "");
 
         work(&sweep);
         put_progress(&sweep, &progress);
         hide_progress(&sweep);
         if (buffer_error(&progress) == 0)
-                message_print("%s in %s%s", progress.text, order->tree->path, sweep.signal ? "; run the same command to continue" : "");
+                message_print("%s in %s%s", progress.text, order->tree->path,
+                              sweep.signal ? "; run the same command to continue" : "");
         if (sweep.signal)
                 return 128 + sweep.signal;
         return sweep.counts.n_failed > 0 || sweep.is_broken ? EXIT_FAILED : EXIT_DONE;

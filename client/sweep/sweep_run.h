@@ -4,8 +4,9 @@
 /*
  * Sweep run: runs the points of a plan, one after the other
  *
- * Each point is a process group of its own: a signal for the sweep reaches a point when the sweep passes the signal on, and then
- * reaches all processes of the point. If the sweep is killed, a guard terminates the group, and keeps the directory locked until then.
+ * Each point is a process group of its own: a signal for the sweep reaches a point when the sweep passes the signal
+ * on, and then reaches all processes of the point. If the sweep is killed, a guard terminates the group, and keeps
+ * the directory locked until then.
  */
 
 #include <stdbool.h>

@@ -170,8 +170,10 @@ static void write_value(SpecificationWriter *writer, const Value *value) {
         }
 }
 
-int sweep_specification_write(const Value *specification, const Value *settings, Buffer *out, SweepUse uses[static SWEEP_SETTINGS_MAX]) {
-        scoped(specification_writer_deinit) SpecificationWriter writer = { .settings = settings, .uses = uses, .json = { .out = out } };
+int sweep_specification_write(const Value *specification, const Value *settings, Buffer *out,
+                              SweepUse uses[static SWEEP_SETTINGS_MAX]) {
+        scoped(specification_writer_deinit)
+                SpecificationWriter writer = { .settings = settings, .uses = uses, .json = { .out = out } };
 
         assert(specification->type == VALUE_OBJECT && settings->n_members <= SWEEP_SETTINGS_MAX);
         for (size_t i = 0; i < settings->n_members; i++)

@@ -4,9 +4,10 @@
 /*
  * Sweep specification: the specification of a point
  *
- * A setting is the path of a field, with dots between the keys, as run.requests.cpu or python.requirements.packages.numpy. In a list of
- * named entries, a name takes the place of a key: environment.OMP_NUM_THREADS is the value of the variable. Settings that begin with @
- * number repetitions and change no field.
+ * A setting is the path of a field, with dots between the keys, as run.requests.cpu or
+ * python.requirements.packages.numpy. In a list of named entries, a name takes the place of a key:
+ * environment.OMP_NUM_THREADS is the value of the variable. Settings that begin with @ number repetitions and change
+ * no field.
  */
 
 #include "client/sweep/sweep_text.h"
@@ -20,4 +21,5 @@ typedef enum SweepUse {
 } SweepUse;
 
 /* Appends the specification with the settings as JSON. uses: of each setting. 0 or -ENOMEM. */
-int sweep_specification_write(const Value *specification, const Value *settings, Buffer *out, SweepUse uses[static SWEEP_SETTINGS_MAX]);
+int sweep_specification_write(const Value *specification, const Value *settings, Buffer *out,
+                              SweepUse uses[static SWEEP_SETTINGS_MAX]);

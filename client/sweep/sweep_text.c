@@ -58,7 +58,8 @@ void sweep_text_put(Buffer *out, const Value *value) {
 
 /* Characters that YAML treats as not printable or as a line break. */
 static bool must_escape(uint32_t c) {
-        return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x2028 || c == 0x2029 || c == 0xfeff || c == 0xfffe || c == 0xffff;
+        return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x2028 || c == 0x2029 || c == 0xfeff || c == 0xfffe ||
+               c == 0xffff;
 }
 
 static void put_quoted(Buffer *out, const char *text) {
@@ -87,7 +88,8 @@ static void put_quoted(Buffer *out, const char *text) {
 static bool is_plain(const char *key) {
         static const char *const words[] = { "y", "n", "yes", "no", "on", "off", "true", "false", "null" };
 
-        if (!strchr("abcdefghijklmnopqrstuvwxyz", key[0]) || strspn(key, "abcdefghijklmnopqrstuvwxyz0123456789_-") != strlen(key))
+        if (!strchr("abcdefghijklmnopqrstuvwxyz", key[0]) ||
+            strspn(key, "abcdefghijklmnopqrstuvwxyz0123456789_-") != strlen(key))
                 return false;
         return key[0] != '\0' && !nearest_is_among(key, words, N_ELEMENTS(words));
 }
@@ -190,8 +192,8 @@ static void check_number(Speller *speller, const char *path, const char *key, co
 
         for (n_digits = passed.n; n_digits < n && written[n_digits] == '0';)
                 n_digits++;
-        buffer_printf(speller->warnings, "%s: %.*s is read as the number %s: quote it if it is text\n", path, (int)n_digits, written,
-                      passed.text);
+        buffer_printf(speller->warnings, "%s: %.*s is read as the number %s: quote it if it is text\n", path,
+                      (int)n_digits, written, passed.text);
 }
 
 static void check_block(Speller *speller, const char *where, const Value *block) {

@@ -57,15 +57,16 @@ static int identify(char *text, size_t n, Buffer *out, const char *directory) {
         int r;
 
         if (encoding_unify(text, &n) == ENCODING_FOREIGN) {
-                message_print("%s/" SWEEP_FILE_SETTINGS ": " ENCODING_FOREIGN_TEXT "; the point counts as not recorded", directory);
+                message_print("%s/" SWEEP_FILE_SETTINGS ": " ENCODING_FOREIGN_TEXT "; the point counts as not recorded",
+                              directory);
                 return ENCODING_FOREIGN;
         }
         r = arena_init(&arena, yaml_arena_size(n));
         if (r == 0)
                 r = yaml_read(text, n, &arena, &settings, &error);
         if (r == YAML_MALFORMED)
-                message_print("%s/" SWEEP_FILE_SETTINGS ":%u:%u: %s; the point counts as not recorded", directory, error.line, error.column,
-                              error.text);
+                message_print("%s/" SWEEP_FILE_SETTINGS ":%u:%u: %s; the point counts as not recorded", directory,
+                              error.line, error.column, error.text);
         return r != 0 ? r : sweep_text_identify(settings, out);
 }
 
@@ -211,7 +212,8 @@ static void put_safe(Buffer *out, const char *text, size_t n_max) {
 
         while (n > 0 && out->n < n_max) {
                 size_t k = utf8_length(text, n);
-                bool is_safe = k == 1 && strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._+,@%:-", *text);
+                bool is_safe = k == 1 &&
+                               strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._+,@%:-", *text);
 
                 if (k == 0)
                         k = 1;
@@ -240,7 +242,8 @@ void sweep_tree_put_directory(Buffer *out, const SweepPlan *plan, const SweepPoi
 #define TRIES_MAX 1000
 
 /* An existing directory that has settings belongs to another point: the file of the sweep has changed since. */
-static int make_directory(const SweepTree *tree, const SweepPlan *plan, const SweepPoint *point, size_t number, Buffer *path) {
+static int make_directory(const SweepTree *tree, const SweepPlan *plan, const SweepPoint *point, size_t number,
+                          Buffer *path) {
         size_t n_before = path->n, n_name;
 
         sweep_tree_put_directory(path, plan, point, number);
@@ -281,8 +284,8 @@ int sweep_tree_end(const char *path, int exit_code) {
         return sweep_tree_write(path, SWEEP_FILE_EXIT_CODE, text, true);
 }
 
-int sweep_tree_begin(const SweepTree *tree, const SweepPlan *plan, const SweepPoint *point, size_t number, const SweepRecord *record,
-                     char **ret_path) {
+int sweep_tree_begin(const SweepTree *tree, const SweepPlan *plan, const SweepPoint *point, size_t number,
+                     const SweepRecord *record, char **ret_path) {
         scoped(buffer_deinit) Buffer path = {}, file = {}, text = {};
         Member all[SWEEP_SETTINGS_MAX];
         const Value settings = sweep_plan_settings(plan, point, all);

@@ -278,7 +278,8 @@ int perfd_job_begin(PerfdClient *client, const char *id, const PerfdJob *job) {
                 begin.is_fresh = job->fresh;
         }
         sequence = next_sequence(client);
-        return ask_perfd(client, protocol_encode_job_begin(sequence, &begin, &frame), &frame, sequence, REPETITION_HARMLESS);
+        return ask_perfd(client, protocol_encode_job_begin(sequence, &begin, &frame), &frame, sequence,
+                         REPETITION_HARMLESS);
 }
 
 int perfd_job_end(PerfdClient *client, const char *id, int exit_status) {
@@ -300,7 +301,8 @@ int perfd_job_end(PerfdClient *client, const char *id, int exit_status) {
                 return fail(client, PERFD_INVALID, "exit_status: expected -1…255, not %d", exit_status);
 
         sequence = next_sequence(client);
-        return ask_perfd(client, protocol_encode_job_end(sequence, id, &end, &frame), &frame, sequence, REPETITION_HARMLESS);
+        return ask_perfd(client, protocol_encode_job_end(sequence, id, &end, &frame), &frame, sequence,
+                         REPETITION_HARMLESS);
 }
 
 int perfd_mark(PerfdClient *client, const char *job, const char *name) {
@@ -315,11 +317,12 @@ int perfd_mark(PerfdClient *client, const char *job, const char *name) {
         if (r != 0)
                 return r;
         if (!name || strlen(name) >= PHASE_NAME_MAX || !utf8_is_line(name))
-                return fail(client, PERFD_INVALID, "name: expected at most %d bytes of UTF-8 without control characters",
-                            PHASE_NAME_MAX - 1);
+                return fail(client, PERFD_INVALID,
+                            "name: expected at most %d bytes of UTF-8 without control characters", PHASE_NAME_MAX - 1);
 
         sequence = next_sequence(client);
-        return ask_perfd(client, protocol_encode_mark(sequence, &marked, name, NAN, &frame), &frame, sequence, REPETITION_COUNTS);
+        return ask_perfd(client, protocol_encode_mark(sequence, &marked, name, NAN, &frame), &frame, sequence,
+                         REPETITION_COUNTS);
 }
 
 /* Parses exactly one document; a second one is an error. */
@@ -332,7 +335,8 @@ static int read_document(PerfdClient *client, const char *json, Arena *arena, co
         value_parse_begin(&reader, json, strlen(json));
         r = value_parse_next(&reader, arena, ret, &error);
         if (r == 0 && reader.n_not_finite > 0)
-                return fail(client, PERFD_INVALID, "a number is NaN or infinite, which JSON cannot express: leave it out or use null");
+                return fail(client, PERFD_INVALID,
+                            "a number is NaN or infinite, which JSON cannot express: leave it out or use null");
         if (r == 0) {
                 r = value_parse_next(&reader, arena, &rest, &error);
                 if (r == 0)
@@ -383,7 +387,8 @@ int perfd_submit_json(PerfdClient *client, const char *job, const char *json) {
                 return complain(client, PERFD_INVALID, &complaint);
 
         sequence = next_sequence(client);
-        return ask_perfd(client, protocol_encode_submit(sequence, &item, 1, &frame), &frame, sequence, REPETITION_HARMLESS);
+        return ask_perfd(client, protocol_encode_submit(sequence, &item, 1, &frame), &frame, sequence,
+                         REPETITION_HARMLESS);
 }
 
 /* --- data pipelines ------------------------------------------------------------------------------- */
@@ -391,7 +396,8 @@ int perfd_submit_json(PerfdClient *client, const char *job, const char *json) {
 static bool label_is_valid(const char *label) {
         PipelineStage stage;
 
-        return label && strlen(label) <= PIPELINE_LABEL_MAX && utf8_is_line(label) && pipeline_stage_parse(&stage, label, strlen(label));
+        return label && strlen(label) <= PIPELINE_LABEL_MAX && utf8_is_line(label) &&
+               pipeline_stage_parse(&stage, label, strlen(label));
 }
 
 static int send_report(PerfdClient *client, const char *job, PipelineReport *report) {
@@ -408,7 +414,8 @@ static int send_report(PerfdClient *client, const char *job, PipelineReport *rep
         report->job = named.id;
         report->is_job_inherited = named.is_inherited;
         sequence = next_sequence(client);
-        return ask_perfd(client, protocol_encode_pipeline_report(sequence, report, &frame), &frame, sequence, REPETITION_HARMLESS);
+        return ask_perfd(client, protocol_encode_pipeline_report(sequence, report, &frame), &frame, sequence,
+                         REPETITION_HARMLESS);
 }
 
 /* Fails with a message about an interval. */
@@ -452,12 +459,15 @@ static const char *set_queue(const PerfdQueueStats *queue, PipelineInterval *ret
         ret->part = PIPELINE_QUEUE;
         ret->buffer_size = queue->buffer_size;
         ret->sums = (PipelineSums){
-                .elapsed_s = queue->elapsed, .n = (double)queue->num_items,
-                .time_s = (double)queue->num_items * queue->ave_put_time, .get_s = (double)queue->num_items * queue->ave_get_time,
+                .elapsed_s = queue->elapsed,
+                .n = (double)queue->num_items,
+                .time_s = (double)queue->num_items * queue->ave_put_time,
+                .get_s = (double)queue->num_items * queue->ave_get_time,
                 .ready_s = queue->occupancy_rate >= 0 ? queue->occupancy_rate * queue->elapsed : 0,
                 .judged_s = queue->occupancy_rate >= 0 ? queue->elapsed : 0,
         };
-        ret->percentiles = (PipelinePercentiles){ queue->p90_put_time, queue->p99_put_time, queue->p90_get_time, queue->p99_get_time };
+        ret->percentiles = (PipelinePercentiles){ queue->p90_put_time, queue->p99_put_time, queue->p90_get_time,
+                                                  queue->p99_get_time };
         return NULL;
 }
 
@@ -481,7 +491,8 @@ static const char *set_interval(const PerfdInterval *from, uint64_t now_ms, Pipe
 }
 
 /* An interval without a time gets that of this call, so that a request that is repeated has the same. */
-int perfd_submit_intervals(PerfdClient *client, const char *job, const char *producer, const PerfdInterval *intervals, size_t n) {
+int perfd_submit_intervals(PerfdClient *client, const char *job, const char *producer, const PerfdInterval *intervals,
+                           size_t n) {
         scoped(freep) PipelineInterval *list = NULL;
         PipelineReport report = { .producer = producer ?: "" };
         uint64_t now_ms = clock_realtime_ns() / NS_PER_MS;

@@ -144,10 +144,10 @@ typedef struct PerfdInterval {
 #define PERFD_INTERVALS_MAX 1000U /* of a call */
 
 /*
- * Submits intervals that the caller measured. A large report that fails may be stored in part; submit the same intervals
- * again. producer: name and version of the library that measured, such as "spdl 0.8.0", or NULL; the occupancy of an
- * interval without items counts only if the producer is known. Returns PERFD_DUPLICATE if all intervals were stored
- * before.
+ * Submits intervals that the caller measured. A large report that fails may be stored in part; submit the same
+ * intervals again. producer: name and version of the library that measured, such as "spdl 0.8.0", or NULL; the
+ * occupancy of an interval without items counts only if the producer is known. Returns PERFD_DUPLICATE if all
+ * intervals were stored before.
  */
 PERFD_API int perfd_submit_intervals(PerfdClient *client, const char *job, const char *producer,
                                      const PerfdInterval *intervals, size_t n);

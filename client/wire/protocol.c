@@ -47,8 +47,8 @@ static void reply_freep(Perfd__V1__Reply **p) {
 }
 
 const char *protocol_find_member(const char *path) {
-        static const char *const requests[] = { "job_begin", "job_end", "mark", "register", "unregister", "pipeline_report", "submit",
-                                                "hello" };
+        static const char *const requests[] = { "job_begin",  "job_end",         "mark",   "register",
+                                                "unregister", "pipeline_report", "submit", "hello" };
 
         for (size_t i = 0; i < N_ELEMENTS(requests); i++) {
                 size_t n = strlen(requests[i]);

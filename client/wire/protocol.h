@@ -4,8 +4,8 @@
 /*
  * Protocol: encodes requests as frames and decodes replies
  *
- * In the client, only the files of this module use the generated protobuf types. The requests of each subject are encoded in
- * a separate file: protocol_jobs.c, protocol_indicators.c, protocol_pipelines.c.
+ * In the client, only the files of this module use the generated protobuf types. The requests of each subject are
+ * encoded in a separate file: protocol_jobs.c, protocol_indicators.c, protocol_pipelines.c.
  */
 
 #include <stdbool.h>
@@ -69,11 +69,12 @@ int protocol_encode_submit(uint64_t sequence, const Submission *items, size_t n_
 int protocol_encode_register(uint64_t sequence, const Value *const *models, size_t n_models, Buffer *out);
 /* component: "" for the model without a component. */
 int protocol_encode_unregister(uint64_t sequence, const char *name, const char *component, Buffer *out);
-/* At most PIPELINE_REPORT_INTERVALS_MAX / 2 intervals. An interval is encoded with its means, so that sums are rounded. */
+/* At most PIPELINE_REPORT_INTERVALS_MAX / 2 intervals. An interval is encoded with its means, so that sums are
+ * rounded. */
 int protocol_encode_pipeline_report(uint64_t sequence, const PipelineReport *report, Buffer *out);
 
-/* Writes the number of bytes that one item adds to a submit frame after the item `before`, whose stack and specification the
- * frame has; NULL: the item is the first. */
+/* Writes the number of bytes that one item adds to a submit frame after the item `before`, whose stack and
+ * specification the frame has; NULL: the item is the first. */
 int protocol_submission_size(const Submission *item, const Submission *before, size_t *ret);
 /* Upper limit of the size of a submit frame without its items. */
 #define PROTOCOL_SUBMIT_OVERHEAD 32U

@@ -103,8 +103,8 @@ static void set_texts(WireDocuments *list, ItemTexts *texts) {
                 list->texts[i] = next_text(texts, list->texts[i].len);
 }
 
-static int put_submit(uint64_t sequence, const Submission *items, size_t n_items, ItemTexts *texts, Perfd__V1__Indicator *indicators,
-                      Perfd__V1__Indicator **pointers, Buffer *out) {
+static int put_submit(uint64_t sequence, const Submission *items, size_t n_items, ItemTexts *texts,
+                      Perfd__V1__Indicator *indicators, Perfd__V1__Indicator **pointers, Buffer *out) {
         Perfd__V1__Submit submit = PERFD__V1__SUBMIT__INIT;
         WireDocuments stacks = {}, specifications = {};
 

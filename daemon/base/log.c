@@ -122,7 +122,8 @@ bool log_limit_pass(LogLimit *limit, uint64_t now_ns, uint64_t interval_ns, unsi
         return true;
 }
 
-/* Returns the limit of the user, or else the one that has been quiet for longest; NULL if each of them had a message in this interval. */
+/* Returns the limit of the user, or else the one that has been quiet for longest; NULL if each of them had a message
+ * in this interval. */
 static LogLimit *find_limit(LogUserLimits *limits, uint32_t uid, uint64_t now_ns) {
         size_t oldest = 0;
 
@@ -132,7 +133,8 @@ static LogLimit *find_limit(LogUserLimits *limits, uint32_t uid, uint64_t now_ns
                 if (limits->of[i].window_start_ns < limits->of[oldest].window_start_ns)
                         oldest = i;
         }
-        if (limits->of[oldest].window_start_ns > 0 && now_ns - limits->of[oldest].window_start_ns < LOG_LIMIT_INTERVAL_NS)
+        if (limits->of[oldest].window_start_ns > 0 &&
+            now_ns - limits->of[oldest].window_start_ns < LOG_LIMIT_INTERVAL_NS)
                 return NULL;
 
         limits->uids[oldest] = uid;
@@ -140,7 +142,8 @@ static LogLimit *find_limit(LogUserLimits *limits, uint32_t uid, uint64_t now_ns
         return &limits->of[oldest];
 }
 
-void log_for_user(LogUserLimits *limits, uint32_t uid, LogLevel level, const LogField *fields, const char *format, ...) {
+void log_for_user(LogUserLimits *limits, uint32_t uid, LogLevel level, const LogField *fields, const char *format,
+                  ...) {
         char message[MESSAGE_MAX], suppressed[64] = "";
         uint64_t now_ns = clock_boottime_ns();
         LogLimit *limit = find_limit(limits, uid, now_ns);
@@ -151,7 +154,8 @@ void log_for_user(LogUserLimits *limits, uint32_t uid, LogLevel level, const Log
                 return;
 
         if (limit->n_suppressed > 0)
-                (void)snprintf(suppressed, sizeof(suppressed), " (%u similar messages of this user suppressed)", limit->n_suppressed);
+                (void)snprintf(suppressed, sizeof(suppressed), " (%u similar messages of this user suppressed)",
+                               limit->n_suppressed);
         limit->n_suppressed = 0;
 
         va_start(args, format);

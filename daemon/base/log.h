@@ -62,8 +62,8 @@ typedef struct LogLimit {
 bool log_limit_pass(LogLimit *limit, uint64_t now_ns, uint64_t interval_ns, unsigned burst);
 
 /*
- * Rate limit for a kind of message that a client can cause: one message per user and LOG_LIMIT_INTERVAL_NS, of at most LOG_USERS_MAX
- * users. The owner embeds one for each kind, initially zero.
+ * Rate limit for a kind of message that a client can cause: one message per user and LOG_LIMIT_INTERVAL_NS, of at
+ * most LOG_USERS_MAX users. The owner embeds one for each kind, initially zero.
  */
 #define LOG_USERS_MAX 64U
 

@@ -67,7 +67,8 @@ static uint64_t checksum_of(const Slot *slot) {
 }
 
 static bool is_valid(const Mapping *mapping, const Slot *slot) {
-        return slot->sequence > 0 && slot->n <= mapping->slot_bytes - sizeof(*slot) && slot->checksum == checksum_of(slot);
+        return slot->sequence > 0 && slot->n <= mapping->slot_bytes - sizeof(*slot) &&
+               slot->checksum == checksum_of(slot);
 }
 
 /* --- the file ------------------------------------------------------------------------------------ */

@@ -4,7 +4,8 @@
 /*
  * User counts: how many of some items each user has
  *
- * For tables with a limit, in which a further item replaces one of the user with the most. A zeroed struct has no users.
+ * For tables with a limit, in which a further item replaces one of the user with the most. A zeroed struct has no
+ * users.
  */
 
 #include <stddef.h>
@@ -28,8 +29,8 @@ void user_counts_add(UserCounts *counts, uint32_t uid, uint32_t n);
 uint32_t user_counts_get(const UserCounts *counts, uint32_t uid);
 
 /*
- * Chooses the item that a further item of a user replaces: the least recently used of the user with the most, counting the further item.
- * uids, uses: the members of the first item, of which each item of n_bytes has its own; a use is a sequence number. Returns its index, or n
- * if the user has the most, but no item.
+ * Chooses the item that a further item of a user replaces: the least recently used of the user with the most,
+ * counting the further item. uids, uses: the members of the first item, of which each item of n_bytes has its own; a
+ * use is a sequence number. Returns its index, or n if the user has the most, but no item.
  */
 size_t user_counts_choose_victim(const uint32_t *uids, const uint64_t *uses, size_t n_bytes, size_t n, uint32_t uid);

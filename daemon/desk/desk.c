@@ -6,7 +6,8 @@
 
 #include "util/clock.h"
 
-/* Limits per iteration of the loop, so that timers are not delayed: number of requests, and time for requests or for completions. */
+/* Limits per iteration of the loop, so that timers are not delayed: number of requests, and time for requests or for
+ * completions. */
 #define REQUESTS_PER_TURN 256
 #define TURN_NS (4 * NS_PER_MS)
 
@@ -128,7 +129,9 @@ int desk_take_requests(Desk *desk, Ingest *ingest) {
 
         r = continue_kept(desk, ingest);
         /* Back-pressure: while a request waits, no further one is read. */
-        for (unsigned i = 0; r >= 0 && r != STEP_FULL && next == STEP_DONE && i < REQUESTS_PER_TURN && clock_boottime_ns() < end_ns; i++)
+        for (unsigned i = 0;
+             r >= 0 && r != STEP_FULL && next == STEP_DONE && i < REQUESTS_PER_TURN && clock_boottime_ns() < end_ns;
+             i++)
                 next = place_next(desk, ingest);
         if (r < 0 || next < 0)
                 return r < 0 ? r : next;
@@ -223,7 +226,8 @@ int desk_answer_store_failed(Answer *ret, Store *store) {
         char text[256];
 
         store_stats(store, &stats);
-        (void)snprintf(text, sizeof(text), "the store cannot write: %s", stats.error[0] ? stats.error : "unknown reason");
+        (void)snprintf(text, sizeof(text), "the store cannot write: %s",
+                       stats.error[0] ? stats.error : "unknown reason");
         return desk_answer(ret, STATUS_UNAVAILABLE, "", text);
 }
 
@@ -240,7 +244,9 @@ int desk_check_time(uint64_t time_ms, uint64_t now_ms, char ret_text[static COMP
                 return DESK_TIME_UNTRUSTED;
 
         clock_format_utc(time_ms * NS_PER_MS, time);
-        (void)snprintf(ret_text, COMPLAINT_TEXT_MAX, "is %s, more than an hour ahead of this node's synchronised clock; "
-                                                     "correct the clock of the sender, or omit the time", time);
+        (void)snprintf(ret_text, COMPLAINT_TEXT_MAX,
+                       "is %s, more than an hour ahead of this node's synchronised clock; "
+                       "correct the clock of the sender, or omit the time",
+                       time);
         return DESK_TIME_REFUSED;
 }

@@ -31,7 +31,8 @@ typedef struct Kind {
          * DESK_MORE, without an answer: as above; or a negative errno. NULL: the kind stores no rows.
          */
         int (*complete)(void *state, const StoreDone *done, Answer *ret);
-        /* Or NULL: complete() also gets the sets of this kind that the store made of others (RowSet.derived), without DESK_MORE. */
+        /* Or NULL: complete() also gets the sets of this kind that the store made of others (RowSet.derived),
+         * without DESK_MORE. */
         const RowKind *derived;
 } Kind;
 
@@ -63,7 +64,8 @@ typedef struct Desk {
         DeskRow rows[DESK_ROWS_MAX];
         size_t n_rows;
         DeskRequest held; /* no request is read in the meantime */
-        DeskRequest kept; /* of which each turn places a part; while the store has space, others are placed in between */
+        /* of which each turn places a part; while the store has space, others are placed in between */
+        DeskRequest kept;
         /* Completion that waits for its next turn; its rows are borrowed from the store until its next completion. */
         StoreDone held_done;
         bool has_held_done;

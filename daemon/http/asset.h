@@ -4,8 +4,8 @@
 /*
  * Asset: a file of web/ that is embedded at build time, NUL-terminated
  *
- * The assembler reads the file; the path is relative to the directory in which make runs. The Makefile lists the objects that depend on
- * such files.
+ * The assembler reads the file; the path is relative to the directory in which make runs. The Makefile lists the
+ * objects that depend on such files.
  */
 #define ASSET(name, path)                       \
         __asm__(".pushsection .rodata\n"        \

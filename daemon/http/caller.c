@@ -67,7 +67,11 @@ static bool find_socket(const Endpoint *from, const Endpoint *to, struct inet_di
                 struct nlmsghdr header;
                 struct inet_diag_req_v2 request;
         } question = {
-                .header = { .nlmsg_len = sizeof(question), .nlmsg_type = SOCK_DIAG_BY_FAMILY, .nlmsg_flags = NLM_F_REQUEST },
+                .header = {
+                        .nlmsg_len = sizeof(question),
+                        .nlmsg_type = SOCK_DIAG_BY_FAMILY,
+                        .nlmsg_flags = NLM_F_REQUEST,
+                },
                 .request = {
                         .sdiag_family = is_ipv4 ? AF_INET : AF_INET6,
                         .sdiag_protocol = IPPROTO_TCP,
@@ -90,7 +94,8 @@ static bool find_socket(const Endpoint *from, const Endpoint *to, struct inet_di
                 return false;
 
         n = recv(fd, &answer, sizeof(answer), 0);
-        if (n < (ssize_t)(sizeof(answer.header) + sizeof(answer.message)) || answer.header.nlmsg_type != SOCK_DIAG_BY_FAMILY)
+        if (n < (ssize_t)(sizeof(answer.header) + sizeof(answer.message)) ||
+            answer.header.nlmsg_type != SOCK_DIAG_BY_FAMILY)
                 return false;
         *ret = answer.message;
         return true;

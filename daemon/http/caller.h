@@ -4,10 +4,10 @@
 /*
  * Caller: the user behind a connection to the HTTP server
  *
- * The kernel reports the user of a Unix socket's peer. For a TCP connection from this machine, the peer's own socket is looked
- * up with sock_diag(7). After the socket is closed, the kernel answers such a lookup with user 0 and inode 0; therefore only
- * the answer for an established socket with an inode counts, and all others mean an unknown user. Connections from other
- * machines belong to their address.
+ * The kernel reports the user of a Unix socket's peer. For a TCP connection from this machine, the peer's own socket
+ * is looked up with sock_diag(7). After the socket is closed, the kernel answers such a lookup with user 0 and inode
+ * 0; therefore only the answer for an established socket with an inode counts, and all others mean an unknown user.
+ * Connections from other machines belong to their address.
  */
 
 #include <stdbool.h>

@@ -72,7 +72,8 @@ static bool take_place(ConnectionLimits *limits, LimitedConnection *connection) 
         return false;
 }
 
-LimitedConnection *connection_limits_add(ConnectionLimits *limits, int fd, uint32_t admin_gid, uint64_t now_ns, RefusedConnection *ret) {
+LimitedConnection *connection_limits_add(ConnectionLimits *limits, int fd, uint32_t admin_gid, uint64_t now_ns,
+                                         RefusedConnection *ret) {
         scoped(freep) LimitedConnection *added = NULL;
         Charge charge = {};
         Caller caller;
@@ -119,7 +120,8 @@ void connection_limits_refuse(ConnectionLimits *limits, const RefusedConnection 
 
         explain(limits, refused, reason);
         n = snprintf(text, sizeof(text),
-                     "HTTP/1.1 429 Too Many Requests\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %zu\r\n"
+                     "HTTP/1.1 429 Too Many Requests\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: "
+                     "%zu\r\n"
                      "Retry-After: 1\r\nConnection: close\r\n\r\n%s\n",
                      strlen(reason) + 1, reason);
 

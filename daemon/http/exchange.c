@@ -55,8 +55,8 @@ int exchange_check_body(Response *response) {
                 return 0;
         if (r == -EFBIG)
                 return exchange_error(response, 413,
-                                      "the answer would have more than %u bytes; select less, such as with limit=, since_ms= or where=, "
-                                      "or name one object", ANSWER_BYTES_MAX);
+                                      "the answer would have more than %u bytes; select less, such as with limit=, "
+                                      "since_ms= or where=, or name one object", ANSWER_BYTES_MAX);
         buffer_deinit(response->body);
         return exchange_error(response, 503, "out of memory");
 }
@@ -64,14 +64,16 @@ int exchange_check_body(Response *response) {
 int exchange_store_error(Response *response, int outcome) {
         if (outcome == READER_TIMEOUT)
                 return exchange_error(response, 503,
-                                      "the request took longer than the limit of %" PRIu64 " ms (setting query_timeout); "
-                                      "select less with since_ms=, until_ms= or limit=, or select results with component= or where= on a "
-                                      "parameter that a model indexes",
+                                      "the request took longer than the limit of %" PRIu64
+                                      " ms (setting query_timeout); "
+                                      "select less with since_ms=, until_ms= or limit=, or select results with "
+                                      "component= or where= on a parameter that a model indexes",
                                       response->query_timeout_ns / NS_PER_MS);
         if (outcome < 0)
                 return exchange_error(response, 503, "cannot read the store: %s", strerror(-outcome));
 
-        return exchange_error(response, 503, "the store cannot be read at the moment; live metrics are still available");
+        return exchange_error(response, 503,
+                              "the store cannot be read at the moment; live metrics are still available");
 }
 
 /* Returns the end of one encoded character, or NULL for a malformed escape and for NUL, which is never valid. */
@@ -97,12 +99,14 @@ static int decode(Target *target, Response *response, const char *from, const ch
                 char c;
 
                 if (target->n_text + 1 >= sizeof(target->text))
-                        return exchange_error(response, 414, "path and query are longer than %u bytes", REQUEST_BYTES_MAX);
+                        return exchange_error(response, 414, "path and query are longer than %u bytes",
+                                              REQUEST_BYTES_MAX);
 
                 from = decode_char(from, &c);
                 if (!from || from > end)
                         return exchange_error(response, 400,
-                                              "%% in path or query must be followed by two hexadecimal digits other than 00");
+                                              "%% in path or query must be followed by two hexadecimal digits other "
+                                              "than 00");
 
                 target->text[target->n_text++] = c;
         }
@@ -164,7 +168,8 @@ int exchange_add_parameter(Target *target, Response *response, const char *name,
                 return r;
 
         if (!value)
-                return exchange_error(response, 400, "query parameter '%s' needs a value: %s=…", parameter.name, parameter.name);
+                return exchange_error(response, 400, "query parameter '%s' needs a value: %s=…", parameter.name,
+                                      parameter.name);
 
         r = decode(target, response, value, strchr(value, '\0'), &parameter.value);
         if (r > 0)
@@ -193,7 +198,8 @@ int exchange_parameter_u64(const Target *target, Response *response, const char 
 
         if (parse_u64(text, &v) != 0 || v < min || v > max)
                 return exchange_error(response, 400,
-                                      "query parameter '%s' must be a whole number from %" PRIu64 " to %" PRIu64 ", not '%s'",
+                                      "query parameter '%s' must be a whole number from %" PRIu64 " to %" PRIu64
+                                      ", not '%s'",
                                       name, min, max, text);
 
         *ret = v;
@@ -205,7 +211,8 @@ int exchange_parameter_bool(const Target *target, Response *response, const char
 
         *ret = text && (strcmp(text, "1") == 0 || strcmp(text, "true") == 0);
         if (text && !*ret && strcmp(text, "0") != 0 && strcmp(text, "false") != 0)
-                return exchange_error(response, 400, "query parameter '%s' must be 1, 0, true or false, not '%s'", name, text);
+                return exchange_error(response, 400, "query parameter '%s' must be 1, 0, true or false, not '%s'", name,
+                                      text);
 
         return 0;
 }

@@ -4,9 +4,8 @@
 /*
  * Exchange: one request, the sources of the answer, and the response
  *
- * Independent of the HTTP library: http.c sets the request and the sources of the answer, a route writes the body. Every
- * error has the same JSON form:
- * {"error":{"status":404,"message":"…"}}.
+ * Independent of the HTTP library: http.c sets the request and the sources of the answer, a route writes the body.
+ * Every error has the same JSON form: {"error":{"status":404,"message":"…"}}.
  */
 
 #include <stdbool.h>
@@ -73,7 +72,8 @@ typedef struct Sources {
 typedef struct Response {
         unsigned status;
         ContentType type;
-        Scrape scrape; /* formats that the client accepts, and the beginning of an answer of /metrics; the body follows */
+        /* formats that the client accepts, and the beginning of an answer of /metrics; the body follows */
+        Scrape scrape;
         Buffer *body;
         char next[EXCHANGE_NEXT_MAX]; /* name of the following page, for a header; "": none */
         uint64_t query_timeout_ns;    /* time limit of queries of the store */
@@ -111,7 +111,8 @@ int exchange_add_parameter(Target *target, Response *response, const char *name,
 /* Replaces the answer by an error. Always EXCHANGE_ANSWERED. */
 int exchange_error(Response *response, unsigned status, const char *format, ...)
                 __attribute__((format(printf, 3, 4)));
-/* Replaces an answer that is not complete, because it is too large or memory is short, by an error. 0 or EXCHANGE_ANSWERED. */
+/* Replaces an answer that is not complete, because it is too large or memory is short, by an error. 0 or
+ * EXCHANGE_ANSWERED. */
 int exchange_check_body(Response *response);
 /* The error for an outcome of the reader other than 0 and READER_END. */
 int exchange_store_error(Response *response, int outcome);

@@ -4,9 +4,9 @@
 /*
  * Hosts: names under which TCP clients may address perfd
  *
- * A web page can direct its own name to this machine and then read answers as if they were its own (DNS rebinding). The browser
- * still sends the page's name as Host. Allowed are IP addresses, localhost, the names of this node, and the names of [http]
- * hosts. No name is looked up.
+ * A web page can direct its own name to this machine and then read answers as if they were its own (DNS rebinding).
+ * The browser still sends the page's name as Host. Allowed are IP addresses, localhost, the names of this node, and
+ * the names of [http] hosts. No name is looked up.
  */
 
 #include <stdbool.h>

@@ -87,8 +87,8 @@ static void add_headers(struct MHD_Response *response, const Response *answer, b
                 (void)MHD_add_response_header(response, "Content-Encoding", "gzip");
         if (answer->type == CONTENT_HTML)
                 (void)MHD_add_response_header(response, "Content-Security-Policy",
-                                              "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
-                                              "form-action 'none'; frame-ancestors 'none'");
+                                              "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
+                                              "base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
         if (answer->status == 405)
                 (void)MHD_add_response_header(response, "Allow", "GET, HEAD");
         if (answer->status == 503 || answer->status == 429)
@@ -242,7 +242,8 @@ struct Http {
 };
 
 /* Sends a response and releases it. */
-static enum MHD_Result send_response(HttpListener *listener, struct MHD_Connection *connection, HttpResponse *response) {
+static enum MHD_Result send_response(HttpListener *listener, struct MHD_Connection *connection,
+                                     HttpResponse *response) {
         Http *http = listener->http;
         enum MHD_Result result;
 
@@ -287,8 +288,11 @@ static int check_host(const Http *http, Response *response, const HttpRequest *r
 
         if (caller->is_local || hosts_allow(&http->hosts, host))
                 return 0;
-        return exchange_error(response, 421, "'%.200s' is not a name of this node: use localhost, an address or the host name, or add the "
-                                             "name to hosts= in [http] of perfd.conf", host);
+        return exchange_error(
+                response, 421,
+                "'%.200s' is not a name of this node: use localhost, an address or the host name, or add the "
+                "name to hosts= in [http] of perfd.conf",
+                host);
 }
 
 /* 0 or EXCHANGE_ANSWERED. */
@@ -331,7 +335,8 @@ static size_t pack_answer(const HttpRequest *request, Worker *worker, Response *
         return worker_pack(worker, response);
 }
 
-static void make_response(Http *http, const HttpRequest *request, Worker *worker, Response *response, HttpResponse *ret) {
+static void make_response(Http *http, const HttpRequest *request, Worker *worker, Response *response,
+                          HttpResponse *ret) {
         (void)exchange_check_body(response);
         atomic_fetch_add(&http->counters.n_bytes_sent, pack_answer(request, worker, response));
         ret->response = worker_make_response(worker, response);
@@ -345,7 +350,8 @@ enum {
         ANSWER_NEEDS_STORE = 1,
 };
 static int answer(Http *http, const HttpRequest *request, Worker *worker, HttpResponse *ret) {
-        const Caller caller = connection_limits_caller(find_connection(request->connection), (uint32_t)atomic_load(&http->admin_gid));
+        const Caller caller = connection_limits_caller(find_connection(request->connection),
+                                                       (uint32_t)atomic_load(&http->admin_gid));
         uint64_t begin_ns = clock_thread_cpu_ns();
         const Snapshot *snapshot = publisher_acquire(http->publisher);
         Exchange exchange;
@@ -365,7 +371,8 @@ static int answer(Http *http, const HttpRequest *request, Worker *worker, HttpRe
 }
 
 /* Makes an answer that does not depend on the request. */
-static void answer_error(Http *http, const HttpRequest *request, Worker *worker, unsigned status, const char *reason, HttpResponse *ret) {
+static void answer_error(Http *http, const HttpRequest *request, Worker *worker, unsigned status, const char *reason,
+                         HttpResponse *ret) {
         Exchange exchange;
 
         prepare(http, request, NULL, worker, &exchange);
@@ -387,11 +394,13 @@ static void answer_query(Http *http, Query *query, Worker *worker) {
         const HttpRequest request = query->request;
 
         if (queries_is_stopping(&http->queries))
-                answer_error(http, &query->request, worker, 503, "perfd is shutting down: try again later", &query->response);
+                answer_error(http, &query->request, worker, 503, "perfd is shutting down: try again later",
+                             &query->response);
         else
                 (void)answer(http, &query->request, worker, &query->response);
         queries_done(&http->queries, query);
-        http_thread_resume(request.thread, request.connection); /* from here on, the connection's thread may free the query */
+        /* from here on, the connection's thread may free the query */
+        http_thread_resume(request.thread, request.connection);
 }
 
 static void *on_querier(void *userdata) {
@@ -404,7 +413,8 @@ static void *on_querier(void *userdata) {
 }
 
 /* 0: *ret is charged to the user. Otherwise the status of the answer, with the reason. */
-static unsigned charge_query(ShareAccount *account, const HttpRequest *request, Query **ret, char ret_reason[SHARES_REASON_MAX]) {
+static unsigned charge_query(ShareAccount *account, const HttpRequest *request, Query **ret,
+                             char ret_reason[SHARES_REASON_MAX]) {
         Query *query = calloc(1, sizeof(*query));
 
         (void)snprintf(ret_reason, SHARES_REASON_MAX, "out of memory");
@@ -421,14 +431,15 @@ static unsigned charge_query(ShareAccount *account, const HttpRequest *request, 
         return 0;
 }
 
-/* Leaves a request to the threads that query the store, and suspends its connection until the answer exists. 0, or the status
- * of the answer with the reason. */
+/* Leaves a request to the threads that query the store, and suspends its connection until the answer exists. 0, or
+ * the status of the answer with the reason. */
 static unsigned put_query(Http *http, const HttpRequest *request, void **context, char ret_reason[SHARES_REASON_MAX]) {
         void *before = *context;
         Query *query = NULL;
         unsigned status;
 
-        status = charge_query(connection_limits_account(find_connection(request->connection)), request, &query, ret_reason);
+        status = charge_query(connection_limits_account(find_connection(request->connection)), request, &query,
+                              ret_reason);
         if (status != 0)
                 return status;
 
@@ -479,7 +490,8 @@ static enum MHD_Result on_header(void *userdata, enum MHD_ValueKind kind, const 
         return MHD_YES;
 }
 
-/* A proxy may take another of several headers than the library, and see the end of the request elsewhere: RFC 9112, section 6.3. */
+/* A proxy may take another of several headers than the library, and see the end of the request elsewhere: RFC 9112,
+ * section 6.3. */
 static bool is_ambiguous(struct MHD_Connection *connection) {
         Framing framing = {};
 
@@ -491,17 +503,20 @@ static bool is_ambiguous(struct MHD_Connection *connection) {
 static enum MHD_Result refuse_ambiguous(HttpListener *listener, const HttpRequest *request) {
         HttpResponse response = {};
 
-        answer_error(listener->http, request, &listener->worker, 400, "expected one Host, and one Content-Length or Transfer-Encoding: "
-                                                                      "chunked at most", &response);
+        answer_error(listener->http, request, &listener->worker, 400,
+                     "expected one Host, and one Content-Length or Transfer-Encoding: chunked at most",
+                     &response);
         if (response.response)
                 (void)MHD_add_response_header(response.response, "Connection", "close");
         return send_response(listener, request->connection, &response);
 }
 
-/* The library calls once after the headers, for each piece of a body, and at the end; and again when a suspended connection is
- * resumed. An answer in the first call closes the connection: right for methods with a body, wrong for GET. */
-static enum MHD_Result on_request(void *userdata, struct MHD_Connection *connection, const char *path, const char *method,
-                                  const char *version, const char *upload, size_t *n_upload, void **context) {
+/* The library calls once after the headers, for each piece of a body, and at the end; and again when a suspended
+ * connection is resumed. An answer in the first call closes the connection: right for methods with a body, wrong for
+ * GET. */
+static enum MHD_Result on_request(void *userdata, struct MHD_Connection *connection, const char *path,
+                                  const char *method, const char *version, const char *upload, size_t *n_upload,
+                                  void **context) {
         HttpListener *listener = userdata;
         const HttpRequest request = { connection, method, path, &listener->thread };
         bool is_first = !*context;
@@ -528,8 +543,9 @@ static size_t on_unescape(void *userdata, struct MHD_Connection *connection, cha
         return strlen(text);
 }
 
-/* Cuts a query with too many arguments behind the first argument that the exchange refuses. Otherwise, if the arguments do not
- * fit into CONNECTION_BYTES, the library would leave the connection without an answer until the timeout (0.9.75). */
+/* Cuts a query with too many arguments behind the first argument that the exchange refuses. Otherwise, if the
+ * arguments do not fit into CONNECTION_BYTES, the library would leave the connection without an answer until the
+ * timeout (0.9.75). */
 static void *on_target(void *userdata, const char *target, struct MHD_Connection *connection) {
         const char *end = target ? strchr(target, '?') : NULL;
 
@@ -537,11 +553,13 @@ static void *on_target(void *userdata, const char *target, struct MHD_Connection
         for (unsigned n = 0; end && n <= PARAMETERS_MAX; n++)
                 end = strchr(end + 1, '&');
         if (end)
-                *(char *)end = '\0'; /* points into the library's own buffer, which the library is about to cut at each & */
+                /* points into the library's own buffer, which the library is about to cut at each & */
+                *(char *)end = '\0';
         return NULL;
 }
 
-static void on_connection(void *userdata, struct MHD_Connection *connection, void **limited, enum MHD_ConnectionNotificationCode code) {
+static void on_connection(void *userdata, struct MHD_Connection *connection, void **limited,
+                          enum MHD_ConnectionNotificationCode code) {
         const union MHD_ConnectionInfo *info;
         HttpListener *listener = userdata;
 
@@ -556,7 +574,8 @@ static void on_connection(void *userdata, struct MHD_Connection *connection, voi
         }
 }
 
-static void on_completed(void *userdata, struct MHD_Connection *connection, void **context, enum MHD_RequestTerminationCode code) {
+static void on_completed(void *userdata, struct MHD_Connection *connection, void **context,
+                         enum MHD_RequestTerminationCode code) {
         const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
         HttpListener *listener = userdata;
 
@@ -569,16 +588,13 @@ static void on_completed(void *userdata, struct MHD_Connection *connection, void
 }
 
 static struct MHD_Daemon *start_daemon(HttpListener *listener, unsigned timeout_s, size_t n_max) {
-        return MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, listener,
-                                MHD_OPTION_CONNECTION_LIMIT, (unsigned)n_max,
-                                MHD_OPTION_CONNECTION_TIMEOUT, timeout_s,
-                                MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
-                                MHD_OPTION_STRICT_FOR_CLIENT, 1,
-                                MHD_OPTION_URI_LOG_CALLBACK, on_target, NULL,
-                                MHD_OPTION_UNESCAPE_CALLBACK, on_unescape, NULL,
-                                MHD_OPTION_NOTIFY_CONNECTION, on_connection, listener,
-                                MHD_OPTION_NOTIFY_COMPLETED, on_completed, listener,
-                                MHD_OPTION_END);
+        return MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL,
+                                on_request, listener, MHD_OPTION_CONNECTION_LIMIT, (unsigned)n_max,
+                                MHD_OPTION_CONNECTION_TIMEOUT, timeout_s, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+                                (size_t)CONNECTION_BYTES, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_URI_LOG_CALLBACK,
+                                on_target, NULL, MHD_OPTION_UNESCAPE_CALLBACK, on_unescape, NULL,
+                                MHD_OPTION_NOTIFY_CONNECTION, on_connection, listener, MHD_OPTION_NOTIFY_COMPLETED,
+                                on_completed, listener, MHD_OPTION_END);
 }
 
 static HttpListener *listener_free(HttpListener *listener) {
@@ -603,7 +619,8 @@ static int start_listener(Http *http, int fd_owned, HttpListener **ret) {
                 return -errno;
 
         listener->http = http;
-        listener->daemon = start_daemon(listener, (unsigned)(http->timeout_ns / NS_PER_S), connection_limits_max(http->limits));
+        listener->daemon = start_daemon(listener, (unsigned)(http->timeout_ns / NS_PER_S),
+                                        connection_limits_max(http->limits));
         if (!listener->daemon)
                 return -EIO;
         r = http_thread_start(&listener->thread, listener->daemon, TAKE_FD(fd), &parts);
@@ -634,7 +651,8 @@ int http_listen(Http *http, int fd) {
 
         if (former) {
                 http_thread_retire(&former->thread);
-                (void)shutdown(former->thread.listen_fd, SHUT_RDWR); /* frees the port; the thread may still use the number */
+                /* frees the port; the thread may still use the number */
+                (void)shutdown(former->thread.listen_fd, SHUT_RDWR);
         }
         return fd < 0 ? 0 : start_listener(http, fd, &http->tcp);
 }
@@ -651,7 +669,8 @@ static int start_queriers(Http *http, size_t n, const HttpSources *sources) {
                 Querier *querier = &http->queriers[i];
 
                 querier->http = http;
-                r = reader_new(&querier->worker.reader, sources->store_path, sources->store_wal_barrier, http->query_timeout_ns);
+                r = reader_new(&querier->worker.reader, sources->store_path, sources->store_wal_barrier,
+                               http->query_timeout_ns);
                 if (r == 0)
                         r = thread_start(&querier->thread, on_querier, querier);
                 querier->is_running = r == 0;
@@ -691,7 +710,8 @@ int http_new(Http **ret, const HttpConfig *config, int unix_fd, const HttpSource
         return 0;
 }
 
-/* Answers the waiting queries, and resumes their connections: the library aborts when stopped with suspended connections. */
+/* Answers the waiting queries, and resumes their connections: the library aborts when stopped with suspended
+ * connections. */
 static void stop_queriers(Http *http) {
         queries_stop(&http->queries);
         for (size_t i = 0; i < http->n_queriers; i++) {

@@ -4,9 +4,10 @@
 /*
  * HTTP server
  *
- * Runs libmicrohttpd in a thread for TCP and a thread for the Unix socket (http_thread.h). These answer what the current Snapshot
- * knows. A request that needs the store is suspended and answered by a few threads that have a Reader each (queries.h). Connections,
- * queries and the answers that are not read yet are charged to their users. The server is read-only and never makes the loop wait.
+ * Runs libmicrohttpd in a thread for TCP and a thread for the Unix socket (http_thread.h). These answer what the
+ * current Snapshot knows. A request that needs the store is suspended and answered by a few threads that have a
+ * Reader each (queries.h). Connections, queries and the answers that are not read yet are charged to their users.
+ * The server is read-only and never makes the loop wait.
  */
 
 #include <stddef.h>
@@ -23,12 +24,15 @@ struct WalBarrier;
 #define HTTP_HOSTS_MAX 1024U
 
 typedef struct HttpConfig {
-        unsigned n_threads;              /* threads that the queries of one user may occupy; one more thread is for the others */
+        /* threads that the queries of one user may occupy; one more thread is for the others */
+        unsigned n_threads;
         uint64_t timeout_ns;             /* time after which an idle connection is closed; whole seconds */
         uint64_t query_timeout_ns;       /* time limit of one query of the store */
         Privacy privacy;
-        uint32_t admin_gid;              /* group whose members are administrators on the Unix socket; not a setting of [http] */
-        char hosts[HTTP_HOSTS_MAX];      /* names besides those of the node by which clients may address perfd, separated by blanks */
+        /* group whose members are administrators on the Unix socket; not a setting of [http] */
+        uint32_t admin_gid;
+        /* names besides those of the node by which clients may address perfd, separated by blanks */
+        char hosts[HTTP_HOSTS_MAX];
 } HttpConfig;
 
 typedef struct Http Http;
@@ -48,8 +52,8 @@ Http *http_free(Http *http);
 DEFINE_SCOPED(Http, http_free);
 
 /*
- * Serves TCP on a listening socket, which is taken over, instead of the former one; -1: on none. The former port is free at once; requests
- * on its connections are answered. 0 or < 0.
+ * Serves TCP on a listening socket, which is taken over, instead of the former one; -1: on none. The former port is
+ * free at once; requests on its connections are answered. 0 or < 0.
  */
 int http_listen(Http *http, int fd);
 

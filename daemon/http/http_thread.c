@@ -60,8 +60,8 @@ static void admit(HttpThread *thread, int fd, const struct sockaddr *address, so
         LimitedConnection *connection;
         RefusedConnection refused;
 
-        connection = connection_limits_add(thread->parts.limits, fd, (uint32_t)atomic_load(thread->parts.admin_gid), clock_boottime_ns(),
-                                           &refused);
+        connection = connection_limits_add(thread->parts.limits, fd, (uint32_t)atomic_load(thread->parts.admin_gid),
+                                           clock_boottime_ns(), &refused);
         if (!connection) {
                 put_refused(thread, &refused);
                 return;

@@ -4,9 +4,9 @@
 /*
  * HTTP thread: accepts the connections of one listening socket, and runs the library for them
  *
- * Connections are accepted in the order in which they came, so that those of a user who connects again and again stand before
- * those of others. The thread therefore charges a connection before the library has it, which takes much less time than to
- * answer and close one. Refused connections are answered when there is nothing else to do.
+ * Connections are accepted in the order in which they came, so that those of a user who connects again and again
+ * stand before those of others. The thread therefore charges a connection before the library has it, which takes
+ * much less time than to answer and close one. Refused connections are answered when there is nothing else to do.
  */
 
 #include <microhttpd.h>
@@ -44,7 +44,8 @@ struct HttpThread {
         struct {
                 int fd; /* owned by the library */
                 LimitedConnection *connection;
-        } added[HTTP_THREAD_ACCEPTS_MAX]; /* the library has not reported these yet; since version 1.0, it does when it runs */
+        /* the library has not reported these yet; since version 1.0, it does when it runs */
+        } added[HTTP_THREAD_ACCEPTS_MAX];
         size_t n_added;
         uint64_t backoff_until_ns; /* accepts no connection before */
         RefusedConnection *refused; /* owned; the oldest first; NULL: none */

@@ -4,8 +4,9 @@
 /*
  * Metrics: the answer of /metrics
  *
- * Runs the collectors that the query chooses, unless an earlier scrape of the snapshot did (http/scrape.h). The number of series
- * depends on devices and exposed jobs, both of which are limited; it depends on the number of CPUs only on request.
+ * Runs the collectors that the query chooses, unless an earlier scrape of the snapshot did (http/scrape.h). The
+ * number of series depends on devices and exposed jobs, both of which are limited; it depends on the number of CPUs
+ * only on request.
  */
 
 #include <stddef.h>
@@ -37,10 +38,13 @@ typedef struct Scalar {
         const char *name, *unit, *help;
 } Scalar;
 
-#define SCALAR_GAUGE(part, member, scalar, name, unit, help) { offsetof(part, member), scalar, 0, FAMILY_GAUGE, name, unit, help }
-#define SCALAR_COUNTER(part, member, name, help) { offsetof(part, member), SCALAR_U64, 0, FAMILY_COUNTER, name, "", help }
+#define SCALAR_GAUGE(part, member, scalar, name, unit, help)                                                           \
+        { offsetof(part, member), scalar, 0, FAMILY_GAUGE, name, unit, help }
+#define SCALAR_COUNTER(part, member, name, help)                                                                       \
+        { offsetof(part, member), SCALAR_U64, 0, FAMILY_COUNTER, name, "", help }
 /* A member in nanoseconds. */
-#define SCALAR_SECONDS(part, member, type, name, help) { offsetof(part, member), SCALAR_U64, 9, type, name, "seconds", help }
+#define SCALAR_SECONDS(part, member, type, name, help)                                                                 \
+        { offsetof(part, member), SCALAR_U64, 9, type, name, "seconds", help }
 
 /* `part` is the struct for which the rows are declared. */
 

@@ -41,13 +41,15 @@ int pagination_parse(const Target *target, Response *response, Pagination *ret) 
         if (r > 0)
                 return r;
 
-        r = exchange_parameter_u64(target, response, "limit", 1, PAGINATION_ROWS_MAX, PAGINATION_ROWS_DEFAULT, &page.limit);
+        r = exchange_parameter_u64(target, response, "limit", 1, PAGINATION_ROWS_MAX, PAGINATION_ROWS_DEFAULT,
+                                   &page.limit);
         if (r > 0)
                 return r;
 
         if (token && token_parse(token, &page.before) < 0)
                 return exchange_error(response, 400,
-                                      "query parameter 'page' must be the value of 'next' in the previous page, not '%s'", token);
+                                      "query parameter 'page' must be the value of 'next' in the previous page, not "
+                                      "'%s'", token);
 
         *ret = page;
         return 0;
@@ -77,7 +79,8 @@ void pagination_end(const Pagination *page, Json *json) {
         assert(!page->has_more || page->n_rows > 0);
         json_array_end(json);
         if (page->has_more)
-                (void)snprintf(token, sizeof(token), "%016" PRIx64 "%016" PRIx64, page->last.time_ms, (uint64_t)page->last.row);
+                (void)snprintf(token, sizeof(token), "%016" PRIx64 "%016" PRIx64, page->last.time_ms,
+                               (uint64_t)page->last.row);
         json_put_string(json, "next", page->has_more ? token : NULL);
         json_object_end(json);
 }

@@ -4,8 +4,8 @@
 /*
  * Pagination of lists
  *
- * A list has at most `limit` rows, newest first. Its member `next` is the value of `page` for the following rows: the key of
- * the last row, so that rows that are added or removed meanwhile do not shift pages.
+ * A list has at most `limit` rows, newest first. Its member `next` is the value of `page` for the following rows:
+ * the key of the last row, so that rows that are added or removed meanwhile do not shift pages.
  */
 
 #include "http/exchange.h"

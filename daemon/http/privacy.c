@@ -23,18 +23,21 @@ void privacy_put_hidden(Json *json, const char *name) {
         json_object_end(json);
 }
 
-/* Members of a run, or of an object in the run, that everyone may see; clients may send others, which may be anything. */
+/* Members of a run, or of an object in the run, that everyone may see; clients may send others, which may be
+ * anything. */
 typedef struct PublicMember {
         const char *object; /* NULL: the run itself */
         const char *key;
 } PublicMember;
 
 static const PublicMember public_members[] = {
-        { NULL, "begin" }, { NULL, "end" }, { NULL, "wall_seconds" }, { NULL, "oom_kills" }, { NULL, "rusage" }, { NULL, "stderr_cut" },
-        { NULL, "script" }, { "script", "sha256" }, { "script", "origin_cut" }, { NULL, "host" }, { "host", "hostname" },
-        { "host", "memory_bytes" }, { "host", "numa_nodes" }, { "host", "smt" }, { "host", "governor" }, { "host", "cpu" },
-        { "host", "gpus" }, { NULL, "os" }, { "os", "id" }, { "os", "version" }, { "os", "name" }, { NULL, "kernel" }, { NULL, "runtime" },
-        { "runtime", "python" }, { "runtime", "gcc" }, { "runtime", "cuda" }, { NULL, "labels" }, { NULL, "inspection" },
+        { NULL, "begin" },          { NULL, "end" },        { NULL, "wall_seconds" }, { NULL, "oom_kills" },
+        { NULL, "rusage" },         { NULL, "stderr_cut" }, { NULL, "script" },       { "script", "sha256" },
+        { "script", "origin_cut" }, { NULL, "host" },       { "host", "hostname" },   { "host", "memory_bytes" },
+        { "host", "numa_nodes" },   { "host", "smt" },      { "host", "governor" },   { "host", "cpu" },
+        { "host", "gpus" },         { NULL, "os" },         { "os", "id" },           { "os", "version" },
+        { "os", "name" },           { NULL, "kernel" },     { NULL, "runtime" },      { "runtime", "python" },
+        { "runtime", "gcc" },       { "runtime", "cuda" },  { NULL, "labels" },       { NULL, "inspection" },
         { NULL, "specification" },
 };
 
@@ -46,7 +49,8 @@ static bool is_public(const char *object, JsonText key) {
         for (size_t i = 0; i < N_ELEMENTS(public_members); i++) {
                 const PublicMember *member = &public_members[i];
 
-                if ((object ? member->object && strcmp(member->object, object) == 0 : !member->object) && is_text(key, member->key))
+                if ((object ? member->object && strcmp(member->object, object) == 0 : !member->object) &&
+                    is_text(key, member->key))
                         return true;
         }
         return false;
@@ -75,7 +79,8 @@ static void put_public(Json *json, JsonText text, const char *object, Json *hidd
                 json_text_decode(key, &name);
                 buffer_printf(&path, "\"run.%s%s%s", object ?: "", object ? "." : "", name.text ?: "");
                 if (!is_public(object, key)) {
-                        if (path.text && hidden->out->n < HIDDEN_BYTES_MAX && !strstr(hidden->out->text ?: "", path.text))
+                        if (path.text && hidden->out->n < HIDDEN_BYTES_MAX &&
+                            !strstr(hidden->out->text ?: "", path.text))
                                 json_put_string(hidden, path.text + 1, PRIVACY_REASON);
                         continue;
                 }

@@ -4,10 +4,10 @@
 /*
  * Privacy: private values in answers
  *
- * Private are the command lines of jobs, and the standard error, environment, directory and script path of runs. With
- * [http] privacy = own, they are shown to their user and to users who may see everything: administrators, who are known on the
- * Unix socket only, and the user that perfd runs as, unless that is root: that user started perfd by hand. Hidden values are
- * absent, and the answer contains the reason.
+ * Private are the command lines of jobs, and the standard error, environment, directory and script path of runs.
+ * With [http] privacy = own, they are shown to their user and to users who may see everything: administrators, who
+ * are known on the Unix socket only, and the user that perfd runs as, unless that is root: that user started perfd
+ * by hand. Hidden values are absent, and the answer contains the reason.
  */
 
 #include <stdbool.h>
@@ -37,5 +37,6 @@ bool privacy_may_see(const Viewer *viewer, uint32_t uid);
 
 /* Writes "hidden": the name of a member that is not shown, with the reason; {} for NULL. */
 void privacy_put_hidden(Json *json, const char *name);
-/* Writes "run", the members of the record of a run that everyone may see, and "hidden", the names of the others with the reason. */
+/* Writes "run", the members of the record of a run that everyone may see, and "hidden", the names of the others with
+ * the reason. */
 void privacy_put_run(Json *json, JsonText run);

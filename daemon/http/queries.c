@@ -64,7 +64,8 @@ static QueryUser *choose_user(Queries *queries) {
         QueryUser *user;
 
         TAILQ_FOREACH(user, &queries->users, users)
-                if (!TAILQ_EMPTY(&user->waiting) && (user->n_running < queries->running_per_user_max || queries->is_stopping))
+                if (!TAILQ_EMPTY(&user->waiting) &&
+                    (user->n_running < queries->running_per_user_max || queries->is_stopping))
                         return user;
         return NULL;
 }

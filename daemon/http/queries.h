@@ -4,9 +4,10 @@
 /*
  * Queries: requests that read the store, answered by a few threads
  *
- * The threads that run the HTTP library never read the store: they queue a Query here and suspend its connection. The threads of
- * http.c take queries from the users in turn, so that a user with many queries delays the others by at most one query. There is
- * one more thread than a user may occupy, so that one thread is always free for other users.
+ * The threads that run the HTTP library never read the store: they queue a Query here and suspend its connection.
+ * The threads of http.c take queries from the users in turn, so that a user with many queries delays the others by
+ * at most one query. There is one more thread than a user may occupy, so that one thread is always free for other
+ * users.
  */
 
 #include <pthread.h>
@@ -58,7 +59,8 @@ enum {
         QUERIES_STOPPED = 1,
 };
 int queries_put(Queries *queries, Query *query);
-/* Waits for a query and takes it. After queries_stop(), returns the waiting queries, to be answered at once, then NULL. */
+/* Waits for a query and takes it. After queries_stop(), returns the waiting queries, to be answered at once, then
+ * NULL. */
 Query *queries_take(Queries *queries);
 /* Reports that a taken query has ended, and does not access it any more. */
 void queries_done(Queries *queries, Query *query);

@@ -84,8 +84,8 @@ static int check_parameters(const Target *target, Response *response, const Rout
                 const char *name = target->parameters[i].name;
 
                 if (!has_word(route->parameters, name))
-                        return exchange_error(response, 400, "%s has no query parameter '%s'; available: %s", route->path, name,
-                                              *route->parameters ? route->parameters : "none");
+                        return exchange_error(response, 400, "%s has no query parameter '%s'; available: %s",
+                                              route->path, name, *route->parameters ? route->parameters : "none");
                 if (!is_repeatable(name) && exchange_parameter(target, name) != target->parameters[i].value)
                         return exchange_error(response, 400, "query parameter '%s' is given more than once", name);
         }

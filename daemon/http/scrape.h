@@ -4,12 +4,14 @@
 /*
  * Scrape: the answer of /metrics, in texts that scrapes share
  *
- * A snapshot is immutable, and so is what the collectors write about it: it is written and compressed for the first scrape that
- * asks for it, and is a part of the answers to all later ones until the next snapshot is published. In each format and encoding,
- * there is one text for scrapes that name no collectors, and one for each name: clients cannot make more of them by choosing sets of
- * names. What does not come from the snapshot follows the shared texts, and is written for each scrape.
+ * A snapshot is immutable, and so is what the collectors write about it: it is written and compressed for the first
+ * scrape that asks for it, and is a part of the answers to all later ones until the next snapshot is published. In
+ * each format and encoding, there is one text for scrapes that name no collectors, and one for each name: clients
+ * cannot make more of them by choosing sets of names. What does not come from the snapshot follows the shared texts,
+ * and is written for each scrape.
  *
- * The cache of these texts is used by all threads. Its lock is held to copy and drop references, never while a text is written.
+ * The cache of these texts is used by all threads. Its lock is held to copy and drop references, never while a text
+ * is written.
  */
 
 #include <stdbool.h>
@@ -41,7 +43,8 @@ ScrapeCache *scrape_cache_free(ScrapeCache *cache);
 DEFINE_SCOPED(ScrapeCache, scrape_cache_free);
 /* Returns whether the cache has the text for this snapshot; if so, *ret has a reference. serial: of the snapshot. */
 bool scrape_cache_find(ScrapeCache *cache, uint64_t serial, const ScrapeKey *key, ScrapeText *ret);
-/* Takes a reference to the text, and drops those of older snapshots; does nothing if the cache has texts of a later one. */
+/* Takes a reference to the text, and drops those of older snapshots; does nothing if the cache has texts of a later
+ * one. */
 void scrape_cache_keep(ScrapeCache *cache, uint64_t serial, const ScrapeKey *key, const ScrapeText *text);
 /* Drops the texts of snapshots before this one. Never waits: does nothing while the lock is held. */
 void scrape_cache_expire(ScrapeCache *cache, uint64_t serial);

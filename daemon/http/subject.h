@@ -4,7 +4,8 @@
 /*
  * Subject: routes and collectors of one part of perfd's data
  *
- * Each folder of http/ exports one Subject. subjects/subjects.c lists all of them; no other shared file names a subject.
+ * Each folder of http/ exports one Subject. subjects/subjects.c lists all of them; no other shared file names a
+ * subject.
  */
 
 #include <stdbool.h>
@@ -22,12 +23,14 @@ typedef struct Route {
         void (*answer)(const Target *target, const Sources *sources, Response *response);
 } Route;
 
-/* Writes metrics for a value of collect[]; several collectors may share a name. Has one of the functions, which return 0 or -ENOMEM. */
+/* Writes metrics for a value of collect[]; several collectors may share a name. Has one of the functions, which
+ * return 0 or -ENOMEM. */
 typedef struct Collector {
         const char *name;
         bool is_on_request; /* only if named in collect[] */
         int (*collect)(Exposition *exposition, const Snapshot *snapshot); /* scrapes share the text (http/scrape.h) */
-        int (*collect_now)(Exposition *exposition, const Sources *sources); /* for what is not in the snapshot; called for each scrape */
+        /* for what is not in the snapshot; called for each scrape */
+        int (*collect_now)(Exposition *exposition, const Sources *sources);
 } Collector;
 
 /* The last row of each table is empty. */

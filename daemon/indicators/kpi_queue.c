@@ -40,8 +40,8 @@ static uint32_t user_of(const QueuedKpis *queued) {
 }
 
 /*
- * Drops the series of the request with the most, of the user with the most series; of several requests, those of the newest. Returns their
- * number.
+ * Drops the series of the request with the most, of the user with the most series; of several requests, those of the
+ * newest. Returns their number.
  */
 static size_t drop_largest(KpiQueue *queue) {
         QueuedKpis *before_largest = NULL, *before = NULL;

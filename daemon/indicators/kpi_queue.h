@@ -4,8 +4,9 @@
 /*
  * KPI queue: KPIs of requests whose results are queued for the store
  *
- * /metrics shows them when the store has the results. The number of series is limited, as a small request may have hundreds. Beyond the
- * limit, the request with the most series, of the user with the most, loses them: its numbers appear with later results.
+ * /metrics shows them when the store has the results. The number of series is limited, as a small request may have
+ * hundreds. Beyond the limit, the request with the most series, of the user with the most, loses them: its numbers
+ * appear with later results.
  */
 
 #include "indicators/live_kpis.h"

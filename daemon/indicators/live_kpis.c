@@ -35,7 +35,8 @@ void live_kpis_deinit(LiveKpis *kpis) {
 
 /* --- texts ---------------------------------------------------------------------------------------- */
 
-/* Writes up to LIVE_KPIS_HELP_MAX bytes for a line of help, where quotes, backslashes and unsafe characters have no place. */
+/* Writes up to LIVE_KPIS_HELP_MAX bytes for a line of help, where quotes, backslashes and unsafe characters have no
+ * place. */
 static void put_help(const char *text, Buffer *out) {
         size_t n = strnlen(text, LIVE_KPIS_HELP_MAX + 1), n_character;
 
@@ -73,7 +74,8 @@ static void put_parameter(const char *key, const char *value, Buffer *out) {
         buffer_putc(out, '"');
 }
 
-/* The component, the user and the declared parameters distinguish the series of a KPI; other parameters may differ with each run. */
+/* The component, the user and the declared parameters distinguish the series of a KPI; other parameters may differ
+ * with each run. */
 static void put_labels(const Submission *item, uint32_t uid, Buffer *out) {
         const IndicatorModel *model = item->model;
 
@@ -82,7 +84,8 @@ static void put_labels(const Submission *item, uint32_t uid, Buffer *out) {
         buffer_printf(out, "\",uid=\"%" PRIu32 "\"", uid);
         for (size_t i = 0; i < model->n_properties; i++) {
                 const Property *property = &model->properties[i];
-                const Value *value = property->is_result ? NULL : value_get_given(item->indicator.parameters, property->name);
+                const Value *value = property->is_result ? NULL
+                                                         : value_get_given(item->indicator.parameters, property->name);
                 scoped(buffer_deinit) Buffer text = {};
 
                 if (!value || !value_is_scalar(value))
@@ -122,8 +125,8 @@ static LiveKpi *find_series(LiveKpis *kpis, const LiveKpi *key) {
         for (size_t i = 0; i < kpis->n; i++) {
                 LiveKpi *kpi = &kpis->items[i];
 
-                if (kpi->hash == key->hash && strcmp(kpi->indicator, key->indicator) == 0 && strcmp(kpi->base, key->base) == 0 &&
-                    strcmp(kpi->labels, key->labels) == 0)
+                if (kpi->hash == key->hash && strcmp(kpi->indicator, key->indicator) == 0 &&
+                    strcmp(kpi->base, key->base) == 0 && strcmp(kpi->labels, key->labels) == 0)
                         return kpi;
         }
         return NULL;
@@ -141,7 +144,8 @@ static void put_series(LiveKpis *kpis, LiveKpi *added) {
         added->used = ++kpis->n_uses;
         added->since = kpi ? kpi->since : added->used;
         if (!kpi && kpis->n == LIVE_KPIS_MAX) {
-                size_t victim = user_counts_choose_victim(&kpis->items->uid, &kpis->items->used, sizeof(*kpis->items), kpis->n, added->uid);
+                size_t victim = user_counts_choose_victim(&kpis->items->uid, &kpis->items->used, sizeof(*kpis->items),
+                                                          kpis->n, added->uid);
 
                 assert(victim < kpis->n);
                 kpi = &kpis->items[victim];
@@ -161,7 +165,8 @@ static void put_series(LiveKpis *kpis, LiveKpi *added) {
         kpis->version++;
 }
 
-static void add_result(LiveKpis *kpis, const Property *property, const char *labels, double value, const LiveKpi *common) {
+static void add_result(LiveKpis *kpis, const Property *property, const char *labels, double value,
+                       const LiveKpi *common) {
         LiveKpi kpi = *common;
 
         kpi.base = name_of(kpi.base ?: property->name);
@@ -180,7 +185,8 @@ static void add_result(LiveKpis *kpis, const Property *property, const char *lab
 
 #define DERIVED_PER_WORK 512U /* nodes times bytes that take as long as adding a number */
 
-/* Computes a derived number. *cost: that of the item so far. Returns false if it has no value, or would take too long. */
+/* Computes a derived number. *cost: that of the item so far. Returns false if it has no value, or would take too
+ * long. */
 static bool derive(const char *from, const Submission *item, double *ret, size_t *cost) {
         JsonText document = item->document_text; /* clients of perfd send the text that is stored */
         char reason[EXPRESSION_TEXT_MAX];
@@ -207,7 +213,8 @@ static bool find_number(const Property *property, const Submission *item, double
 }
 
 /* Adds one number of a result, *n of which have been added. */
-static void add_number(LiveKpis *kpis, const Property *property, const char *labels, double value, const LiveKpi *common, size_t *n) {
+static void add_number(LiveKpis *kpis, const Property *property, const char *labels, double value,
+                       const LiveKpi *common, size_t *n) {
         if (*n == LIVE_KPIS_PER_RESULT_MAX || strlen(labels) > LIVE_KPIS_LABELS_MAX) {
                 kpis->n_not_exposed++;
                 return;
@@ -217,7 +224,8 @@ static void add_number(LiveKpis *kpis, const Property *property, const char *lab
 }
 
 /* Adds the numbers of a list, each with its index as a label. */
-static void add_list(LiveKpis *kpis, const Property *property, const char *labels, const Value *list, const LiveKpi *common, size_t *n) {
+static void add_list(LiveKpis *kpis, const Property *property, const char *labels, const Value *list,
+                     const LiveKpi *common, size_t *n) {
         for (size_t i = 0; i < list->n_items; i++) {
                 scoped(buffer_deinit) Buffer text = {};
 
@@ -231,8 +239,10 @@ static void add_list(LiveKpis *kpis, const Property *property, const char *label
 
 size_t live_kpis_add(LiveKpis *kpis, uint32_t uid, const Submission *item, uint64_t arrived_ms) {
         const IndicatorModel *model = item->model;
-        const LiveKpi common = { .indicator = (char *)item->indicator.name, .base = (char *)(model ? model->kpi_name : NULL),
-                                 .time_ms = item->time_ms ?: arrived_ms, .uid = uid };
+        const LiveKpi common = { .indicator = (char *)item->indicator.name,
+                                 .base = (char *)(model ? model->kpi_name : NULL),
+                                 .time_ms = item->time_ms ?: arrived_ms,
+                                 .uid = uid };
         scoped(buffer_deinit) Buffer labels = {};
         size_t n = 0, cost = 0;
 
@@ -308,7 +318,8 @@ static int compare_families(const void *a, const void *b, void *userdata) {
                strcmp(x->kpi->indicator, y->kpi->indicator) ?: strcmp(x->kpi->labels, y->kpi->labels);
 }
 
-/* The prefix keeps a user's names apart from those of perfd and of Prometheus, such as up; one of perfd's has it as well. */
+/* The prefix keeps a user's names apart from those of perfd and of Prometheus, such as up; one of perfd's has it as
+ * well. */
 #define FAMILY_PREFIX "perfd_kpi_"
 #define OWN_BASE "series_not_exposed"
 
@@ -354,8 +365,10 @@ static int put_texts(ShownList *list) {
                         shown->family = put_family(&list->texts, shown->kpi, is_clash);
                         if (buffer_error(&list->texts) < 0)
                                 return -ENOMEM;
-                        shown->unit = put_text(&list->texts, ends_with_unit(list->texts.text + shown->family, shown->kpi->unit) ?
-                                                             shown->kpi->unit : "");
+                        shown->unit = put_text(&list->texts,
+                                               ends_with_unit(list->texts.text + shown->family, shown->kpi->unit)
+                                                       ? shown->kpi->unit
+                                                       : "");
                         shown->help = put_text(&list->texts, shown->kpi->help);
                         shown->labels = put_text(&list->texts, shown->kpi->labels);
                 }
@@ -363,17 +376,19 @@ static int put_texts(ShownList *list) {
         return buffer_error(&list->texts);
 }
 
-/* True if the name of the family is too long, of perfd itself, or that of another indicator of the user before in the list. */
+/* True if the name of the family is too long, of perfd itself, or that of another indicator of the user before in
+ * the list. */
 static bool has_bad_name(const ShownList *list, size_t i, const Shown *before) {
         const Shown *shown = &list->items[i];
         const char *family = list->texts.text + shown->family;
 
         return strlen(family) > KPIS_FAMILY_MAX || strcmp(family, FAMILY_PREFIX OWN_BASE) == 0 ||
-               (before && strcmp(list->texts.text + before->family, family) == 0 && before->kpi->uid == shown->kpi->uid &&
-                strcmp(before->kpi->indicator, shown->kpi->indicator) != 0);
+               (before && strcmp(list->texts.text + before->family, family) == 0 &&
+                before->kpi->uid == shown->kpi->uid && strcmp(before->kpi->indicator, shown->kpi->indicator) != 0);
 }
 
-/* The first sample of a family has the unit and the help text of the oldest series, whatever the models of later users say. */
+/* The first sample of a family has the unit and the help text of the oldest series, whatever the models of later
+ * users say. */
 static void fill(ShownList *list, KpiSample *samples, KpisSnapshot *ret) {
         const char *texts = list->texts.text;
         const Shown *before = NULL, *oldest = NULL;
@@ -392,8 +407,8 @@ static void fill(ShownList *list, KpiSample *samples, KpisSnapshot *ret) {
                         oldest = shown;
                 }
                 before = shown;
-                samples[ret->n++] = (KpiSample){ texts + shown->family, texts + shown->unit, texts + shown->help, texts + shown->labels,
-                                                 shown->kpi->value };
+                samples[ret->n++] = (KpiSample){ texts + shown->family, texts + shown->unit, texts + shown->help,
+                                                 texts + shown->labels, shown->kpi->value };
                 if (shown->kpi->since < oldest->kpi->since)
                         oldest = shown;
                 first->unit = texts + oldest->unit;

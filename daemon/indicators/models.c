@@ -76,17 +76,19 @@ static int check_exposed_names(const IndicatorModel *model, Complaint *ret) {
                 for (size_t k = 0; k < i; k++) {
                         const Property *a = &model->properties[k], *b = &model->properties[i];
 
-                        if (a->is_result != b->is_result || !is_exposed(a) || !is_exposed(b) || !have_one_name(a->name, b->name))
+                        if (a->is_result != b->is_result || !is_exposed(a) || !is_exposed(b) ||
+                            !have_one_name(a->name, b->name))
                                 continue;
                         (void)indicator_complain(ret, b->is_result ? "results" : "parameters",
-                                                 "'%.60s' and '%.60s' have the same name on /metrics, where _ replaces other characters: "
-                                                 "rename one", a->name, b->name);
+                                                 "'%.60s' and '%.60s' have the same name on /metrics, where _ "
+                                                 "replaces other characters: rename one", a->name, b->name);
                         return MODEL_INVALID;
                 }
         return 0;
 }
 
-static int read_model(Model *model, const char *text, size_t n, Complaint *ret_complaint, unsigned *ret_line, unsigned *ret_column) {
+static int read_model(Model *model, const char *text, size_t n, Complaint *ret_complaint, unsigned *ret_line,
+                      unsigned *ret_column) {
         const Value *document;
         YamlError error;
         int r;
@@ -109,7 +111,8 @@ static int read_model(Model *model, const char *text, size_t n, Complaint *ret_c
         return model->json ? 0 : -ENOMEM;
 }
 
-int model_new(Model **ret, const char *text, size_t n, Complaint *ret_complaint, unsigned *ret_line, unsigned *ret_column) {
+int model_new(Model **ret, const char *text, size_t n, Complaint *ret_complaint, unsigned *ret_line,
+              unsigned *ret_column) {
         scoped(model_freep) Model *model = NULL;
         int r;
 
@@ -236,13 +239,17 @@ static int add_file(ModelList *list, Model **model) {
         int r;
 
         if (indicator_model_is_accepted_level(m))
-                return add_complaint(list, "%s:1:1: name: '%s' is not for files; use perfctl kpi accept", (*model)->file, m->name);
+                return add_complaint(list, "%s:1:1: name: '%s' is not for files; use perfctl kpi accept",
+                                     (*model)->file, m->name);
         if (list_search(list, m->name, m->component, MODEL_OF_ALL, &at))
-                return add_complaint(list, "%s:1:1: %s%s%s is already declared in %s; remove one of the declarations", (*model)->file,
-                                     m->name, m->component ? " of " : "", m->component ?: "", list->items[at]->file);
+                return add_complaint(list, "%s:1:1: %s%s%s is already declared in %s; remove one of the declarations",
+                                     (*model)->file, m->name, m->component ? " of " : "", m->component ?: "",
+                                     list->items[at]->file);
 
         r = list_insert(list, at, model);
-        return r == MODELS_FULL ? add_complaint(list, "%s: ignored; the limit of %u models is reached", (*model)->file, MODELS_MAX) : r;
+        return r == MODELS_FULL ? add_complaint(list, "%s: ignored; the limit of %u models is reached", (*model)->file,
+                                                MODELS_MAX)
+                                : r;
 }
 
 _Static_assert(MODEL_FILE_BYTES_MAX == 256 * 1024, "the message names the limit");
@@ -260,7 +267,9 @@ static int read_text(ModelList *list, int dir_fd, const char *name, const char *
                         r = encoding_unify(*ret, ret_n);
                 if (r == 0 || r == -ENOMEM)
                         return r;
-                why = r == ENCODING_FOREIGN ? "it " ENCODING_FOREIGN_TEXT : r == -EFBIG ? "larger than 256 KiB" : strerror(-r);
+                why = r == ENCODING_FOREIGN ? "it " ENCODING_FOREIGN_TEXT
+                      : r == -EFBIG         ? "larger than 256 KiB"
+                                            : strerror(-r);
         }
 
         return add_complaint(list, "Cannot read the model file %s, ignoring the file: %s", path, why);
@@ -283,8 +292,8 @@ static int read_file(ModelList *list, int dir_fd, const char *directory, const c
                 return r;
         r = model_new(&model, text, n, &complaint, &line, &column);
         if (r == MODEL_INVALID)
-                return add_complaint(list, "%s:%u:%u: %s%s%s", path, line, column, complaint.path, complaint.path[0] ? ": " : "",
-                                complaint.text);
+                return add_complaint(list, "%s:%u:%u: %s%s%s", path, line, column, complaint.path,
+                                     complaint.path[0] ? ": " : "", complaint.text);
         if (r < 0)
                 return r;
 
@@ -309,7 +318,8 @@ static int read_entries(ModelList *list, int dir_fd, const char *directory, stru
         return r < 0 ? r : n_bad;
 }
 
-/* Reads all files of the directory. A missing directory has no models; an unreadable directory counts as an invalid file. */
+/* Reads all files of the directory. A missing directory has no models; an unreadable directory counts as an invalid
+ * file. */
 static int list_read(ModelList *list, const char *directory) {
         scoped(closep) int dir_fd = -1;
         struct dirent **entries;
@@ -320,7 +330,8 @@ static int list_read(ModelList *list, const char *directory) {
                 return 0;
         n = dir_fd < 0 ? -1 : scandirat(dir_fd, ".", &entries, is_model_file, alphasort);
         if (n < 0)
-                return add_complaint(list, "Cannot read the models in %s, continuing without models: %s", directory, strerror(errno));
+                return add_complaint(list, "Cannot read the models in %s, continuing without models: %s", directory,
+                                     strerror(errno));
 
         r = read_entries(list, dir_fd, directory, entries, (size_t)n);
         for (int i = 0; i < n; i++)
@@ -390,7 +401,9 @@ const Model *models_find_registered_any(const Models *models, const char *name, 
 
         /* the models of several owners are adjacent */
         (void)list_search(list, name, component, MODEL_OF_ALL, &at);
-        return at < list->n && compare(list->items[at], name, component, model_owner(list->items[at])) == 0 ? list->items[at] : NULL;
+        return at < list->n && compare(list->items[at], name, component, model_owner(list->items[at])) == 0
+                       ? list->items[at]
+                       : NULL;
 }
 
 size_t models_count_accepted(const Models *models, const Model *of) {
@@ -398,7 +411,8 @@ size_t models_count_accepted(const Models *models, const Model *of) {
         size_t n = 0;
 
         for (size_t i = 0; i < list->n; i++)
-                n += indicator_model_is_accepted_level(&list->items[i]->model) && model_owner(list->items[i]) == model_owner(of);
+                n += indicator_model_is_accepted_level(&list->items[i]->model) &&
+                     model_owner(list->items[i]) == model_owner(of);
         return n;
 }
 
@@ -464,10 +478,12 @@ static int write_tail(const ModelList *files, SharedText **ret) {
 }
 
 static bool is_same_pair(const Model *a, const Model *b) {
-        return strcmp(a->model.name, b->model.name) == 0 && strcmp(a->model.component ?: "", b->model.component ?: "") == 0;
+        return strcmp(a->model.name, b->model.name) == 0 &&
+               strcmp(a->model.component ?: "", b->model.component ?: "") == 0;
 }
 
-/* Returns the model in effect for all users among those of a pair, else the first: the models for all users sort first. */
+/* Returns the model in effect for all users among those of a pair, else the first: the models for all users sort
+ * first. */
 static Model *choose_first(Model *file, Model *registered) {
         int order = !registered ? -1 : !file ? 1 : compare_models(file, registered);
 
@@ -475,7 +491,8 @@ static Model *choose_first(Model *file, Model *registered) {
 }
 
 static size_t skip_hidden(const ModelList *list, size_t at, const Model *by) {
-        while (at < list->n && (list->items[at] == by || (model_owner(by) == MODEL_OF_ALL && is_same_pair(list->items[at], by))))
+        while (at < list->n &&
+               (list->items[at] == by || (model_owner(by) == MODEL_OF_ALL && is_same_pair(list->items[at], by))))
                 at++;
         return at;
 }
@@ -486,7 +503,8 @@ static int add_texts(Models *models, SharedTexts *texts) {
         size_t i = 0, k = 0;
 
         while (i < files->n || k < registered->n) {
-                Model *next = choose_first(i < files->n ? files->items[i] : NULL, k < registered->n ? registered->items[k] : NULL);
+                Model *next = choose_first(i < files->n ? files->items[i] : NULL,
+                                           k < registered->n ? registered->items[k] : NULL);
                 bool is_shown = !indicator_model_is_accepted_level(&next->model);
                 int r;
 

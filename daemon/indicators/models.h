@@ -52,7 +52,8 @@ typedef struct Model {
 int64_t model_owner(const Model *model);
 
 /* Makes a model from JSON or YAML text, which is copied. Returns 0; MODEL_INVALID with a complaint; or -ENOMEM. */
-int model_new(Model **ret, const char *text, size_t n, Complaint *ret_complaint, unsigned *ret_line, unsigned *ret_column);
+int model_new(Model **ret, const char *text, size_t n, Complaint *ret_complaint, unsigned *ret_line,
+              unsigned *ret_column);
 Model *model_free(Model *model);
 DEFINE_SCOPED(Model, model_free);
 
@@ -75,7 +76,8 @@ void models_deinit(Models *models);
  */
 int models_read_files(Models *models, const char *directory);
 
-/* Takes ownership of *model, and replaces a registered model with the same name, component and owner. Returns 0, MODELS_FULL or -ENOMEM. */
+/* Takes ownership of *model, and replaces a registered model with the same name, component and owner. Returns 0,
+ * MODELS_FULL or -ENOMEM. */
 enum {
         MODELS_FULL = 1,
 };
@@ -109,7 +111,7 @@ bool models_is_effective(const Models *models, const Model *model);
 void models_log_complaints(const Models *models);
 
 /*
- * Lists the parts of {"policy": …, "models": […], "complaints": […]}, the answer of /api/v1/models. A model's part is formatted once.
- * 0 with a reference that the caller releases, or -ENOMEM.
+ * Lists the parts of {"policy": …, "models": […], "complaints": […]}, the answer of /api/v1/models. A model's part
+ * is formatted once. 0 with a reference that the caller releases, or -ENOMEM.
  */
 int models_list_texts(Models *models, ModelPolicy policy, SharedTexts **ret);

@@ -30,7 +30,8 @@ static void pending_add(PendingModels *pending, Model **model, size_t index) {
 
 /* Compares two PendingModel for qsort(3): 0 if they declare the same indicator. */
 static int pending_compare(const void *a, const void *b) {
-        const IndicatorModel *first = &((const PendingModel *)a)->model->model, *second = &((const PendingModel *)b)->model->model;
+        const IndicatorModel *first = &((const PendingModel *)a)->model->model,
+                             *second = &((const PendingModel *)b)->model->model;
         int order = strcmp(first->name, second->name);
 
         return order != 0 ? order : strcmp(first->component ?: "", second->component ?: "");
@@ -55,8 +56,8 @@ static int put_declared(const Registry *registry) {
 }
 
 /*
- * Lists the JSON texts of the table, in which models of this owner have changed; only new models are formatted. Stores the
- * models of files if the change affects how the store indexes results. Returns 0 or a negative errno.
+ * Lists the JSON texts of the table, in which models of this owner have changed; only new models are formatted.
+ * Stores the models of files if the change affects how the store indexes results. Returns 0 or a negative errno.
  */
 static int apply_change(Registry *registry, int64_t owner, bool is_declaration_due) {
         SharedTexts *json;
@@ -121,7 +122,8 @@ int registry_configure(Registry *registry) {
  * with the reason; or -ENOMEM.
  */
 static int charge(const Registry *registry, Model *model, bool is_stored, char ret_reason[static SHARES_REASON_MAX]) {
-        ShareAccount *account = shares_open_account(registry->shares, &(Owner){ .uid = model->uid, .is_admin = model->by_admin });
+        ShareAccount *account = shares_open_account(registry->shares,
+                                                    &(Owner){ .uid = model->uid, .is_admin = model->by_admin });
         uint64_t n_bytes = MODEL_CHARGE_BYTES + strlen(model->json);
         int r;
 
@@ -146,7 +148,8 @@ static int add_stored(Registry *registry, const RegisteredModelRow *stored) {
 
         r = model_new(&model, stored->document, strlen(stored->document), &complaint, &line, &column);
         if (r == MODEL_INVALID) { /* the model was written by a later version */
-                log_warning("Ignoring a registered model that this version cannot read: %s: %s", complaint.path, complaint.text);
+                log_warning("Ignoring a registered model that this version cannot read: %s: %s", complaint.path,
+                            complaint.text);
                 return 0;
         }
         if (r < 0)
@@ -247,7 +250,8 @@ bool registry_has_changed(const Registry *registry, uint32_t uid, uint64_t n_cha
         return false;
 }
 
-int registry_check(const Registry *registry, uint32_t uid, Submission *item, size_t *ret_n_deviations, Complaint *ret_complaint) {
+int registry_check(const Registry *registry, uint32_t uid, Submission *item, size_t *ret_n_deviations,
+                   Complaint *ret_complaint) {
         const Indicator *indicator = &item->indicator;
         ModelPolicy policy = registry->config->policy;
         const Model *model = models_find(&registry->models, uid, indicator->name, indicator->component);
@@ -256,14 +260,17 @@ int registry_check(const Registry *registry, uint32_t uid, Submission *item, siz
         item->model = model ? &model->model : NULL;
         if (!model && policy == MODEL_STRICT) {
                 (void)indicator_complain(ret_complaint, "name",
-                                         "'%s' of '%.100s' has no model here, and [indicators] policy is strict: register one",
+                                         "'%s' of '%.100s' has no model here, and [indicators] policy is strict: "
+                                         "register one",
                                          indicator->name, indicator->component ?: "");
                 return REGISTRY_REFUSED;
         }
         if (!model || submission_has_failed(item))
                 return 0;
 
-        return indicator_model_judge(item->model, indicator, policy, ret_n_deviations, ret_complaint) != 0 ? REGISTRY_REFUSED : 0;
+        return indicator_model_judge(item->model, indicator, policy, ret_n_deviations, ret_complaint) != 0
+                       ? REGISTRY_REFUSED
+                       : 0;
 }
 
 void registry_publish(const Registry *registry, IndicatorsSnapshot *ret) {
@@ -293,13 +300,15 @@ static int check_right(const Registry *registry, const Request *request, const I
                 return 0;
         if (strcmp(asked->name, MODEL_ANY_NAME) == 0) {
                 desk_answer(ret, STATUS_DENIED, "register.name",
-                            "only an administrator can register a model of any name, '*'; specify the name of the indicator");
+                            "only an administrator can register a model of any name, '*'; specify the name of the "
+                            "indicator");
                 return REGISTRATION_REFUSED;
         }
         if (!present || model_owner(present) != MODEL_OF_ALL || strcmp(present->model.name, MODEL_ANY_NAME) == 0)
                 return 0;
 
-        (void)snprintf(text, sizeof(text), "'%s' is already declared by an administrator; ask for a change there, or use another name",
+        (void)snprintf(text, sizeof(text),
+                       "'%s' is already declared by an administrator; ask for a change there, or use another name",
                        asked->name);
         desk_answer(ret, STATUS_DENIED, "register.name", text);
         return REGISTRATION_REFUSED;
@@ -311,9 +320,11 @@ typedef struct Replaced {
         uint64_t n_bytes;
 } Replaced;
 
-/* Charges all models, or stops at the first that a limit refuses. Returns 0; REGISTRATION_REFUSED after filling the answer; or -ENOMEM. */
+/* Charges all models, or stops at the first that a limit refuses. Returns 0; REGISTRATION_REFUSED after filling the
+ * answer; or -ENOMEM. */
 static int charge_models(const Registry *registry, PendingModels *asked, const Replaced *replaced, Answer *ret) {
-        size_t n_registered = registry->models.registered.n, n_accepted = models_count_accepted(&registry->models, asked->items[0].model);
+        size_t n_registered = registry->models.registered.n,
+               n_accepted = models_count_accepted(&registry->models, asked->items[0].model);
         char text[SHARES_REASON_MAX];
 
         for (size_t i = 0; i < asked->n; i++) {
@@ -322,8 +333,10 @@ static int charge_models(const Registry *registry, PendingModels *asked, const R
                 n_registered += !replaced[i].model;
                 n_accepted += !replaced[i].model && indicator_model_is_accepted_level(&asked->items[i].model->model);
                 if (n_accepted > ACCEPTED_LEVELS_MAX)
-                        (void)snprintf(text, sizeof(text), "the limit of %u accepted levels per user is reached: remove some with perfctl "
-                                                           "kpi accept --remove", ACCEPTED_LEVELS_MAX);
+                        (void)snprintf(text, sizeof(text),
+                                       "the limit of %u accepted levels per user is reached: remove some with "
+                                       "perfctl kpi accept --remove",
+                                       ACCEPTED_LEVELS_MAX);
                 else if (n_registered > MODELS_MAX)
                         (void)snprintf(text, sizeof(text), "the limit of %u registered models is reached", MODELS_MAX);
                 else
@@ -375,7 +388,8 @@ static int copy_model(const IndicatorModel *asked, Answer *ret_answer, Model **r
         value_write_json(asked->document, &(Json){ .out = &text });
         r = buffer_error(&text);
         if (r == 0 && text.n > MODEL_FILE_BYTES_MAX) {
-                (void)indicator_complain(&complaint, "", "the model has %zu bytes as JSON; the limit is %u", text.n, MODEL_FILE_BYTES_MAX);
+                (void)indicator_complain(&complaint, "", "the model has %zu bytes as JSON; the limit is %u", text.n,
+                                         MODEL_FILE_BYTES_MAX);
                 r = MODEL_INVALID;
         }
         if (r == 0)
@@ -388,14 +402,16 @@ static int copy_model(const IndicatorModel *asked, Answer *ret_answer, Model **r
 }
 
 static bool is_known(const Registry *registry, const Model *model) {
-        const Model *present = models_find_registered(&registry->models, model_owner(model), model->model.name, model->model.component);
+        const Model *present = models_find_registered(&registry->models, model_owner(model), model->model.name,
+                                                      model->model.component);
 
-        return present && present->uid == model->uid && present->by_admin == model->by_admin && strcmp(present->json, model->json) == 0;
+        return present && present->uid == model->uid && present->by_admin == model->by_admin &&
+               strcmp(present->json, model->json) == 0;
 }
 
 /*
- * Copies the models that the peer may declare and that are not registered already. Returns 0; REGISTRATION_REFUSED after filling the
- * answer; or a negative errno.
+ * Copies the models that the peer may declare and that are not registered already. Returns 0; REGISTRATION_REFUSED
+ * after filling the answer; or a negative errno.
  */
 static int copy_models(const Registry *registry, const Request *request, Answer *ret_answer, PendingModels *ret) {
         for (size_t i = 0; i < request->register_model.n_models; i++) {
@@ -416,14 +432,16 @@ static int copy_models(const Registry *registry, const Request *request, Answer 
         return 0;
 }
 
-/* Sorts the models, and removes those that are registered already. Returns 0, or REGISTRATION_REFUSED after filling the answer. */
+/* Sorts the models, and removes those that are registered already. Returns 0, or REGISTRATION_REFUSED after filling
+ * the answer. */
 static int drop_known(const Registry *registry, PendingModels *asked, Answer *ret) {
         size_t n = 0;
 
         qsort(asked->items, asked->n, sizeof(*asked->items), pending_compare);
         for (size_t i = 1; i < asked->n; i++)
                 if (pending_compare(&asked->items[i - 1], &asked->items[i]) == 0) {
-                        desk_answer(ret, STATUS_INVALID, "register.name", "a request declares this model twice: remove one");
+                        desk_answer(ret, STATUS_INVALID, "register.name",
+                                    "a request declares this model twice: remove one");
                         return answer_about(ret, asked->items[i].index);
                 }
 
@@ -443,7 +461,9 @@ static StoreCookie cookie_of(size_t kind, Ticket ticket) {
 /* Returns as store_put(). */
 static int put_registered(const Registry *registry, const Request *request, const PendingModels *asked, Ticket ticket) {
         scoped(freep) const IndicatorModel **models = calloc(asked->n, sizeof(*models));
-        const StoreModels rows = { .models = models, .n_models = asked->n, .uid = request->peer.uid, .by_admin = request->peer.is_admin };
+        const StoreModels rows = {
+                .models = models, .n_models = asked->n, .uid = request->peer.uid, .by_admin = request->peer.is_admin
+        };
 
         if (!models)
                 return -ENOMEM;
@@ -492,7 +512,8 @@ static const Model *find_removable(const Registry *registry, const Request *requ
 
         if (!request->peer.is_admin)
                 return own;
-        return models_find_registered(models, MODEL_OF_ALL, name, component) ?: own ?: models_find_registered_any(models, name, component);
+        return models_find_registered(models, MODEL_OF_ALL, name, component) ?: own ?:
+               models_find_registered_any(models, name, component);
 }
 
 static void refuse_removal(const Registry *registry, const Request *request, Answer *ret) {
@@ -502,13 +523,14 @@ static void refuse_removal(const Registry *registry, const Request *request, Ans
         char text[COMPLAINT_TEXT_MAX];
 
         if (present)
-                (void)snprintf(text, sizeof(text), "'%s' was registered by %s; only the owner or an administrator can remove it", name,
+                (void)snprintf(text, sizeof(text),
+                               "'%s' was registered by %s; only the owner or an administrator can remove it", name,
                                present->by_admin ? "an administrator" : "another user");
         else if (file)
                 (void)snprintf(text, sizeof(text), "'%s' is declared in %s: remove it there", name, file->file);
         else
-                (void)snprintf(text, sizeof(text), "no model of '%s'%s%.100s is registered", name, component ? " of " : " of any component",
-                               component ?: "");
+                (void)snprintf(text, sizeof(text), "no model of '%s'%s%.100s is registered", name,
+                               component ? " of " : " of any component", component ?: "");
         desk_answer(ret, present ? STATUS_DENIED : STATUS_NOT_FOUND, "unregister.name", text);
 }
 
@@ -533,8 +555,9 @@ static int place_unregister(void *state, const Request *request, Ticket ticket, 
                 return 0;
         }
 
-        r = store_put(registry->store, model_rows_pack_removal(model->model.name, model->model.component, model_owner(model),
-                                                               cookie_of(REGISTRY_UNREGISTER, ticket)));
+        r = store_put(registry->store,
+                      model_rows_pack_removal(model->model.name, model->model.component, model_owner(model),
+                                              cookie_of(REGISTRY_UNREGISTER, ticket)));
         if (r != 0)
                 return desk_pending(r);
         removed = models_remove_registered(&registry->models, model);
@@ -547,7 +570,8 @@ static int place_unregister(void *state, const Request *request, Ticket ticket, 
 /* --- completion ----------------------------------------------------------------------------------- */
 
 static void log_change(LogUserLimits *limits, const Model *model, bool is_gone) {
-        const char *of = model->model.component ? " of " : "", *component = model->model.component ?: "", *name = model->model.name;
+        const char *of = model->model.component ? " of " : "", *component = model->model.component ?: "",
+                   *name = model->model.name;
 
         if (indicator_model_is_accepted_level(&model->model))
                 log_for_user(limits, model->uid, LOG_LEVEL_INFO, NULL, "User %u %s a level of %s.", model->uid,
@@ -556,7 +580,8 @@ static void log_change(LogUserLimits *limits, const Model *model, bool is_gone) 
         else
                 log_for_user(limits, model->uid, LOG_LEVEL_INFO, NULL,
                              is_gone ? "Removed the model of %2$s%3$s%4$s, registered by user %1$u."
-                                     : "User %1$u registered the model of %2$s%3$s%4$s.", model->uid, name, of, component);
+                                     : "User %1$u registered the model of %2$s%3$s%4$s.",
+                             model->uid, name, of, component);
 }
 
 /* Writes a remark if the new model changes the unit of stored results. Returns true if it does. */
@@ -570,7 +595,8 @@ static bool explain_changed_unit(const Models *models, const Model *model, Answe
 
                 if (!then || !then->unit || strcmp(then->unit, now->unit ?: "") == 0)
                         continue;
-                (void)snprintf(text, sizeof(text), "%.100s was in %.50s before, and is %s%.50s now: stored results are not converted",
+                (void)snprintf(text, sizeof(text),
+                               "%.100s was in %.50s before, and is %s%.50s now: stored results are not converted",
                                now->name, then->unit, now->unit ? "in " : "without a unit", now->unit ?: "");
                 desk_answer(ret, STATUS_OK, "", text);
                 return true;
@@ -591,7 +617,8 @@ static void answer_registered(const Registry *registry, const PendingModels *pen
                 }
 }
 
-/* Adds the model to the table. Returns true in *ret_hides if a declaration in a file no longer applies, or applies again. */
+/* Adds the model to the table. Returns true in *ret_hides if a declaration in a file no longer applies, or applies
+ * again. */
 static int finish_model(Registry *registry, PendingModel *item, bool is_done, bool is_removal, bool *ret_hides) {
         const Model *model = item->model;
         int r;

@@ -4,8 +4,9 @@
 /*
  * Registry: loads and applies indicator models
  *
- * Reads the models at start and at each reload, passes them to the store, which indexes results by them, and checks submitted results.
- * Accepts the models of clients, one request at a time: its models wait in Registry.pending until the store has them.
+ * Reads the models at start and at each reload, passes them to the store, which indexes results by them, and checks
+ * submitted results. Accepts the models of clients, one request at a time: its models wait in Registry.pending until
+ * the store has them.
  */
 
 #include <stdbool.h>
@@ -69,13 +70,14 @@ bool registry_is_busy(const Registry *registry);
 bool registry_is_busy_with(const Registry *registry, uint32_t uid, const Indicator *indicator);
 
 /*
- * Sets the model of a user's item, borrowed until the models change. Returns 0 with the number of keys that are missing from
- * the model, or REGISTRY_REFUSED if the policy is strict and the item does not conform.
+ * Sets the model of a user's item, borrowed until the models change. Returns 0 with the number of keys that are
+ * missing from the model, or REGISTRY_REFUSED if the policy is strict and the item does not conform.
  */
 enum {
         REGISTRY_REFUSED = 1,
 };
-int registry_check(const Registry *registry, uint32_t uid, Submission *item, size_t *ret_n_deviations, Complaint *ret_complaint);
+int registry_check(const Registry *registry, uint32_t uid, Submission *item, size_t *ret_n_deviations,
+                   Complaint *ret_complaint);
 
 /* Returns true if models that may apply to a user's results have changed since there were n_changes changes. */
 bool registry_has_changed(const Registry *registry, uint32_t uid, uint64_t n_changes);

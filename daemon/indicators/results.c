@@ -19,8 +19,8 @@ enum {
         OF_ENDED_JOB, /* made by the store */
 };
 
-void results_init(Results *results, const IndicatorsConfig *config, const StoreConfig *store_config, Store *store, Shares *shares,
-                  Identity *identity) {
+void results_init(Results *results, const IndicatorsConfig *config, const StoreConfig *store_config, Store *store,
+                  Shares *shares, Identity *identity) {
         *results = (Results){
                 .store_config = store_config, .store = store, .shares = shares, .identity = identity,
                 .registry = { .config = config, .store = store, .shares = shares },
@@ -61,7 +61,8 @@ static int answer_item(size_t i, Status status, const char *path, const char *te
         return ITEM_REFUSED;
 }
 
-static int refuse_item(Results *results, const Request *request, size_t i, const char *path, const char *text, Answer *ret) {
+static int refuse_item(Results *results, const Request *request, size_t i, const char *path, const char *text,
+                       Answer *ret) {
         const Indicator *indicator = &request->submit.items[i].indicator;
 
         tally_count(&results->tally, request->peer.uid, indicator->name, indicator->component, INDICATOR_REFUSED);
@@ -85,8 +86,8 @@ static int check_age(Results *results, const Request *request, size_t i, Answer 
 }
 
 /*
- * Handles a time far ahead. If the clock is synchronised, the result is refused; otherwise the time of arrival is used, and the sender's
- * time is stored as a claim.
+ * Handles a time far ahead. If the clock is synchronised, the result is refused; otherwise the time of arrival is
+ * used, and the sender's time is stored as a claim.
  */
 static int check_ahead(Results *results, const Request *request, size_t i, Answer *ret) {
         Submission *item = &request->submit.items[i];
@@ -111,8 +112,8 @@ static int check_ahead(Results *results, const Request *request, size_t i, Answe
 static const Job *choose_job(Results *results, const Request *request, Submission *item) {
         ResultsProgress *progress = results->progress;
         bool is_other;
-        const Job *job = identity_choose_job(results->identity, &request->peer, progress->ticket, item->job, item->is_job_inherited,
-                                             &is_other);
+        const Job *job = identity_choose_job(results->identity, &request->peer, progress->ticket, item->job,
+                                             item->is_job_inherited, &is_other);
 
         progress->is_other |= is_other;
         if (job && (is_other || !item->job[0])) {
@@ -163,7 +164,8 @@ static int pack_item(Results *results, const Request *request, size_t i, Answer 
         if (i == 0) {
                 Peer sender = request->peer;
 
-                sender.is_vouched = !progress->is_unvouched; /* the store cannot check which processes belong to a job */
+                /* the store cannot check which processes belong to a job */
+                sender.is_vouched = !progress->is_unvouched;
                 result_rows_packer_begin(progress->packer, &sender);
         }
         result_rows_packer_add(progress->packer, item, progress->now_ns / NS_PER_MS);
@@ -172,7 +174,8 @@ static int pack_item(Results *results, const Request *request, size_t i, Answer 
         return 0;
 }
 
-/* Passes over the items, each over all items before the next. An answer is about the first item that the first pass refuses. */
+/* Passes over the items, each over all items before the next. An answer is about the first item that the first pass
+ * refuses. */
 static int (*const passes[])(Results *results, const Request *request, size_t i, Answer *ret) = {
         find_job, check_age, check_ahead, pack_item,
 };
@@ -214,7 +217,8 @@ static void end(Results *results) {
         results->progress->ticket = (Ticket){};
 }
 
-/* Returns the progress of a request that was placed before, or else a free one. The desk has at most one other request. */
+/* Returns the progress of a request that was placed before, or else a free one. The desk has at most one other
+ * request. */
 static ResultsProgress *find_placing(Results *results, Ticket ticket) {
         ResultsProgress *unused = NULL;
 
@@ -267,7 +271,8 @@ static int put(Results *results, size_t n_items) {
         r = store_put(results->store, result_rows_packer_finish(TAKE(progress->packer), cookie));
         if (r == 0) {
                 results->tally.stats.n_deviations += progress->n_deviations;
-                live_kpis_count_not_exposed(&results->kpis, kpi_queue_put(&results->queued_kpis, progress->ticket, &progress->kpis));
+                live_kpis_count_not_exposed(&results->kpis,
+                                            kpi_queue_put(&results->queued_kpis, progress->ticket, &progress->kpis));
         }
         end(results);
         return desk_pending(r);
@@ -290,10 +295,12 @@ static int place(void *state, const Request *request, Ticket ticket, Answer *ret
         return r < 0 ? r : 0;
 }
 
-/* Writes the first difference from results that were stored before, otherwise the members that were added. "": neither. */
+/* Writes the first difference from results that were stored before, otherwise the members that were added. "":
+ * neither. */
 static void explain_repeated(const ResultsStored *stored, char ret[static COMPLAINT_TEXT_MAX]) {
         bool other_stack = stored->has_other_stack, other_specification = stored->has_other_specification;
-        bool filled = stored->has_filled, stack = stored->has_completed_stack, specification = stored->has_completed_specification;
+        bool filled = stored->has_filled, stack = stored->has_completed_stack,
+             specification = stored->has_completed_specification;
 
         ret[0] = '\0';
         if (stored->difference[0])
@@ -305,8 +312,10 @@ static void explain_repeated(const ResultsStored *stored, char ret[static COMPLA
                 (void)snprintf(ret, COMPLAINT_TEXT_MAX, "already stored: the content was replaced");
         else if (stack || specification || filled)
                 (void)snprintf(ret, COMPLAINT_TEXT_MAX, "already stored: the %s added",
-                               filled ? "missing members were" : stack && specification ? "software stack and the specification were" :
-                               stack ? "software stack was" : "specification was");
+                               filled                   ? "missing members were"
+                               : stack && specification ? "software stack and the specification were"
+                               : stack                  ? "software stack was"
+                                                        : "specification was");
 }
 
 static int answer_duplicate(const StoreDone *done, Answer *ret) {
@@ -323,7 +332,8 @@ static int answer_stored(Results *results, const StoreDone *done, Answer *ret) {
         if (is_other)
                 identity_explain_other(results->identity, done->cookie.ticket, remark);
         else if (result_rows_stored(done->rows)->has_left_job)
-                (void)snprintf(remark, sizeof(remark), "the job that $PERFD_JOB names has ended: recorded without a job");
+                (void)snprintf(remark, sizeof(remark),
+                               "the job that $PERFD_JOB names has ended: recorded without a job");
         else
                 explain_repeated(result_rows_stored(done->rows), remark);
         return desk_answer(ret, STATUS_OK, "", remark);

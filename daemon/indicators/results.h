@@ -4,7 +4,8 @@
 /*
  * Results: the subsystem for indicators
  *
- * Finds the job of each result, checks results against their models, stores them, and counts them. Embeds the registry of the models.
+ * Finds the job of each result, checks results against their models, stores them, and counts them. Embeds the
+ * registry of the models.
  */
 
 #include "desk/desk.h"
@@ -50,8 +51,8 @@ typedef struct Results {
 } Results;
 
 /* All arguments are borrowed until results_deinit(); changes of the configurations apply at once. */
-void results_init(Results *results, const IndicatorsConfig *config, const StoreConfig *store_config, Store *store, Shares *shares,
-                  Identity *identity);
+void results_init(Results *results, const IndicatorsConfig *config, const StoreConfig *store_config, Store *store,
+                  Shares *shares, Identity *identity);
 void results_deinit(Results *results);
 
 /* Fills the indicators' part of a snapshot. Returns 0 or -ENOMEM. */

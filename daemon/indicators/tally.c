@@ -25,7 +25,8 @@ static uint32_t next_bucket(uint32_t at) {
 
 /* Returns the bucket of a series, or the free bucket in which to insert it. */
 static uint32_t find_bucket(const Tally *tally, uint32_t uid, const char *name, const char *component) {
-        uint32_t at = (uint32_t)(hash_text(hash_text(hash_bytes(HASH_BEGIN, &uid, sizeof(uid)), name), component) % TALLY_BUCKETS);
+        uint32_t at = (uint32_t)(hash_text(hash_text(hash_bytes(HASH_BEGIN, &uid, sizeof(uid)), name), component) %
+                                 TALLY_BUCKETS);
 
         for (; tally->buckets[at]; at = next_bucket(at)) {
                 const IndicatorCount *count = &tally->series[tally->buckets[at]].count;
@@ -52,8 +53,8 @@ static void free_bucket(Tally *tally, uint32_t at) {
 }
 
 /*
- * Reuses a series for another indicator. Its counts are added to the series of all others, so that no sum decreases. Returns 0 if the user
- * has the most series, but none.
+ * Reuses a series for another indicator. Its counts are added to the series of all others, so that no sum decreases.
+ * Returns 0 if the user has the most series, but none.
  */
 static uint32_t vacate_series(Tally *tally, uint32_t uid) {
         TallySeries *series = &tally->series[1];
@@ -85,7 +86,8 @@ static uint32_t add_series(Tally *tally, uint32_t uid, const char *name, const c
         tally->buckets[find_bucket(tally, uid, name, component)] = (uint16_t)i;
         strcpy(text, name);
         strcpy(text + n_name, component);
-        tally->series[i] = (TallySeries){ .count = { .name = text, .component = text + n_name, .uid = uid }, .text = text };
+        tally->series[i] = (TallySeries){ .count = { .name = text, .component = text + n_name, .uid = uid },
+                                          .text = text };
         tally->version++;
         return i;
 }

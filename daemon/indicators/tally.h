@@ -16,7 +16,8 @@
 #include "request/request.h"
 #include "snapshot/snapshot.h"
 
-#define INDICATOR_SERIES_MAX 200U /* maximum number of pairs of name and component, of all users, with their own counters */
+#define INDICATOR_SERIES_MAX                                                                                           \
+        200U /* maximum number of pairs of name and component, of all users, with their own counters */
 #define TALLY_BUCKETS 512U
 
 typedef struct TallySeries {

@@ -74,7 +74,8 @@ static int make_room(Connection *connection, size_t n_wanted) {
 }
 
 /*
- * Enlarges the next buffer after a read that fills this one, and uses the small one after a read that leaves it nearly empty.
+ * Enlarges the next buffer after a read that fills this one, and uses the small one after a read that leaves it
+ * nearly empty.
  */
 static void adapt_size(Connection *connection, size_t n_room, size_t n_read) {
         if (n_read == n_room)
@@ -243,7 +244,8 @@ static void release_output(Connection *connection) {
         connection->n_out_sent = 0;
 }
 
-/* Limits the buffer for a peer that never reads to the end: bytes that were read already must not make the buffer grow. */
+/* Limits the buffer for a peer that never reads to the end: bytes that were read already must not make the buffer
+ * grow. */
 static void drop_sent(Connection *connection) {
         Buffer *out = &connection->out;
 

@@ -4,12 +4,15 @@
 /*
  * Connection: incoming bytes, unanswered requests and replies of one peer
  *
- * Knows the socket and the framing, but neither the event loop nor the content of frames. Replies leave in the order of the
- * requests: each request takes the next number in a ring, and a reply that comes early waits there for the replies before it.
+ * Knows the socket and the framing, but neither the event loop nor the content of frames. Replies leave in the order
+ * of the
+ * requests: each request takes the next number in a ring, and a reply that comes early waits there for the replies
+ * before it.
  *
- * A connection without bytes owns no buffers, so that an idle connection takes only its struct. The memory of a busy connection
- * is limited: by CONNECTION_IN_BYTES or the size of the frame being received, by the ring, and by CONNECTION_OUT_BYTES of
- * replies that the peer does not read; beyond that, no further request is taken from the connection.
+ * A connection without bytes owns no buffers, so that an idle connection takes only its struct. The memory of a busy
+ * connection is limited: by CONNECTION_IN_BYTES or the size of the frame being received, by the ring, and by
+ * CONNECTION_OUT_BYTES of replies that the peer does not read; beyond that, no further request is taken from the
+ * connection.
  */
 
 #include <stdbool.h>
@@ -47,25 +50,27 @@ typedef struct Connection {
 
         ReplySlot *slots; /* owned ring, n_slots is a power of two */
         size_t n_slots;
-        uint64_t first, next; /* number of the oldest request without a reply in `out`, and number of the next request */
+        /* number of the oldest request without a reply in `out`, and number of the next request */
+        uint64_t first, next;
 } Connection;
 
 /* Takes ownership of fd and peer->pidfd. */
 void connection_init(Connection *connection, int fd, const Peer *peer);
 void connection_deinit(Connection *connection);
 
-/* Returns the size of the buffer for the next read: the size of the frame being received or, with is_fast, of a busy peer's
- * buffer. */
+/* Returns the size of the buffer for the next read: the size of the frame being received or, with is_fast, of a busy
+ * peer's buffer. */
 size_t connection_input_size(const Connection *connection, size_t frame_max_bytes, bool is_fast);
-/* Reads the available bytes once, into a buffer of n_wanted bytes, and sets is_at_end. CONNECTION_FULL: there is no room until
- * a frame is consumed. */
+/* Reads the available bytes once, into a buffer of n_wanted bytes, and sets is_at_end. CONNECTION_FULL: there is no
+ * room until a frame is consumed. */
 enum {
         CONNECTION_FULL = 1,
 };
 int connection_receive(Connection *connection, size_t n_wanted);
 
 /*
- * Gets the next frame, which must be released with connection_consume() before the next connection_receive(). 0, or an outcome:
+ * Gets the next frame, which must be released with connection_consume() before the next connection_receive(). 0, or
+ * an outcome:
  */
 enum {
         CONNECTION_NOTHING = 1, /* no complete frame, or no more requests are taken */
@@ -101,8 +106,8 @@ bool connection_is_over(const Connection *connection, size_t frame_max_bytes);
 /*
  * ConnectionTable: numbers the connections
  *
- * A ticket names a place and its generation. Places are reused, generations are not: a ticket that outlives its connection
- * finds nothing.
+ * A ticket names a place and its generation. Places are reused, generations are not: a ticket that outlives its
+ * connection finds nothing.
  */
 typedef struct ConnectionPlace {
         void *item; /* borrowed; NULL: the place is free */

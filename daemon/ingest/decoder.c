@@ -21,7 +21,8 @@ static void *on_start(void *userdata) {
                 }
 
                 pthread_mutex_unlock(&decoder->mutex);
-                decoder->outcome = codec_decode(&decoder->arena, &decoder->frame, &decoder->peer, decoder->limits, &decoder->decoded);
+                decoder->outcome = codec_decode(&decoder->arena, &decoder->frame, &decoder->peer, decoder->limits,
+                                                &decoder->decoded);
                 pthread_mutex_lock(&decoder->mutex);
                 decoder->state = DECODER_DONE;
                 (void)eventfd_write(decoder->done_fd, 1);

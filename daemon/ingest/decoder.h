@@ -4,9 +4,9 @@
 /*
  * Decoder: a thread that decodes large frames
  *
- * A frame of 1 MB takes up to 50 ms to decode, and a sample must not be late because of a frame. The event loop therefore decodes frames
- * of up to DECODER_BYTES_MIN itself, and puts a larger frame here. The decoder has one frame at a time, so that large frames take the
- * memory of one more arena only.
+ * A frame of 1 MB takes up to 50 ms to decode, and a sample must not be late because of a frame. The event loop
+ * therefore decodes frames of up to DECODER_BYTES_MIN itself, and puts a larger frame here. The decoder has one
+ * frame at a time, so that large frames take the memory of one more arena only.
  */
 
 #include <pthread.h>

@@ -19,13 +19,14 @@
 #include "util/peer_groups.h"
 
 #define EVENTS_PER_TURN 64
-/* Limits of ingest_next() in one turn of the loop, so that no sample is late: requests handed out, and time for those that are refused. */
+/* Limits of ingest_next() in one turn of the loop, so that no sample is late: requests handed out, and time for
+ * those that are refused. */
 #define TURN_BYTES_MAX (512U * 1024U)
 #define REFUSALS_NS (4 * NS_PER_MS)
 
 /*
- * Requests are served between turns. All peers wait in one queue of the kernel, so that accepting must not be slow. A close can take
- * 0.1 ms, because it frees what the peer has sent.
+ * Requests are served between turns. All peers wait in one queue of the kernel, so that accepting must not be slow.
+ * A close can take 0.1 ms, because it frees what the peer has sent.
  */
 #define ACCEPTS_PER_TURN 32U
 #define CLOSES_PER_TURN 2U
@@ -48,7 +49,8 @@ typedef struct IngestClient {
         bool is_full;     /* not read until a frame is consumed */
         bool is_starved;  /* not read until the user has room for a larger buffer */
         bool is_unsent, is_waiting; /* is_waiting: for EPOLLOUT */
-        /* State of a large frame: waits for the decoder, is there, waits decoded for the turn of the user, or is the parent's request. */
+        /* State of a large frame: waits for the decoder, is there, waits decoded for the turn of the user, or is the
+         * parent's request. */
         enum { LARGE_NONE, LARGE_WAITING, LARGE_DECODING, LARGE_DECODED, LARGE_LENT } large;
         TAILQ_ENTRY(IngestClient) unsent, starved, large_order;
 } IngestClient;
@@ -158,8 +160,11 @@ static void client_answer(IngestClient *client, uint64_t number, uint64_t sequen
 static void client_answer_hello(IngestClient *client, uint64_t number, uint64_t sequence) {
         const Ingest *ingest = client->ingest;
         const Greeting greeting = {
-                .server = ingest->server.name, .node = ingest->server.node, .durable = ingest->server.durable,
-                .frame_max_bytes = (uint32_t)ingest->config.frame_max_bytes, .in_flight_max = ingest->config.in_flight_max,
+                .server = ingest->server.name,
+                .node = ingest->server.node,
+                .durable = ingest->server.durable,
+                .frame_max_bytes = (uint32_t)ingest->config.frame_max_bytes,
+                .in_flight_max = ingest->config.in_flight_max,
         };
         uint8_t reply[CODEC_REPLY_MAX];
         size_t n = codec_encode_hello_reply(sequence, &greeting, reply);
@@ -183,8 +188,8 @@ static int client_expect(IngestClient *client, uint64_t sequence, size_t n_bytes
 }
 
 /*
- * Bytes after a malformed frame cannot be understood: sends a last reply, after the replies that are still due. outcome:
- * CONNECTION_TOO_LARGE or CONNECTION_MALFORMED.
+ * Bytes after a malformed frame cannot be understood: sends a last reply, after the replies that are still due.
+ * outcome: CONNECTION_TOO_LARGE or CONNECTION_MALFORMED.
  */
 static void client_send_protocol_error(IngestClient *client, int outcome) {
         Ingest *ingest = client->ingest;
@@ -210,9 +215,9 @@ static void client_send_protocol_error(IngestClient *client, int outcome) {
 /* --- requests of the parent ------------------------------------------------------------------- */
 
 /*
- * The last request, and one that the parent keeps beyond the next: a request may live longer than its connection. The pidfd of its process
- * must not be closed meanwhile, since its number could be reused; a connection lends it to one request only, because the user of a kept
- * request has no other.
+ * The last request, and one that the parent keeps beyond the next: a request may live longer than its connection.
+ * The pidfd of its process must not be closed meanwhile, since its number could be reused; a connection lends it to
+ * one request only, because the user of a kept request has no other.
  */
 
 static const RequestPidfd no_pidfd = { .lent = -1, .kept = -1 };
@@ -376,8 +381,8 @@ static bool client_is_ready(const IngestClient *client) {
 
 static int client_listen(IngestClient *client) {
         const Connection *connection = &client->connection;
-        bool is_reading = !connection->is_at_end && !connection->is_closing && !client->is_full && !client->is_starved &&
-                          !client->ingest->is_draining;
+        bool is_reading = !connection->is_at_end && !connection->is_closing && !client->is_full &&
+                          !client->is_starved && !client->ingest->is_draining;
         uint32_t events = (is_reading ? EPOLLIN : 0) | (client->is_waiting ? EPOLLOUT : 0);
         int r;
 
@@ -423,8 +428,8 @@ static void client_read(IngestClient *client) {
 }
 
 /*
- * Lets clients that wait for a buffer read, after others have freed theirs. A client whose user's share is still used up costs one
- * question, since a user may have thousands of these.
+ * Lets clients that wait for a buffer read, after others have freed theirs. A client whose user's share is still
+ * used up costs one question, since a user may have thousands of these.
  */
 static void ingest_feed_starved(Ingest *ingest) {
         size_t frame_max_bytes = ingest->config.frame_max_bytes;
@@ -435,7 +440,8 @@ static void ingest_feed_starved(Ingest *ingest) {
         ingest->starved.has_freed_input = false;
         for (client = TAILQ_FIRST(&ingest->starved.list); client; client = next) {
                 next = TAILQ_NEXT(client, starved);
-                if (!shares_has_room(&client->input_charge, connection_input_size(&client->connection, frame_max_bytes, false)))
+                if (!shares_has_room(&client->input_charge,
+                                     connection_input_size(&client->connection, frame_max_bytes, false)))
                         continue;
                 client_set_starved(client, false);
                 client_settle(client);
@@ -470,7 +476,8 @@ static int on_poller(sd_event_source *source, int fd, uint32_t revents, void *us
 
 /* --- large frames -------------------------------------------------------------------------------- */
 
-/* Hands a frame to the decoder. The connection's next frame waits for the outcome, as requests of a connection are taken in order. */
+/* Hands a frame to the decoder. The connection's next frame waits for the outcome, as requests of a connection are
+ * taken in order. */
 static int client_put_large(IngestClient *client, const Frame *frame) {
         Ingest *ingest = client->ingest;
         int r;
@@ -525,9 +532,9 @@ static int on_decoded(sd_event_source *source, int fd, uint32_t revents, void *u
 /* --- accepting -------------------------------------------------------------------------------- */
 
 /*
- * A connection is charged to its user; a connection beyond the share gets the reason and is closed. The kernel then frees what the peer has
- * sent, which takes longer than to accept and refuse a connection. So it is closed when the loop has nothing else to do, unless
- * INGEST_REFUSED_MAX others wait for that.
+ * A connection is charged to its user; a connection beyond the share gets the reason and is closed. The kernel then
+ * frees what the peer has sent, which takes longer than to accept and refuse a connection. So it is closed when the
+ * loop has nothing else to do, unless INGEST_REFUSED_MAX others wait for that.
  */
 
 /* Checks the current group. */
@@ -604,7 +611,8 @@ static void refuse_peer(Ingest *ingest, int fd_owned, const char *reason) {
 
         listener_refuse(fd, reason);
         ingest->stats.n_connections_refused++;
-        if (refused->n < INGEST_REFUSED_MAX && sd_event_source_set_enabled(ingest->sources.refused, SD_EVENT_ONESHOT) >= 0)
+        if (refused->n < INGEST_REFUSED_MAX &&
+            sd_event_source_set_enabled(ingest->sources.refused, SD_EVENT_ONESHOT) >= 0)
                 refused->fds[refused->n++] = TAKE_FD(fd);
 }
 
@@ -693,9 +701,11 @@ static int ingest_attach(Ingest *ingest) {
 
         r = sd_event_add_io(ingest->event, &ingest->sources.listen, ingest->listener.fd, EPOLLIN, on_listen, ingest);
         if (r >= 0)
-                r = sd_event_add_io(ingest->event, &ingest->sources.poller, ingest->poller.fd, EPOLLIN, on_poller, ingest);
+                r = sd_event_add_io(ingest->event, &ingest->sources.poller, ingest->poller.fd, EPOLLIN, on_poller,
+                                    ingest);
         if (r >= 0)
-                r = sd_event_add_io(ingest->event, &ingest->sources.decoder, ingest->large.decoder.done_fd, EPOLLIN, on_decoded, ingest);
+                r = sd_event_add_io(ingest->event, &ingest->sources.decoder, ingest->large.decoder.done_fd, EPOLLIN,
+                                    on_decoded, ingest);
         if (r >= 0)
                 r = sd_event_add_time_relative(ingest->event, &ingest->sources.backoff, CLOCK_MONOTONIC, 0, 0,
                                                on_backoff_end, ingest);
@@ -809,7 +819,8 @@ static IngestClient *client_of_turn(TurnEntry *entry) {
 enum {
         CLIENT_DONE = 1,
 };
-static int client_hand_over(IngestClient *client, int r, const Decoded *decoded, size_t n_consumed, Request *ret, Ticket *ret_ticket) {
+static int client_hand_over(IngestClient *client, int r, const Decoded *decoded, size_t n_consumed, Request *ret,
+                            Ticket *ret_ticket) {
         Ingest *ingest = client->ingest;
         size_t n_bytes = n_consumed + decoded->n_work;
         uint64_t number;
@@ -847,7 +858,8 @@ static int client_take(IngestClient *client, const Frame *frame, Request *ret, T
         Ingest *ingest = client->ingest;
         int r;
 
-        r = codec_decode(&ingest->small.arena, frame, &client->connection.peer, ingest->config.documents, &ingest->small.decoded);
+        r = codec_decode(&ingest->small.arena, frame, &client->connection.peer, ingest->config.documents,
+                         &ingest->small.decoded);
         connection_consume(&client->connection, frame);
         (void)client_charge_input(client, client->connection.in_size);
         client->is_full = false;

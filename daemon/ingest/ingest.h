@@ -4,15 +4,16 @@
 /*
  * Ingest: the submission socket
  *
- * Owns the listening socket and the connections, divides bytes into frames, decodes frames into valid Requests, and sends
- * Answers in the order of the requests. Ingest makes no decisions: its parent takes requests with ingest_next() as fast as it
- * can place them, and answers each with ingest_answer(), at once or when the data are on disk.
+ * Owns the listening socket and the connections, divides bytes into frames, decodes frames into valid Requests, and
+ * sends Answers in the order of the requests. Ingest makes no decisions: its parent takes requests with
+ * ingest_next() as fast as it can place them, and answers each with ingest_answer(), at once or when the data are on
+ * disk.
  *
- * Back-pressure: requests that the parent does not take remain in the connection's buffer, then in the kernel's, then in the
- * client's write. A connection holds at most the bytes of one frame and `in_flight_max` unanswered requests. Connections,
- * buffers of more than CONNECTION_IN_BYTES_MIN and unanswered requests are charged to the user: a connection beyond the share
- * is refused, buffers and requests wait. Users' requests are taken in turn (turns.h). A peer whose bytes are not a perfd frame
- * gets a last reply with the reason, and is closed.
+ * Back-pressure: requests that the parent does not take remain in the connection's buffer, then in the kernel's,
+ * then in the client's write. A connection holds at most the bytes of one frame and `in_flight_max` unanswered
+ * requests. Connections, buffers of more than CONNECTION_IN_BYTES_MIN and unanswered requests are charged to the
+ * user: a connection beyond the share is refused, buffers and requests wait. Users' requests are taken in turn
+ * (turns.h). A peer whose bytes are not a perfd frame gets a last reply with the reason, and is closed.
  */
 
 #include <stdbool.h>
@@ -46,7 +47,8 @@ typedef struct IngestServer {
 
 typedef struct Ingest Ingest;
 
-/* listen_fd: a listening SOCK_STREAM Unix socket, which ingest owns even on failure. Config and server are copied, shares are
+/* listen_fd: a listening SOCK_STREAM Unix socket, which ingest owns even on failure. Config and server are copied,
+ * shares are
  * borrowed. Caller frees. */
 int ingest_new(Ingest **ret, sd_event *event, int listen_fd, const IngestConfig *config, const IngestServer *server,
                Shares *shares);
@@ -57,16 +59,17 @@ DEFINE_SCOPED(Ingest, ingest_free);
 void ingest_configure(Ingest *ingest, const IngestConfig *config);
 
 /*
- * Returns the next request, from users and their connections in turn. Ingest itself answers hello and invalid requests. *ret is
- * borrowed until the next call. 0, INGEST_IDLE if no request is complete (call again after the next turn of the loop), or < 0.
+ * Returns the next request, from users and their connections in turn. Ingest itself answers hello and invalid
+ * requests. *ret is borrowed until the next call. 0, INGEST_IDLE if no request is complete (call again after the
+ * next turn of the loop), or < 0.
  */
 enum {
         INGEST_IDLE = 1,
 };
 int ingest_next(Ingest *ingest, Request *ret, Ticket *ret_ticket);
 /*
- * Keeps the last request, whose ticket this is, until ingest_release(); requests of other users are taken in the meantime. False: another
- * request is kept, or the connection has ended.
+ * Keeps the last request, whose ticket this is, until ingest_release(); requests of other users are taken in the
+ * meantime. False: another request is kept, or the connection has ended.
  */
 bool ingest_keep(Ingest *ingest, Ticket ticket);
 void ingest_release(Ingest *ingest);

@@ -4,9 +4,9 @@
 /*
  * Listener: the listening socket, and refusals when resources are exhausted
  *
- * A process without free descriptors cannot even accept a connection to refuse it, and a listening socket with waiting peers
- * keeps the loop awake. So one descriptor is reserved to accept and refuse a peer; then the owner of the listener has to wait
- * for a while.
+ * A process without free descriptors cannot even accept a connection to refuse it, and a listening socket with
+ * waiting peers keeps the loop awake. So one descriptor is reserved to accept and refuse a peer; then the owner of
+ * the listener has to wait for a while.
  */
 
 #include "request/request.h"

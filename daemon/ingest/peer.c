@@ -17,7 +17,8 @@
 
 #define STATUS_BYTES_MAX 65536U /* bytes of /proc/PID/status */
 
-/* Reads the effective uid of the process: the second number of its "Uid:" line, which SO_PEERCRED reports as of connect(2). */
+/* Reads the effective uid of the process: the second number of its "Uid:" line, which SO_PEERCRED reports as of
+ * connect(2). */
 static bool belongs_to(int32_t pid, uint32_t uid) {
         scoped(freep) char *text = NULL;
         uint64_t real, effective;
@@ -41,9 +42,10 @@ static bool has_ended(int pidfd) {
 }
 
 /*
- * The peer may have ended after connect(2), and its pid may belong to another process. If the process is still alive after the
- * check, the checked process is the returned one: therefore it belongs to the peer's user, and a pid that was reused by another
- * user is never accepted. A pid that was reused by the same user cannot be detected; this gives nobody further rights.
+ * The peer may have ended after connect(2), and its pid may belong to another process. If the process is still alive
+ * after the check, the checked process is the returned one: therefore it belongs to the peer's user, and a pid that
+ * was reused by another user is never accepted. A pid that was reused by the same user cannot be detected; this
+ * gives nobody further rights.
  */
 int peer_open_pidfd(int32_t pid, uint32_t uid) {
         scoped(closep) int pidfd = -1;

@@ -4,8 +4,8 @@
 /*
  * Peer: the process at the other end of a connection, as reported by the kernel
  *
- * The kernel stores the identity when the peer connects. A descriptor that is passed on, to a child or over another socket,
- * still identifies the process that connected: its uid, groups and cgroup.
+ * The kernel stores the identity when the peer connects. A descriptor that is passed on, to a child or over another
+ * socket, still identifies the process that connected: its uid, groups and cgroup.
  */
 
 #include <stdbool.h>
@@ -18,6 +18,6 @@ int peer_read(int fd, Peer *ret);
 /* Returns a pidfd of the peer, which the caller closes, or -1 if the process has ended or no descriptors are left. */
 int peer_get_pidfd(int fd, const Peer *peer);
 
-/* Opens a pidfd of the process with this pid that belongs to this user, or returns -1. For kernels before Linux 6.5, which
- * cannot give peer_get_pidfd() the pidfd of the peer. */
+/* Opens a pidfd of the process with this pid that belongs to this user, or returns -1. For kernels before Linux 6.5,
+ * which cannot give peer_get_pidfd() the pidfd of the peer. */
 int peer_open_pidfd(int32_t pid, uint32_t uid);

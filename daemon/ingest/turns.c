@@ -78,7 +78,8 @@ static bool has_next(const TurnUser *user) {
         return !TAILQ_EMPTY(&user->ready) && !user->is_waiting && !user->is_kept;
 }
 
-/* Adds a user with requests to the order. A user without keeps the place: requests that come before the turn are no reason to be first. */
+/* Adds a user with requests to the order. A user without keeps the place: requests that come before the turn are no
+ * reason to be first. */
 static void settle_user(Turns *turns, TurnUser *user) {
         if (user->is_in_order || !has_next(user))
                 return;
@@ -151,7 +152,8 @@ TurnEntry *turns_next(Turns *turns) {
 
 /* Charges unanswered requests, in steps. False: the share is used up. */
 static bool charge_user(TurnUser *user) {
-        size_t n = (user->n_unanswered + TURNS_CHARGE_STEP_BYTES - 1) / TURNS_CHARGE_STEP_BYTES * TURNS_CHARGE_STEP_BYTES;
+        size_t n = (user->n_unanswered + TURNS_CHARGE_STEP_BYTES - 1) / TURNS_CHARGE_STEP_BYTES *
+                   TURNS_CHARGE_STEP_BYTES;
 
         if (n <= user->charge.amount && n + TURNS_CHARGE_STEP_BYTES >= user->charge.amount)
                 return true;

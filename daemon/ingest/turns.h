@@ -4,14 +4,16 @@
 /*
  * Turns: decides which connection may pass on the next request
  *
- * Users with complete requests come in turn (deficit round robin): a user's turn ends after TURNS_QUANTUM_BYTES of work, so
- * that a user with many connections or large requests gets no more than a user with one. Within a turn, the user's connections
- * come in turn. A user who had no requests when the order came to them is the first once they have: few requests wait for the
- * present one only, whatever others send. After that turn, the user is the last (as in FQ-CoDel, RFC 8290).
+ * Users with complete requests come in turn (deficit round robin): a user's turn ends after TURNS_QUANTUM_BYTES of
+ * work, so that a user with many connections or large requests gets no more than a user with one. Within a turn, the
+ * user's connections come in turn. A user who had no requests when the order came to them is the first once they
+ * have: few requests wait for the present one only, whatever others send. After that turn, the user is the last (as
+ * in FQ-CoDel, RFC 8290).
  *
- * The bytes of a user's unanswered requests are charged to RESOURCE_REQUESTS. A user whose share is used up waits until requests are
- * answered; nothing is refused, as the further requests stay in the kernel's buffers. The store takes rows in the order of the requests,
- * so while several users send requests, a user with TURNS_SHARED_BYTES unanswered waits as well: nobody waits for more than that.
+ * The bytes of a user's unanswered requests are charged to RESOURCE_REQUESTS. A user whose share is used up waits
+ * until requests are answered; nothing is refused, as the further requests stay in the kernel's buffers. The store
+ * takes rows in the order of the requests, so while several users send requests, a user with TURNS_SHARED_BYTES
+ * unanswered waits as well: nobody waits for more than that.
  */
 
 #include <stdbool.h>
@@ -40,7 +42,8 @@ typedef struct TurnEntry {
 
 typedef struct Turns {
         LIST_HEAD(, TurnUser) users;
-        TAILQ_HEAD(, TurnUser) order; /* users with ready entries and room for requests; others until it is their turn */
+        /* users with ready entries and room for requests; others until it is their turn */
+        TAILQ_HEAD(, TurnUser) order;
         const TurnUser *last; /* whose request was taken last; identity only */
         uint64_t shared_until_ns;
         bool is_shared; /* when the last request was taken */
@@ -61,7 +64,8 @@ void turns_set_ready(Turns *turns, TurnEntry *entry, bool is_ready);
 TurnEntry *turns_next(Turns *turns);
 
 /*
- * Accounts for a request that was taken from the entry of turns_next(). An answered one is given back to turns_answered().
+ * Accounts for a request that was taken from the entry of turns_next(). An answered one is given back to
+ * turns_answered().
  * now_ns: CLOCK_BOOTTIME.
  */
 void turns_taken(Turns *turns, TurnEntry *entry, size_t n_bytes, uint64_t now_ns);

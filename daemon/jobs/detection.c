@@ -8,9 +8,11 @@
 
 #include "jobs/job_watch.h"
 
-/* Returns true if the owner of the cgroup matches the job: clients choose ids freely, so that an equal id proves nothing. */
+/* Returns true if the owner of the cgroup matches the job: clients choose ids freely, so that an equal id proves
+ * nothing. */
 static bool may_have(const Job *job, const FoundGroup *group) {
-        return job->group.is_vouched || job->info.uid == group->owner_uid || (group->has_uid && job->info.uid == group->uid);
+        return job->group.is_vouched || job->info.uid == group->owner_uid ||
+               (group->has_uid && job->info.uid == group->uid);
 }
 
 /* Returns the newest job with this id: the end of an earlier run of a requeued job may never have been reported. */
@@ -152,7 +154,8 @@ int detection_configure(Detection *detection, const FinderPattern *patterns, siz
         if (n_patterns > 0) {
                 r = finder_new(&finder, detection->lifecycle->groups->tree, patterns, n_patterns);
                 if (r >= 0)
-                        r = sd_event_add_io(detection->lifecycle->event, &source, finder_fd(finder), EPOLLIN, on_found, detection);
+                        r = sd_event_add_io(detection->lifecycle->event, &source, finder_fd(finder), EPOLLIN, on_found,
+                                            detection);
                 if (r < 0)
                         return r;
                 (void)sd_event_source_set_exit_on_failure(source, true);

@@ -19,7 +19,8 @@ typedef struct Detection {
         LogUserLimits log_limits; /* for messages about jobs that cannot be followed */
 } Detection;
 
-/* Replaces the finder by a finder for these patterns; removes it if there are no patterns. 0, or < 0: the finder is unchanged. */
+/* Replaces the finder by a finder for these patterns; removes it if there are no patterns. 0, or < 0: the finder is
+ * unchanged. */
 int detection_configure(Detection *detection, const FinderPattern *patterns, size_t n_patterns);
 void detection_deinit(Detection *detection);
 /* Begins new jobs for the postponed cgroups; called after the store has completed rows. 0 or < 0. */

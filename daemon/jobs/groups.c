@@ -23,9 +23,11 @@ void groups_deinit(Groups *groups) {
         groups->tree = cgroup_tree_free(groups->tree);
 }
 
-/* Drops the hierarchies (v1 beside v2) in which the cgroup does not exist: there the process is still in its former cgroup. */
+/* Drops the hierarchies (v1 beside v2) in which the cgroup does not exist: there the process is still in its former
+ * cgroup. */
 static void drop_other_places(CgroupPlace *place, const char *name) {
-        char *const paths[] = { place->v2, place->cpu, place->cpuacct, place->cpuset, place->memory, place->blkio, place->pids };
+        char *const paths[] = { place->v2,     place->cpu,   place->cpuacct, place->cpuset,
+                                place->memory, place->blkio, place->pids };
 
         for (size_t i = 0; i < N_ELEMENTS(paths); i++)
                 if (strcmp(basename(paths[i]), basename(name)) != 0)
@@ -80,7 +82,8 @@ static int refuse(Groups *groups, const Job *job, int error) {
 
         if (error != 0)
                 log_for_user(&groups->log_limits, job->info.uid, LOG_LEVEL_WARNING, fields,
-                            "Cannot read the cgroup of job '%s', recording the node's metrics only: %s", job->info.id, strerror(-error));
+                            "Cannot read the cgroup of job '%s', recording the node's metrics only: "
+                            "%s", job->info.id, strerror(-error));
         return GROUPS_REFUSED;
 }
 
@@ -113,7 +116,8 @@ static int open_group(Groups *groups, Job *job, const CgroupPlace *place, Cgroup
         return 0;
 }
 
-/* The kernel's memory peak covers the cgroup's whole life: it replaces samples only for a fresh cgroup of a job without phases. */
+/* The kernel's memory peak covers the cgroup's whole life: it replaces samples only for a fresh cgroup of a job
+ * without phases. */
 static void choose_peak(Job *job) {
         assert(job->group.cgroup && job->group.usage);
         cgroup_trust_peak(job->group.cgroup, job->group.usage->is_fresh && !job->phase);
@@ -155,9 +159,11 @@ static int read_group(Job *job, bool is_whole) {
 
         if (!job->group.cgroup)
                 return job->info.cgroup ? GROUPS_GONE : 0;
-        if ((is_whole ? cgroup_read(job->group.cgroup, now_ns, &sample) : cgroup_refresh(job->group.cgroup, now_ns, &sample)) != 0) {
+        if ((is_whole ? cgroup_read(job->group.cgroup, now_ns, &sample)
+                      : cgroup_refresh(job->group.cgroup, now_ns, &sample)) != 0) {
                 close_group(job);
-                /* Counters since the last reading are lost, unless the cgroup was empty, or the totals are already final. */
+                /* Counters since the last reading are lost, unless the cgroup was empty, or the totals are already
+                 * final. */
                 job->group.is_usage_cut = job->group.is_usage_cut || (!job->group.is_empty && !job->final);
                 return GROUPS_GONE;
         }
@@ -200,9 +206,10 @@ void groups_metrics(const Job *job, const Node *node, const JobEnd *end, UsageSe
         if (job->group.usage)
                 usage_of_group(job, node, job->group.usage, ret);
         else if (end && end->has_rusage)
-                usage_of_process_tree(&(ProcessTree){ end->rusage.ru_utime, end->rusage.ru_stime, end->is_rusage_partial },
-                                      end_ms > job->begin_realtime_ms ? (double)(end_ms - job->begin_realtime_ms) / 1e3 : 0,
-                                      node_n_cpus(node), ret);
+                usage_of_process_tree(
+                        &(ProcessTree){ end->rusage.ru_utime, end->rusage.ru_stime, end->is_rusage_partial },
+                        end_ms > job->begin_realtime_ms ? (double)(end_ms - job->begin_realtime_ms) / 1e3 : 0,
+                        node_n_cpus(node), ret);
         else
                 usage_none(ret);
 }

@@ -4,8 +4,8 @@
 /*
  * Groups: cgroups that belong to jobs
  *
- * The kernel's counters of a cgroup that belongs to a job measure this job alone. The cgroup is read at the job's begin and end, at
- * marks and at each tick, from files that stay open.
+ * The kernel's counters of a cgroup that belongs to a job measure this job alone. The cgroup is read at the job's
+ * begin and end, at marks and at each tick, from files that stay open.
  */
 
 #include "base/log.h"
@@ -22,18 +22,22 @@ typedef struct Groups {
 } Groups;
 
 /*
- * root: directory with proc/ and sys/. If cgroups are mounted there, they are those of the jobs, and the pids of peers are valid for its
- * proc/: a container with the host's root and PID namespace. Otherwise, cgroups are those of "/". 0 or a negative errno.
+ * root: directory with proc/ and sys/. If cgroups are mounted there, they are those of the jobs, and the pids of
+ * peers are valid for its
+ * proc/: a container with the host's root and PID namespace. Otherwise, cgroups are those of "/". 0 or a negative
+ * errno.
  */
 int groups_init(Groups *groups, Jobs *jobs, const char *root);
 void groups_deinit(Groups *groups);
 
-/* Finds the cgroup of a process that a client named as a member. False: the process has ended, or is in the root cgroup. */
+/* Finds the cgroup of a process that a client named as a member. False: the process has ended, or is in the root
+ * cgroup. */
 bool groups_find_place(const Groups *groups, int32_t pid, CgroupPlace *ret);
 
 /*
- * Makes the cgroup at `place` the job's own; it may replace a former cgroup. is_fresh: the cgroup was created for the job, so that all
- * its counters belong to the job. 0; GROUPS_REFUSED: the cgroup was removed, is the root, or belongs to another job; -ENOMEM.
+ * Makes the cgroup at `place` the job's own; it may replace a former cgroup. is_fresh: the cgroup was created for
+ * the job, so that all its counters belong to the job. 0; GROUPS_REFUSED: the cgroup was removed, is the root, or
+ * belongs to another job; -ENOMEM.
  */
 enum {
         GROUPS_REFUSED = 1,
@@ -41,14 +45,14 @@ enum {
 int groups_attach(Groups *groups, Job *job, const CgroupPlace *place, bool is_fresh);
 
 /*
- * As groups_attach(), for a job whose usage continues from a checkpoint: the kernel kept counting meanwhile. A job that was detected
- * after the last checkpoint has no usage yet, and its cgroup was created for the job.
+ * As groups_attach(), for a job whose usage continues from a checkpoint: the kernel kept counting meanwhile. A job
+ * that was detected after the last checkpoint has no usage yet, and its cgroup was created for the job.
  */
 int groups_resume(Groups *groups, Job *job, const CgroupPlace *place);
 
 /*
- * Reads the job's cgroup. 0, also for a job without a cgroup, or GROUPS_GONE: the cgroup was removed and is closed; the counters read
- * before stay, and are marked as cut unless the cgroup was empty.
+ * Reads the job's cgroup. 0, also for a job without a cgroup, or GROUPS_GONE: the cgroup was removed and is closed;
+ * the counters read before stay, and are marked as cut unless the cgroup was empty.
  */
 enum {
         GROUPS_GONE = 1,

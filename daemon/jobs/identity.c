@@ -73,8 +73,9 @@ static void look_up(const Identity *identity, const Peer *peer, IdentityEntry *e
 }
 
 /*
- * Returns true if a process in the job's cgroup belongs to the job. A user may name a cgroup that also contains processes of other
- * users, such as root: these belong to the job only if an administrator named the cgroup, or perfd detected it.
+ * Returns true if a process in the job's cgroup belongs to the job. A user may name a cgroup that also contains
+ * processes of other users, such as root: these belong to the job only if an administrator named the cgroup, or
+ * perfd detected it.
  */
 static bool is_job_of(const Job *job, const Peer *peer) {
         return job->stage == JOB_ACTIVE && (job->group.is_vouched || job->info.uid == peer->uid);
@@ -133,7 +134,8 @@ static bool is_beneath(const char *name, const char *group) {
         return name && strncmp(name, group, n) == 0 && (name[n] == '/' || name[n] == '\0');
 }
 
-/* True if the job's process runs inside `outer`; a job without a process was begun by a script that exports $PERFD_JOB. */
+/* True if the job's process runs inside `outer`; a job without a process was begun by a script that exports
+ * $PERFD_JOB. */
 static bool runs_inside(const Identity *identity, const Job *job, const Job *outer) {
         char name[CGROUP_NAME_MAX];
         CgroupPlace place;
@@ -142,8 +144,8 @@ static bool runs_inside(const Identity *identity, const Job *job, const Job *out
 
         if (job->info.pid == 0)
                 return true;
-        return cgroup_tree_find_process(identity->cgroups, job->info.pid, &place) == 0 && cgroup_tree_place_name(&place, name) == 0 &&
-               is_beneath(name, outer->info.cgroup);
+        return cgroup_tree_find_process(identity->cgroups, job->info.pid, &place) == 0 &&
+               cgroup_tree_place_name(&place, name) == 0 && is_beneath(name, outer->info.cgroup);
 }
 
 /* True if the named job runs inside `own`, the job of the peer's cgroup, and contains the peer. */
@@ -159,7 +161,8 @@ static bool is_nearer(Identity *identity, const Peer *peer, Ticket ticket, const
                (is_beneath(entry->names[0], job->info.cgroup) || is_beneath(entry->names[1], job->info.cgroup));
 }
 
-Job *identity_choose_job(Identity *identity, const Peer *peer, Ticket ticket, const char *id, bool is_inherited, bool *ret_is_other) {
+Job *identity_choose_job(Identity *identity, const Peer *peer, Ticket ticket, const char *id, bool is_inherited,
+                         bool *ret_is_other) {
         Job *named = id[0] ? jobs_find(identity->jobs, id) : NULL, *own = NULL;
         IdentityEntry *entry;
 
@@ -170,7 +173,8 @@ Job *identity_choose_job(Identity *identity, const Peer *peer, Ticket ticket, co
         own = identity_find_job(identity, peer, ticket);
         if (!id[0] || named == own)
                 return own;
-        if (named && identity_may_act(identity, peer, ticket, named) && (!own || is_nearer(identity, peer, ticket, named, own)))
+        if (named && identity_may_act(identity, peer, ticket, named) &&
+            (!own || is_nearer(identity, peer, ticket, named, own)))
                 return named;
         if (!named && !own)
                 return NULL;
@@ -190,7 +194,9 @@ void identity_explain_other(Identity *identity, Ticket ticket, char *ret) {
 
         if (other)
                 (void)snprintf(ret, COMPLAINT_TEXT_MAX,
-                               "this process is not in the job that $PERFD_JOB names: recorded for '%s', the job of its cgroup", other);
+                               "this process is not in the job that $PERFD_JOB names: recorded for '%s', the job of "
+                               "its cgroup", other);
         else
-                (void)snprintf(ret, COMPLAINT_TEXT_MAX, "$PERFD_JOB names a job of another user: recorded without a job");
+                (void)snprintf(ret, COMPLAINT_TEXT_MAX,
+                               "$PERFD_JOB names a job of another user: recorded without a job");
 }

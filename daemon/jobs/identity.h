@@ -4,8 +4,9 @@
 /*
  * Identity: finds the job that a peer belongs to
  *
- * The kernel provides the answer: the socket names the process, the process its cgroup, and the cgroup or one of its ancestors belongs
- * to a running job. The cgroup is looked up once for each connection, when a request first needs the job.
+ * The kernel provides the answer: the socket names the process, the process its cgroup, and the cgroup or one of its
+ * ancestors belongs to a running job. The cgroup is looked up once for each connection, when a request first needs
+ * the job.
  */
 
 #include "jobs/table/jobs.h"
@@ -26,14 +27,16 @@ void identity_deinit(Identity *identity);
 Job *identity_find_job(Identity *identity, const Peer *peer, Ticket ticket);
 
 /*
- * Returns the job that a request of the peer refers to. id: the job that the request names, or "". is_inherited: the id comes from
- * the peer's environment, which another job may have set: the job whose cgroup contains the peer takes precedence, unless the named
- * job is known to run inside that job. NULL: no running job, or, with *ret_is_other, no job that the peer may use. *ret_is_other: the
- * result is not the job that the request names.
+ * Returns the job that a request of the peer refers to. id: the job that the request names, or "". is_inherited: the
+ * id comes from the peer's environment, which another job may have set: the job whose cgroup contains the peer takes
+ * precedence, unless the named job is known to run inside that job. NULL: no running job, or, with *ret_is_other, no
+ * job that the peer may use. *ret_is_other: the result is not the job that the request names.
  */
-Job *identity_choose_job(Identity *identity, const Peer *peer, Ticket ticket, const char *id, bool is_inherited, bool *ret_is_other);
+Job *identity_choose_job(Identity *identity, const Peer *peer, Ticket ticket, const char *id, bool is_inherited,
+                         bool *ret_is_other);
 
-/* Explains why the last request of the ticket's connection got another job than the named job. ret: COMPLAINT_TEXT_MAX bytes. */
+/* Explains why the last request of the ticket's connection got another job than the named job. ret:
+ * COMPLAINT_TEXT_MAX bytes. */
 void identity_explain_other(Identity *identity, Ticket ticket, char *ret);
 
 /* True if the peer may act for the job: the owner, an administrator, and every process in the job may. */

@@ -105,8 +105,8 @@ int job_end_make(Job *job, const Node *node, const SampleLog *samples, JobState 
 }
 
 /* The window ends at the totals; the counters of the group are final, but not the time at which they were. */
-static void measure_before(const Job *job, const Totals *begin, const WindowPeaks *peaks, const Usage *usage, const Node *node,
-                           const Totals *last, MetricSet *ret_metrics, UsageSet *ret_usage) {
+static void measure_before(const Job *job, const Totals *begin, const WindowPeaks *peaks, const Usage *usage,
+                           const Node *node, const Totals *last, MetricSet *ret_metrics, UsageSet *ret_usage) {
         WindowPeaks cut = *peaks;
 
         cut.lost = true;
@@ -127,7 +127,8 @@ static void measure_before(const Job *job, const Totals *begin, const WindowPeak
 static int fill_before(Job *job, const Node *node, const Totals *last, uint64_t realtime_ms, JobFinal *ret) {
         const Phase *phase = job->phase;
 
-        measure_before(job, &job->begin->totals, &job->peaks, job->group.usage, node, last, &ret->result.metrics, &ret->result.usage);
+        measure_before(job, &job->begin->totals, &job->peaks, job->group.usage, node, last, &ret->result.metrics,
+                       &ret->result.usage);
         if (!phase)
                 return 0;
 
@@ -135,10 +136,12 @@ static int fill_before(Job *job, const Node *node, const Totals *last, uint64_t 
         if (!ret->phase)
                 return -ENOMEM;
 
-        *ret->phase = (PhaseView){ .index = phase->index, .begin_realtime_ms = phase->begin_realtime_ms, .end_realtime_ms = realtime_ms };
+        *ret->phase = (PhaseView){ .index = phase->index,
+                                   .begin_realtime_ms = phase->begin_realtime_ms,
+                                   .end_realtime_ms = realtime_ms };
         memcpy(ret->phase->name, phase->name, sizeof(ret->phase->name));
-        measure_before(job, &phase->window.begin, &phase->window.peaks, phase->has_usage ? &phase->usage : NULL, node, last,
-                       &ret->phase->metrics, &ret->phase->usage);
+        measure_before(job, &phase->window.begin, &phase->window.peaks, phase->has_usage ? &phase->usage : NULL, node,
+                       last, &ret->phase->metrics, &ret->phase->usage);
         return 0;
 }
 

@@ -96,7 +96,8 @@ static int collect(const Checkpoints *checkpoints, StoreCheckpoint items[static 
         return 0;
 }
 
-/* Puts one part with the state of the meter, because windows refer to the meter's totals. The first part may have no jobs. */
+/* Puts one part with the state of the meter, because windows refer to the meter's totals. The first part may have no
+ * jobs. */
 static int put_part(Checkpoints *checkpoints, bool is_first) {
         const Node *node = checkpoints->node;
         StoreCheckpoint items[JOBS_AT_ONCE];

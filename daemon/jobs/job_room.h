@@ -14,9 +14,9 @@
 #include "store/store.h"
 
 /*
- * Puts the progress of every running job into the store. A round covers every job and consists of parts: the progress of a thousand jobs
- * is megabytes of text, and formatting all of it at once would block the loop. The next part is put when the store has written rows, so
- * that few parts are queued.
+ * Puts the progress of every running job into the store. A round covers every job and consists of parts: the
+ * progress of a thousand jobs is megabytes of text, and formatting all of it at once would block the loop. The next
+ * part is put when the store has written rows, so that few parts are queued.
  */
 typedef struct Checkpoints {
         Jobs *jobs;       /* borrowed, as are node and store */
@@ -36,7 +36,8 @@ typedef struct JobRoom {
         Checkpoints checkpoints;
 } JobRoom;
 
-/* Parts of other subsystems that the room uses. Borrowed until job_room_deinit(); changes of the configuration apply at once. */
+/* Parts of other subsystems that the room uses. Borrowed until job_room_deinit(); changes of the configuration apply
+ * at once. */
 typedef struct JobRoomParts {
         const JobsConfig *config;
         sd_event *event;
@@ -50,8 +51,8 @@ int job_room_init(JobRoom *room, const JobRoomParts *parts, const char *root);
 void job_room_deinit(JobRoom *room);
 
 /*
- * Keep the totals of users, and the counters of jobs, in a file that outlives perfd; before job_room_start(). 0, or < 0: the account
- * may begin anew after a restart.
+ * Keep the totals of users, and the counters of jobs, in a file that outlives perfd; before job_room_start(). 0, or
+ * < 0: the account may begin anew after a restart.
  */
 int job_room_open_totals(JobRoom *room, const char *path);
 int job_room_open_usage(JobRoom *room, const char *path);

@@ -45,7 +45,8 @@ int job_watch_open_process(const Node *node, int32_t pid, uint64_t start_ticks, 
 
 #define EMPTY_NOTE "its cgroup became empty; " JOB_NO_END_NOTE
 
-/* Makes the final numbers of a job that has no process any more. The client that began the job may still report its end. */
+/* Makes the final numbers of a job that has no process any more. The client that began the job may still report its
+ * end. */
 static int make_final(Lifecycle *lifecycle, Job *job, const char *note) {
         const JobEnd unknown = {};
 
@@ -53,8 +54,8 @@ static int make_final(Lifecycle *lifecycle, Job *job, const char *note) {
                 return 0;
 
         job->default_note = note;
-        return job_end_make(job, lifecycle->node, &lifecycle->jobs->samples, job->is_announced ? JOB_INTERRUPTED : JOB_FINISHED,
-                            &unknown);
+        return job_end_make(job, lifecycle->node, &lifecycle->jobs->samples,
+                            job->is_announced ? JOB_INTERRUPTED : JOB_FINISHED, &unknown);
 }
 
 /* Puts the end of a job with final numbers. A full queue leaves the job active: the next tick tries again. */
@@ -90,7 +91,9 @@ static int on_empty(Lifecycle *lifecycle, Job *job, const char *note) {
 
 void job_watch_note_removal(Job *job) {
         if (!job->group.is_empty && !job->final)
-                running_job_set_note(job, "its cgroup was removed before its last counters were read; totals end at the previous sample");
+                running_job_set_note(
+                        job,
+                        "its cgroup was removed before its last counters were read; totals end at the previous sample");
         job->group.is_empty = true;
 }
 
@@ -108,7 +111,8 @@ static int on_refilled(Job *job) {
 
 /* Reads the counters first: the cgroup may be removed as soon as it is empty. */
 int job_watch_check_group(Lifecycle *lifecycle, Job *job) {
-        bool is_gone = groups_read(job) == GROUPS_GONE, is_populated = !is_gone && cgroup_is_populated(job->group.cgroup);
+        bool is_gone = groups_read(job) == GROUPS_GONE,
+             is_populated = !is_gone && cgroup_is_populated(job->group.cgroup);
         int r;
 
         r = sampling_now(lifecycle->jobs, lifecycle->node);
@@ -147,7 +151,8 @@ int job_watch_end_process(Lifecycle *lifecycle, Job *job) {
                 return 0; /* the end is queued already */
         if (job->group.cgroup && !job->group.is_empty) {
                 if (!job->final)
-                        running_job_set_note(job, "its process ended, " JOB_NO_END_NOTE "; the job continues until its cgroup is empty");
+                        running_job_set_note(job, "its process ended, " JOB_NO_END_NOTE
+                                                  "; the job continues until its cgroup is empty");
                 return 0;
         }
 
@@ -178,7 +183,8 @@ static void log_unwatched(Lifecycle *lifecycle, const Job *job, const char *what
                                     LOG_NUMBER("PERFD_UID", job->info.uid), LOG_NUMBER("ERRNO", error), {} };
 
         log_for_user(&lifecycle->log_limits.unwatched, job->info.uid, LOG_LEVEL_WARNING, fields,
-                    "Cannot watch the %s of job '%s', checking it at each tick instead: %s", what, job->info.id, strerror(error));
+                    "Cannot watch the %s of job '%s', checking it at each tick instead: "
+                    "%s", what, job->info.id, strerror(error));
 }
 
 int job_watch_start_group(Lifecycle *lifecycle, Job *job) {

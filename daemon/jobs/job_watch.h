@@ -4,8 +4,8 @@
 /*
  * Job watch: ends that nobody reports
  *
- * A job is over when its own cgroup becomes empty or is removed. A job without a cgroup is over when its process ends. The numbers
- * of the job end at that moment; the client that began the job may still report how the job ended.
+ * A job is over when its own cgroup becomes empty or is removed. A job without a cgroup is over when its process
+ * ends. The numbers of the job end at that moment; the client that began the job may still report how the job ended.
  */
 
 #include <stdbool.h>

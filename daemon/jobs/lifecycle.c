@@ -22,7 +22,8 @@ static ShareAccount *open_account(Shares *shares, const JobOrigin *origin) {
         return shares_open_account(shares, &owner);
 }
 
-/* A job counts twice if perfd can watch neither a process nor a cgroup of it, because only an end request ends such a job. */
+/* A job counts twice if perfd can watch neither a process nor a cgroup of it, because only an end request ends such
+ * a job. */
 static uint64_t weight_of(bool is_watched) {
         return is_watched ? 1 : 2;
 }
@@ -36,7 +37,8 @@ static bool is_exempt(Shares *shares, const Jobs *jobs, const JobOrigin *origin)
 enum {
         ORIGIN_REFUSED = 1,
 };
-static int charge_origin(Shares *shares, const Jobs *jobs, bool is_watched, JobOrigin *origin, char ret_reason[SHARES_REASON_MAX]) {
+static int charge_origin(Shares *shares, const Jobs *jobs, bool is_watched, JobOrigin *origin,
+                         char ret_reason[SHARES_REASON_MAX]) {
         ShareAccount *account = open_account(shares, origin);
         int r = 0;
 
@@ -96,7 +98,8 @@ static int put_begin(Lifecycle *lifecycle, Job *job, Ticket ticket) {
         return store_put(lifecycle->store, job_rows_pack_begin(&row, cookie_of(LIFECYCLE_BEGIN, ticket, job)));
 }
 
-/* Puts the start of a detected job again. Reads the cgroup first, so that the counters are complete even if the job is over by then. */
+/* Puts the start of a detected job again. Reads the cgroup first, so that the counters are complete even if the job
+ * is over by then. */
 static int put_begin_again(Lifecycle *lifecycle, Job *job) {
         int r;
 
@@ -107,7 +110,8 @@ static int put_begin_again(Lifecycle *lifecycle, Job *job) {
         return r < 0 ? r : 0;
 }
 
-/* Puts the cgroup and the owner, so that after a restart the job has an owner and counts only its own usage of the cgroup. */
+/* Puts the cgroup and the owner, so that after a restart the job has an owner and counts only its own usage of the
+ * cgroup. */
 static int put_identity(Lifecycle *lifecycle, const Job *job, StoreCookie cookie) {
         const StoreJobIdentity identity = {
                 .job = job->info.id,
@@ -152,8 +156,8 @@ int lifecycle_tick(Lifecycle *lifecycle) {
                         return r;
         }
 
-        jobs_forget_finished(lifecycle->jobs, now_ns > keep_ns ? now_ns - keep_ns : 0, lifecycle->config->metrics_jobs_max,
-                             keep_ns);
+        jobs_forget_finished(lifecycle->jobs, now_ns > keep_ns ? now_ns - keep_ns : 0,
+                             lifecycle->config->metrics_jobs_max, keep_ns);
         return 0;
 }
 
@@ -190,14 +194,15 @@ static void log_displaced(Lifecycle *lifecycle, const Job *job, const char *othe
 }
 
 /*
- * True if an administrator who begins a job with this id takes the id over: the job was begun by its user, who may have chosen any id,
- * such as the next one of the scheduler.
+ * True if an administrator who begins a job with this id takes the id over: the job was begun by its user, who may
+ * have chosen any id, such as the next one of the scheduler.
  */
 static bool must_yield(const Job *job, uint32_t uid) {
         return job->is_announced && !job->origin.is_admin && job->info.uid != uid;
 }
 
-/* Gives the user's job that has this id another one. The store renames jobs that have ended. 0, STORE_QUEUE_FULL or < 0. */
+/* Gives the user's job that has this id another one. The store renames jobs that have ended. 0, STORE_QUEUE_FULL or
+ * < 0. */
 static int displace(Lifecycle *lifecycle, const char *id, uint32_t uid) {
         Job *job = jobs_find(lifecycle->jobs, id);
         char other[JOB_ID_MAX];
@@ -225,7 +230,8 @@ static bool refuse_begin(Lifecycle *lifecycle, const Request *request, Ticket ti
         const JobInfo *info = request->job_begin.info;
 
         if (info->uid != request->peer.uid && !request->peer.is_admin)
-                desk_answer(ret, STATUS_DENIED, "job_begin.uid", "only an administrator can begin jobs for other users");
+                desk_answer(ret, STATUS_DENIED, "job_begin.uid",
+                            "only an administrator can begin jobs for other users");
         else if (job && request->peer.is_admin && must_yield(job, info->uid))
                 return false;
         else if (job && !identity_may_act(lifecycle->identity, &request->peer, ticket, job))
@@ -252,21 +258,24 @@ static bool refuse_cpu_interval(const NodeConfig *config, uint64_t asked_ns, Ans
                 return false;
 
         if (config->job_cpu_interval_ns == 0)
-                (void)snprintf(text, sizeof(text), "jobs may not request an interval of CPU readings on this node: job_cpu_interval in "
-                                                   "[sampling] of perfd.conf is 0");
+                (void)snprintf(text, sizeof(text),
+                               "jobs may not request an interval of CPU readings on this node: job_cpu_interval in "
+                               "[sampling] of perfd.conf is 0");
         else
-                (void)snprintf(text, sizeof(text), "%u ms is below the shortest interval that a job may request, %u ms: job_cpu_interval "
-                                                   "in [sampling] of perfd.conf",
+                (void)snprintf(text, sizeof(text),
+                               "%u ms is below the shortest interval that a job may request, %u ms: job_cpu_interval "
+                               "in [sampling] of perfd.conf",
                                (unsigned)(asked_ns / NS_PER_MS), (unsigned)(config->job_cpu_interval_ns / NS_PER_MS));
         desk_answer(ret, STATUS_DENIED, "job_begin.sample_ms", text);
         return true;
 }
 
 /*
- * Returns true after answering why the peer may not name this process. Translates *pid from the peer's PID namespace, and sets the start
- * time of the process. A process that /proc hides from perfd is left out.
+ * Returns true after answering why the peer may not name this process. Translates *pid from the peer's PID
+ * namespace, and sets the start time of the process. A process that /proc hides from perfd is left out.
  */
-static bool refuse_process(const Node *node, const Peer *peer, const char *path, int32_t *pid, uint64_t *ret_ticks, Answer *ret) {
+static bool refuse_process(const Node *node, const Peer *peer, const char *path, int32_t *pid, uint64_t *ret_ticks,
+                           Answer *ret) {
         uint32_t uid = 0;
         int r;
 
@@ -276,8 +285,8 @@ static bool refuse_process(const Node *node, const Peer *peer, const char *path,
         r = node_find_process(peer->pid, *pid, pid);
         if (r == PID_NAMESPACE_OTHER) {
                 desk_answer(ret, STATUS_INVALID, path,
-                            "no such process near the client in its PID namespace: name the client, an ancestor or a child of one, or "
-                            "omit the field");
+                            "no such process near the client in its PID namespace: name the client, an ancestor or a "
+                            "child of one, or omit the field");
                 return true;
         }
         if (r == PID_NAMESPACE_HIDDEN) {
@@ -299,10 +308,11 @@ static bool refuse_process(const Node *node, const Peer *peer, const char *path,
 }
 
 /*
- * Adds a job whose windows begin now. origin: taken over. place: the job's own cgroup, or NULL. 0; LIFECYCLE_REFUSED: added without that
- * cgroup; or < 0.
+ * Adds a job whose windows begin now. origin: taken over. place: the job's own cgroup, or NULL. 0;
+ * LIFECYCLE_REFUSED: added without that cgroup; or < 0.
  */
-static int make_job(Lifecycle *lifecycle, const JobInfo *info, JobOrigin *origin, const CgroupPlace *place, bool is_fresh, Job **ret) {
+static int make_job(Lifecycle *lifecycle, const JobInfo *info, JobOrigin *origin, const CgroupPlace *place,
+                    bool is_fresh, Job **ret) {
         const Node *node = lifecycle->node;
         Job *job;
         int r;
@@ -334,7 +344,8 @@ static int make_job(Lifecycle *lifecycle, const JobInfo *info, JobOrigin *origin
 /* Returns the time for which the job has run already, at most the age of its process. */
 static uint64_t find_late_ns(const Request *request) {
         const JobInfo *info = request->job_begin.info;
-        uint64_t started_ns = info->pid_start_ticks * (NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK)), now_ns = clock_boottime_ns();
+        uint64_t started_ns = info->pid_start_ticks * (NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK)),
+                 now_ns = clock_boottime_ns();
         uint64_t lived_ns = info->pid != 0 && now_ns > started_ns ? now_ns - started_ns : 0;
 
         return request->job_begin.late_ms < lived_ns / NS_PER_MS ? request->job_begin.late_ms * NS_PER_MS : lived_ns;
@@ -350,7 +361,8 @@ static void begin_earlier(Job *job, uint64_t late_ns) {
         job->begin_realtime_ms -= late_ns / NS_PER_MS;
         if (job->group.usage && job->group.usage->is_fresh)
                 usage_begin_earlier(job->group.usage, late_ns);
-        (void)snprintf(text, sizeof(text), "the start was reported %.1f s late; metrics of the node cover the time since the report",
+        (void)snprintf(text, sizeof(text),
+                       "the start was reported %.1f s late; metrics of the node cover the time since the report",
                        (double)late_ns / 1e9);
         running_job_set_note(job, text);
 }
@@ -389,7 +401,8 @@ static int begin_found_again(Lifecycle *lifecycle, Job *job) {
         if (r < 0)
                 return r;
 
-        (void)snprintf(info.id, sizeof(info.id), "%.100s.%lu", job->info.id, (unsigned long)(job->begin_realtime_ms / 1000));
+        (void)snprintf(info.id, sizeof(info.id), "%.100s.%lu", job->info.id,
+                       (unsigned long)(job->begin_realtime_ms / 1000));
         jobs_remove(lifecycle->jobs, job);
         r = lifecycle_begin_found(lifecycle, &info, &place);
         return r < 0 ? r : 0;
@@ -448,7 +461,8 @@ static int place_begin(void *state, const Request *request, Ticket ticket, Answe
 static int complete_adopt(Lifecycle *lifecycle, StoreOutcome outcome, Answer *ret) {
         if (outcome == STORE_FAILED)
                 return desk_answer_store_failed(ret, lifecycle->store);
-        return desk_answer(ret, STATUS_DUPLICATE, "job_begin.job", "this job is already running; perfd detected its cgroup");
+        return desk_answer(ret, STATUS_DUPLICATE, "job_begin.job",
+                           "this job is already running; perfd detected its cgroup");
 }
 
 static int activate(Lifecycle *lifecycle, Job *job) {
@@ -475,7 +489,8 @@ static int complete_begin(void *state, const StoreDone *done, Answer *ret) {
         if (done->outcome == STORE_DONE) {
                 desk_answer(ret, STATUS_OK, "", "");
                 if (job->origin.is_admin)
-                        jobs_forget_finished_id(lifecycle->jobs, job->info.id); /* the store gave the earlier job another id */
+                        /* the store gave the earlier job another id */
+                        jobs_forget_finished_id(lifecycle->jobs, job->info.id);
                 return activate(lifecycle, job);
         }
         if (!job->is_announced) {
@@ -484,7 +499,8 @@ static int complete_begin(void *state, const StoreDone *done, Answer *ret) {
         }
 
         if (done->outcome == STORE_CONFLICT)
-                desk_answer(ret, STATUS_INVALID, "job_begin.job", "an earlier job used this id; every job needs its own");
+                desk_answer(ret, STATUS_INVALID, "job_begin.job",
+                            "an earlier job used this id; every job needs its own");
         else
                 desk_answer_store_failed(ret, lifecycle->store);
         jobs_remove(lifecycle->jobs, job);
@@ -588,14 +604,17 @@ static int complete_end(void *state, const StoreDone *done, Answer *ret) {
                 if (done->outcome == STORE_DONE)
                         desk_answer(ret, STATUS_OK, "", "");
                 else
-                        desk_answer(ret, STATUS_NOT_FOUND, "job_end.job", "the store has lost this job: its database was replaced");
+                        desk_answer(ret, STATUS_NOT_FOUND, "job_end.job",
+                                    "the store has lost this job: its database was replaced");
                 jobs_retire(lifecycle->jobs, job, clock_boottime_ns());
                 /* Does not wait for the next tick: thousands of jobs may end before that. */
-                jobs_forget_finished(lifecycle->jobs, 0, lifecycle->config->metrics_jobs_max, lifecycle->config->metrics_finished_ns);
+                jobs_forget_finished(lifecycle->jobs, 0, lifecycle->config->metrics_jobs_max,
+                                     lifecycle->config->metrics_finished_ns);
                 return 0;
         }
 
-        /* Makes the job active again: a client may repeat its end request, and the next tick puts an unreported end again. */
+        /* Makes the job active again: a client may repeat its end request, and the next tick puts an unreported end
+         * again. */
         job->stage = JOB_ACTIVE;
         if (!job->group.is_empty && !job->process.is_gone)
                 running_job_drop_final(job);

@@ -4,8 +4,8 @@
 /*
  * Lifecycle: a job's begin and end
  *
- * A begin or an end takes a sample, so that a job of any length has exact totals, and is answered when its row is stored. Ends that
- * no client reports are in job_watch.h.
+ * A begin or an end takes a sample, so that a job of any length has exact totals, and is answered when its row is
+ * stored. Ends that no client reports are in job_watch.h.
  */
 
 #include "jobs/lifecycle_types.h"
@@ -24,8 +24,8 @@ int lifecycle_begin_found(Lifecycle *lifecycle, const JobInfo *info, const Cgrou
 int lifecycle_update_identity(Lifecycle *lifecycle, Job *job);
 
 /*
- * At each tick: reads the cgroups, puts rows again for which the store had no room, closes jobs that are over, and removes the
- * results of jobs that ended long ago. 0 or < 0.
+ * At each tick: reads the cgroups, puts rows again for which the store had no room, closes jobs that are over, and
+ * removes the results of jobs that ended long ago. 0 or < 0.
  */
 int lifecycle_tick(Lifecycle *lifecycle);
 

@@ -37,19 +37,23 @@ void phases_deinit(Phases *phases) {
 
 static int answer_no_job(const Request *request, bool is_other, Answer *ret) {
         if (is_other)
-                return desk_answer(ret, STATUS_DENIED, "mark.job", "the job that $PERFD_JOB names belongs to another user");
+                return desk_answer(ret, STATUS_DENIED, "mark.job",
+                                   "the job that $PERFD_JOB names belongs to another user");
         if (!request->mark.job[0])
-                return desk_answer(ret, STATUS_NOT_FOUND, "mark.job", "not inside a perfd job: use --job ID or set PERFD_JOB");
+                return desk_answer(ret, STATUS_NOT_FOUND, "mark.job",
+                                   "not inside a perfd job: use --job ID or set PERFD_JOB");
         if (request->mark.is_job_inherited)
                 return desk_answer(ret, STATUS_NOT_FOUND, "mark.job",
-                                   "the job that $PERFD_JOB names is not running on this node, and this process is in no other job");
+                                   "the job that $PERFD_JOB names is not running on this node, and this process is "
+                                   "in no other job");
         return desk_answer(ret, STATUS_NOT_FOUND, "mark.job", "no such running job on this node");
 }
 
 /* Returns the job to mark. NULL: *ret says why the mark is refused. */
 static Job *find_job(const Phases *phases, const Request *request, Ticket ticket, bool *ret_is_other, Answer *ret) {
         const Peer *peer = &request->peer;
-        Job *job = identity_choose_job(phases->identity, peer, ticket, request->mark.job, request->mark.is_job_inherited, ret_is_other);
+        Job *job = identity_choose_job(phases->identity, peer, ticket, request->mark.job,
+                                       request->mark.is_job_inherited, ret_is_other);
 
         if (!job)
                 answer_no_job(request, *ret_is_other, ret);
@@ -59,7 +63,8 @@ static Job *find_job(const Phases *phases, const Request *request, Ticket ticket
                 desk_answer(ret, STATUS_UNAVAILABLE, "mark.job", "this job is being begun or ended: try again");
         else if (job->n_phases >= phases->config->phases_max)
                 desk_answer(ret, STATUS_QUOTA, "mark.name",
-                            "limit [limits] phases of one job is reached: mark less often, or ask the administrator to raise it");
+                            "limit [limits] phases of one job is reached: mark less often, or ask the administrator "
+                            "to raise it");
         else
                 return job;
 
@@ -184,8 +189,8 @@ static int place_mark(void *state, const Request *request, Ticket ticket, Answer
 }
 
 /*
- * Undoes a mark that could not be stored. Observations since the mark, of one or two ticks, are in the counters but not in the
- * peaks. If more marks of the job are queued, the last mark to fail undoes all.
+ * Undoes a mark that could not be stored. Observations since the mark, of one or two ticks, are in the counters but
+ * not in the peaks. If more marks of the job are queued, the last mark to fail undoes all.
  */
 static void undo_mark(const Phases *phases, const PendingMark *mark) {
         Job *job = jobs_find(phases->jobs, mark->job);

@@ -4,8 +4,8 @@
 /*
  * Phases: marks inside a job
  *
- * A mark ends one phase and begins the next. The ended phase is a row of the store, and the answer waits for that row. The current
- * phase has its own window and usage in the job.
+ * A mark ends one phase and begins the next. The ended phase is a row of the store, and the answer waits for that
+ * row. The current phase has its own window and usage in the job.
  */
 
 #include "desk/desk.h"

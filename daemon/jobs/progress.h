@@ -23,7 +23,8 @@ typedef struct Progress {
         uint64_t cpu_interval_ns; /* as in Job */
 } Progress;
 
-/* Formats a checkpoint of the job with this phase (NULL: none) as current phase. The caller frees *ret. 0 or -ENOMEM. */
+/* Formats a checkpoint of the job with this phase (NULL: none) as current phase. The caller frees *ret. 0 or
+ * -ENOMEM. */
 int progress_format(const Job *job, const Phase *phase, uint32_t n_phases, char **ret);
 /* Parses the text of progress_format(). 0, -ENOMEM, or PARSE_MALFORMED. */
 int progress_parse(const char *text, Progress *ret);

@@ -26,7 +26,8 @@ static void note_gap(Job *job, const RecoveredJob *recovered) {
         char note[160];
 
         (void)snprintf(note, sizeof(note),
-                       "perfd restarted: totals are exact, but peaks, threshold times and the timeline lack %.1f s", (double)gap_ms / 1e3);
+                       "perfd restarted: totals are exact, but peaks, threshold times and the timeline lack %.1f "
+                       "s", (double)gap_ms / 1e3);
         running_job_set_note(job, note);
 }
 
@@ -38,7 +39,8 @@ static int restore_job(Lifecycle *lifecycle, const RecoveredJob *recovered, cons
         r = jobs_add(lifecycle->jobs, &recovered->info, &progress->window.begin, &job);
         if (r < 0)
                 return r;
-        job->origin = (JobOrigin){ .uid = recovered->begun_by, .is_admin = recovered->is_by_admin || recovered->begun_by == 0 };
+        job->origin = (JobOrigin){ .uid = recovered->begun_by,
+                                   .is_admin = recovered->is_by_admin || recovered->begun_by == 0 };
         r = lifecycle_charge_again(lifecycle->shares, recovered->info.pid != 0 || recovered->info.cgroup, &job->origin);
         if (r < 0)
                 return r;
@@ -73,7 +75,9 @@ static int restore_job(Lifecycle *lifecycle, const RecoveredJob *recovered, cons
         return 0;
 }
 
-#define REMADE_NOTE "its cgroup was recreated while perfd was down; usage of the former cgroup after the last kept sample is missing"
+#define REMADE_NOTE                                                                                                    \
+        "its cgroup was recreated while perfd was down; usage of the former cgroup after the last kept sample is "     \
+        "missing"
 
 /* State of a job's cgroup after the restart. */
 typedef enum GroupState {
@@ -115,8 +119,8 @@ static void end_usage(Usage *usage, const Totals *last) {
 }
 
 /*
- * Ends a job at the last sample before the outage. A detected job may continue in its cgroup; a job without a process waits for the report
- * of its end, as long as any job without a process does.
+ * Ends a job at the last sample before the outage. A detected job may continue in its cgroup; a job without a
+ * process waits for the report of its end, as long as any job without a process does.
  */
 static int end_before(Lifecycle *lifecycle, Job *job, const Before *before, const char *note) {
         int r;
@@ -136,8 +140,8 @@ static int end_before(Lifecycle *lifecycle, Job *job, const Before *before, cons
         return r < 0 ? r : 0;
 }
 
-static int resume(Lifecycle *lifecycle, const RecoveredJob *recovered, const Progress *progress, const Before *before, GroupState state,
-                 const CgroupPlace *place) {
+static int resume(Lifecycle *lifecycle, const RecoveredJob *recovered, const Progress *progress, const Before *before,
+                  GroupState state, const CgroupPlace *place) {
         Job *job;
         int r;
 
@@ -161,8 +165,8 @@ static int resume(Lifecycle *lifecycle, const RecoveredJob *recovered, const Pro
 }
 
 /* Closes a job that is over, and whose cgroup does not exist any more. */
-static int close_over(Lifecycle *lifecycle, const RecoveredJob *recovered, const Progress *progress, const Before *before,
-                      const char *note) {
+static int close_over(Lifecycle *lifecycle, const RecoveredJob *recovered, const Progress *progress,
+                      const Before *before, const char *note) {
         Job *job;
         int r;
 
@@ -188,8 +192,9 @@ static int close_over(Lifecycle *lifecycle, const RecoveredJob *recovered, const
 }
 
 /*
- * Returns true if a recreated cgroup continues the job, as the next step of a scheduler's job does: the job was detected, and its
- * checkpoint is not older than the time for which perfd waits for an end request. A job that a client began has only one cgroup.
+ * Returns true if a recreated cgroup continues the job, as the next step of a scheduler's job does: the job was
+ * detected, and its checkpoint is not older than the time for which perfd waits for an end request. A job that a
+ * client began has only one cgroup.
  */
 static bool may_be_next(const JobsConfig *config, const RecoveredJob *recovered, const Progress *progress) {
         uint64_t now_ms = clock_realtime_ns() / NS_PER_MS;
@@ -198,7 +203,8 @@ static bool may_be_next(const JobsConfig *config, const RecoveredJob *recovered,
                (progress->is_announced || now_ms < recovered->checkpoint_realtime_ms + config->linger_ns / NS_PER_MS);
 }
 
-static GroupState find_group(const Lifecycle *lifecycle, const RecoveredJob *recovered, const Progress *progress, CgroupPlace *ret) {
+static GroupState find_group(const Lifecycle *lifecycle, const RecoveredJob *recovered, const Progress *progress,
+                             CgroupPlace *ret) {
         scoped(cgroup_freep) Cgroup *cgroup = NULL;
 
         if (!recovered->info.cgroup || cgroup_tree_place_from_name(recovered->info.cgroup, ret) != 0 ||
@@ -209,7 +215,8 @@ static GroupState find_group(const Lifecycle *lifecycle, const RecoveredJob *rec
         return may_be_next(lifecycle->config, recovered, progress) ? GROUP_REMADE : GROUP_NONE;
 }
 
-/* Continues with the counters of the latest tick, which may be those of a cgroup that was removed or recreated since the checkpoint. */
+/* Continues with the counters of the latest tick, which may be those of a cgroup that was removed or recreated since
+ * the checkpoint. */
 static void use_former(const UsageFile *file, const RecoveredJob *recovered, Progress *progress) {
         FormerUsage group;
 
@@ -229,16 +236,20 @@ static void use_former(const UsageFile *file, const RecoveredJob *recovered, Pro
 }
 
 static int recover_job(Lifecycle *lifecycle, const RecoveredJob *recovered, const Before *before) {
-        bool is_same_boot = before->is_same_boot && recovered->boot_id && strcmp(recovered->boot_id, lifecycle->node->boot_id) == 0;
+        bool is_same_boot = before->is_same_boot && recovered->boot_id &&
+                            strcmp(recovered->boot_id, lifecycle->node->boot_id) == 0;
         CgroupPlace place;
         Progress progress;
         GroupState state;
 
         if (progress_parse(recovered->progress ? recovered->progress : "", &progress) != 0) {
-                const LogField fields[] = { LOG_TEXT("PERFD_JOB", recovered->info.id), LOG_NUMBER("PERFD_UID", recovered->info.uid), {} };
+                const LogField fields[] = { LOG_TEXT("PERFD_JOB", recovered->info.id),
+                                            LOG_NUMBER("PERFD_UID", recovered->info.uid),
+                                            {} };
 
                 log_for_user(&lifecycle->log_limits.unreadable, recovered->info.uid, LOG_LEVEL_WARNING, fields,
-                            "Job '%s' has an unreadable checkpoint, closing it as interrupted without numbers.", recovered->info.id);
+                            "Job '%s' has an unreadable checkpoint, closing it as interrupted without "
+                            "numbers.", recovered->info.id);
                 progress = (Progress){ .window.peaks.lost = true };
         }
 
@@ -252,13 +263,15 @@ static int recover_job(Lifecycle *lifecycle, const RecoveredJob *recovered, cons
                 return resume(lifecycle, recovered, &progress, before, state, &place);
         if (recovered->info.cgroup && progress.has_usage)
                 return close_over(lifecycle, recovered, &progress, before,
-                                  OVER_NOTE ", and those of the job at the last kept sample, because its cgroup was removed");
+                                  OVER_NOTE
+                                  ", and those of the job at the last kept sample, because its cgroup was removed");
         if (!job_watch_is_alive(lifecycle->node, recovered->info.pid, recovered->info.pid_start_ticks))
                 return close_over(lifecycle, recovered, &progress, before, OVER_NOTE);
         return resume(lifecycle, recovered, &progress, before, GROUP_NONE, NULL);
 }
 
-/* Restores the meter of the store. 0: the totals continue in the same boot. Otherwise a positive outcome of meter_restore(), or < 0. */
+/* Restores the meter of the store. 0: the totals continue in the same boot. Otherwise a positive outcome of
+ * meter_restore(), or < 0. */
 static int restore_meter(Node *node, const JobRecovery *recovery) {
         if (!recovery->meter)
                 return METER_MALFORMED;
@@ -266,8 +279,8 @@ static int restore_meter(Node *node, const JobRecovery *recovery) {
 }
 
 /*
- * Continues with the account that was kept at the last sample. If it is damaged, the store's account may be older than what was shown on
- * /metrics, so that only jobs, whose windows refer to it, make it continue.
+ * Continues with the account that was kept at the last sample. If it is damaged, the store's account may be older
+ * than what was shown on /metrics, so that only jobs, whose windows refer to it, make it continue.
  */
 static int restore_account(Node *node, bool has_jobs) {
         int r;
@@ -291,8 +304,10 @@ static int restore_node(Node *node, const JobRecovery *recovery, Before *ret) {
                 return r;
 
         *ret = (Before){ .totals = *meter_totals(node->meter), .is_same_boot = restored == 0 };
-        ret->realtime_ms = ret->totals.realtime_ns > 0 ? ret->totals.realtime_ns / NS_PER_MS : recovery->meter_realtime_ms;
-        /* No window refers to the meter of another boot: a new meter starts at zero, or with the account of this boot. */
+        ret->realtime_ms = ret->totals.realtime_ns > 0 ? ret->totals.realtime_ns / NS_PER_MS
+                                                       : recovery->meter_realtime_ms;
+        /* No window refers to the meter of another boot: a new meter starts at zero, or with the account of this
+         * boot. */
         r = restored == 0 ? 0 : node_reset_meter(node);
         if (r == 0 && restored != 0)
                 r = restore_account(node, false);
@@ -327,7 +342,8 @@ int recovery_run(Lifecycle *lifecycle) {
         for (const Job *job = lifecycle->jobs->first; job; job = job->links.next)
                 n_running += !job->final;
         if (recovery->n_jobs > 0)
-                log_notice("Resumed %zu of %zu jobs that were running when perfd last stopped; the others ended meanwhile.", n_running,
-                           recovery->n_jobs);
+                log_notice("Resumed %zu of %zu jobs that were running when perfd last stopped; the others ended "
+                           "meanwhile.",
+                           n_running, recovery->n_jobs);
         return 0;
 }

@@ -4,8 +4,8 @@
 /*
  * Recovery: continues the jobs that were running when perfd last stopped
  *
- * Jobs whose processes still run continue with their windows; the kernel kept counting meanwhile, so that their totals stay exact. The
- * others are closed as interrupted with the numbers of their last checkpoint.
+ * Jobs whose processes still run continue with their windows; the kernel kept counting meanwhile, so that their
+ * totals stay exact. The others are closed as interrupted with the numbers of their last checkpoint.
  */
 
 #include "jobs/lifecycle.h"

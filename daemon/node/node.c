@@ -130,7 +130,8 @@ static void keep_account(Node *node) {
         record_image_put(&account->window, &node->window, &account->image);
         n_window = (uint32_t)(account->image.n - n);
         buffer_put(&account->image, &n_window, sizeof(n_window));
-        if (buffer_error(&account->image) < 0 || runtime_file_write(account->file, account->image.text, account->image.n) < 0)
+        if (buffer_error(&account->image) < 0 ||
+            runtime_file_write(account->file, account->image.text, account->image.n) < 0)
                 account->file = runtime_file_free(account->file);
 }
 
@@ -145,7 +146,8 @@ static void begin_window(Node *node) {
         if (length_ns == 0 || length_ns >= begin->boottime_ns)
                 return;
 
-        *begin = (Totals){ .boottime_ns = totals->boottime_ns - length_ns, .realtime_ns = totals->realtime_ns - length_ns,
+        *begin = (Totals){ .boottime_ns = totals->boottime_ns - length_ns,
+                           .realtime_ns = totals->realtime_ns - length_ns,
                            .have = totals->have };
         node->window_begin_realtime_ns -= length_ns;
         node->window.peaks.lost = true;
@@ -227,13 +229,16 @@ void node_begin_interval(Node *node, uint64_t length_ns) {
         assert(length_ns > 0);
 
         recording_deinit(&interval->point);
-        recording_init(&interval->point, node->sample.boottime_ns, node->sample.realtime_ns, POINT_INTERVALS * length_ns, 2);
+        recording_init(&interval->point, node->sample.boottime_ns, node->sample.realtime_ns,
+                       POINT_INTERVALS * length_ns, 2);
         interval->length_ns = length_ns;
 }
 
-/* Returns the length of the current interval: samples end it somewhat earlier or later than planned, unless it was cut short. */
+/* Returns the length of the current interval: samples end it somewhat earlier or later than planned, unless it was
+ * cut short. */
 static uint64_t interval_length_ns(const Node *node, bool is_last) {
-        uint64_t planned_ns = node->interval.length_ns, lasted_ns = node->sample.boottime_ns - node->interval.point.begin_boottime_ns;
+        uint64_t planned_ns = node->interval.length_ns,
+                 lasted_ns = node->sample.boottime_ns - node->interval.point.begin_boottime_ns;
         uint64_t tolerance_ns = planned_ns / 10 + node->config.interval_ns;
         bool is_as_planned = lasted_ns <= planned_ns + tolerance_ns && lasted_ns + tolerance_ns >= planned_ns;
 

@@ -4,7 +4,8 @@
 /*
  * Node: samples of this machine
  *
- * Combines the sampler, the meter, the window since start, the current point of the history, and the CPU time spent sampling.
+ * Combines the sampler, the meter, the window since start, the current point of the history, and the CPU time spent
+ * sampling.
  */
 
 #include "base/runtime_file.h"
@@ -37,7 +38,8 @@ typedef struct NodeCost {
 /* The meter as of the latest sample, in a file that outlives perfd. */
 typedef struct NodeAccount {
         RuntimeFile *file; /* owned; NULL: there is no directory for the file, or it failed */
-        Buffer image; /* the last one, whose memory is used again: of the meter, of the window, and the size of the latter */
+        /* the last one, whose memory is used again: of the meter, of the window, and the size of the latter */
+        Buffer image;
         RecordImage window;
 } NodeAccount;
 
@@ -64,13 +66,14 @@ int node_init(Node *node, const char *root, const NodeConfig *config);
 void node_deinit(Node *node);
 void node_configure(Node *node, const NodeConfig *config);
 /*
- * Keeps the meter in a file from the next sample on, so that the totals go on after any end of perfd in this boot. 0, or a negative errno
- * of runtime_file_open(): the node works without.
+ * Keeps the meter in a file from the next sample on, so that the totals go on after any end of perfd in this boot.
+ * 0, or a negative errno of runtime_file_open(): the node works without.
  */
 int node_open_account(Node *node, const char *path);
 /*
- * Continues with the meter in this file, if it is of this boot and not older than the present one. 0; NODE_ACCOUNT_NONE: the meter is
- * unchanged; NODE_ACCOUNT_DAMAGED: so it is, because the file is damaged; or -ENOMEM.
+ * Continues with the meter in this file, if it is of this boot and not older than the present one. 0;
+ * NODE_ACCOUNT_NONE: the meter is unchanged; NODE_ACCOUNT_DAMAGED: so it is, because the file is damaged; or
+ * -ENOMEM.
  */
 enum {
         NODE_ACCOUNT_NONE = 1,
@@ -81,8 +84,8 @@ int node_restore_account(Node *node);
 int node_reset_meter(Node *node);
 
 /*
- * Takes a sample and advances the meter, unless the latest sample is at most max_age_ns old. 0, NODE_OBSERVED if node->observation is
- * new, or -ENOMEM.
+ * Takes a sample and advances the meter, unless the latest sample is at most max_age_ns old. 0, NODE_OBSERVED if
+ * node->observation is new, or -ENOMEM.
  */
 enum {
         NODE_OBSERVED = 1,
@@ -100,8 +103,8 @@ int node_sample_cpus(Node *node);
 /* Begins an interval of the history at the latest sample, and drops the observations of the former interval. */
 void node_begin_interval(Node *node, uint64_t length_ns);
 /*
- * Puts the interval into the store as a timeline of one point, and begins the next. is_last: perfd stops before the interval is over. If
- * the queue is full or memory is exhausted, this point is lost.
+ * Puts the interval into the store as a timeline of one point, and begins the next. is_last: perfd stops before the
+ * interval is over. If the queue is full or memory is exhausted, this point is lost.
  */
 void node_put_interval(Node *node, Store *store, uint64_t next_length_ns, bool is_last);
 

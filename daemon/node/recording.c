@@ -11,7 +11,8 @@
 
 _Static_assert(sizeof(RoundedPoint) == 38, "as recording.h says");
 
-void recording_init(Recording *recording, uint64_t begin_boottime_ns, uint64_t begin_realtime_ns, uint64_t interval_ns, size_t n_max) {
+void recording_init(Recording *recording, uint64_t begin_boottime_ns, uint64_t begin_realtime_ns, uint64_t interval_ns,
+                    size_t n_max) {
         assert(interval_ns > 0);
         assert(n_max >= 2 && n_max <= TIMELINE_POINTS_MAX && n_max % 2 == 0);
 
@@ -48,7 +49,8 @@ static void point_get(const Recording *recording, size_t at, TimelinePoint *ret)
 
 static int reserve_closed(Recording *recording, size_t n) {
         if (n > 0 && !recording->blocks)
-                recording->blocks = calloc((recording->n_max + BLOCK_POINTS - 1) / BLOCK_POINTS, sizeof(*recording->blocks));
+                recording->blocks = calloc((recording->n_max + BLOCK_POINTS - 1) / BLOCK_POINTS,
+                                           sizeof(*recording->blocks));
         if (n > 0 && !recording->blocks)
                 return -ENOMEM;
 
@@ -72,7 +74,8 @@ static int reserve(Recording *recording, size_t n) {
 
         for (; recording->n < n; recording->n++) {
                 if (recording->n > 0)
-                        timeline_round_point(&recording->last, recording->interval_ns, closed_at(recording, recording->n - 1));
+                        timeline_round_point(&recording->last, recording->interval_ns,
+                                             closed_at(recording, recording->n - 1));
                 recording->last = timeline_hole;
         }
         return 0;

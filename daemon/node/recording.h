@@ -8,8 +8,9 @@
  * max are preserved) and the interval doubles. Totals are never computed from a recording. A recording is allocated
  * in blocks of one size, so that recordings of short jobs are small and the blocks of ended jobs can be reused.
  *
- * There is a recording for each of a thousand jobs, so all points but the last are rounded (timeline.h), which takes 38 bytes
- * instead of 80. They change only when the interval doubles: min and max are rounded once, a mean at each doubling.
+ * There is a recording for each of a thousand jobs, so all points but the last are rounded (timeline.h), which takes
+ * 38 bytes instead of 80. They change only when the interval doubles: min and max are rounded once, a mean at each
+ * doubling.
  */
 
 #include "measure/meter.h"
@@ -26,7 +27,8 @@ typedef struct Recording {
 } Recording;
 
 /* n_max: even, 2…TIMELINE_POINTS_MAX. Allocates nothing before the second point. */
-void recording_init(Recording *recording, uint64_t begin_boottime_ns, uint64_t begin_realtime_ns, uint64_t interval_ns, size_t n_max);
+void recording_init(Recording *recording, uint64_t begin_boottime_ns, uint64_t begin_realtime_ns, uint64_t interval_ns,
+                    size_t n_max);
 void recording_deinit(Recording *recording);
 /* Returns 0, or -ENOMEM if the observation was dropped. */
 int recording_add(Recording *recording, const Observation *observation);

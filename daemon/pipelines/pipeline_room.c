@@ -43,8 +43,8 @@ static size_t text_bytes(const char *job, const char *stage) {
 }
 
 /*
- * Returns the job with the least recently updated series of the user with the most text, counting n_bytes for this user. *ret: index of the
- * series. NULL: that is this user.
+ * Returns the job with the least recently updated series of the user with the most text, counting n_bytes for this
+ * user. *ret: index of the series. NULL: that is this user.
  */
 static LiveJob *find_victim(LivePipelines *live, uint32_t uid, size_t n_bytes, size_t *ret) {
         UserCounts counts = {};
@@ -118,7 +118,8 @@ static void update_live(LivePipelines *live, const RowSet *stored, uint32_t uid)
         PipelineInterval interval;
 
         for (; job && pipeline_rows_next(&walk, &interval); from++) {
-                LiveSeries *series = from->row > 0 ? find_series(live, job, from->row, interval.stage, interval.part) : NULL;
+                LiveSeries *series = from->row > 0 ? find_series(live, job, from->row, interval.stage, interval.part)
+                                                   : NULL;
 
                 if (series) {
                         series->total.sums = from->sums;
@@ -136,14 +137,16 @@ static void update_live(LivePipelines *live, const RowSet *stored, uint32_t uid)
 /* --- requests ------------------------------------------------------------------------------------- */
 
 /*
- * Chooses the job of a report. A named job that does not run is left to the store, which knows its owner. Returns NULL after filling the
- * answer.
+ * Chooses the job of a report. A named job that does not run is left to the store, which knows its owner. Returns
+ * NULL after filling the answer.
  */
-static const char *choose_job(PipelineRoom *room, const Request *request, Ticket ticket, bool *ret_may_act, Answer *ret) {
+static const char *choose_job(PipelineRoom *room, const Request *request, Ticket ticket, bool *ret_may_act,
+                              Answer *ret) {
         const PipelineReport *report = request->pipeline_report;
         const Peer *peer = &request->peer;
         bool is_other;
-        const Job *job = identity_choose_job(room->identity, peer, ticket, report->job, report->is_job_inherited, &is_other);
+        const Job *job = identity_choose_job(room->identity, peer, ticket, report->job, report->is_job_inherited,
+                                             &is_other);
 
         *ret_may_act = peer->is_admin || peer->uid == 0;
         if (job && !identity_may_act(room->identity, peer, ticket, job)) {
@@ -155,7 +158,8 @@ static const char *choose_job(PipelineRoom *room, const Request *request, Ticket
                 return job->info.id;
         }
         if (is_other) {
-                (void)desk_answer(ret, STATUS_DENIED, "pipeline_report.job", "the job that $PERFD_JOB names belongs to another user");
+                (void)desk_answer(ret, STATUS_DENIED, "pipeline_report.job",
+                                  "the job that $PERFD_JOB names belongs to another user");
                 return NULL;
         }
         if (!report->job[0]) {
@@ -171,7 +175,8 @@ enum {
 };
 
 /*
- * Refuses a report with a time far ahead or, if the clock of this node is not synchronised, replaces the time by that of arrival.
+ * Refuses a report with a time far ahead or, if the clock of this node is not synchronised, replaces the time by
+ * that of arrival.
  * path: of the list that has the item i. 0 or ITEM_REFUSED.
  */
 static int check_time(uint64_t *time_ms, const char *path, size_t i, uint64_t now_ms, Answer *ret) {
@@ -215,7 +220,8 @@ static int place(void *state, const Request *request, Ticket ticket, Answer *ret
         if (!job || check_times(report, now_ms, ret) != 0)
                 return 0;
 
-        return desk_pending(store_put(room->store, pipeline_rows_pack(report, job, request->peer.uid, may_act, now_ms, cookie)));
+        return desk_pending(
+                store_put(room->store, pipeline_rows_pack(report, job, request->peer.uid, may_act, now_ms, cookie)));
 }
 
 /* Returns the description of a job that is running, or in /metrics since it ended; else NULL. */
@@ -252,10 +258,12 @@ static int answer_stored(PipelineRoom *room, const StoreDone *done, Answer *ret)
                 (void)snprintf(remark, sizeof(remark), "%lu intervals are not stored: a job may have up to %u stages",
                                (unsigned long)stored->n_rejected, PIPELINE_JOB_STAGES_MAX);
         else if (stored->n_repeated > 0)
-                (void)snprintf(remark, sizeof(remark), "%lu of %lu intervals were stored before, or are older than the merged intervals",
+                (void)snprintf(remark, sizeof(remark),
+                               "%lu of %lu intervals were stored before, or are older than the merged intervals",
                                (unsigned long)stored->n_repeated, (unsigned long)(stored->n_repeated + stored->n_new));
-        return desk_answer(ret, stored->n_repeated > 0 && stored->n_new + stored->n_rejected == 0 ? STATUS_DUPLICATE : STATUS_OK, "",
-                           remark);
+        return desk_answer(
+                ret, stored->n_repeated > 0 && stored->n_new + stored->n_rejected == 0 ? STATUS_DUPLICATE : STATUS_OK,
+                "", remark);
 }
 
 static int complete(void *state, const StoreDone *done, Answer *ret) {
@@ -265,7 +273,8 @@ static int complete(void *state, const StoreDone *done, Answer *ret) {
         case STORE_DONE:
                 return answer_stored(room, done, ret);
         case STORE_MISSING:
-                return desk_answer(ret, STATUS_NOT_FOUND, "pipeline_report.job", "no such job on this node; it may have expired");
+                return desk_answer(ret, STATUS_NOT_FOUND, "pipeline_report.job",
+                                   "no such job on this node; it may have expired");
         case STORE_DENIED:
                 return desk_answer(ret, STATUS_DENIED, "pipeline_report.job", "belongs to another user");
         case STORE_DUPLICATE:

@@ -15,11 +15,10 @@
 /*
  * Live pipelines: totals of the stages of running jobs, for /metrics
  *
- * A copy of the totals in the store, taken from its completions: after a restart, a stage appears with its next interval, and its totals
- * continue.
- * The number and the text of series are limited: a further one takes the place of the least recently updated series of the user with the
- * most text. The user with the most text gets no further place: the series of this user would otherwise replace each other with each
- * report.
+ * A copy of the totals in the store, taken from its completions: after a restart, a stage appears with its next
+ * interval, and its totals continue. The number and the text of series are limited: a further one takes the place of
+ * the least recently updated series of the user with the most text. The user with the most text gets no further
+ * place: the series of this user would otherwise replace each other with each report.
  */
 
 #define LIVE_SERIES_MAX 400U   /* of all jobs: parts of stages in /metrics */

@@ -36,9 +36,9 @@ typedef struct DeviceList {
 /* Releases a list; an empty list is all zeros. */
 void device_list_deinit(DeviceList *list);
 /*
- * Returns the device at index i; n_name < DEVICE_NAME_MAX. is_new: replaces the entry with an empty one of this name,
- * and truncates the list after it. Returns 0, DEVICE_LIST_OTHER of kernel_text.h if the entry is another device, or -ENOMEM.
- * *ret is borrowed until the next device.
+ * Returns the device at index i; n_name < DEVICE_NAME_MAX. is_new: replaces the entry with an empty one of this
+ * name, and truncates the list after it. Returns 0, DEVICE_LIST_OTHER of kernel_text.h if the entry is another
+ * device, or -ENOMEM. *ret is borrowed until the next device.
  */
 int device_list_take(DeviceList *list, size_t i, const char *name, size_t n_name, bool is_new, DeviceListEntry **ret);
 

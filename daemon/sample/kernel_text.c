@@ -28,7 +28,8 @@ int kernel_text_parse_table(const TextTable *table, const char *text, void *ret,
                         return kernel_text_malformed(table->fields[i].missing, ret_fault);
 
                 text = scan_u64(p, &values[i]);
-                if (!text || strncmp(text, table->end, strlen(table->end)) != 0 || values[i] > UINT64_MAX / table->factor)
+                if (!text || strncmp(text, table->end, strlen(table->end)) != 0 ||
+                    values[i] > UINT64_MAX / table->factor)
                         return kernel_text_malformed(table->malformed, ret_fault);
         }
 

@@ -174,7 +174,8 @@ static bool is_mounted_on(const MountList *list, const Mount *mount, const Mount
         return false;
 }
 
-/* Returns true for an automount point on which the file system is mounted: opening the path does not mount it again (filesystems.c). */
+/* Returns true for an automount point on which the file system is mounted: opening the path does not mount it again
+ * (filesystems.c). */
 static bool is_trigger_of(const Mount *mount, const Mount *other) {
         return word_equals(other->type, "autofs") && other->point.n == mount->point.n && mount->parent_id == other->id;
 }
@@ -226,7 +227,8 @@ void mounts_choose(MountList *list) {
                 for (size_t i = 0; i < list->n; i++) {
                         const Mount *mount = &list->items[i];
 
-                        if (rank(mount) != wanted || !is_wanted(mount) || is_chosen(list, mount) || !is_safe(list, mount))
+                        if (rank(mount) != wanted || !is_wanted(mount) || is_chosen(list, mount) ||
+                            !is_safe(list, mount))
                                 continue;
                         if (list->n_chosen < MOUNTS_CHOSEN_MAX)
                                 list->chosen[list->n_chosen++] = i;

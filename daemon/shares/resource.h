@@ -4,9 +4,10 @@
 /*
  * Resource: what clients can make perfd hold or do
  *
- * RESOURCES(X) lists X(ID, name, unit, reserve_percent, floor): the name in messages, settings and metrics; the unit; the part
- * of the limit that only administrators can use; and the amount that a user can always use while the resource has room. Jobs
- * need no reserve, because administrators' jobs are not refused for those of users (lifecycle.c).
+ * RESOURCES(X) lists X(ID, name, unit, reserve_percent, floor): the name in messages, settings and metrics; the
+ * unit; the part of the limit that only administrators can use; and the amount that a user can always use while the
+ * resource has room. Jobs need no reserve, because administrators' jobs are not refused for those of users
+ * (lifecycle.c).
  */
 
 #define RESOURCES(X)                                                                       \

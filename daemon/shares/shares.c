@@ -40,14 +40,16 @@ struct ShareAccount {
 };
 
 typedef struct ResourceTotal {
-        uint64_t n_held_by_users, n_held_by_admins, weights, n_owners, n_refused; /* weights: of the users who hold some, summed */
+        /* weights: of the users who hold some, summed */
+        uint64_t n_held_by_users, n_held_by_admins, weights, n_owners, n_refused;
 } ResourceTotal;
 
 struct Shares {
         pthread_mutex_t mutex;
         SharesConfig config;
         void *tree; /* of Accounts, by owner (tsearch) */
-        TAILQ_HEAD(AccountList, ShareAccount) accounts, idle_accounts; /* idle: accounts without references, oldest first */
+        /* idle: accounts without references, oldest first */
+        TAILQ_HEAD(AccountList, ShareAccount) accounts, idle_accounts;
         size_t n_idle;
         ResourceTotal totals[N_RESOURCES];
 };
@@ -241,7 +243,8 @@ static void set_held(ShareAccount *account, Resource resource, uint64_t n_before
 
 /* A smaller amount is never refused. */
 static bool has_room(const ShareAccount *account, Resource resource, uint64_t n_before, uint64_t n_after) {
-        return n_after <= n_before || account->holdings[resource].n_held - n_before + n_after <= find_share(account, resource);
+        return n_after <= n_before ||
+               account->holdings[resource].n_held - n_before + n_after <= find_share(account, resource);
 }
 
 /* Sets the amount that an account holds, unless the amount exceeds the share. */
@@ -349,25 +352,27 @@ const char *shares_format_owner(const Owner *owner, char ret[SHARES_OWNER_MAX]) 
         if (owner->type == OWNER_USER)
                 (void)snprintf(ret, SHARES_OWNER_MAX, "uid %" PRIu32, owner->uid);
         if (owner->type == OWNER_ADDRESS)
-                (void)inet_ntop(is_mapped ? AF_INET : AF_INET6, owner->address + (is_mapped ? sizeof(mapped_prefix) : 0), ret,
-                                SHARES_OWNER_MAX);
+                (void)inet_ntop(is_mapped ? AF_INET : AF_INET6,
+                                owner->address + (is_mapped ? sizeof(mapped_prefix) : 0), ret, SHARES_OWNER_MAX);
         return ret;
 }
 
 void shares_explain(const ShareAccount *account, Resource resource, char ret[SHARES_REASON_MAX]) {
         Shares *shares = account->shares;
         const ResourceRow *row = &rows[resource];
-        const char *counted = resource == RESOURCE_JOBS ? ", of which those whose process or cgroup perfd does not watch count twice" : "";
+        const char *counted = resource == RESOURCE_JOBS
+                                      ? ", of which those whose process or cgroup perfd does not watch count twice"
+                                      : "";
         char owner[SHARES_OWNER_MAX];
 
         assert(resource < N_RESOURCES);
         LOCKED(&shares->mutex);
         (void)snprintf(ret, SHARES_REASON_MAX,
-                       "%s holds %" PRIu64 " %s%s, and its share is %" PRIu64 " while %" PRIu64 " users hold some ([limits] %s = %" PRIu64
-                       " for all): release some, or try again later",
-                       shares_format_owner(&account->owner, owner), account->holdings[resource].n_held, row->unit, counted,
-                       find_share(account, resource),
-                       shares->totals[resource].n_owners, row->name, shares->config.limits[resource]);
+                       "%s holds %" PRIu64 " %s%s, and its share is %" PRIu64 " while %" PRIu64
+                       " users hold some ([limits] %s = %" PRIu64 " for all): release some, or try again later",
+                       shares_format_owner(&account->owner, owner), account->holdings[resource].n_held, row->unit,
+                       counted, find_share(account, resource), shares->totals[resource].n_owners, row->name,
+                       shares->config.limits[resource]);
 }
 
 void shares_stats(Shares *shares, ResourceStats ret[N_RESOURCES]) {

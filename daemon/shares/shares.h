@@ -6,14 +6,16 @@
  *
  * Each resource has a limit for all users together. A user may hold at most a share of what the others leave free:
  *
- *     share = (limit - reserve - held by others) * weight / (weights of the users who hold some, this one included, + 1)
+ *     share = (limit - reserve - held by others) * weight / (weights of the users who hold some, this one included,
+ *     + 1)
  *
- * So one user alone reaches half of the limit, the share shrinks when others come, and the n-th user of equal weight always
- * finds limit / (n * (n + 1)), whatever the others do. A smaller share takes nothing away; it refuses further charges.
- * Administrators have no share: they may use everything that is free and the reserve, which nobody else can use.
+ * So one user alone reaches half of the limit, the share shrinks when others come, and the n-th user of equal weight
+ * always finds limit / (n * (n + 1)), whatever the others do. A smaller share takes nothing away; it refuses further
+ * charges. Administrators have no share: they may use everything that is free and the reserve, which nobody else can
+ * use.
  *
- * A Charge is one amount of one resource with its owner's account. The code that made the charge keeps it next to the charged
- * object, and releases it with the object. All functions may be called by any thread.
+ * A Charge is one amount of one resource with its owner's account. The code that made the charge keeps it next to
+ * the charged object, and releases it with the object. All functions may be called by any thread.
  */
 
 #include <stdbool.h>
@@ -26,7 +28,8 @@
 /* Users with a weight of their own, from [limits] weights, members of groups included. */
 #define SHARES_WEIGHTS_MAX 1024U
 /*
- * Accounts that hold nothing but were refused something are kept for perfctl quota, up to this number; the oldest are dropped.
+ * Accounts that hold nothing but were refused something are kept for perfctl quota, up to this number; the oldest
+ * are dropped.
  */
 #define SHARES_IDLE_ACCOUNTS_MAX 256U
 
@@ -89,20 +92,21 @@ enum {
         SHARES_REFUSED = 1,
 };
 int shares_charge(ShareAccount *account, Resource resource, uint64_t amount, Charge *ret);
-/* Charges an amount that is never refused: an amount that a user held before a restart, or that an administrator must be able
- * to use. The limit may be exceeded; then nobody else is charged until enough is released. */
+/* Charges an amount that is never refused: an amount that a user held before a restart, or that an administrator
+ * must be able to use. The limit may be exceeded; then nobody else is charged until enough is released. */
 void shares_charge_always(ShareAccount *account, Resource resource, uint64_t amount, Charge *ret);
 /* Changes the amount of a charge. SHARES_REFUSED: the larger amount exceeds the share, and the charge is as before. */
 int shares_resize(Charge *charge, uint64_t amount);
 /* True when the charge could have this amount now. */
 bool shares_has_room(const Charge *charge, uint64_t amount);
-/* Sets the amount of a charge without a check, for an amount that is already held, such as rows that were stored before the
- * start. */
+/* Sets the amount of a charge without a check, for an amount that is already held, such as rows that were stored
+ * before the start. */
 void shares_set(Charge *charge, uint64_t amount);
 /* Releases a charge and sets it to {}. */
 void shares_release(Charge *charge);
 
-/* Writes why an account was refused, with the setting and a fix: "uid 1000 holds 512 of its share of 600 running jobs (…)". */
+/* Writes why an account was refused, with the setting and a fix: "uid 1000 holds 512 of its share of 600 running
+ * jobs (…)". */
 #define SHARES_REASON_MAX 256U
 void shares_explain(const ShareAccount *account, Resource resource, char ret[SHARES_REASON_MAX]);
 

@@ -79,9 +79,20 @@ static int make(const JobDescription *from, JobDescription *ret) {
 int job_description_make(const JobInfo *info, JobDescription *ret) {
         scoped(freep) DescriptionLabel *labels = NULL;
         JobDescription from = {
-                .id = info->id, .name = info->name, .command = info->command, .user = info->user, .cgroup = info->cgroup,
-                .note = "", .uid = info->uid, .gid = info->gid, .pid = info->pid, .pid_start_ticks = info->pid_start_ticks,
-                .rank = info->rank, .node = info->node, .n_nodes = info->n_nodes, .n_ranks = info->n_ranks,
+                .id = info->id,
+                .name = info->name,
+                .command = info->command,
+                .user = info->user,
+                .cgroup = info->cgroup,
+                .note = "",
+                .uid = info->uid,
+                .gid = info->gid,
+                .pid = info->pid,
+                .pid_start_ticks = info->pid_start_ticks,
+                .rank = info->rank,
+                .node = info->node,
+                .n_nodes = info->n_nodes,
+                .n_ranks = info->n_ranks,
                 .isolation = info->isolation,
         };
 
@@ -158,8 +169,14 @@ static int copy_labels(const JobDescription *description, JobInfo *info) {
 
 int job_description_info(const JobDescription *description, JobInfo *ret) {
         scoped(job_info_deinit) JobInfo info = {
-                .uid = description->uid, .gid = description->gid, .pid = description->pid, .pid_start_ticks = description->pid_start_ticks,
-                .rank = description->rank, .node = description->node, .n_nodes = description->n_nodes, .n_ranks = description->n_ranks,
+                .uid = description->uid,
+                .gid = description->gid,
+                .pid = description->pid,
+                .pid_start_ticks = description->pid_start_ticks,
+                .rank = description->rank,
+                .node = description->node,
+                .n_nodes = description->n_nodes,
+                .n_ranks = description->n_ranks,
                 .isolation = description->isolation,
         };
         int r;

@@ -69,8 +69,8 @@ static void drop_reference(Publisher *publisher, Edition *edition) {
 }
 
 /*
- * Takes the free edition, or NULL. Several can be free after slow readers: the writer frees all but one, because only its thread may free
- * job descriptions.
+ * Takes the free edition, or NULL. Several can be free after slow readers: the writer frees all but one, because
+ * only its thread may free job descriptions.
  */
 static Edition *take_free(Publisher *publisher) {
         Edition *edition;

@@ -185,7 +185,8 @@ static bool make_tail(const SampleSpan *span, const SampleLog *log, ExportSample
 /* Turns readings of the totals into amounts. */
 static void count_from(ExportSamples *list, const Totals *begin, const Totals *end) {
         for (size_t c = 0; c < N_PERFPY_COUNTERS; c++) {
-                uint64_t base = begin->value[perfpy_counters[c].total], last = end->value[perfpy_counters[c].total] - base;
+                uint64_t base = begin->value[perfpy_counters[c].total],
+                         last = end->value[perfpy_counters[c].total] - base;
                 bool has = begin->have & end->have & (1U << perfpy_counters[c].source);
 
                 for (size_t i = 0; i < list->n; i++) {
@@ -198,7 +199,8 @@ static void count_from(ExportSamples *list, const Totals *begin, const Totals *e
         }
 }
 
-int sample_log_span_list(const SampleSpan *span, const SampleLog *log, const Totals *begin, const Totals *end, ExportSamples *ret) {
+int sample_log_span_list(const SampleSpan *span, const SampleLog *log, const Totals *begin, const Totals *end,
+                         ExportSamples *ret) {
         size_t n = count(span, log);
         ExportSamples list = {
                 .begin_realtime_ms = span->begin_realtime_ms,

@@ -57,7 +57,9 @@ int shared_texts_new(SharedTexts **ret, size_t n_max, SharedText *head, SharedTe
         if (!texts)
                 return -ENOMEM;
 
-        *texts = (SharedTexts){ .n_refs = 1, .n_max = n_max, .head = shared_text_ref(head), .tail = shared_text_ref(tail) };
+        *texts = (SharedTexts){
+                .n_refs = 1, .n_max = n_max, .head = shared_text_ref(head), .tail = shared_text_ref(tail)
+        };
         *ret = texts;
         return 0;
 }

@@ -4,8 +4,9 @@
 /*
  * Shared texts: a text in parts that several versions of it have in common
  *
- * A list of parts that changes by one part each time, such as the declarations of all models, is copied without copying the parts.
- * Parts and lists are immutable and count their references, which threads may take and release at any time.
+ * A list of parts that changes by one part each time, such as the declarations of all models, is copied without
+ * copying the parts. Parts and lists are immutable and count their references, which threads may take and release at
+ * any time.
  */
 
 #include <stddef.h>

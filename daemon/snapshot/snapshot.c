@@ -72,8 +72,8 @@ void snapshot_node_usage(const NodeSnapshot *node, const Usage *usage, UsageSet 
 /* --- jobs -------------------------------------------------------------------------------------------- */
 
 /*
- * Memory that the arrays may keep between two publications, enough for about 600 jobs: allocating costs more than filling them. With more
- * jobs, a copy that nobody reads would be a noticeable part of the memory.
+ * Memory that the arrays may keep between two publications, enough for about 600 jobs: allocating costs more than
+ * filling them. With more jobs, a copy that nobody reads would be a noticeable part of the memory.
  */
 #define EXPORT_BYTES (512U * 1024U)
 
@@ -96,8 +96,9 @@ static void free_arrays(JobsSnapshot *jobs) {
 void snapshot_jobs_trim(JobsSnapshot *jobs) {
         const JobsSize *n = &jobs->allocated;
 
-        if (n->n_records * sizeof(*jobs->records) + n->n_peaks * sizeof(*jobs->peaks) + n->n_usages * sizeof(*jobs->usages) +
-                    n->n_phases * sizeof(*jobs->phases) + n->n_results * sizeof(*jobs->results) + n->n_heads * sizeof(*jobs->heads) >
+        if (n->n_records * sizeof(*jobs->records) + n->n_peaks * sizeof(*jobs->peaks) +
+                    n->n_usages * sizeof(*jobs->usages) + n->n_phases * sizeof(*jobs->phases) +
+                    n->n_results * sizeof(*jobs->results) + n->n_heads * sizeof(*jobs->heads) >
             EXPORT_BYTES)
                 free_arrays(jobs);
 }
@@ -220,7 +221,8 @@ size_t snapshot_jobs_n_exposed(const JobsSnapshot *jobs) {
         return jobs->used.n_records < jobs->n_exposed_max ? jobs->used.n_records : jobs->n_exposed_max;
 }
 
-void snapshot_jobs_record_metrics(const JobRecord *record, const NodeSnapshot *node, MetricSet *ret_metrics, UsageSet *ret_usage) {
+void snapshot_jobs_record_metrics(const JobRecord *record, const NodeSnapshot *node, MetricSet *ret_metrics,
+                                  UsageSet *ret_usage) {
         assert(!record->peaks != !record->result);
         if (record->result) {
                 *ret_metrics = record->result->metrics;

@@ -51,7 +51,8 @@ SharedTotals *snapshot_totals_unref(SharedTotals *totals);
 /*
  * NodeSnapshot: the node's part of a Snapshot
  *
- * Contains the latest sample, the meter's totals, and the window since perfd started. The metrics are computed on request.
+ * Contains the latest sample, the meter's totals, and the window since perfd started. The metrics are computed on
+ * request.
  */
 
 /* Names returned by uname(2). */
@@ -108,7 +109,8 @@ typedef struct Phase {
         bool has_usage; /* the job had its own cgroup during the phase */
 } Phase;
 
-/* CPU time of a job while it ran, with that of its client, which the end excludes. Counters in /metrics do not decrease below it. */
+/* CPU time of a job while it ran, with that of its client, which the end excludes. Counters in /metrics do not
+ * decrease below it. */
 typedef struct ShownCpu {
         double total_s, user_s, system_s;
 } ShownCpu;
@@ -127,7 +129,8 @@ typedef struct JobRecord {
         uint32_t n_phases;
         uint64_t begin_realtime_ms, end_realtime_ms; /* end 0: the job is running */
         bool is_usage_cut;       /* the cgroup was removed before its last counters were read */
-        SharedTotals *begin;     /* totals of the node at the begin, shared with the loop's job; NULL: the record has a result */
+        /* totals of the node at the begin, shared with the loop's job; NULL: the record has a result */
+        SharedTotals *begin;
         const WindowPeaks *peaks; /* NULL: the record has a result */
         const Usage *usage;      /* NULL: the record has a result, or the job has no cgroup of its own */
         const Phase *phase;      /* the current phase; NULL: the job has no marks, or has ended */
@@ -196,8 +199,8 @@ int snapshot_jobs_copy_totals(UsageTotals *to, const UsageTotals *from);
  */
 int snapshot_jobs_begin(JobsSnapshot *jobs, const JobsSize *size);
 /*
- * Adds a record that shares the description and the totals at the begin; begin: NULL if the record gets a result. The rest is
- * empty.
+ * Adds a record that shares the description and the totals at the begin; begin: NULL if the record gets a result.
+ * The rest is empty.
  */
 JobRecord *snapshot_jobs_add(JobsSnapshot *jobs, const JobDescription *info, SharedTotals *begin);
 /* Copies an element into the snapshot and returns the copy. snapshot_jobs_begin() has allocated the array. */
@@ -205,7 +208,8 @@ const WindowPeaks *snapshot_jobs_copy_peaks(JobsSnapshot *jobs, const WindowPeak
 const Usage *snapshot_jobs_copy_usage(JobsSnapshot *jobs, const Usage *usage);
 const Phase *snapshot_jobs_copy_phase(JobsSnapshot *jobs, const Phase *phase);
 const JobResult *snapshot_jobs_copy_result(JobsSnapshot *jobs, const JobResult *result);
-/* Returns the span with a copy of its head, which has an element in the array only if the span has one. Caller must not deinit it. */
+/* Returns the span with a copy of its head, which has an element in the array only if the span has one. Caller must
+ * not deinit it. */
 SampleSpan snapshot_jobs_copy_span(JobsSnapshot *jobs, const SampleSpan *span);
 
 /* Returns the record of the job, or NULL. */
@@ -214,7 +218,8 @@ const JobRecord *snapshot_jobs_find(const JobsSnapshot *jobs, const char *id);
 size_t snapshot_jobs_n_exposed(const JobsSnapshot *jobs);
 
 /* Computes the metrics of the record's job. node: part of the same snapshot. */
-void snapshot_jobs_record_metrics(const JobRecord *record, const NodeSnapshot *node, MetricSet *ret_metrics, UsageSet *ret_usage);
+void snapshot_jobs_record_metrics(const JobRecord *record, const NodeSnapshot *node, MetricSet *ret_metrics,
+                                  UsageSet *ret_usage);
 /* As snapshot_jobs_record_metrics(), with the description, which is borrowed from the record: *ret needs no deinit. */
 void snapshot_jobs_record_view(const JobRecord *record, const NodeSnapshot *node, JobView *ret);
 /* Computes the metrics of the current phase. Returns false if the job has no current phase. */
@@ -239,7 +244,8 @@ typedef struct KpisSnapshot {
         size_t n;
         char *texts; /* owned */
         uint64_t version;
-        uint64_t n_not_exposed; /* series that are not shown: since start because of a limit, and now because of their name */
+        /* series that are not shown: since start because of a limit, and now because of their name */
+        uint64_t n_not_exposed;
 } KpisSnapshot;
 
 void snapshot_indicators_deinit_kpis(KpisSnapshot *kpis);

@@ -65,7 +65,8 @@ typedef struct StoreStats {
         const char *directory; /* borrowed until the store is closed */
         char error[160];  /* reason why the store is not writable; "" if it is writable */
         uint64_t n_sync_failures; /* checkpoints that could not write or sync the database file */
-        char sync_error[128];     /* error of the last checkpoint, "ENOSPC: …", or that a reader keeps the log; "" if it succeeded */
+        /* error of the last checkpoint, "ENOSPC: …", or that a reader keeps the log; "" if it succeeded */
+        char sync_error[128];
         char failure[160];        /* the last error, also if the store is writable again */
         DamageStats damage;
 } StoreStats;
@@ -83,11 +84,13 @@ typedef struct SelfStats {
         uint64_t n_ticks, n_missed_ticks;
         uint64_t lateness_sum_ns, lateness_max_ns;
         bool config_reload_ok;
-        bool is_config_in_force; /* the last reload succeeded, all settings have an effect, and no file was edited since */
+        /* the last reload succeeded, all settings have an effect, and no file was edited since */
+        bool is_config_in_force;
         uint64_t config_reload_realtime_ns;
         char config_error[600];   /* why the last reload failed, "FILE:LINE: …"; "": it succeeded */
         char config_restart[400]; /* settings that wait for a restart, "http.threads, …"; "": none */
-        char config_ignored[128]; /* settings without effect, because systemd opens the sockets, "socket.path, …"; "": none */
+        /* settings without effect, because systemd opens the sockets, "socket.path, …"; "": none */
+        char config_ignored[128];
         char config_edited[256];  /* path of a file that was edited since it was read; "": none */
         uint64_t process_cpu_ns;
         uint64_t resident_bytes, virtual_bytes;

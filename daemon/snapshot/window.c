@@ -72,7 +72,8 @@ typedef enum Method {
 typedef struct Derivation {
         Method method;
         Source source;
-        double per_unit; /* of the totals, in a base unit of the metric; a division rounds once, unlike a product with 1e-6 */
+        /* of the totals, in a base unit of the metric; a division rounds once, unlike a product with 1e-6 */
+        double per_unit;
         size_t n_totals;
         Total totals[4];
 } Derivation;
@@ -151,7 +152,9 @@ static void put_derived(const WindowSpan *span) {
                         break;
                 case METHOD_SHARE:
                         put_observed(span, metric, derivation->source, observed_ns > 0,
-                                     observed_ns > 0 ? (double)counted(span, derivation->totals[0]) / (double)observed_ns : 0);
+                                     observed_ns > 0
+                                             ? (double)counted(span, derivation->totals[0]) / (double)observed_ns
+                                             : 0);
                         break;
                 }
         }

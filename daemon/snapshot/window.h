@@ -29,7 +29,8 @@ typedef struct Window {
         WindowPeaks peaks;
 } Window;
 
-/* Begins a window at the totals, and its peaks alone. The gauges of the sample at this time (memory, /) are included. */
+/* Begins a window at the totals, and its peaks alone. The gauges of the sample at this time (memory, /) are
+ * included. */
 void window_begin(Window *window, const Totals *totals, const Sample *sample);
 void window_begin_peaks(WindowPeaks *peaks, const Sample *sample);
 

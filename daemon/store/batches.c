@@ -125,7 +125,8 @@ static RowBatch take_first(Batches *batches) {
 
 /* True for a large set before which small sets of other users may be stored. */
 static bool may_wait(const RowSet *set) {
-        return set && set->kind && set->kind->may_wait && user_of(set) != 0 && !rowset_is_small(set->n_rows, set->n_bytes);
+        return set && set->kind && set->kind->may_wait && user_of(set) != 0 &&
+               !rowset_is_small(set->n_rows, set->n_bytes);
 }
 
 /* --- the next batch ------------------------------------------------------------------------------ */

@@ -4,11 +4,12 @@
 /*
  * Batches: chooses the row sets of the writer's next transaction
  *
- * Sets are stored in the order in which they came, many in one transaction. A large set does not join small ones, whose senders would
- * wait for it. While several users store rows, a large set that may wait is stored alone, in parts if its kind has parts, and small
- * sets of other users go first and in between, or join the part that is being stored when they come. The order of a user's own sets
- * never changes. Sets that belong to no user, and sets that may not wait of the user whose set is being stored, keep their place among
- * all sets: rows of jobs may depend on each other.
+ * Sets are stored in the order in which they came, many in one transaction. A large set does not join small ones,
+ * whose senders would wait for it. While several users store rows, a large set that may wait is stored alone, in
+ * parts if its kind has parts, and small sets of other users go first and in between, or join the part that is being
+ * stored when they come. The order of a user's own sets never changes. Sets that belong to no user, and sets that
+ * may not wait of the user whose set is being stored, keep their place among all sets: rows of jobs may depend on
+ * each other.
  */
 
 #include <stdbool.h>
@@ -38,9 +39,11 @@ typedef struct RowBatch {
 /* Adds sets from the queue. now_ns: CLOCK_BOOTTIME. */
 void batches_add(Batches *batches, RowSet *sets, uint64_t now_ns);
 bool batches_are_empty(const Batches *batches);
-/* Takes the next batch, of up to n_bytes_max or a single set of any size. may_split: large sets may be stored in parts. */
+/* Takes the next batch, of up to n_bytes_max or a single set of any size. may_split: large sets may be stored in
+ * parts. */
 RowBatch batches_next(Batches *batches, size_t n_bytes_max, bool may_split, uint64_t now_ns);
-/* Takes the small sets of other users that may be stored in one transaction with a part of this set. The caller owns them. */
+/* Takes the small sets of other users that may be stored in one transaction with a part of this set. The caller owns
+ * them. */
 RowBatch batches_join(Batches *batches, const RowSet *part);
 /* Gives sets back that were taken and are not stored: they are the first again. */
 void batches_give_back(Batches *batches, RowSet *sets);

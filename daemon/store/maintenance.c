@@ -56,7 +56,8 @@ static int refuse_irregular(const char *path, Buffer *text) {
 }
 
 /*
- * Opens the connection; the caller closes it, also on failure. Closing does not touch the write-ahead log of a running perfd.
+ * Opens the connection; the caller closes it, also on failure. Closing does not touch the write-ahead log of a
+ * running perfd.
  */
 static int open_read_only(const char *path, sqlite3 **ret, Buffer *text) {
         int r = refuse_irregular(path, text);
@@ -80,9 +81,11 @@ static int count_rows(sqlite3 *db, const char *path, Buffer *text) {
                         char sql[96];
 
                         (void)snprintf(sql, sizeof(sql), "SELECT count(*) FROM %s", (*table)->name);
-                        if (sqlite3_prepare_v2(db, sql, -1, &count, NULL) != SQLITE_OK || sqlite3_step(count) != SQLITE_ROW)
+                        if (sqlite3_prepare_v2(db, sql, -1, &count, NULL) != SQLITE_OK ||
+                            sqlite3_step(count) != SQLITE_ROW)
                                 return fail_of(text, path, db);
-                        buffer_printf(text, "%-12s %lld rows\n", (*table)->name, (long long)sqlite3_column_int64(count, 0));
+                        buffer_printf(text, "%-12s %lld rows\n", (*table)->name,
+                                      (long long)sqlite3_column_int64(count, 0));
                 }
         return 0;
 }
@@ -120,7 +123,8 @@ int maintenance_check(const char *path, Buffer *text) {
 /* --- backup -------------------------------------------------------------------------------------- */
 
 static int refuse_existing(const char *target, Buffer *text) {
-        return access(target, F_OK) == 0 || errno != ENOENT ? fail(text, target, "exists already; choose another file") : 0;
+        return access(target, F_OK) == 0 || errno != ENOENT ? fail(text, target, "exists already; choose another file")
+                                                            : 0;
 }
 
 /* The target appears under its name when it is complete and on disk. */
@@ -180,11 +184,13 @@ static int refuse_used(const char *damaged, Buffer *text) {
 
         if (strcmp(name ? name + 1 : damaged, "perfd.db") != 0)
                 return 0;
-        if (snprintf(lock, sizeof(lock), "%.*sperfd.lock", name ? (int)(name + 1 - damaged) : 0, damaged) >= (int)sizeof(lock))
+        if (snprintf(lock, sizeof(lock), "%.*sperfd.lock", name ? (int)(name + 1 - damaged) : 0, damaged) >=
+            (int)sizeof(lock))
                 return -ENAMETOOLONG;
         fd = open(lock, O_RDONLY | O_CLOEXEC);
         if (fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0)
-                return fail(text, damaged, "perfd is using this file, and salvages it automatically when a page is damaged");
+                return fail(text, damaged,
+                            "perfd is using this file, and salvages it automatically when a page is damaged");
         return 0;
 }
 
@@ -212,7 +218,8 @@ static int describe(const Salvage *salvage, const char *damaged, const char *tar
         char loss[SALVAGE_LOSS_MAX];
 
         salvage_describe_loss(salvage, loss, sizeof(loss));
-        buffer_printf(text, "%s: %lu rows copied to %s%s%s\n", damaged, (unsigned long)salvage->n_rows, target, loss[0] ? "; " : "", loss);
+        buffer_printf(text, "%s: %lu rows copied to %s%s%s\n", damaged, (unsigned long)salvage->n_rows, target,
+                      loss[0] ? "; " : "", loss);
         return loss[0] ? MAINTENANCE_DAMAGED : 0;
 }
 
@@ -237,5 +244,6 @@ int maintenance_salvage(const char *damaged, const char *target, Buffer *text) {
                 r = move_rows(&salvage, &database);
         if (r != 0)
                 return fail_of(text, target, database.db);
-        return salvage.n_rows == 0 ? refuse_empty(damaged, target, &database, text) : describe(&salvage, damaged, target, text);
+        return salvage.n_rows == 0 ? refuse_empty(damaged, target, &database, text)
+                                   : describe(&salvage, damaged, target, text);
 }

@@ -4,13 +4,14 @@
 /*
  * Maintenance: checks, copies and salvages a database file for an administrator, even while perfd is running
  *
- * The file is opened read-only and by its path, without contacting perfd. For perfd, a check or a copy is a long query: nothing
- * waits for it, and the write-ahead log grows by the rows that are stored meanwhile.
+ * The file is opened read-only and by its path, without contacting perfd. For perfd, a check or a copy is a long
+ * query: nothing waits for it, and the write-ahead log grows by the rows that are stored meanwhile.
  */
 
 #include "util/buffer.h"
 
-/* Findings and actions are appended to `text`, a line each. 0; an outcome, which `text` explains; or a negative errno. */
+/* Findings and actions are appended to `text`, a line each. 0; an outcome, which `text` explains; or a negative
+ * errno. */
 enum {
         MAINTENANCE_DAMAGED = 1, /* the database has errors */
         MAINTENANCE_FAILED,      /* nothing was done */

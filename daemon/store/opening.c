@@ -62,7 +62,8 @@ static int take_lock(Opening *opening, char **ret_note) {
         return OPENING_LOCKED;
 }
 
-/* Removes the parts of row sets that were not complete when the last writer ended. Its statements are not needed again. */
+/* Removes the parts of row sets that were not complete when the last writer ended. Its statements are not needed
+ * again. */
 static int undo(Database *database) {
         int r;
 
@@ -98,9 +99,10 @@ int opening_open_file(const char *path, Database *ret) {
 }
 
 static int say_too_new(const char *path, int64_t version, char **ret_note) {
-        if (asprintf(ret_note, "%s has format %lld, written by a newer perfd; this perfd supports up to %d: install the newer perfd "
-                     "again, or move the file away to start with an empty database", path, (long long)version,
-                     SCHEMA_VERSION) < 0)
+        if (asprintf(ret_note,
+                     "%s has format %lld, written by a newer perfd; this perfd supports up to %d: install the newer "
+                     "perfd again, or move the file away to start with an empty database",
+                     path, (long long)version, SCHEMA_VERSION) < 0)
                 return -ENOMEM;
         return OPENING_TOO_NEW;
 }
@@ -119,7 +121,8 @@ static int as_error(int r) {
         }
 }
 
-/* Moves a file aside that this perfd cannot read, and opens a new one. reason: the damage, or NULL if an older perfd wrote the file. */
+/* Moves a file aside that this perfd cannot read, and opens a new one. reason: the damage, or NULL if an older perfd
+ * wrote the file. */
 static int begin_anew(Opening *opening, const char *reason, int64_t version, Database *database, char **ret_note) {
         uint64_t now_ns = clock_realtime_ns();
         int r;
@@ -138,8 +141,11 @@ static int find_lost_transactions(Opening *opening, char **ret_reason) {
         if (!wal_log_is_damaged(opening->path, &damage))
                 return 0;
         opening->n_log_frames = damage.n_bad + damage.n_lost;
-        return asprintf(ret_reason, "the checksums of %lu frames of perfd.db-wal are wrong, with %lu frames behind them",
-                        (unsigned long)damage.n_bad, (unsigned long)damage.n_lost) < 0 ? -ENOMEM : 0;
+        return asprintf(ret_reason,
+                        "the checksums of %lu frames of perfd.db-wal are wrong, with %lu frames behind them",
+                        (unsigned long)damage.n_bad, (unsigned long)damage.n_lost) < 0
+                       ? -ENOMEM
+                       : 0;
 }
 
 static int open_or_begin_anew(Opening *opening, Database *ret, char **ret_note) {

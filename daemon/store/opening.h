@@ -4,8 +4,8 @@
 /*
  * Opening: opens a valid database of this version in a directory
  *
- * A missing directory or permission, which an administrator has to fix, is an error. A full or failing disk, which may recover,
- * is an outcome: opening can be tried again.
+ * A missing directory or permission, which an administrator has to fix, is an error. A full or failing disk, which
+ * may recover, is an outcome: opening can be tried again.
  */
 
 #include <stdbool.h>
@@ -25,11 +25,12 @@ typedef struct Opening {
 int opening_init(Opening *opening, const char *directory, bool is_volatile);
 void opening_deinit(Opening *opening);
 
-/* Opens or creates one file, without the lock. 0, an outcome of database.h (DATABASE_REFUSED: a newer or older perfd wrote the
- * file), or a negative errno. */
+/* Opens or creates one file, without the lock. 0, an outcome of database.h (DATABASE_REFUSED: a newer or older perfd
+ * wrote the file), or a negative errno. */
 int opening_open_file(const char *path, Database *ret);
 
-/* Takes the lock, opens or creates the file; moves a corrupt or older file aside and creates a new one. Can be repeated.
+/* Takes the lock, opens or creates the file; moves a corrupt or older file aside and creates a new one. Can be
+ * repeated.
  * 0: *ret_note (caller frees) may describe what was done; a negative errno; or an outcome: *ret_note has the reason. */
 enum {
         OPENING_TOO_NEW = 1, /* a newer perfd wrote the file */

@@ -121,8 +121,8 @@ void queue_done(Queue *queue, RowSet *sets) {
                 }
         }
 
-        /* Call with the mutex locked, so that the thread that empties the list resets the descriptor after this, not before.
-         * Also called without completions: there is room now, and a set may have been rejected. */
+        /* Call with the mutex locked, so that the thread that empties the list resets the descriptor after this, not
+         * before. Also called without completions: there is room now, and a set may have been rejected. */
         (void)eventfd_write(queue->done_fd, 1);
 }
 

@@ -4,8 +4,8 @@
 /*
  * Queue: row sets from callers to the writer, and completions back
  *
- * Bounded in rows and bytes; pushing never waits. The descriptor is readable while completions wait, and after a row set is done, because
- * the queue has room again.
+ * Bounded in rows and bytes; pushing never waits. The descriptor is readable while completions wait, and after a row
+ * set is done, because the queue has room again.
  */
 
 #include <pthread.h>
@@ -43,8 +43,9 @@ enum {
 /* 0: the queue owns the set. A set larger than the limits is accepted if no other set waits. */
 int queue_push(Queue *queue, RowSet *set);
 
-/* For the writer: moves all waiting sets to the caller, oldest first; the caller passes them to queue_done(). Waits up to
- * wait_ns for a set; NULL if none came, or after queue_poke(). *ret_is_stopping: no further set will be pushed. */
+/* For the writer: moves all waiting sets to the caller, oldest first; the caller passes them to queue_done(). Waits
+ * up to wait_ns for a set; NULL if none came, or after queue_poke(). *ret_is_stopping: no further set will be
+ * pushed. */
 RowSet *queue_take(Queue *queue, uint64_t wait_ns, bool *ret_is_stopping);
 /* As queue_take() without waiting. A queue_poke() takes effect at the next queue_take(). */
 RowSet *queue_take_at_once(Queue *queue);

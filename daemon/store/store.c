@@ -72,7 +72,8 @@ int store_open(Store **ret, const StoreConfig *config, char **ret_note) {
                 return -ENOMEM;
         store->opening.lock_fd = -1;
 
-        /* Memory statistics take a lock that all threads share. SQLite refuses the change once it is in use, which is harmless. */
+        /* Memory statistics take a lock that all threads share. SQLite refuses the change once it is in use, which
+         * is harmless. */
         (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 
         r = open_in(store, config, ret_note);

@@ -4,8 +4,9 @@
 /*
  * WAL barrier: keeps new queries out until the write-ahead log can be restarted
  *
- * The log can be restarted only when no query reads it. The writer does not wait for that moment: it closes the barrier, so that new
- * queries wait outside while the queries inside end, and tries again after its next batch, or when the last query has left.
+ * The log can be restarted only when no query reads it. The writer does not wait for that moment: it closes the
+ * barrier, so that new queries wait outside while the queries inside end, and tries again after its next batch, or
+ * when the last query has left.
  */
 
 #include <pthread.h>
@@ -24,7 +25,8 @@ typedef struct WalBarrier {
         /* Under the mutex. */
         size_t n_inside;
         bool is_closed;
-        unsigned generation; /* generation of the database file: a query whose connection has another generation opens the file again */
+        /* generation of the database file: a query whose connection has another generation opens the file again */
+        unsigned generation;
         bool is_damaged;     /* a query found damage in the file of this generation */
 } WalBarrier;
 
@@ -32,7 +34,8 @@ void wal_barrier_init(WalBarrier *barrier, Queue *writers);
 /* No query may be inside. */
 void wal_barrier_deinit(WalBarrier *barrier);
 
-/* For a query: waits while the barrier is closed or the file is to be replaced, at most wait_max_ns. Returns the file's generation. */
+/* For a query: waits while the barrier is closed or the file is to be replaced, at most wait_max_ns. Returns the
+ * file's generation. */
 unsigned wal_barrier_enter(WalBarrier *barrier, uint64_t wait_max_ns);
 void wal_barrier_leave(WalBarrier *barrier);
 /* For a query: reports to the writer that the file of this generation is damaged. */

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-/* A checkpoint needs two syncs, and writes a page once, regardless of the number of its changes: therefore not after every
- * batch. */
+/* A checkpoint needs two syncs, and writes a page once, regardless of the number of its changes: therefore not after
+ * every batch. */
 #define IDLE_CHECKPOINT_PAGES 500
 
 uint64_t wal_checkpoint_log_bytes(const char *path) {
@@ -57,8 +57,8 @@ void wal_checkpoint_run(WalCheckpoint *wal, Database *database, int mode) {
         note_result(wal, database, &result, result.n_log_pages);
 }
 
-/* Waits only if the log has no room left; and, if another program reads continuously, once for each further n_wal_pages_max
- * pages. */
+/* Waits only if the log has no room left; and, if another program reads continuously, once for each further
+ * n_wal_pages_max pages. */
 void wal_checkpoint_restart(WalCheckpoint *wal, Database *database, const Retention *retention, int mode) {
         int n = database->n_wal_pages;
         bool must_wait = n >= retention->n_wal_pages_end && n >= wal->n_pages_waited + retention->n_wal_pages_max;
@@ -95,8 +95,9 @@ static int count_pending(WalCheckpoint *wal, const Database *database) {
 }
 
 /*
- * A checkpoint beside the writer does not reach the end of a log that grows meanwhile, and if there is always a query, it never restarts
- * the log. At twice the length, the log is therefore restarted, just after such a checkpoint, which left little to write.
+ * A checkpoint beside the writer does not reach the end of a log that grows meanwhile, and if there is always a
+ * query, it never restarts the log. At twice the length, the log is therefore restarted, just after such a
+ * checkpoint, which left little to write.
  */
 void wal_checkpoint_if_due(WalCheckpoint *wal, Database *database, const Retention *retention, bool is_idle) {
         bool has_ended = take_result(wal, database, false);

@@ -4,9 +4,9 @@
 /*
  * WAL checkpoint: moves pages of the write-ahead log into the database, and restarts the log
  *
- * A passive checkpoint moves the pages that no reader needs, usually in the checkpointer's thread. The log is restarted at its start
- * only if no query reads it: the barrier keeps new queries out until then. The writer does not wait for queries, except if the log has
- * reached its last page.
+ * A passive checkpoint moves the pages that no reader needs, usually in the checkpointer's thread. The log is
+ * restarted at its start only if no query reads it: the barrier keeps new queries out until then. The writer does
+ * not wait for queries, except if the log has reached its last page.
  */
 
 #include <stdbool.h>
@@ -33,7 +33,8 @@ typedef struct WalCheckpoint {
 /* Waits for a checkpoint of the checkpointer. Call before the database is closed. */
 void wal_checkpoint_wait(WalCheckpoint *wal, Database *database);
 /*
- * Runs a checkpoint without waiting for queries; mode: SQLITE_CHECKPOINT_…. A failure is counted, and the next checkpoint moves the rest.
+ * Runs a checkpoint without waiting for queries; mode: SQLITE_CHECKPOINT_…. A failure is counted, and the next
+ * checkpoint moves the rest.
  */
 void wal_checkpoint_run(WalCheckpoint *wal, Database *database, int mode);
 /* Restarts the log if no query reads it, else closes the barrier for the next attempt. */
@@ -41,8 +42,8 @@ void wal_checkpoint_restart(WalCheckpoint *wal, Database *database, const Retent
 /* Begins a checkpoint, or restarts the log. Call after a commit; is_idle: no rows wait. */
 void wal_checkpoint_if_due(WalCheckpoint *wal, Database *database, const Retention *retention, bool is_idle);
 
-/* True if the log may grow by another transaction: not if the log is at its end while checkpoints fail. Tries a checkpoint in
- * that case. */
+/* True if the log may grow by another transaction: not if the log is at its end while checkpoints fail. Tries a
+ * checkpoint in that case. */
 bool wal_checkpoint_has_room(WalCheckpoint *wal, Database *database, const Retention *retention);
 
 /* Returns the size of the log of a database file. */

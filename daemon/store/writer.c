@@ -34,7 +34,8 @@
 #define SALVAGE_BYTES (512 * 1024)              /* room that must exist for a step */
 #define WORK_BYTES (256 * 1024)         /* room that is made for a step */
 #define OPENING_INTERVAL_NS (2 * NS_PER_S)
-#define REPLACEMENT_INTERVAL_NS (60 * NS_PER_S) /* minimum time between two replaced files, for a disk that damages each new file */
+#define REPLACEMENT_INTERVAL_NS                                                                                        \
+        (60 * NS_PER_S) /* minimum time between two replaced files, for a disk that damages each new file */
 
 /* Size of row sets after which the thread returns freed memory to the kernel when it is idle. */
 #define TRIM_BYTES (UINT64_C(1) << 20)
@@ -98,7 +99,8 @@ static void note_size(Writer *writer) {
                 (void)snprintf(stats->sync_error, sizeof(stats->sync_error), "%s: %s", name ? name : "unknown",
                                strerrordesc_np(-writer->wal.error));
         else if (writer->wal.is_pinned)
-                (void)snprintf(stats->sync_error, sizeof(stats->sync_error), "EBUSY: a reader of the database keeps the log from beginning "
+                (void)snprintf(stats->sync_error, sizeof(stats->sync_error),
+                               "EBUSY: a reader of the database keeps the log from beginning "
                                "again, and submissions wait: fuser perfd.db-wal");
 }
 
@@ -124,8 +126,8 @@ static int probe_disk(const char *directory) {
 }
 
 /*
- * Keeps the message of a failure, r, for reports; explanation: replaces SQLite's message, or NULL. Call directly after the call that
- * failed, while the connection still has the message.
+ * Keeps the message of a failure, r, for reports; explanation: replaces SQLite's message, or NULL. Call directly
+ * after the call that failed, while the connection still has the message.
  */
 static void keep_failure(Writer *writer, int r, const char *explanation) {
         const char *message = database_error(&writer->database);
@@ -136,7 +138,8 @@ static void keep_failure(Writer *writer, int r, const char *explanation) {
         if (explanation)
                 (void)snprintf(writer->failure, sizeof(writer->failure), "%s", explanation);
         else if (e > 0)
-                (void)snprintf(writer->failure, sizeof(writer->failure), "%s: %s (%s)", message, strerrordesc_np(e), strerrorname_np(e));
+                (void)snprintf(writer->failure, sizeof(writer->failure), "%s: %s (%s)", message, strerrordesc_np(e),
+                               strerrorname_np(e));
         else
                 (void)snprintf(writer->failure, sizeof(writer->failure), "%s", message);
 }
@@ -170,7 +173,8 @@ static void note_open(Writer *writer) {
         set_error(writer, "", true);
 }
 
-/* Reports a damaged file that was moved aside, or could not be moved aside yet (is_condemned), which counts when it is. */
+/* Reports a damaged file that was moved aside, or could not be moved aside yet (is_condemned), which counts when it
+ * is. */
 static void note_damage(Writer *writer, const char *found, bool is_condemned, uint64_t n_log_frames) {
         DamageStats *damage = &writer->report.stats.damage;
 
@@ -195,8 +199,8 @@ static void note_salvage(Writer *writer, bool is_salvaging, uint64_t n_rows, con
 /* --- opening ------------------------------------------------------------------------------------- */
 
 /*
- * Finds the next damaged file beside the database, and moves its rows on which others depend into the database, before any other row
- * is stored. 0, also if there is no such file; or an outcome of database.h.
+ * Finds the next damaged file beside the database, and moves its rows on which others depend into the database,
+ * before any other row is stored. 0, also if there is no such file; or an outcome of database.h.
  */
 static int begin_salvage(Writer *writer) {
         int r;
@@ -260,8 +264,8 @@ int writer_open(Writer *writer, char **ret_note) {
         return r;
 }
 
-/* If the database is opened late, running jobs of the former perfd were not resumed, and the database has no rows of this start
- * yet. Writes in any case, to check whether writing works. */
+/* If the database is opened late, running jobs of the former perfd were not resumed, and the database has no rows of
+ * this start yet. Writes in any case, to check whether writing works. */
 static int interrupt(Writer *writer) {
         int r;
 
@@ -295,8 +299,9 @@ static void open_if_due(Writer *writer) {
 }
 
 /*
- * Stores nothing more in a damaged file. A new file is used at once, unless the file before was damaged a moment ago; otherwise the
- * database stays closed. Queries that wait, and queries to come, open the new file. The reason is the writer's last failure.
+ * Stores nothing more in a damaged file. A new file is used at once, unless the file before was damaged a moment
+ * ago; otherwise the database stays closed. Queries that wait, and queries to come, open the new file. The reason is
+ * the writer's last failure.
  */
 static void condemn(Writer *writer) {
         uint64_t now_ns = clock_boottime_ns();
@@ -397,7 +402,8 @@ static int apply(Writer *writer, RowSet *sets) {
         return 0;
 }
 
-/* Small sets that came while the part was stored join its transaction, so that their senders wait for one commit, not for two. */
+/* Small sets that came while the part was stored join its transaction, so that their senders wait for one commit,
+ * not for two. */
 static int apply_joining(Writer *writer, RowBatch *batch) {
         RowSet *last = batch->sets;
         RowBatch joining;
@@ -421,7 +427,8 @@ static int apply_all(Writer *writer, RowBatch *batch) {
         return r != 0 ? r : subject_states_flush(writer->states, &writer->database, &writer->next.has_more_work);
 }
 
-/* One transaction: all of the batch is on disk, or nothing. Without a batch, writes a page to find out whether writing works. */
+/* One transaction: all of the batch is on disk, or nothing. Without a batch, writes a page to find out whether
+ * writing works. */
 static int commit_all(Writer *writer, RowBatch *batch, size_t room_bytes, const char *explanation) {
         uint64_t n_removed = writer->retention.n_removed;
         int r;
@@ -460,8 +467,8 @@ static int commit_storable(Writer *writer, RowBatch *batch) {
         return r;
 }
 
-/* Commits a batch: in a new file if the file is damaged, and once more if the file was full. Afterwards, a checkpoint lets the
- * log restart within its space, and at the size limit more rows can be removed. */
+/* Commits a batch: in a new file if the file is damaged, and once more if the file was full. Afterwards, a
+ * checkpoint lets the log restart within its space, and at the size limit more rows can be removed. */
 static int commit_batch(Writer *writer, RowBatch *batch) {
         bool is_at_limit;
         int r;
@@ -498,7 +505,8 @@ static int commit_batch(Writer *writer, RowBatch *batch) {
         return r;
 }
 
-/* True if more parts follow. After a failure, the parts before are removed at once, or else before the next rows are stored. */
+/* True if more parts follow. After a failure, the parts before are removed at once, or else before the next rows are
+ * stored. */
 static bool has_next_part(Writer *writer, RowSet *set) {
         bool has_failed = set->outcome != STORE_DONE && set->outcome != STORE_DUPLICATE;
 
@@ -575,7 +583,8 @@ static void remove_some(Writer *writer) {
                 return;
 
         writer->next.has_more_to_remove = false;
-        r = retention_step(&writer->retention, &writer->database, clock_realtime_ns(), &writer->next.has_more_to_remove);
+        r = retention_step(&writer->retention, &writer->database, clock_realtime_ns(),
+                           &writer->next.has_more_to_remove);
         if (r != 0)
                 handle_failure(writer, r);
         subject_states_forget(writer->states);
@@ -599,7 +608,8 @@ static int work_in_transaction(Writer *writer, bool *ret_has_more) {
         return r != 0 ? r : database_commit(&writer->database);
 }
 
-/* One step of the subjects' work. A step that fails, as on a full disk, is tried again after the next batch that needs work. */
+/* One step of the subjects' work. A step that fails, as on a full disk, is tried again after the next batch that
+ * needs work. */
 static void work_some(Writer *writer) {
         uint64_t n_removed = writer->retention.n_removed;
         bool has_work = false, has_more = false;
@@ -674,8 +684,8 @@ static bool is_writable(Writer *writer) {
 }
 
 /*
- * Releases the page cache of SQLite, of which a first query allocates 87 KiB, and memory that the allocator kept after a burst. Call
- * after the last query. Trimming takes the allocator's locks, so it is not done for few rows.
+ * Releases the page cache of SQLite, of which a first query allocates 87 KiB, and memory that the allocator kept
+ * after a burst. Call after the last query. Trimming takes the allocator's locks, so it is not done for few rows.
  */
 static void release_memory(Writer *writer) {
         (void)sqlite3_db_release_memory(writer->database.db);
@@ -698,7 +708,8 @@ static void settle(Writer *writer) {
                 note_commit(writer, 0, 0, true);
 
         /* Cuts a log that grew behind a reader, or while space was released, if no rows come. */
-        if (writer->wal.is_barrier_closed || wal_checkpoint_log_bytes(writer->opening->path) > writer->retention.n_wal_bytes_max)
+        if (writer->wal.is_barrier_closed ||
+            wal_checkpoint_log_bytes(writer->opening->path) > writer->retention.n_wal_bytes_max)
                 wal_checkpoint_restart(&writer->wal, &writer->database, &writer->retention, SQLITE_CHECKPOINT_TRUNCATE);
         note_size(writer);
         if (writer->database.db)
@@ -724,13 +735,15 @@ static void *on_start(void *userdata) {
         while (!is_stopping || !batches_are_empty(&writer->batches)) {
                 RowBatch batch;
 
-                batches_add(&writer->batches, queue_take(writer->queue, wait_ns(writer), &is_stopping), clock_boottime_ns());
+                batches_add(&writer->batches, queue_take(writer->queue, wait_ns(writer), &is_stopping),
+                            clock_boottime_ns());
 
                 take_config(writer);
                 condemn_if_damaged(writer);
                 open_if_due(writer);
                 /* The rows of a salvage are inserted with their numbers, by which the parts of a set are found. */
-                batch = batches_next(&writer->batches, writer->retention.n_batch_bytes_max, !writer->salvage.path, clock_boottime_ns());
+                batch = batches_next(&writer->batches, writer->retention.n_batch_bytes_max, !writer->salvage.path,
+                                     clock_boottime_ns());
                 if (batch.sets) {
                         write_batch(writer, &batch);
                         checkpoint_if_due(writer);
@@ -753,7 +766,10 @@ int writer_new(Writer **ret, Queue *queue, WalBarrier *barrier, Opening *opening
 
         if (!writer)
                 return -ENOMEM;
-        *writer = (Writer){ .queue = queue, .opening = opening, .wal.barrier = barrier, .holders.shares = config->shares,
+        *writer = (Writer){ .queue = queue,
+                            .opening = opening,
+                            .wal.barrier = barrier,
+                            .holders.shares = config->shares,
                             .retention = { .config = *config, .shares = config->shares } };
         writer->wal.checkpointer = &writer->checkpointer;
         checkpointer_init(&writer->checkpointer, opening->path, opening->is_volatile);

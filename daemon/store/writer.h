@@ -4,9 +4,10 @@
 /*
  * Writer: the thread that commits
  *
- * Takes the queued row sets, commits up to some thousand rows in one transaction (batches.h), and returns the sets to the queue. Between
- * batches, the thread does work that can wait: restarts of the log, retention, and the subjects' work on stored rows. It replaces a
- * damaged file with a new one, and moves the rows of the damaged file into it.
+ * Takes the queued row sets, commits up to some thousand rows in one transaction (batches.h), and returns the sets
+ * to the queue. Between batches, the thread does work that can wait: restarts of the log, retention, and the
+ * subjects' work on stored rows. It replaces a damaged file with a new one, and moves the rows of the damaged file
+ * into it.
  */
 
 #include "store/opening.h"
@@ -23,8 +24,8 @@ Writer *writer_free(Writer *writer);
 DEFINE_SCOPED(Writer, writer_free);
 
 /*
- * Opens the database before the thread starts, as opening_open(). A writer that is started without a database tries repeatedly to open it,
- * and fails all rows until then.
+ * Opens the database before the thread starts, as opening_open(). A writer that is started without a database tries
+ * repeatedly to open it, and fails all rows until then.
  */
 int writer_open(Writer *writer, char **ret_note);
 /* Starts the thread. 0 or a negative errno. */

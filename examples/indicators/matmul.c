@@ -43,7 +43,8 @@ int main(void) {
         fprintf(stderr, "c[n - 1][n - 1] = %g\n", c[n * n - 1]);
         printf("{\"name\": \"PiMatmul\", \"component\": \"c\", \"version\": \"%s\",\n"
                " \"@parameters\": {\"device\": \"cpu\", \"dtype\": \"float64\", \"matrix_size\": %ld, \"reps\": %ld},\n"
-               " \"@result\": {\"elapsed\": %.6g, \"rate\": %.6g}}\n", __VERSION__, n, reps, elapsed_ms, n_operations / elapsed_ms / 1e6);
+               " \"@result\": {\"elapsed\": %.6g, \"rate\": %.6g}}\n",
+               __VERSION__, n, reps, elapsed_ms, n_operations / elapsed_ms / 1e6);
         free(a);
         free(b);
         free(c);

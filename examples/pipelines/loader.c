@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reports a data pipeline with libperfd: two threads decode images into a queue, from which the training loop takes them, and one more
- * submits the statistics, so that no other waits for perfd.
+ * Reports a data pipeline with libperfd: two threads decode images into a queue, from which the training loop takes
+ * them, and one more submits the statistics, so that no other waits for perfd.
  *
- * Usage: perfctl run -- loader; then perfctl pipeline show. LOADER_ITEMS is the number of images. Prints what was counted as JSON.
+ * Usage: perfctl run -- loader; then perfctl pipeline show. LOADER_ITEMS is the number of images. Prints what was
+ * counted as JSON.
  */
 
 #include <perfd.h>
@@ -151,7 +152,9 @@ static void train(Loader *loader) {
 
 int main(void) {
         const char *items = getenv("LOADER_ITEMS");
-        Loader loader = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER, .done = PTHREAD_COND_INITIALIZER,
+        Loader loader = { .lock = PTHREAD_MUTEX_INITIALIZER,
+                          .changed = PTHREAD_COND_INITIALIZER,
+                          .done = PTHREAD_COND_INITIALIZER,
                           .n_working = N_WORKERS };
 
         loader.n_left = items ? (unsigned)strtoul(items, NULL, 10) : 2000;
@@ -162,7 +165,9 @@ int main(void) {
         if (loader.status != 0) /* the training is not less worth without its statistics */
                 fprintf(stderr, "No statistics: %s\n", perfd_client_error(loader.client));
         perfd_client_close(loader.client);
-        printf("{\"num_tasks\": %u, \"num_failures\": %u, \"success_s\": %.9f, \"num_items\": %u, \"get_wait_s\": %.9f}\n",
-               loader.totals.n_tasks, loader.totals.n_failures, loader.totals.task_s, loader.totals.n_gets, loader.totals.get_s);
+        printf("{\"num_tasks\": %u, \"num_failures\": %u, \"success_s\": %.9f, \"num_items\": %u, \"get_wait_s\": "
+               "%.9f}\n",
+               loader.totals.n_tasks, loader.totals.n_failures, loader.totals.task_s, loader.totals.n_gets,
+               loader.totals.get_s);
         return EXIT_SUCCESS;
 }

@@ -48,10 +48,13 @@ BaselineStatus baseline_stdev_status(const double *series, size_t n, double valu
                 moments.sd = series[0]; /* the original's reading of a single value */
         band = baseline_band(&moments, value);
         assert(band >= 1 && band <= N_ELEMENTS(worse));
-        is_improved = is_lower_better == BASELINE_TRUE ? value < moments.mean : is_lower_better == BASELINE_FALSE && value >= moments.mean;
+        is_improved = is_lower_better == BASELINE_TRUE ? value < moments.mean
+                                                       : is_lower_better == BASELINE_FALSE && value >= moments.mean;
         return (BaselineStatus){
                 .is_accepted = is_improved || band <= BASELINE_BANDS ? BASELINE_TRUE : BASELINE_FALSE,
-                .is_improved = is_lower_better == BASELINE_NONE ? BASELINE_NONE : is_improved ? BASELINE_TRUE : BASELINE_FALSE,
+                .is_improved = is_lower_better == BASELINE_NONE ? BASELINE_NONE
+                               : is_improved                    ? BASELINE_TRUE
+                                                                : BASELINE_FALSE,
                 .rating = (double)band / (BASELINE_BANDS + 1),
                 .description = is_improved ? better[band - 1] : worse[band - 1],
                 .mean = moments.mean,
@@ -65,12 +68,15 @@ BaselineStatus baseline_zscore_status(const double *series, size_t n, double val
         double z = (value - moments.mean) / moments.sd;
 
         if (n == 1)
-                return (BaselineStatus){ BASELINE_NONE, BASELINE_FALSE, NAN, "Not enough historical values", moments.mean, 0, 0 };
+                return (BaselineStatus){
+                        BASELINE_NONE, BASELINE_FALSE, NAN, "Not enough historical values", moments.mean, 0, 0
+                };
         return (BaselineStatus){
                 .is_accepted = fabs(z) < BASELINE_Z_MAX ? BASELINE_TRUE : BASELINE_FALSE,
                 .is_improved = z > 0 ? BASELINE_TRUE : BASELINE_FALSE,
                 .rating = fabs(z) / BASELINE_Z_MAX,
-                .description = fabs(z) < BASELINE_Z_MAX ? "z-score lower than threshold" : "z-score greater than threshold",
+                .description = fabs(z) < BASELINE_Z_MAX ? "z-score lower than threshold"
+                                                        : "z-score greater than threshold",
                 .mean = moments.mean,
                 .sd = n > 0 ? moments.sd : NAN,
                 .score = z,

@@ -39,6 +39,7 @@ typedef struct BaselineStatus {
         double score; /* change in percent; or the z-score */
 } BaselineStatus;
 
-/* is_lower_better BASELINE_NONE: the direction is not known. With the faults of the original: z-score ignores the direction. */
+/* is_lower_better BASELINE_NONE: the direction is not known. With the faults of the original: z-score ignores the
+ * direction. */
 BaselineStatus baseline_stdev_status(const double *series, size_t n, double value, BaselineBool is_lower_better);
 BaselineStatus baseline_zscore_status(const double *series, size_t n, double value);

@@ -66,7 +66,9 @@ static double variance_of(const double *series, Range range, double mean) {
 
 static double t_test(const ChangePoint *point, double n_before, double n_after) {
         double df = n_before + n_after - 2, difference = point->mean_before - point->mean_after;
-        double variance = ((n_before - 1) * point->sd_before * point->sd_before + (n_after - 1) * point->sd_after * point->sd_after) / df;
+        double variance = ((n_before - 1) * point->sd_before * point->sd_before +
+                           (n_after - 1) * point->sd_after * point->sd_after) /
+                          df;
 
         if (df <= 0)
                 return 1;
@@ -75,10 +77,13 @@ static double t_test(const ChangePoint *point, double n_before, double n_after) 
         return student_two_sided(difference / sqrt(variance * (1 / n_before + 1 / n_after)), df);
 }
 
-/* Compares the values from `begin` to the point with the values from the point to `end`; each side has at least one value. */
+/* Compares the values from `begin` to the point with the values from the point to `end`; each side has at least one
+ * value. */
 static ChangePoint point_between(const double *series, size_t begin, size_t index, size_t end) {
         Range before = { begin, index }, after = { index, end };
-        ChangePoint point = { .index = index, .mean_before = mean_of(series, before), .mean_after = mean_of(series, after) };
+        ChangePoint point = { .index = index,
+                              .mean_before = mean_of(series, before),
+                              .mean_after = mean_of(series, after) };
 
         point.sd_before = sqrt(variance_of(series, before, point.mean_before));
         point.sd_after = sqrt(variance_of(series, after, point.mean_after));
@@ -88,7 +93,8 @@ static ChangePoint point_between(const double *series, size_t begin, size_t inde
 }
 
 static double magnitude_of(const ChangePoint *point) {
-        double forward = fabs(point->mean_after / point->mean_before - 1), backward = fabs(point->mean_before / point->mean_after - 1);
+        double forward = fabs(point->mean_after / point->mean_before - 1),
+               backward = fabs(point->mean_before / point->mean_after - 1);
 
         return backward > forward ? backward : forward;
 }
@@ -170,7 +176,8 @@ static void measure(const double *series, size_t n, ChangePoint *points, size_t 
                                            at + 1 < n_points ? points[at + 1].index : n);
 }
 
-/* Returns the point to remove, or n_points. Comparisons are false for NAN: a point without a p-value is removed when it is first. */
+/* Returns the point to remove, or n_points. Comparisons are false for NAN: a point without a p-value is removed when
+ * it is first. */
 static size_t find_weakest(const ChangePoint *points, size_t n_points, const HunterSettings *settings) {
         size_t weakest = 0;
 
@@ -187,8 +194,10 @@ static size_t find_weakest(const ChangePoint *points, size_t n_points, const Hun
         return magnitude_of(&points[weakest]) > settings->magnitude_min ? n_points : weakest;
 }
 
-/* Measures the points at the place of the removed point and behind it again, as the original does; the one before keeps its numbers. */
-static size_t remove_weak(const double *series, size_t n, const HunterSettings *settings, ChangePoint *points, size_t n_points) {
+/* Measures the points at the place of the removed point and behind it again, as the original does; the one before
+ * keeps its numbers. */
+static size_t remove_weak(const double *series, size_t n, const HunterSettings *settings, ChangePoint *points,
+                          size_t n_points) {
         while (n_points > 0) {
                 size_t weakest = find_weakest(points, n_points, settings);
 

@@ -25,14 +25,16 @@ void judge_deinit(JudgeResult *judgement) {
         *judgement = (JudgeResult){};
 }
 
-static void set_new_level(JudgeResult *judgement, JudgeDirection direction, double difference, const ChangePoint *point) {
+static void set_new_level(JudgeResult *judgement, JudgeDirection direction, double difference,
+                          const ChangePoint *point) {
         judgement->relative = point->relative;
         judgement->p_value = point->p_value;
         judgement->since = point->index;
         if (direction == JUDGE_NEITHER)
                 judgement->verdict = JUDGE_CHANGED;
         else
-                judgement->verdict = (direction == JUDGE_LOWER) == (difference < 0) ? JUDGE_IMPROVEMENT : JUDGE_REGRESSION;
+                judgement->verdict = (direction == JUDGE_LOWER) == (difference < 0) ? JUDGE_IMPROVEMENT
+                                                                                    : JUDGE_REGRESSION;
 }
 
 static double difference_of(const ChangePoint *point) {
@@ -168,7 +170,8 @@ static BaselineStatus hunter_status(size_t n, BaselineBool is_lower_better, cons
         return status;
 }
 
-BaselineStatus judge_compat_status(const double *series, size_t n, const JudgeSettings *settings, const JudgeResult *judgement) {
+BaselineStatus judge_compat_status(const double *series, size_t n, const JudgeSettings *settings,
+                                   const JudgeResult *judgement) {
         static const BaselineBool directions[] = {
                 [JUDGE_NEITHER] = BASELINE_NONE, [JUDGE_LOWER] = BASELINE_TRUE, [JUDGE_HIGHER] = BASELINE_FALSE,
         };

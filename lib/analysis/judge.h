@@ -69,5 +69,7 @@ void judge_deinit(JudgeResult *judgement);
 /* Judges a series of finite numbers. Caller deinits *ret. Returns 0 or -ENOMEM. */
 int judge_series(const double *series, size_t n, const JudgeSettings *settings, JudgeResult *ret);
 
-/* Status of the newest value as matrix-benchmarking's method of this name reports it. method: hunter, stdev or zscore. */
-BaselineStatus judge_compat_status(const double *series, size_t n, const JudgeSettings *settings, const JudgeResult *judgement);
+/* Status of the newest value as matrix-benchmarking's method of this name reports it. method: hunter, stdev or
+ * zscore. */
+BaselineStatus judge_compat_status(const double *series, size_t n, const JudgeSettings *settings,
+                                   const JudgeResult *judgement);

@@ -38,8 +38,8 @@ void partition_cost_add(MedianCost *cost, double v) {
 /* --- medians of all segments ---------------------------------------------------------------------- */
 
 /*
- * Values from one place of the series to another, as a list sorted by rank. Values are only removed, so that the median moves by at
- * most one place each time: O(1) for each segment.
+ * Values from one place of the series to another, as a list sorted by rank. Values are only removed, so that the
+ * median moves by at most one place each time: O(1) for each segment.
  */
 typedef struct RankList {
         uint32_t *next, *previous; /* borrowed; of the rank; rank n is before the first and behind the last */
@@ -140,8 +140,10 @@ static void reverse(size_t *items, size_t n) {
         }
 }
 
-/* Tries all segments from `begin` on. lowest: cost of the best partition up to each place; begins: the start of its last segment. */
-static void try_segments(const Sorted *sorted, const PartitionSettings *settings, size_t begin, double *lowest, size_t *begins) {
+/* Tries all segments from `begin` on. lowest: cost of the best partition up to each place; begins: the start of its
+ * last segment. */
+static void try_segments(const Sorted *sorted, const PartitionSettings *settings, size_t begin, double *lowest,
+                         size_t *begins) {
         double cost = 0;
 
         for (size_t end = begin + 1; end <= sorted->n; end++) {
@@ -158,7 +160,8 @@ static void try_segments(const Sorted *sorted, const PartitionSettings *settings
         }
 }
 
-int partition_find(const double *series, size_t n, const PartitionSettings *settings, size_t *ret_begins, size_t *ret_n) {
+int partition_find(const double *series, size_t n, const PartitionSettings *settings, size_t *ret_begins,
+                   size_t *ret_n) {
         scoped(freep) double *lowest = malloc((n + 1) * sizeof(*lowest));
         scoped(freep) size_t *begins = calloc(n + 1, sizeof(*begins));
         scoped(sorted_deinit) Sorted sorted;

@@ -26,7 +26,8 @@ typedef struct PartitionSettings {
 } PartitionSettings;
 
 /*
- * Finds the partition with the lowest cost of n > 0 values, by dynamic programming in O(n^2) steps. ret_begins: room for n; gets the
- * begins of the segments but the first. Returns 0 or -ENOMEM.
+ * Finds the partition with the lowest cost of n > 0 values, by dynamic programming in O(n^2) steps. ret_begins: room
+ * for n; gets the begins of the segments but the first. Returns 0 or -ENOMEM.
  */
-int partition_find(const double *series, size_t n, const PartitionSettings *settings, size_t *ret_begins, size_t *ret_n);
+int partition_find(const double *series, size_t n, const PartitionSettings *settings, size_t *ret_begins,
+                   size_t *ret_n);

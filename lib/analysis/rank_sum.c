@@ -78,8 +78,8 @@ static RankSum count_pairs(size_t n_a, size_t n_b, double sum, double *ways) {
 }
 
 /*
- * ways[k * width + s]: the number of ways to choose k of the ranks, which ascend, with the sum s. k - 1 ranks up to the i-th have a sum
- * of at most k - 1 times the i-th.
+ * ways[k * width + s]: the number of ways to choose k of the ranks, which ascend, with the sum s. k - 1 ranks up to
+ * the i-th have a sum of at most k - 1 times the i-th.
  */
 static RankSum count_sums(const unsigned *ranks, size_t n, size_t n_a, double sum, double *ways) {
         size_t width = n_a * (2 * n - n_a + 1) + 1; /* sum of the largest ranks, plus 1 */
@@ -122,8 +122,10 @@ RankSum rank_sum_test(const double *a, size_t n_a, const double *b, size_t n_b, 
         is_counted = is_exact(n_a, n_b) && (n_a <= n_exact_max || a[n_a - 1] < b[0] || b[n_b - 1] < a[0]);
         ranks = give_ranks(a, n_a, b, n_b, is_counted ? of_values : NULL);
         if (!is_counted)
-                return approximate((double)n_a, (double)n_b, ranks.ties, fabs(ranks.sum - (double)n_a * (double)(n + 1)) / 2);
-        return ranks.ties > 0 ? count_sums(of_values, n, n_a, ranks.sum, scratch) : count_pairs(n_a, n_b, ranks.sum, scratch);
+                return approximate((double)n_a, (double)n_b, ranks.ties,
+                                   fabs(ranks.sum - (double)n_a * (double)(n + 1)) / 2);
+        return ranks.ties > 0 ? count_sums(of_values, n, n_a, ranks.sum, scratch)
+                              : count_pairs(n_a, n_b, ranks.sum, scratch);
 }
 
 double rank_sum_least(size_t n_a, size_t n_b) {

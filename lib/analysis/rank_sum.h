@@ -4,11 +4,13 @@
 /*
  * Rank sum: probability that chance alone explains the difference between two samples
  *
- * This is Wilcoxon's rank-sum test (Mann and Whitney's U; F. Wilcoxon, Individual Comparisons by Ranking Methods, 1945). Equal
- * values have the mean of their ranks. For samples up to about thirty values each, or a few values against two hundred, the test is
- * exact: all assignments of ranks to the samples are counted. For larger samples, the test is the normal approximation, corrected
- * for ties and for continuity. The remaining error is on the safe side, because a rank sum has lighter tails than the normal
- * distribution.
+ * This is Wilcoxon's rank-sum test (Mann and Whitney's U; F. Wilcoxon, Individual Comparisons by Ranking Methods,
+ * 1945). Equal values have the mean of their ranks. For samples up to about thirty values each, or a few values
+ * against two hundred, the test is
+ * exact: all assignments of ranks to the samples are counted. For larger samples, the test is the normal
+ * approximation, corrected
+ * for ties and for continuity. The remaining error is on the safe side, because a rank sum has lighter tails than
+ * the normal distribution.
  */
 
 #include <stddef.h>
@@ -22,9 +24,9 @@ typedef struct RankSum {
 } RankSum;
 
 /*
- * Both are 1 if a sample is empty. Values must be finite and in ascending order. n_exact_max: largest size of the smaller sample for which
- * the test is exact, unless one sample is above the other; SIZE_MAX: whenever it takes less than a millisecond. scratch: room for
- * RANK_SUM_SCRATCH values.
+ * Both are 1 if a sample is empty. Values must be finite and in ascending order. n_exact_max: largest size of the
+ * smaller sample for which the test is exact, unless one sample is above the other; SIZE_MAX: whenever it takes less
+ * than a millisecond. scratch: room for RANK_SUM_SCRATCH values.
  */
 RankSum rank_sum_test(const double *a, size_t n_a, const double *b, size_t n_b, size_t n_exact_max, double *scratch);
 /* Returns the smallest two-sided probability that samples of these sizes can have. */

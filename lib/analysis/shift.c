@@ -57,7 +57,8 @@ static double median_of(const double *values, size_t n, double *scratch) {
         return statistics_median_in_place(scratch, n);
 }
 
-/* Returns the robust standard deviation of residuals, at least that of the series' noise, and limits them to three of it. */
+/* Returns the robust standard deviation of residuals, at least that of the series' noise, and limits them to three
+ * of it. */
 static double clip(const ShiftSeries *series, double *residuals, size_t n, double *scratch) {
         double sd;
 
@@ -88,7 +89,8 @@ static double mean_of(const double *values, size_t n) {
         return sum / (double)n;
 }
 
-/* Level of the values after the place. Of fewer than five values, an order statistic that is close to the level before. */
+/* Level of the values after the place. Of fewer than five values, an order statistic that is close to the level
+ * before. */
 static double level_after(const Sides *sides) {
         bool is_up = sides->median_after > sides->median_before;
         double sorted[4];
@@ -121,7 +123,8 @@ static double autocorrelation_of(const Sides *sides, double sum_of_squares, doub
                 if (i + 1 != sides->n_before)
                         products += sides->residuals[i] * sides->residuals[i + 1];
         if (sum_of_squares > 0)
-                own = products / sum_of_squares + (sides->n_after >= 5 ? 2.0 : 1.0) / (double)n; /* the estimate is too low by this */
+                /* the estimate is too low by this */
+                own = products / sum_of_squares + (sides->n_after >= 5 ? 2.0 : 1.0) / (double)n;
         own = ((double)n * own + AUTOCORRELATION_WEIGHT * of_series) / ((double)n + AUTOCORRELATION_WEIGHT);
         return fmin(fmax(own, 0), AUTOCORRELATION_MAX);
 }
@@ -137,7 +140,8 @@ static double variance_factor(size_t n, double rho) {
 
 /* Few values pass if they are separated as only one of many arrangements is. */
 static double find_rank_limit(const ShiftSettings *settings, size_t n_before, size_t n_after) {
-        double arrangements = lgamma((double)(n_before + n_after) + 1) - lgamma((double)n_before + 1) - lgamma((double)n_after + 1);
+        double arrangements = lgamma((double)(n_before + n_after) + 1) - lgamma((double)n_before + 1) -
+                              lgamma((double)n_after + 1);
 
         return fmin(fmax(settings->rank_p_max, settings->separation * exp(-arrangements)), RANK_P_LIMIT);
 }
@@ -197,8 +201,8 @@ static ShiftScore test(const ShiftSeries *series, const ShiftSettings *settings,
         relative = series->is_logarithmic ? fabs(expm1(ret.difference)) : fabs(ret.difference / level);
         t_score = log(fmax(ret.t_p, 1e-300)) / log(settings->t_p_max);
         rank_score = log(fmax(ret.rank_p, 1e-300)) / log(find_rank_limit(settings, at - rank_begin, sides.n_after));
-        ret.score = fmin(fmin(t_score, rank_score),
-                         fmin(relative / settings->effect_min, fabs(ret.difference) / (EFFECT_SD_MIN * sqrt(variance))));
+        ret.score = fmin(fmin(t_score, rank_score), fmin(relative / settings->effect_min,
+                                                         fabs(ret.difference) / (EFFECT_SD_MIN * sqrt(variance))));
         return ret;
 }
 
@@ -286,7 +290,8 @@ static int make_series(const double *series, size_t n, ShiftSeries *ret, double 
 
 static void remove_weak(const ShiftSeries *series, const ShiftSettings *settings, ShiftPlaces *places, double *scores) {
         for (size_t i = 0; i < places->n; i++)
-                scores[i] = test(series, settings, begin_of(places, i), places->at[i], end_of(places, i, series->n)).score;
+                scores[i] =
+                        test(series, settings, begin_of(places, i), places->at[i], end_of(places, i, series->n)).score;
 
         while (places->n > 0) {
                 size_t weakest = 0, n_moved;
@@ -301,7 +306,9 @@ static void remove_weak(const ShiftSeries *series, const ShiftSettings *settings
                 memmove(&places->at[weakest], &places->at[weakest + 1], n_moved * sizeof(*places->at));
                 memmove(&scores[weakest], &scores[weakest + 1], n_moved * sizeof(*scores));
                 for (size_t i = weakest > 0 ? weakest - 1 : 0; i <= weakest && i < places->n; i++)
-                        scores[i] = test(series, settings, begin_of(places, i), places->at[i], end_of(places, i, series->n)).score;
+                        scores[i] = test(series, settings, begin_of(places, i), places->at[i],
+                                         end_of(places, i, series->n))
+                                            .score;
         }
 }
 
@@ -315,7 +322,8 @@ static double cost_of(const ShiftSeries *series, size_t begin, size_t end) {
 
 /* Moves a change point to the place where the medians of its neighbouring windows fit best. */
 static size_t refine(const ShiftSeries *series, const ShiftSettings *settings, size_t begin, size_t at, size_t end) {
-        size_t first = at - begin > SHIFT_WINDOW ? at - SHIFT_WINDOW : begin, last = end - at > SHIFT_WINDOW ? at + SHIFT_WINDOW : end;
+        size_t first = at - begin > SHIFT_WINDOW ? at - SHIFT_WINDOW : begin,
+               last = end - at > SHIFT_WINDOW ? at + SHIFT_WINDOW : end;
         size_t low = at > PLACE_DISTANCE ? at - PLACE_DISTANCE : 0, best = at, first_place;
         double lowest = cost_of(series, first, at) + cost_of(series, at, last);
 
@@ -346,8 +354,8 @@ static double sd_of(const double *values, size_t n) {
         return n > 1 ? sqrt(squares / (double)(n - 1)) : 0;
 }
 
-static ChangePoint describe(const double *values, const ShiftSeries *series, const ShiftSettings *settings, size_t begin, size_t at,
-                            size_t end) {
+static ChangePoint describe(const double *values, const ShiftSeries *series, const ShiftSettings *settings,
+                            size_t begin, size_t at, size_t end) {
         ChangePoint point = {
                 .index = at,
                 .mean_before = median_of(&values[begin], at - begin, series->scratch),
@@ -392,7 +400,8 @@ int shift_find(const double *series, size_t n, const ShiftSettings *settings, Ch
         for (size_t i = 0; i < places.n; i++)
                 at[i] = refine(&transformed, settings, begin_of(&places, i), at[i], end_of(&places, i, n));
         for (size_t i = 0; i < places.n; i++)
-                points[i] = describe(series, &transformed, settings, begin_of(&places, i), at[i], end_of(&places, i, n));
+                points[i] = describe(series, &transformed, settings, begin_of(&places, i), at[i],
+                                     end_of(&places, i, n));
         *ret = points;
         *ret_n = places.n;
         return 0;
@@ -403,7 +412,8 @@ int shift_find(const double *series, size_t n, const ShiftSettings *settings, Ch
 int shift_newest(const double *series, size_t n, size_t begin, const ShiftSettings *settings, ShiftNewest *ret) {
         scoped(freep) double *room = NULL;
         double residuals[SHIFT_WINDOW], median, squares = 0, df, variance, difference;
-        size_t n_segment = n > begin ? n - 1 - begin : 0, n_before = n_segment < SHIFT_WINDOW ? n_segment : SHIFT_WINDOW, n_beyond = 0;
+        size_t n_segment = n > begin ? n - 1 - begin : 0,
+               n_before = n_segment < SHIFT_WINDOW ? n_segment : SHIFT_WINDOW, n_beyond = 0;
         ShiftSeries all;
         int r;
 
@@ -428,7 +438,8 @@ int shift_newest(const double *series, size_t n, size_t begin, const ShiftSettin
         ret->relative = all.is_logarithmic ? expm1(difference) : difference / fabs(median);
         ret->p_value = student_two_sided(difference / sqrt(variance * (1 + 1 / (double)n_before)), df);
         ret->is_outlier = ret->p_value < OUTLIER_P && fabs(ret->relative) >= settings->effect_min &&
-                          (n_segment < OUTLIER_ENOUGH || (double)(n_beyond + 1) / (double)(n_segment + 1) <= OUTLIER_SHARE);
+                          (n_segment < OUTLIER_ENOUGH ||
+                           (double)(n_beyond + 1) / (double)(n_segment + 1) <= OUTLIER_SHARE);
         return 0;
 }
 

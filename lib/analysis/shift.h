@@ -4,9 +4,10 @@
 /*
  * Shift: change points of a series with the noise that is typical of benchmarks
  *
- * perfd's own method. Candidates come from the partition by medians of the logarithms. Each must then pass a t-test with a
- * moderated variance and a correction for autocorrelation, a rank-sum test, and a least effect; the weakest candidate is removed until
- * all pass. Outliers, bursts and two modes pass neither the rank test nor the partition. Deterministic; O(n^2) steps, O(n) memory.
+ * perfd's own method. Candidates come from the partition by medians of the logarithms. Each must then pass a t-test
+ * with a moderated variance and a correction for autocorrelation, a rank-sum test, and a least effect; the weakest
+ * candidate is removed until all pass. Outliers, bursts and two modes pass neither the rank test nor the partition.
+ * Deterministic; O(n^2) steps, O(n) memory.
  *
  * A series that has a value <= 0 is divided by the median of its absolute values instead of taking logarithms.
  */
@@ -28,11 +29,14 @@ typedef struct ShiftSettings {
         const bool *allowed;   /* borrowed; for each value, whether a level may begin there; NULL: everywhere */
 } ShiftSettings;
 
-#define SHIFT_DEFAULTS ((ShiftSettings){ .t_p_max = 1e-5, .rank_p_max = 1e-4, .separation = 3, .effect_min = 0.01, .n_min_last = 3 })
-#define SHIFT_SENSITIVE ((ShiftSettings){ .t_p_max = 1e-4, .rank_p_max = 1e-4, .separation = 6, .effect_min = 0.01, .n_min_last = 2 })
+#define SHIFT_DEFAULTS                                                                                                 \
+        ((ShiftSettings){ .t_p_max = 1e-5, .rank_p_max = 1e-4, .separation = 3, .effect_min = 0.01, .n_min_last = 3 })
+#define SHIFT_SENSITIVE                                                                                                \
+        ((ShiftSettings){ .t_p_max = 1e-4, .rank_p_max = 1e-4, .separation = 6, .effect_min = 0.01, .n_min_last = 2 })
 
 /*
- * Finds the change points of a series of finite numbers. Levels are medians of the segments. Caller frees *ret. Returns 0 or -ENOMEM.
+ * Finds the change points of a series of finite numbers. Levels are medians of the segments. Caller frees *ret.
+ * Returns 0 or -ENOMEM.
  */
 int shift_find(const double *series, size_t n, const ShiftSettings *settings, ChangePoint **ret, size_t *ret_n);
 
@@ -50,7 +54,8 @@ enum {
 int shift_newest(const double *series, size_t n, size_t begin, const ShiftSettings *settings, ShiftNewest *ret);
 
 /*
- * Estimates the least relative change that the t-test would find after n_min_last values of a new level, with the noise of the series and
- * independent values. *ret is NAN for less than SHIFT_POINTS_MIN values. Returns 0 or -ENOMEM.
+ * Estimates the least relative change that the t-test would find after n_min_last values of a new level, with the
+ * noise of the series and independent values. *ret is NAN for less than SHIFT_POINTS_MIN values. Returns 0 or
+ * -ENOMEM.
  */
 int shift_smallest(const double *series, size_t n, const ShiftSettings *settings, double *ret);

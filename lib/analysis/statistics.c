@@ -22,7 +22,8 @@ static int compare_doubles(const void *a, const void *b) {
 #define N_DIGITS ((64 + DIGIT_BITS - 1) / DIGIT_BITS)
 #define RADIX_MIN 1024U /* fewer values are sorted faster by comparisons */
 
-/* Returns an integer with the order of the value: bits of positive doubles have their order, bits of negative doubles the reverse. */
+/* Returns an integer with the order of the value: bits of positive doubles have their order, bits of negative
+ * doubles the reverse. */
 static uint64_t key_of(double value) {
         uint64_t bits;
 
@@ -34,7 +35,8 @@ static unsigned digit_of(double value, unsigned i) {
         return key_of(value) >> (i * DIGIT_BITS) & (DIGIT_VALUES - 1);
 }
 
-/* Moves the values to *to, in the order of digit i; values with equal digits keep their order. n_of: number of values with each digit. */
+/* Moves the values to *to, in the order of digit i; values with equal digits keep their order. n_of: number of
+ * values with each digit. */
 static void distribute(const double *values, size_t n, unsigned i, const size_t n_of[static DIGIT_VALUES], double *to) {
         size_t places[DIGIT_VALUES], place = 0;
 
@@ -147,8 +149,8 @@ double statistics_median_in_place(double *values, size_t n) {
 /* --- exact sums --------------------------------------------------------------------------------- */
 
 /*
- * A number as an unevaluated sum of two doubles, with about 106 bits (T. J. Dekker, 1971): deviations from the mean keep their
- * precision if values agree in most of their digits, and so do sums whose terms cancel.
+ * A number as an unevaluated sum of two doubles, with about 106 bits (T. J. Dekker, 1971): deviations from the mean
+ * keep their precision if values agree in most of their digits, and so do sums whose terms cancel.
  */
 typedef struct Twofold {
         double high, low;
@@ -195,11 +197,13 @@ static Twofold mean_of(const double *values, size_t n, int exponent) {
 }
 
 /* Sums powers of the deviations from the mean; all numbers are divided by the power of two. */
-static void sum_deviations(const double *values, size_t n, int exponent, Twofold mean, double *ret_squares, double *ret_cubes) {
+static void sum_deviations(const double *values, size_t n, int exponent, Twofold mean, double *ret_squares,
+                           double *ret_cubes) {
         Twofold squares = {}, cubes = {};
 
         for (size_t i = 0; i < n; i++) {
-                Twofold deviation = add((Twofold){ ldexp(values[i], -exponent), 0 }, (Twofold){ -mean.high, -mean.low });
+                Twofold deviation = add((Twofold){ ldexp(values[i], -exponent), 0 },
+                                        (Twofold){ -mean.high, -mean.low });
                 Twofold square = multiply(deviation, deviation);
 
                 squares = add(squares, square);
@@ -268,8 +272,8 @@ void statistics_of(double *values, size_t n, Statistics *ret) {
 }
 
 /*
- * The number of values below the median is binomial(n, 1/2): x[k] and x[n - 1 - k] enclose the median unless at most k values are on
- * one side of it.
+ * The number of values below the median is binomial(n, 1/2): x[k] and x[n - 1 - k] enclose the median unless at most
+ * k values are on one side of it.
  */
 MedianInterval statistics_median_interval(const double *sorted, size_t n, double confidence) {
         double log_probability = -(double)n * M_LN2, outside = 0;

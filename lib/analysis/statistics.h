@@ -25,10 +25,12 @@ void statistics_sort(double *values, size_t n);
 /* Computes all statistics of finite values and sorts the values. All results are NAN when n is 0. */
 void statistics_of(double *values, size_t n, Statistics *ret);
 
-/* Computes only the results that follow from the order of the values: their number, quantiles and the like. Other results are NAN. */
+/* Computes only the results that follow from the order of the values: their number, quantiles and the like. Other
+ * results are NAN. */
 void statistics_order_of(double *values, size_t n, Statistics *ret);
 
-/* Computes statistics_quantile_of_sorted(values, n, 0.5) of unsorted values and changes their order; faster than sorting. */
+/* Computes statistics_quantile_of_sorted(values, n, 0.5) of unsorted values and changes their order; faster than
+ * sorting. */
 double statistics_median_in_place(double *values, size_t n);
 
 /* Computes the quantile q, 0…1, of sorted values. NAN for n = 0. */
@@ -41,7 +43,8 @@ typedef struct MedianInterval {
 } MedianInterval;
 
 /*
- * Computes the shortest symmetric interval by order statistics that contains the median of the distribution with a confidence of at
- * least `confidence`, 0…1. The level holds for any continuous distribution. There is none if n is too small: at 0.95, n < 6.
+ * Computes the shortest symmetric interval by order statistics that contains the median of the distribution with a
+ * confidence of at least `confidence`, 0…1. The level holds for any continuous distribution. There is none if n is
+ * too small: at 0.95, n < 6.
  */
 MedianInterval statistics_median_interval(const double *sorted, size_t n, double confidence);

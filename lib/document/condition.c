@@ -89,7 +89,8 @@ int condition_parse(const char *text, Condition *ret) {
 
         condition.is_number = parse_double(condition.value, &condition.number) == 0;
         if (condition.is_number)
-                condition.exact = exact_number((JsonText){ condition.value, strlen(condition.value) }, condition.number);
+                condition.exact = exact_number((JsonText){ condition.value, strlen(condition.value) },
+                                               condition.number);
         condition.is_semver = semver_is_valid(condition.value);
         condition.is_time = parse_time(condition.value, &condition.time_ns);
         if (condition_is_range(&condition) && !condition.is_number && !condition.is_semver && !condition.is_time)
@@ -112,7 +113,8 @@ static bool is_equal(const Condition *condition, JsonText value) {
 
         switch (json_text_kind(value)) {
         case JSON_KIND_NUMBER:
-                return condition->is_number && json_text_double(value, &number) && compare(condition, value, number) == 0;
+                return condition->is_number && json_text_double(value, &number) &&
+                       compare(condition, value, number) == 0;
         case JSON_KIND_STRING:
                 return json_text_is_string(value, condition->value, n);
         case JSON_KIND_NULL:
@@ -170,7 +172,8 @@ static bool is_in_range(const Condition *condition, JsonText value) {
 bool condition_is_met(const Condition *condition, JsonText value) {
         if (condition_is_range(condition))
                 return is_in_range(condition, value);
-        return condition->relation == CONDITION_EQUAL ? is_equal(condition, value) : value.text && !is_equal(condition, value);
+        return condition->relation == CONDITION_EQUAL ? is_equal(condition, value)
+                                                      : value.text && !is_equal(condition, value);
 }
 
 bool condition_is_met_by_text(const Condition *condition, const char *text) {
@@ -178,5 +181,6 @@ bool condition_is_met_by_text(const Condition *condition, const char *text) {
                 return false;
         if (condition_is_range(condition))
                 return is_text_in_range(condition, text);
-        return condition->relation == CONDITION_EQUAL ? strcmp(text, condition->value) == 0 : strcmp(text, condition->value) != 0;
+        return condition->relation == CONDITION_EQUAL ? strcmp(text, condition->value) == 0
+                                                      : strcmp(text, condition->value) != 0;
 }

@@ -4,11 +4,12 @@
 /*
  * Condition: selects results, written as "matrix_size=512"
  *
- * The forms are KEY=VALUE, KEY!=VALUE, and for values with an order KEY<VALUE, KEY<=VALUE, KEY>VALUE, KEY>=VALUE. Numbers,
- * semantic versions (2.10.0) and times (2024-11-11 or 2024-11-11T10:20:30Z) have an order, each among its own kind. A value in a
- * URL or a command line has no type; therefore the type of the compared value decides: a number equals a text that reads as the
- * same number (512 and 512.0 both equal 512), a string equals the identical text, true, false and null equal these words, and a
- * list or an object equals identical JSON text. A result without the key meets no condition on the key.
+ * The forms are KEY=VALUE, KEY!=VALUE, and for values with an order KEY<VALUE, KEY<=VALUE, KEY>VALUE, KEY>=VALUE.
+ * Numbers, semantic versions (2.10.0) and times (2024-11-11 or 2024-11-11T10:20:30Z) have an order, each among its
+ * own kind. A value in a URL or a command line has no type; therefore the type of the compared value decides: a
+ * number equals a text that reads as the same number (512 and 512.0 both equal 512), a string equals the identical
+ * text, true, false and null equal these words, and a list or an object equals identical JSON text. A result without
+ * the key meets no condition on the key.
  *
  * A key in quotation marks is the name of a parameter, whatever characters it has: "a=b,c"=1.
  */
@@ -46,10 +47,12 @@ typedef struct Condition {
 
 enum {
         CONDITION_MALFORMED = 1, /* no relation, no key, or a key that is too long */
-        CONDITION_WITHOUT_ORDER, /* the relation needs an order, and the value is not a number, semantic version or time */
+        /* the relation needs an order, and the value is not a number, semantic version or time */
+        CONDITION_WITHOUT_ORDER,
 };
 
-/* Returns the length of the key at the start of a text, up to one of the characters in `ends` outside of quotation marks. */
+/* Returns the length of the key at the start of a text, up to one of the characters in `ends` outside of quotation
+ * marks. */
 size_t condition_key_length(const char *text, const char *ends);
 /* Reads a key of n bytes; @parameters. and the name for a name in quotation marks. 0 or CONDITION_MALFORMED. */
 int condition_read_key(const char *text, size_t n, char ret[static CONDITION_KEY_MAX + 1]);

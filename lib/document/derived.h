@@ -4,8 +4,8 @@
 /*
  * Derived numbers: results that a model computes from a document when it is read
  *
- * A model declares them as results with `from`. Documents stay as they are stored, so that a changed model also applies to older
- * results.
+ * A model declares them as results with `from`. Documents stay as they are stored, so that a changed model also
+ * applies to older results.
  */
 
 #include "document/expression.h"

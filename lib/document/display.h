@@ -4,8 +4,8 @@
 /*
  * Display: the value of a result as its model says that people read it
  *
- * format is a subset of Python's format strings: {:f}, {:e} or {:g}, with a precision as in {:.2f}. A shown value is divided by
- * the divisor and has the divisor's unit. Stored, compared and exported values are never changed.
+ * format is a subset of Python's format strings: {:f}, {:e} or {:g}, with a precision as in {:.2f}. A shown value is
+ * divided by the divisor and has the divisor's unit. Stored, compared and exported values are never changed.
  */
 
 #include <stdbool.h>
@@ -22,7 +22,8 @@ typedef struct Display {
 bool display_format_is_valid(const char *format);
 
 /*
- * Writes "20.00 GB", the items of a list as "1.00, 2.00 GB", or "--- GB" for null. Without a format, a number has no decimals,
- * as in reports of MatrixBenchmarking. Other values are written as JSON. unit: of the value; NULL for none. value: NULL for null.
+ * Writes "20.00 GB", the items of a list as "1.00, 2.00 GB", or "--- GB" for null. Without a format, a number has no
+ * decimals, as in reports of MatrixBenchmarking. Other values are written as JSON. unit: of the value; NULL for
+ * none. value: NULL for null.
  */
 void display_put(const Display *display, const char *unit, const Value *value, Buffer *out);

@@ -110,7 +110,8 @@ static double compute(ExpressionOperator operator, double a, double b) {
         return (double)NAN;
 }
 
-/* Computes a function of n > 0 numbers (n >= 0 for sum and count), and sorts them if it has to. percentage: of percentile. */
+/* Computes a function of n > 0 numbers (n >= 0 for sum and count), and sorts them if it has to. percentage: of
+ * percentile. */
 static double reduce(ExpressionFunction function, double *numbers, size_t n, double percentage) {
         double sum = 0;
 
@@ -126,8 +127,10 @@ static double reduce(ExpressionFunction function, double *numbers, size_t n, dou
         case FUNCTION_MAX:
         case FUNCTION_PERCENTILE:
                 statistics_sort(numbers, n);
-                return statistics_quantile_of_sorted(numbers, n, function == FUNCTION_MIN ? 0 : function == FUNCTION_MAX ? 1
-                                                                                                        : percentage / 100);
+                return statistics_quantile_of_sorted(numbers, n,
+                                                     function == FUNCTION_MIN   ? 0
+                                                     : function == FUNCTION_MAX ? 1
+                                                                                : percentage / 100);
         case N_EXPRESSION_FUNCTIONS:
                 break;
         }
@@ -159,7 +162,8 @@ static unsigned column_at(const char *text, const char *p) {
         return column;
 }
 
-static int __attribute__((format(printf, 3, 4))) wrong(ExpressionParser *parser, const char *at, const char *format, ...) {
+static int __attribute__((format(printf, 3, 4)))
+wrong(ExpressionParser *parser, const char *at, const char *format, ...) {
         va_list args;
 
         va_start(args, format);
@@ -180,14 +184,15 @@ static int add_node(ExpressionParser *parser, ExpressionKind kind, const char *b
         Expression *expression = parser->expression;
 
         if (expression->n_nodes == EXPRESSION_NODES_MAX)
-                return wrong(parser, begin, "too long: an expression may have %u numbers, names and operators", EXPRESSION_NODES_MAX - 1);
+                return wrong(parser, begin, "too long: an expression may have %u numbers, names and operators",
+                             EXPRESSION_NODES_MAX - 1);
         *ret = expression->n_nodes++;
         expression->nodes[*ret] = (ExpressionNode){ .kind = kind, .begin = (unsigned)(begin - expression->text) };
         return 0;
 }
 
-static int add_operator(ExpressionParser *parser, ExpressionOperator operator, const char *at, unsigned left, unsigned right,
-                        unsigned *ret) {
+static int add_operator(ExpressionParser *parser, ExpressionOperator operator, const char * at, unsigned left,
+                        unsigned right, unsigned *ret) {
         int r;
 
         r = add_node(parser, EXPRESSION_OPERATOR, at, ret);
@@ -208,7 +213,8 @@ static int parse_inner(ExpressionParser *parser, int (*parse)(ExpressionParser *
         int r;
 
         if (parser->depth == EXPRESSION_DEPTH_MAX)
-                return wrong(parser, parser->p, "too deep: parentheses, functions and signs may be nested %u times", EXPRESSION_DEPTH_MAX);
+                return wrong(parser, parser->p, "too deep: parentheses, functions and signs may be nested %u times",
+                             EXPRESSION_DEPTH_MAX);
         parser->depth++;
         r = parse(parser, ret);
         parser->depth--;
@@ -238,9 +244,11 @@ static int parse_path(ExpressionParser *parser, unsigned *ret) {
 
         while ((step = path_next(begin, &parser->p)).kind != PATH_END)
                 if (step.kind >= PATH_PRODUCT || ++n_steps > EXPRESSION_STEPS_MAX)
-                        return wrong(parser, begin, "not a path of at most %u steps: write it as a.b, a[0].b, a[].b or \"a-b\"",
+                        return wrong(parser, begin,
+                                     "not a path of at most %u steps: write it as a.b, a[0].b, a[].b or \"a-b\"",
                                      EXPRESSION_STEPS_MAX);
-        if (*begin == '@' && (n_steps < 2 || (strncmp(begin, "@result.", 8) != 0 && strncmp(begin, "@parameters.", 12) != 0)))
+        if (*begin == '@' &&
+            (n_steps < 2 || (strncmp(begin, "@result.", 8) != 0 && strncmp(begin, "@parameters.", 12) != 0)))
                 return wrong(parser, begin, "after @, write @result.KEY or @parameters.KEY");
         r = add_node(parser, EXPRESSION_PATH, begin, ret);
         if (r == 0)
@@ -289,7 +297,8 @@ static int parse_function(ExpressionParser *parser, size_t n_name, unsigned *ret
         if (*parser->p != ')')
                 return wrong(parser, parser->p, "expected , or ) after an argument");
         if (function == FUNCTION_PERCENTILE && n_arguments < 2)
-                return wrong(parser, begin, "percentile takes a list and a percentage, as in percentile(latencies, 95)");
+                return wrong(parser, begin,
+                             "percentile takes a list and a percentage, as in percentile(latencies, 95)");
         parser->p++;
         return 0;
 }
@@ -343,7 +352,8 @@ static int parse_unary(ExpressionParser *parser, unsigned *ret) {
         return r == 0 ? add_operator(parser, OPERATOR_SUBTRACT, at, zero, right, ret) : r;
 }
 
-/* Parses operands of a higher level with operators of this one between them: * and / before + and - before comparisons. */
+/* Parses operands of a higher level with operators of this one between them: * and / before + and - before
+ * comparisons. */
 static int parse_level(ExpressionParser *parser, unsigned level, unsigned *ret) {
         unsigned left, right;
         int r;
@@ -465,9 +475,11 @@ static int add_number(const PathWalk *walk, JsonText value) {
                 return no_value(walk->evaluation, "'%.*s' is missing%s", PATH_TEXT(walk->path, walk->n),
                                 walk->numbers->is_list ? " in an item" : "");
         if (!walk->numbers->any_type && !json_text_double(value, &number))
-                return no_value(walk->evaluation, "'%.*s' is %s, not a number", PATH_TEXT(walk->path, walk->n), kind_text(value));
+                return no_value(walk->evaluation, "'%.*s' is %s, not a number", PATH_TEXT(walk->path, walk->n),
+                                kind_text(value));
         if (walk->numbers->n == EXPRESSION_ITEMS_MAX)
-                return no_value(walk->evaluation, "'%.*s' has more than %u items", PATH_TEXT(walk->path, walk->n), EXPRESSION_ITEMS_MAX);
+                return no_value(walk->evaluation, "'%.*s' has more than %u items", PATH_TEXT(walk->path, walk->n),
+                                EXPRESSION_ITEMS_MAX);
         buffer_put(&walk->numbers->bytes, &number, sizeof(number));
         walk->numbers->n++;
         return buffer_error(&walk->numbers->bytes);
@@ -505,8 +517,8 @@ static int follow_all(const PathWalk *walk, JsonText list, const char *p) {
         int r = 0;
 
         if (json_text_kind(list) != JSON_KIND_LIST)
-                return no_value(walk->evaluation, "'%.*s' is %s, not a list", PATH_TEXT(walk->path, (size_t)(p - walk->path - 2)),
-                                kind_text(list));
+                return no_value(walk->evaluation, "'%.*s' is %s, not a list",
+                                PATH_TEXT(walk->path, (size_t)(p - walk->path - 2)), kind_text(list));
         walk->numbers->is_list = true;
         while (r == 0 && json_text_walk_next(&items, &unused, &item))
                 r = follow(walk, item, p);
@@ -631,6 +643,7 @@ static int evaluate(const Evaluation *evaluation, unsigned i, double *ret) {
         return no_value(evaluation, "not an expression");
 }
 
-int expression_evaluate(const Expression *expression, JsonText document, double *ret, char ret_reason[static EXPRESSION_TEXT_MAX]) {
+int expression_evaluate(const Expression *expression, JsonText document, double *ret,
+                        char ret_reason[static EXPRESSION_TEXT_MAX]) {
         return evaluate(&(Evaluation){ expression, document, ret_reason }, expression->root, ret);
 }

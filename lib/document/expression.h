@@ -4,12 +4,14 @@
 /*
  * Expression: arithmetic over the parameters and results of a document, as "tokens / elapsed"
  *
- * An expression has numbers, paths, + - * /, one comparison (< <= > >= == !=, which gives 1 or 0), parentheses, and the functions min,
- * max, mean, sum, count and percentile(LIST, 95). A path names a member of @result, else of @parameters: benchmarks[0].mean, or
- * benchmarks[].mean for the list of all means. @result.x and @parameters.x name one of them; a key with other characters than letters,
- * digits and _ is written in quotation marks. A list is an argument of a function only.
+ * An expression has numbers, paths, + - * /, one comparison (< <= > >= == !=, which gives 1 or 0), parentheses, and
+ * the functions min, max, mean, sum, count and percentile(LIST, 95). A path names a member of @result, else of
+ * @parameters: benchmarks[0].mean, or benchmarks[].mean for the list of all means. @result.x and @parameters.x name
+ * one of them; a key with other characters than letters, digits and _ is written in quotation marks. A list is an
+ * argument of a function only.
  *
- * perfd-indicators(5) describes the language. Evaluation has no side effects, and its cost is bounded by the limits below.
+ * perfd-indicators(5) describes the language. Evaluation has no side effects, and its cost is bounded by the limits
+ * below.
  */
 
 #include <stdbool.h>
@@ -60,8 +62,10 @@ enum {
 /* Parses a NUL-terminated text. 0 or EXPRESSION_INVALID. */
 int expression_parse(const char *text, Expression *ret, ExpressionError *ret_error);
 
-/* Computes the number for a document, an object with @parameters and @result. 0, EXPRESSION_NULL with the reason, or -ENOMEM. */
-int expression_evaluate(const Expression *expression, JsonText document, double *ret, char ret_reason[static EXPRESSION_TEXT_MAX]);
+/* Computes the number for a document, an object with @parameters and @result. 0, EXPRESSION_NULL with the reason, or
+ * -ENOMEM. */
+int expression_evaluate(const Expression *expression, JsonText document, double *ret,
+                        char ret_reason[static EXPRESSION_TEXT_MAX]);
 
 /* True if a path of the expression begins with the result of that name. *ret_column: where. */
 bool expression_names_result(const Expression *expression, const char *name, unsigned *ret_column);

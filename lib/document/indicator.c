@@ -110,7 +110,8 @@ static int complain_key(Complaint *ret, const char *key, const char *problem) {
 
 /* --- rules for all documents ----------------------------------------------------------------------- */
 
-/* Finds a key that occurs twice in `a` and `b` together; b may be NULL. *ret: NULL if there is none. 0 or INDICATOR_INVALID. */
+/* Finds a key that occurs twice in `a` and `b` together; b may be NULL. *ret: NULL if there is none. 0 or
+ * INDICATOR_INVALID. */
 static int find_shared_key(const Value *a, const Value *b, Complaint *complaint, const char **ret) {
         const char *few[64], **keys = few;
         scoped(freep) const char **many = NULL;
@@ -149,8 +150,9 @@ static int check_string(Checker *checker, const Place *place, const char *string
         size_t n = strlen(string);
 
         if (n > checker->limits.string_bytes)
-                return complain(checker->complaint, place, "has %zu bytes, more than the %zu that a string may have: shorten or split it",
-                                n, checker->limits.string_bytes);
+                return complain(checker->complaint, place,
+                                "has %zu bytes, more than the %zu that a string may have: shorten or split it", n,
+                                checker->limits.string_bytes);
         if (!utf8_is_valid(string, n))
                 return complain(checker->complaint, place, "is not valid UTF-8");
 
@@ -173,7 +175,8 @@ static int check_object(Checker *checker, const Place *place, const Value *value
         int r;
 
         if (value->n_members > checker->limits.n_keys - checker->n_keys)
-                return complain(checker->complaint, NULL, "has more than %zu keys in all: leave some out, or make lists of them",
+                return complain(checker->complaint, NULL,
+                                "has more than %zu keys in all: leave some out, or make lists of them",
                                 checker->limits.n_keys);
         checker->n_keys += value->n_members;
 
@@ -202,7 +205,8 @@ static int check_value(Checker *checker, const Place *place, const Value *value,
         bool is_container = value->type == VALUE_OBJECT || value->type == VALUE_LIST;
 
         if (is_container && depth == VALUE_DEPTH_MAX)
-                return complain(checker->complaint, place, "is nested deeper than %d objects and lists", VALUE_DEPTH_MAX);
+                return complain(checker->complaint, place, "is nested deeper than %d objects and lists",
+                                VALUE_DEPTH_MAX);
         if (value->type == VALUE_OBJECT)
                 return check_object(checker, place, value, depth + 1);
         if (value->type == VALUE_LIST)
@@ -388,13 +392,15 @@ static int check_given(const IndicatorGiven *given, DocumentLimits limits, Compl
         const size_t bytes_max[] = { COMPONENT_MAX_BYTES, limits.string_bytes };
 
         if (is_given(given->name) && !indicator_name_is_valid(given->name, NAME_MAX_BYTES))
-                return complain(complaint, &(Place){ .key = "name" }, "'%.*s' must be 1 to %u letters, digits, or any of _ . : -",
+                return complain(complaint, &(Place){ .key = "name" },
+                                "'%.*s' must be 1 to %u letters, digits, or any of _ . : -",
                                 (int)utf8_cut(given->name, NAME_MAX_BYTES), given->name, NAME_MAX_BYTES);
         for (size_t i = 0; i < N_ELEMENTS(texts); i++) {
                 size_t n = texts[i] ? strlen(texts[i]) : 0;
 
                 if (n > bytes_max[i])
-                        return complain(complaint, &(Place){ .key = keys[i] }, "must have 1 to %zu bytes", bytes_max[i]);
+                        return complain(complaint, &(Place){ .key = keys[i] }, "must have 1 to %zu bytes",
+                                        bytes_max[i]);
                 if (n > 0 && !utf8_is_valid(texts[i], n))
                         return complain_key(complaint, keys[i], "is not valid UTF-8");
         }
@@ -425,7 +431,8 @@ int indicator_from_failed_run(const Value *document, const IndicatorGiven *given
                 return take_name(document, &indicator, ret_complaint);
         if (!indicator.name)
                 return complain_key(ret_complaint, "name",
-                                    "missing: say which indicator failed to run, as in \"PiMatmul\", if the output does not name it");
+                                    "missing: say which indicator failed to run, as in \"PiMatmul\", if the output "
+                                    "does not name it");
 
         *ret = indicator;
         return 0;

@@ -4,9 +4,9 @@
 /*
  * Indicator: one measurement, as printed by a script
  *
- * The form is that of Thoth's performance indicators: an object with `@parameters`, `@result`, `name`, `framework` or
- * `component`, and any other members. The client checks the rules before sending, and the daemon before storing; both use this
- * module, so that their messages are the same.
+ * The form is that of Thoth's performance indicators: an object with `@parameters`, `@result`, `name`, `framework`
+ * or `component`, and any other members. The client checks the rules before sending, and the daemon before storing;
+ * both use this module, so that their messages are the same.
  */
 
 #include <stdbool.h>
@@ -61,28 +61,30 @@ enum {
         INDICATOR_INVALID = 1,
 };
 
-/* Checks a document and extracts its members. Everything in *ret is borrowed from `document`. 0, or INDICATOR_INVALID with the
- * first complaint. */
+/* Checks a document and extracts its members. Everything in *ret is borrowed from `document`. 0, or
+ * INDICATOR_INVALID with the first complaint. */
 int indicator_from_value(const Value *document, DocumentLimits limits, Indicator *ret, Complaint *ret_complaint);
 
 /*
- * Checks a failed run: its output, which may be an indicator, another document or missing (NULL), and the names that the runner
- * knows. Name, component and version come from the document if they are valid there; the name is required. Parameters and
- * result are used if they are objects. Otherwise as indicator_from_value().
+ * Checks a failed run: its output, which may be an indicator, another document or missing (NULL), and the names that
+ * the runner knows. Name, component and version come from the document if they are valid there; the name is
+ * required. Parameters and result are used if they are objects. Otherwise as indicator_from_value().
  */
 int indicator_from_failed_run(const Value *document, const IndicatorGiven *given, DocumentLimits limits, Indicator *ret,
                               Complaint *ret_complaint);
 
-/* Checks an object that is kept with a document, by the rules for all documents: depth, keys, UTF-8, finite numbers. 0, or
- * INDICATOR_INVALID. */
+/* Checks an object that is kept with a document, by the rules for all documents: depth, keys, UTF-8, finite numbers.
+ * 0, or INDICATOR_INVALID. */
 int indicator_check_object(const Value *object, DocumentLimits limits, Complaint *ret_complaint);
 
 /* Sets a complaint of another module: the path and a sentence, cut between characters. Returns INDICATOR_INVALID. */
 int indicator_complain(Complaint *ret, const char *path, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* True if the component is in lower case, in which perfd compares and lists components: TensorFlow and tensorflow are one. */
+/* True if the component is in lower case, in which perfd compares and lists components: TensorFlow and tensorflow
+ * are one. */
 bool indicator_component_is_folded(const char *component);
-/* Returns the component with a to z for A to Z: `component` itself, or a copy in the arena. NULL if the arena is full. */
+/* Returns the component with a to z for A to Z: `component` itself, or a copy in the arena. NULL if the arena is
+ * full. */
 const char *indicator_folded_component(const char *component, Arena *arena);
 
 /* True for 1…max_bytes characters of [A-Za-z0-9_.:-]. */

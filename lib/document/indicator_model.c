@@ -22,11 +22,13 @@ static int take_labels(ModelReader *reader, const Value *match, const Value **re
         if (!labels)
                 return 0;
         if (labels->type != VALUE_OBJECT || labels->n_members > MODEL_NAMES_MAX)
-                return model_reader_wrong(reader, "labels", "must map up to %u labels to patterns, as in {model: 'llama*'}",
+                return model_reader_wrong(reader, "labels",
+                                          "must map up to %u labels to patterns, as in {model: 'llama*'}",
                                           MODEL_NAMES_MAX);
         for (size_t i = 0; i < labels->n_members; i++)
                 if (labels->members[i].value.type != VALUE_STRING)
-                        return model_reader_wrong(reader, "labels", "'%.60s' is %s, must be a pattern in quotation marks",
+                        return model_reader_wrong(reader, "labels",
+                                                  "'%.60s' is %s, must be a pattern in quotation marks",
                                                   labels->members[i].key, value_type_text(&labels->members[i].value));
         *ret = labels;
         return 0;
@@ -48,7 +50,8 @@ static int take_jobs(ModelReader *reader, const Value *document, ModelJobs *ret)
         if (!ret->is_set)
                 return model_reader_wrong(reader, "match", "is for models of jobs: add of: job");
         if (match->type != VALUE_OBJECT)
-                return model_reader_wrong(reader, "match", "is %s, must be a mapping as in {name: 'train-*'}", value_type_text(match));
+                return model_reader_wrong(reader, "match", "is %s, must be a mapping as in {name: 'train-*'}",
+                                          value_type_text(match));
 
         (void)snprintf(reader->path, sizeof(reader->path), "match");
         r = model_reader_check_keys(reader, match, keys, N_ELEMENTS(keys));
@@ -88,11 +91,13 @@ static int check_where(ModelReader *reader, const Value *where) {
         if (!where)
                 return 0;
         if (where->type != VALUE_LIST || where->n_items > ACCEPTED_LEVEL_WHERE_MAX)
-                return model_reader_wrong(reader, "where", "must be a list of up to %u conditions such as \"matrix_size=512\"",
+                return model_reader_wrong(reader, "where",
+                                          "must be a list of up to %u conditions such as \"matrix_size=512\"",
                                           ACCEPTED_LEVEL_WHERE_MAX);
         for (size_t i = 0; i < where->n_items; i++)
                 if (where->items[i].type != VALUE_STRING || condition_parse(where->items[i].string, &condition) != 0)
-                        return model_reader_wrong(reader, "where", "item %zu must be KEY=VALUE, or with != < <= > >=", i);
+                        return model_reader_wrong(reader, "where",
+                                                  "item %zu must be KEY=VALUE, or with != < <= > >=", i);
         return 0;
 }
 
@@ -116,9 +121,11 @@ static int check_accepted_level(ModelReader *reader, const Value *document) {
         if (r != 0)
                 return r;
         if (!kpi)
-                return model_reader_wrong(reader, "kpi", "missing: name the KPI that has the level, such as PiMatmul.rate");
+                return model_reader_wrong(reader, "kpi",
+                                          "missing: name the KPI that has the level, such as PiMatmul.rate");
         if (!(until_ms > 0 && until_ms < 0x1p53))
-                return model_reader_wrong(reader, "until_ms", "must be the time of the newest run with the level, in ms since 1970");
+                return model_reader_wrong(reader, "until_ms",
+                                          "must be the time of the newest run with the level, in ms since 1970");
         return check_where(reader, value_get_given(level, "where"));
 }
 
@@ -142,13 +149,15 @@ static int sort_properties(ModelReader *reader, IndicatorModel *model) {
                 if (strcmp(model->by_name[i - 1]->name, name) != 0)
                         continue;
                 (void)snprintf(reader->path, sizeof(reader->path), "results");
-                return model_reader_wrong(reader, name, "collision: '%.100s' is in parameters as well; rename one of them", name);
+                return model_reader_wrong(reader, name,
+                                          "collision: '%.100s' is in parameters as well; rename one of them", name);
         }
 
         return 0;
 }
 
-/* A derived number is computed from members of the document: it cannot depend on another derived number, or on itself. */
+/* A derived number is computed from members of the document: it cannot depend on another derived number, or on
+ * itself. */
 static int check_derived(ModelReader *reader, const IndicatorModel *model) {
         for (size_t i = 0; i < model->n_properties; i++) {
                 const Property *property = &model->properties[i];
@@ -165,9 +174,10 @@ static int check_derived(ModelReader *reader, const IndicatorModel *model) {
                                 continue;
                         (void)snprintf(reader->path, sizeof(reader->path), "results.%.*s",
                                        (int)utf8_cut(property->name, sizeof(reader->path) / 2), property->name);
-                        return model_reader_wrong(reader, "from", "column %u: '%.100s' is a derived number%s", column, other->name,
-                                                  other == property ? " itself: use measured results and parameters"
-                                                                    : ", too: write its expression in parentheses instead");
+                        return model_reader_wrong(
+                                reader, "from", "column %u: '%.100s' is a derived number%s", column, other->name,
+                                other == property ? " itself: use measured results and parameters"
+                                                  : ", too: write its expression in parentheses instead");
                 }
         }
 
@@ -175,9 +185,11 @@ static int check_derived(ModelReader *reader, const IndicatorModel *model) {
 }
 
 static int take_head(ModelReader *reader, const Value *document, Arena *arena, IndicatorModel *ret) {
-        static const char *const keys[] = { "name",       "component", "help",   "parameters", "results",        "settings_version",
-                                            "compare_by", "ignore",    "sort_by", "ignore_entries", "kpi_name", "accepted", "of",
-                                            "match" };
+        static const char *const keys[] = {
+                "name",       "component", "help",    "parameters",     "results",  "settings_version",
+                "compare_by", "ignore",    "sort_by", "ignore_entries", "kpi_name", "accepted",
+                "of",         "match"
+        };
         int r;
 
         r = model_reader_check_keys(reader, document, keys, N_ELEMENTS(keys));
@@ -199,7 +211,8 @@ static int take_head(ModelReader *reader, const Value *document, Arena *arena, I
                 return model_reader_wrong(reader, "name", "missing: say which indicator this is, as in name: PiMatmul");
         if (strcmp(ret->name, MODEL_ANY_NAME) == 0 && !ret->component)
                 return model_reader_wrong(reader, "component",
-                                          "missing: a model of the name '*' applies to all indicators of one component");
+                                          "missing: a model of the name '*' applies to all indicators of one "
+                                          "component");
         if (strcmp(ret->name, ACCEPTED_LEVEL_NAME) == 0 && ret->component)
                 return 0;
         r = take_jobs(reader, document, &ret->jobs);
@@ -208,8 +221,8 @@ static int take_head(ModelReader *reader, const Value *document, Arena *arena, I
         if (ret->jobs.is_set && strcmp(ret->name, MODEL_ANY_NAME) == 0)
                 return model_reader_wrong(reader, "of", "is for a model with the name of its results, not '*'");
         if (strcmp(ret->name, MODEL_ANY_NAME) != 0 && !indicator_name_is_valid(ret->name, NAME_MAX_BYTES))
-                return model_reader_wrong(reader, "name", "'%s' must be 1 to %u letters, digits, or any of _ . : -", ret->name,
-                                          NAME_MAX_BYTES);
+                return model_reader_wrong(reader, "name", "'%s' must be 1 to %u letters, digits, or any of _ . : -",
+                                          ret->name, NAME_MAX_BYTES);
         return 0;
 }
 
@@ -221,7 +234,8 @@ static int take_ignore_entries(ModelReader *reader, const Value *document, const
         if (!object)
                 return 0;
         if (object->type != VALUE_OBJECT || object->n_members > MODEL_NAMES_MAX)
-                return model_reader_wrong(reader, "ignore_entries", "must map up to %u names to values as in {virtual_users: [4, 8]}",
+                return model_reader_wrong(reader, "ignore_entries",
+                                          "must map up to %u names to values as in {virtual_users: [4, 8]}",
                                           MODEL_NAMES_MAX);
 
         for (size_t i = 0; i < object->n_members; i++) {
@@ -232,11 +246,13 @@ static int take_ignore_entries(ModelReader *reader, const Value *document, const
                 for (size_t k = 0; k < (is_list ? value->n_items : 1); k++)
                         if (!value_is_scalar(is_list ? &value->items[k] : value))
                                 return model_reader_wrong(reader, "ignore_entries",
-                                                          "'%.40s' must be a string, a number, a boolean, or a list of them",
+                                                          "'%.40s' must be a string, a number, a boolean, or a list "
+                                                          "of them",
                                                           object->members[i].key);
         }
         if (n > MODEL_ENTRIES_MAX)
-                return model_reader_wrong(reader, "ignore_entries", "has %zu values, may have up to %u", n, MODEL_ENTRIES_MAX);
+                return model_reader_wrong(reader, "ignore_entries", "has %zu values, may have up to %u", n,
+                                          MODEL_ENTRIES_MAX);
 
         *ret = object;
         return 0;
@@ -244,7 +260,8 @@ static int take_ignore_entries(ModelReader *reader, const Value *document, const
 
 static bool is_family(const char *text) {
         for (const char *p = text; *p; p++)
-                if (!(*p == '_' || (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || (p > text && *p >= '0' && *p <= '9')))
+                if (!(*p == '_' || (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
+                      (p > text && *p >= '0' && *p <= '9')))
                         return false;
         return true;
 }
@@ -253,7 +270,8 @@ static bool is_family(const char *text) {
 static int take_analysis(ModelReader *reader, const Value *document, IndicatorModel *ret) {
         int r;
 
-        r = model_reader_take_text(reader, document, "settings_version", SETTINGS_VERSION_MAX_BYTES, &ret->settings_version);
+        r = model_reader_take_text(reader, document, "settings_version", SETTINGS_VERSION_MAX_BYTES,
+                                   &ret->settings_version);
         if (r == 0)
                 r = model_reader_take_names(reader, document, "compare_by", &ret->compare_by);
         if (r == 0)
@@ -268,7 +286,8 @@ static int take_analysis(ModelReader *reader, const Value *document, IndicatorMo
                 return r;
 
         if (!is_family(ret->kpi_name))
-                return model_reader_wrong(reader, "kpi_name", "'%s' must be letters, digits and _, and not begin with a digit",
+                return model_reader_wrong(reader, "kpi_name",
+                                          "'%s' must be letters, digits and _, and not begin with a digit",
                                           ret->kpi_name);
         if (ret->n_properties == 0 || (ret->n_properties > 1 && ret->properties[ret->n_properties - 2].is_result))
                 return model_reader_wrong(reader, "kpi_name", "is for a model with one result: remove it");
@@ -279,7 +298,8 @@ static int get_properties(ModelReader *reader, const Value *document, const char
         const Value *value = value_get_given(document, key);
 
         if (value && value->type != VALUE_OBJECT)
-                return model_reader_wrong(reader, key, "is %s, must map names to types as in {elapsed: float}", value_type_text(value));
+                return model_reader_wrong(reader, key, "is %s, must map names to types as in {elapsed: float}",
+                                          value_type_text(value));
 
         *ret = value;
         return 0;
@@ -297,11 +317,13 @@ static int take_lists(ModelReader *reader, const Value *document, Arena *arena, 
                 return r;
         if (!results || results->n_members == 0)
                 return model_reader_wrong(reader, "results",
-                                          "missing: declare at least one measured value, as in results: {elapsed: float}");
+                                          "missing: declare at least one measured value, as in results: {elapsed: "
+                                          "float}");
 
         n = results->n_members + (parameters ? parameters->n_members : 0);
         if (n > MODEL_PROPERTIES_MAX)
-                return model_reader_wrong(reader, NULL, "has %zu parameters and results, may have up to %u", n, MODEL_PROPERTIES_MAX);
+                return model_reader_wrong(reader, NULL, "has %zu parameters and results, may have up to %u", n,
+                                          MODEL_PROPERTIES_MAX);
         ret->properties = arena_alloc(arena, n * sizeof(*ret->properties));
         ret->by_name = arena_alloc(arena, n * sizeof(const Property *));
         if (!ret->properties || !ret->by_name)
@@ -330,7 +352,8 @@ int indicator_model_from_value(const Value *document, Arena *arena, IndicatorMod
         int r;
 
         if (document->type != VALUE_OBJECT)
-                return model_reader_wrong(&reader, NULL, "is %s, must have name, parameters and results", value_type_text(document));
+                return model_reader_wrong(&reader, NULL, "is %s, must have name, parameters and results",
+                                          value_type_text(document));
         if (indicator_check_object(document, DOCUMENT_LIMITS_DEFAULT, ret_complaint) != 0)
                 return MODEL_INVALID;
 
@@ -412,24 +435,27 @@ static void judge_member(Judgement *judgement, const Member *member, bool is_res
 
         property = find(model, member->key, &i);
         if (!property || property->is_result != is_result) {
-                add_deviation(judgement, is_result, member->key, "is %s that the model of %s does not declare: declare it, or leave it out",
+                add_deviation(judgement, is_result, member->key,
+                              "is %s that the model of %s does not declare: declare it, or leave it out",
                               is_result ? "a result" : "a parameter", model->name);
                 return;
         }
 
         judgement->seen[i] = true;
         if (property->from) {
-                add_deviation(judgement, is_result, member->key, "is computed by the model of %s: leave it out", model->name);
+                add_deviation(judgement, is_result, member->key, "is computed by the model of %s: leave it out",
+                              model->name);
                 return;
         }
         if (value->type == VALUE_NULL && property->is_optional)
                 return;
         if (property->types && !property_is_of_types(value, property->types)) {
                 property_types_text(property->types, wanted);
-                add_deviation(judgement, is_result, member->key, "is %s, and the model of %s declares %s", value_type_text(value),
-                              model->name, wanted);
+                add_deviation(judgement, is_result, member->key, "is %s, and the model of %s declares %s",
+                              value_type_text(value), model->name, wanted);
         } else if (property->allowed && !is_allowed(value, property->allowed))
-                add_deviation(judgement, is_result, member->key, "is not one of the values that the model of %s lists", model->name);
+                add_deviation(judgement, is_result, member->key, "is not one of the values that the model of %s lists",
+                              model->name);
 }
 
 static void judge_missing(Judgement *judgement) {
@@ -441,8 +467,8 @@ static void judge_missing(Judgement *judgement) {
                                       "missing: the model of %s declares it", model->name);
 }
 
-int indicator_model_judge(const IndicatorModel *model, const Indicator *indicator, ModelPolicy policy, size_t *ret_n_deviations,
-                          Complaint *ret_complaint) {
+int indicator_model_judge(const IndicatorModel *model, const Indicator *indicator, ModelPolicy policy,
+                          size_t *ret_n_deviations, Complaint *ret_complaint) {
         Complaint first;
         Judgement judgement = { .model = model, .complaint = &first };
 
@@ -460,8 +486,8 @@ int indicator_model_judge(const IndicatorModel *model, const Indicator *indicato
         return MODEL_INVALID;
 }
 
-bool indicator_model_fits_job(const ModelJobs *jobs, const char *name, const char *(*label)(const void *job, const char *key),
-                              const void *job) {
+bool indicator_model_fits_job(const ModelJobs *jobs, const char *name,
+                              const char *(*label)(const void *job, const char *key), const void *job) {
         if (!jobs->is_set || (jobs->name && fnmatch(jobs->name, name, 0) != 0))
                 return false;
 

@@ -52,10 +52,11 @@ int model_reader_check_keys(ModelReader *reader, const Value *object, const char
         return 0;
 }
 
-/* YAML treats U+2028 and U+2029 as line breaks, and U+FEFF, U+FFFE and U+FFFF as invalid, quoted or not: a declaration that is
- * kept as JSON would be read back differently. */
+/* YAML treats U+2028 and U+2029 as line breaks, and U+FEFF, U+FFFE and U+FFFF as invalid, quoted or not: a
+ * declaration that is kept as JSON would be read back differently. */
 static bool is_yaml(const char *text) {
-        static const char *const special[] = { "\xe2\x80\xa8", "\xe2\x80\xa9", "\xef\xbb\xbf", "\xef\xbf\xbe", "\xef\xbf\xbf" };
+        static const char *const special[] = { "\xe2\x80\xa8", "\xe2\x80\xa9", "\xef\xbb\xbf", "\xef\xbf\xbe",
+                                               "\xef\xbf\xbf" };
 
         for (size_t i = 0; i < N_ELEMENTS(special); i++)
                 if (strstr(text, special[i]))
@@ -106,10 +107,11 @@ int model_reader_take_bool(ModelReader *reader, const Value *object, const char 
         return 0;
 }
 
-int model_reader_take_word(ModelReader *reader, const Value *object, const char *key, const char *const *words, size_t n_words,
-                           unsigned *ret) {
+int model_reader_take_word(ModelReader *reader, const Value *object, const char *key, const char *const *words,
+                           size_t n_words, unsigned *ret) {
         const Value *value = value_get_given(object, key);
-        size_t i = value && value->type == VALUE_STRING ? model_reader_find_word(value->string, words, n_words) : n_words;
+        size_t i = value && value->type == VALUE_STRING ? model_reader_find_word(value->string, words, n_words)
+                                                        : n_words;
         char all[WORDS_TEXT_MAX];
 
         if (!value)
@@ -141,7 +143,8 @@ static int check_name(ModelReader *reader, const char *key, const Value *name) {
         if (name->type != VALUE_STRING)
                 return model_reader_wrong(reader, key, "is %s, must be a name", value_type_text(name));
         if (!*name->string || strlen(name->string) > KEY_MAX_BYTES || !model_reader_is_line(name->string))
-                return model_reader_wrong(reader, key, "must be a name of 1 to %u bytes without control characters", KEY_MAX_BYTES);
+                return model_reader_wrong(reader, key, "must be a name of 1 to %u bytes without control characters",
+                                          KEY_MAX_BYTES);
         return 0;
 }
 
@@ -153,9 +156,11 @@ int model_reader_take_names(ModelReader *reader, const Value *object, const char
         if (!list)
                 return 0;
         if (list->type != VALUE_LIST)
-                return model_reader_wrong(reader, key, "is %s, must be a list of names as in [version]", value_type_text(list));
+                return model_reader_wrong(reader, key, "is %s, must be a list of names as in [version]",
+                                          value_type_text(list));
         if (list->n_items > MODEL_NAMES_MAX)
-                return model_reader_wrong(reader, key, "has %zu names, may have up to %u", list->n_items, MODEL_NAMES_MAX);
+                return model_reader_wrong(reader, key, "has %zu names, may have up to %u", list->n_items,
+                                          MODEL_NAMES_MAX);
 
         for (size_t i = 0; i < list->n_items && r == 0; i++) {
                 (void)snprintf(place, sizeof(place), "%s[%zu]", key, i);

@@ -4,8 +4,9 @@
 /*
  * ModelReader: takes the members of a model's declaration
  *
- * Each function takes one member of an object, leaves *ret unchanged if the member is absent or null, and complains of a member of
- * another form. Texts and values are borrowed from the declaration. 0, or MODEL_INVALID with the complaint.
+ * Each function takes one member of an object, leaves *ret unchanged if the member is absent or null, and complains
+ * of a member of another form. Texts and values are borrowed from the declaration. 0, or MODEL_INVALID with the
+ * complaint.
  */
 
 #include <stdbool.h>
@@ -25,8 +26,10 @@ typedef struct ModelReader {
         char path[COMPLAINT_PATH_MAX]; /* of the current object; "": the model */
 } ModelReader;
 
-/* Sets a complaint about the member `key` of the current object, or about the object itself (NULL). Returns MODEL_INVALID. */
-int model_reader_wrong(ModelReader *reader, const char *key, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* Sets a complaint about the member `key` of the current object, or about the object itself (NULL). Returns
+ * MODEL_INVALID. */
+int model_reader_wrong(ModelReader *reader, const char *key, const char *format, ...)
+        __attribute__((format(printf, 3, 4)));
 /* Complains of a member that is none of the keys. */
 int model_reader_check_keys(ModelReader *reader, const Value *object, const char *const *keys, size_t n_keys);
 
@@ -35,8 +38,8 @@ int model_reader_take_text(ModelReader *reader, const Value *object, const char 
 int model_reader_take_bool(ModelReader *reader, const Value *object, const char *key, bool *ret);
 int model_reader_take_number(ModelReader *reader, const Value *object, const char *key, double *ret);
 /* Takes the index of a word in `words`, of which items may be NULL. */
-int model_reader_take_word(ModelReader *reader, const Value *object, const char *key, const char *const *words, size_t n_words,
-                           unsigned *ret);
+int model_reader_take_word(ModelReader *reader, const Value *object, const char *key, const char *const *words,
+                           size_t n_words, unsigned *ret);
 /* Takes a list of at most MODEL_NAMES_MAX names. */
 int model_reader_take_names(ModelReader *reader, const Value *object, const char *key, const Value **ret);
 

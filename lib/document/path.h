@@ -4,8 +4,8 @@
 /*
  * Path: names of members and items within a JSON value, as benchmarks[0].mean
  *
- * The steps are keys (letters, digits and _, or anything in quotation marks, behind a point), indexes [0], [] for all items of a list or
- * members of an object, and [*], see format.h. Expressions have no [*].
+ * The steps are keys (letters, digits and _, or anything in quotation marks, behind a point), indexes [0], [] for
+ * all items of a list or members of an object, and [*], see format.h. Expressions have no [*].
  */
 
 #include <stddef.h>

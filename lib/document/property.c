@@ -37,7 +37,8 @@ void property_types_text(unsigned given, char ret[static PROPERTY_TYPES_TEXT_MAX
 
         for (size_t i = 0; i < N_ELEMENTS(types); i++)
                 if (given & (1U << i))
-                        n += snprintf(ret + n, PROPERTY_TYPES_TEXT_MAX - (size_t)n, "%s%s", n > 0 ? " or " : "", types[i]);
+                        n += snprintf(ret + n, PROPERTY_TYPES_TEXT_MAX - (size_t)n, "%s%s", n > 0 ? " or " : "",
+                                      types[i]);
         if (n == 0)
                 (void)snprintf(ret, PROPERTY_TYPES_TEXT_MAX, "any type");
 }
@@ -63,10 +64,12 @@ static int take_type_word(ModelReader *reader, const char *key, const Value *val
         size_t i;
 
         if (value->type != VALUE_STRING)
-                return model_reader_wrong(reader, key, "is %s, must be %s, or a list of them", value_type_text(value), words);
+                return model_reader_wrong(reader, key, "is %s, must be %s, or a list of them", value_type_text(value),
+                                          words);
         i = model_reader_find_word(value->string, types, N_ELEMENTS(types));
         if (i == N_ELEMENTS(types) || (1U << i) & (is_result ? PROPERTY_OF_PARAMETERS : PROPERTY_LIST))
-                return model_reader_wrong(reader, key, "'%.40s' is not a type: use %s, or a list of them", value->string, words);
+                return model_reader_wrong(reader, key, "'%.40s' is not a type: use %s, or a list of them",
+                                          value->string, words);
         if (*ret & (1U << i))
                 return model_reader_wrong(reader, key, "names %s twice: remove one", types[i]);
 
@@ -135,9 +138,11 @@ static int check_allowed(ModelReader *reader, const Property *property, const Va
         (void)snprintf(key, sizeof(key), "values[%zu]", i);
         property_types_text(property->types, wanted);
         if (!value_is_scalar(value))
-                return model_reader_wrong(reader, key, "is %s: only strings, numbers and booleans can be listed", value_type_text(value));
+                return model_reader_wrong(reader, key, "is %s: only strings, numbers and booleans can be listed",
+                                          value_type_text(value));
         if (property->types && !property_is_of_types(value, property->types))
-                return model_reader_wrong(reader, key, "is %s, and the type is %s: change one of them", value_type_text(value), wanted);
+                return model_reader_wrong(reader, key, "is %s, and the type is %s: change one of them",
+                                          value_type_text(value), wanted);
         if (value->type == VALUE_STRING && !model_reader_is_line(value->string))
                 return model_reader_wrong(reader, key, "has control characters: remove them");
         return 0;
@@ -161,10 +166,12 @@ static int take_allowed(ModelReader *reader, const Value *object, Property *prop
         if (!list)
                 return 0;
         if (list->type != VALUE_LIST)
-                return model_reader_wrong(reader, "values", "is %s, must be a list as in [cpu, gpu]", value_type_text(list));
+                return model_reader_wrong(reader, "values", "is %s, must be a list as in [cpu, gpu]",
+                                          value_type_text(list));
         if (list->n_items == 0 || list->n_items > VALUES_MAX)
-                return model_reader_wrong(reader, "values", "has %zu items, may have 1 to %u: remove it to allow any value",
-                             list->n_items, VALUES_MAX);
+                return model_reader_wrong(reader, "values",
+                                          "has %zu items, may have 1 to %u: remove it to allow any value",
+                                          list->n_items, VALUES_MAX);
 
         for (size_t i = 0; i < list->n_items && r == 0; i++)
                 r = check_allowed(reader, property, list, i);
@@ -187,8 +194,9 @@ static int check_index(ModelReader *reader, const Property *property) {
                 return 0;
 
         property_types_text(property->types, given);
-        return model_reader_wrong(reader, "index", "%s is for numbers, and the type is %s: use exact, or change the type",
-                     property_index_text(property->index), given);
+        return model_reader_wrong(reader, "index",
+                                  "%s is for numbers, and the type is %s: use exact, or change the type",
+                                  property_index_text(property->index), given);
 }
 
 static int take_parameter(ModelReader *reader, const Value *object, Property *property) {
@@ -217,12 +225,14 @@ static int take_display(ModelReader *reader, const Value *object, Property *prop
         if (r == 0)
                 r = model_reader_take_number(reader, object, "divisor", &property->display.divisor);
         if (r == 0)
-                r = model_reader_take_text(reader, object, "divisor_unit", UNIT_MAX_BYTES, &property->display.divisor_unit);
+                r = model_reader_take_text(reader, object, "divisor_unit", UNIT_MAX_BYTES,
+                                           &property->display.divisor_unit);
         if (r != 0)
                 return r;
 
         if (property->display.format && !display_format_is_valid(property->display.format))
-                return model_reader_wrong(reader, "format", "'%.40s' is not a format: use {:.Nf}, {:.Ne} or {:.Ng} with N from 0 to 17",
+                return model_reader_wrong(reader, "format",
+                                          "'%.40s' is not a format: use {:.Nf}, {:.Ne} or {:.Ng} with N from 0 to 17",
                                           property->display.format);
         if (value_get_given(object, "divisor") && property->display.divisor == 0)
                 return model_reader_wrong(reader, "divisor", "is 0: use another number");
@@ -230,7 +240,8 @@ static int take_display(ModelReader *reader, const Value *object, Property *prop
                 return model_reader_wrong(reader, property->display.divisor_unit ? "divisor" : "divisor_unit",
                                           "missing: divisor and divisor_unit are used together");
         if (property->display.divisor != 0 && !property->display.format)
-                return model_reader_wrong(reader, "format", "missing: say how the divided value is written, as in '{:.2f}'");
+                return model_reader_wrong(reader, "format",
+                                          "missing: say how the divided value is written, as in '{:.2f}'");
         return 0;
 }
 
@@ -252,8 +263,10 @@ static int take_from(ModelReader *reader, const Value *object, Property *propert
 }
 
 static int take_result(ModelReader *reader, const Value *object, Property *property) {
-        static const char *const keys[] = { "type",   "unit",    "direction",    "optional", "help", "ignored_for_regression",
-                                            "format", "divisor", "divisor_unit", "from" };
+        static const char *const keys[] = { "type",     "unit",    "direction",
+                                            "optional", "help",    "ignored_for_regression",
+                                            "format",   "divisor", "divisor_unit",
+                                            "from" };
         unsigned direction = DIRECTION_UNKNOWN;
         int r;
 
@@ -267,7 +280,8 @@ static int take_result(ModelReader *reader, const Value *object, Property *prope
         if (r == 0)
                 r = model_reader_take_word(reader, object, "direction", directions, N_ELEMENTS(directions), &direction);
         if (r == 0)
-                r = model_reader_take_bool(reader, object, "ignored_for_regression", &property->is_ignored_for_regression);
+                r = model_reader_take_bool(reader, object, "ignored_for_regression",
+                                           &property->is_ignored_for_regression);
         if (r == 0)
                 r = take_from(reader, object, property);
         property->direction = (Direction)direction;

@@ -52,12 +52,14 @@ typedef struct Property {
         const char *unit;     /* for results; NULL: not declared */
         Direction direction;  /* for results */
         Display display;      /* for results: how a value is shown */
-        const char *from;     /* for results: expression of a derived number, see expression.h; NULL: the result is measured */
+        /* for results: expression of a derived number, see expression.h; NULL: the result is measured */
+        const char *from;
         const Value *allowed; /* list of the allowed values; NULL: all */
         const char *help;     /* NULL: none */
 } Property;
 
-/* Reads NAME: int, NAME: [int, str], or NAME: {type: int, …} into *ret, of which is_result is set. 0 or MODEL_INVALID. */
+/* Reads NAME: int, NAME: [int, str], or NAME: {type: int, …} into *ret, of which is_result is set. 0 or
+ * MODEL_INVALID. */
 int property_take(ModelReader *reader, const Member *member, Property *ret);
 
 /* True if the value is of one of the types, bits of PropertyType. */

@@ -4,8 +4,8 @@
 /*
  * Semantic versions: "2.13.0-rc1+2024-09-02"
  *
- * The form and the order are those of Semantic Versioning 2.0.0, sections 9 to 11: 2.9.0 comes before 2.10.0, 2.10.0-rc1 before
- * 2.10.0, and build metadata (+…) do not count.
+ * The form and the order are those of Semantic Versioning 2.0.0, sections 9 to 11: 2.9.0 comes before 2.10.0,
+ * 2.10.0-rc1 before 2.10.0, and build metadata (+…) do not count.
  */
 
 #include <stdbool.h>

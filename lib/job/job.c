@@ -26,7 +26,10 @@ int job_state_find(const char *name) {
 }
 
 const char *const job_isolation_choices[ISOLATION_FOUND + 1] = {
-        [ISOLATION_NONE] = "none", [ISOLATION_SCOPE] = "scope", [ISOLATION_CGROUP] = "cgroup", [ISOLATION_SUBREAPER] = "subreaper",
+        [ISOLATION_NONE] = "none",
+        [ISOLATION_SCOPE] = "scope",
+        [ISOLATION_CGROUP] = "cgroup",
+        [ISOLATION_SUBREAPER] = "subreaper",
 };
 _Static_assert(ISOLATION_FOUND + 1 == N_ISOLATIONS, "the kind of isolation that cannot be requested is the last");
 
@@ -70,7 +73,8 @@ static uint64_t limit(uint64_t value, uint64_t min, uint64_t max) {
         return value < min ? min : value > max && max > min ? max : value;
 }
 
-/* The process is waited for with its whole tree (subreaper), or with the children that it has waited for: a lower bound. */
+/* The process is waited for with its whole tree (subreaper), or with the children that it has waited for: a lower
+ * bound. */
 static void settle_usage(UsageSet *usage, const JobEnd *end, double duration_s, uint32_t n_node_cpus) {
         const ProcessTree tree = { end->rusage.ru_utime, end->rusage.ru_stime, end->is_rusage_partial };
 
@@ -92,7 +96,8 @@ void job_settle_late_end(LateEnd *late, const JobEnd *end, uint64_t now_ms) {
         duration_s = late->end_realtime_ms > late->begin_realtime_ms
                              ? (double)(late->end_realtime_ms - late->begin_realtime_ms) / 1e3 : 0;
         /* what lies behind the last sample was not observed */
-        if (quality_is_present(late->metrics->quality[METRIC_UNOBSERVED]) && duration_s > late->metrics->value[METRIC_DURATION])
+        if (quality_is_present(late->metrics->quality[METRIC_UNOBSERVED]) &&
+            duration_s > late->metrics->value[METRIC_DURATION])
                 late->metrics->value[METRIC_UNOBSERVED] += duration_s - late->metrics->value[METRIC_DURATION];
         late->metrics->value[METRIC_DURATION] = duration_s;
         late->metrics->quality[METRIC_DURATION] = QUALITY_EXACT;

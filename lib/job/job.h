@@ -4,8 +4,9 @@
 /*
  * Job: a piece of work with a start and an end on this node
  *
- * A JobInfo describes the job as reported by its client and by the kernel, with space for texts of maximum length. A JobEnd tells how
- * the job ended. Both are plain structs that own their members. job_description.h stores a JobInfo in a tenth of its size.
+ * A JobInfo describes the job as reported by its client and by the kernel, with space for texts of maximum length. A
+ * JobEnd tells how the job ended. Both are plain structs that own their members. job_description.h stores a JobInfo
+ * in a tenth of its size.
  */
 
 #include <stdbool.h>
@@ -20,7 +21,8 @@
 #define JOB_TEXT_MAX 257   /* name, label value; with NUL */
 #define JOB_LABELS_MAX 64
 #define JOB_COMMAND_MAX 1024
-#define JOB_UID_UNKNOWN UINT32_MAX /* owner of a found job whose cgroup path does not name a user; also used for the gid */
+#define JOB_UID_UNKNOWN                                                                                                \
+        UINT32_MAX /* owner of a found job whose cgroup path does not name a user; also used for the gid */
 #define PHASE_NAME_MAX 65  /* with NUL; UTF-8 without control characters */
 
 typedef enum JobState {
@@ -63,7 +65,8 @@ typedef struct JobInfo {
         int32_t pid;                   /* process that represents the job; 0: no process to watch */
         uint64_t pid_start_ticks;      /* start time of the process (proc/PID/stat field 22), to detect a reused pid */
         int64_t rank;                  /* -1 when not given; `step` of the job's metrics is max(rank, 0) */
-        int32_t node;                  /* index of this node among the run's, -1 when not given; ranks of one node share it */
+        /* index of this node among the run's, -1 when not given; ranks of one node share it */
+        int32_t node;
         uint32_t n_nodes, n_ranks;     /* of the whole run; 0 when not given */
         Isolation isolation;
         char *cgroup; /* owned; the job's own cgroup: "/…" in cgroup v2, "cpuacct:/…" in v1; NULL without one */
@@ -115,8 +118,9 @@ typedef struct PhaseView {
 /*
  * Late end: the end of a job that perfd has not observed
  *
- * A job can end while perfd is down. Its numbers then end at the last sample before, which is known to be in the job, and its duration is
- * sampled, a lower bound. An end that the client reports later has the time of the end and the resources of its process.
+ * A job can end while perfd is down. Its numbers then end at the last sample before, which is known to be in the
+ * job, and its duration is sampled, a lower bound. An end that the client reports later has the time of the end and
+ * the resources of its process.
  */
 
 /* Returns true if the end of the job is unknown. */
@@ -131,8 +135,8 @@ typedef struct LateEnd {
 } LateEnd;
 
 /*
- * Adds a reported end. now_ms: present time, since the epoch. If the end of the job is unknown, sets its time, limited to the time after
- * the last sample, the duration, and the metrics of the job per time. A job without usage, or whose last counters are missing, has the
- * CPU time of its process. An end that perfd has observed is unchanged.
+ * Adds a reported end. now_ms: present time, since the epoch. If the end of the job is unknown, sets its time,
+ * limited to the time after the last sample, the duration, and the metrics of the job per time. A job without usage,
+ * or whose last counters are missing, has the CPU time of its process. An end that perfd has observed is unchanged.
  */
 void job_settle_late_end(LateEnd *late, const JobEnd *end, uint64_t now_ms);

@@ -4,9 +4,9 @@
 /*
  * JSON writer
  *
- * Appends one JSON document to a Buffer piece by piece. A writer begins as `Json json = { .out = &buffer };`. The writer
- * adds commas and quotes; the caller is responsible for order and nesting. Invalid UTF-8 becomes U+FFFD, and numbers that
- * are not finite become null, so that the output is valid.
+ * Appends one JSON document to a Buffer piece by piece. A writer begins as `Json json = { .out = &buffer };`. The
+ * writer adds commas and quotes; the caller is responsible for order and nesting. Invalid UTF-8 becomes U+FFFD, and
+ * numbers that are not finite become null, so that the output is valid.
  */
 
 #include <stdbool.h>

@@ -58,7 +58,8 @@ static const char *skip_nest(const char *p, const char *end) {
 
 /* Bytes that end a number, true, false or null. */
 static const bool ends_scalar[256] = {
-        [','] = true, ['}'] = true, [']'] = true, [':'] = true, [' '] = true, ['\n'] = true, ['\t'] = true, ['\r'] = true,
+        [','] = true, ['}'] = true,  [']'] = true,  [':'] = true,
+        [' '] = true, ['\n'] = true, ['\t'] = true, ['\r'] = true,
 };
 
 static const char *skip_value(const char *p, const char *end) {
@@ -223,7 +224,9 @@ static int hex4(const char *p, size_t n) {
                 return -1;
         for (int i = 0; i < 4; i++) {
                 char c = p[i];
-                int digit = c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
+                int digit = c >= '0' && c <= '9'                 ? c - '0'
+                            : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10
+                                                                 : -1;
 
                 if (digit < 0)
                         return -1;
@@ -354,7 +357,8 @@ JsonText json_text_find_path(JsonText object, const char *path) {
         if (found.text || !strchr(path, '.'))
                 return found;
         while (walk.is_object && json_text_walk_next(&walk, &name, &value))
-                for (const char *dot = strchr(path, '.'); dot && json_text_kind(value) == JSON_KIND_OBJECT; dot = strchr(dot + 1, '.'))
+                for (const char *dot = strchr(path, '.'); dot && json_text_kind(value) == JSON_KIND_OBJECT;
+                     dot = strchr(dot + 1, '.'))
                         if (json_text_is_string(name, path, (size_t)(dot - path))) {
                                 found = json_text_find_path(value, dot + 1);
                                 if (found.text)
@@ -400,7 +404,8 @@ static void put_value(JsonText value, Buffer *out) {
         int64_t integer;
         double number;
 
-        if (!json_text_int(value, &integer) && json_text_double(value, &number) && fabs(number) < 0x1p53 && number == trunc(number))
+        if (!json_text_int(value, &integer) && json_text_double(value, &number) && fabs(number) < 0x1p53 &&
+            number == trunc(number))
                 buffer_printf(out, "%.0f", number + 0.0);
         else
                 buffer_put(out, value.text, value.n);

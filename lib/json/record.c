@@ -37,7 +37,8 @@ static void put_text(const char *text, Buffer *out) {
         buffer_putc(out, '"');
 }
 
-/* Appends `before`, the name in quotes, and `after`; NUL: nothing. Names come from tables in the program and need no escapes. */
+/* Appends `before`, the name in quotes, and `after`; NUL: nothing. Names come from tables in the program and need no
+ * escapes. */
 static void put_name(char before, const char *name, char after, Buffer *out) {
         size_t n = strlen(name);
         char *p = buffer_extend(out, n + 2 + (before != '\0') + (after != '\0'));

@@ -67,7 +67,8 @@ struct Record {
         _Generic(RECORD_MEMBER(Type, member), bool: RECORD_BOOL, uint32_t: RECORD_U32, int32_t: RECORD_I32,     \
                  uint64_t: RECORD_U64, int64_t: RECORD_I64, double: RECORD_DOUBLE, char *: RECORD_STRING)
 
-#define RECORD_VALUE_AS(key, Type, member) { .name = key, .type = RECORD_TYPE_OF(Type, member), .offset = offsetof(Type, member) }
+#define RECORD_VALUE_AS(key, Type, member)                                                                             \
+        { .name = key, .type = RECORD_TYPE_OF(Type, member), .offset = offsetof(Type, member) }
 #define RECORD_VALUE(Type, member) RECORD_VALUE_AS(#member, Type, member)
 #define RECORD_TEXT_AS(key, Type, member) \
         { .name = key, .type = RECORD_TEXT, .offset = offsetof(Type, member), .n = sizeof(RECORD_MEMBER(Type, member)) }
@@ -85,7 +86,8 @@ struct Record {
 #define RECORD_OPTIONAL_AS(key, Type, member, has_member, record_of)                                            \
         { .name = key, .type = RECORD_RECORD, .offset = offsetof(Type, member), .record = record_of,            \
           .is_optional = true, .has = offsetof(Type, has_member) }
-#define RECORD_OPTIONAL(Type, member, has_member, record_of) RECORD_OPTIONAL_AS(#member, Type, member, has_member, record_of)
+#define RECORD_OPTIONAL(Type, member, has_member, record_of)                                                           \
+        RECORD_OPTIONAL_AS(#member, Type, member, has_member, record_of)
 #define RECORD_LIST_OF(Type, member, n_member, n_max, record_of)                                                \
         { .name = #member, .type = RECORD_LIST, .offset = offsetof(Type, member), .n = n_max,                   \
           .count = offsetof(Type, n_member), .record = record_of }
@@ -107,9 +109,9 @@ void record_deinit(const Record *record, void *object);
 /*
  * Image: the bytes of a struct of a record, for the next process on the same machine
  *
- * Putting an image copies memory, which costs a small part of formatting text. Its layout is that of the struct: a fingerprint of the
- * tables of the fields precedes it, so that a program with other tables refuses it. Structs with strings or optional members, and lists
- * inside lists, have no image.
+ * Putting an image copies memory, which costs a small part of formatting text. Its layout is that of the struct: a
+ * fingerprint of the tables of the fields precedes it, so that a program with other tables refuses it. Structs with
+ * strings or optional members, and lists inside lists, have no image.
  */
 typedef struct RecordImage {
         const Record *record;
@@ -122,7 +124,8 @@ void record_image_init(RecordImage *image, const Record *record);
 void record_image_put(const RecordImage *image, const void *object, Buffer *out);
 
 /*
- * Fills all of `ret`, which then owns its lists. Returns 0, or -ENOMEM, or one of the outcomes below. `ret` is written on success only.
+ * Fills all of `ret`, which then owns its lists. Returns 0, or -ENOMEM, or one of the outcomes below. `ret` is
+ * written on success only.
  */
 enum {
         RECORD_IMAGE_OTHER = 1, /* put by a program with other tables */

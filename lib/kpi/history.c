@@ -102,7 +102,8 @@ static size_t join_batches(HistoryRun *runs, size_t n) {
                                 joined.time_ms = runs[end].time_ms;
                                 joined.result = runs[end].result;
                         }
-                joined.value = runs[begin + (end - begin - 1) / 2].value / 2 + runs[begin + (end - begin) / 2].value / 2;
+                joined.value = runs[begin + (end - begin - 1) / 2].value / 2 +
+                               runs[begin + (end - begin) / 2].value / 2;
                 runs[n_left++] = joined;
         }
         return n_left;
@@ -157,7 +158,8 @@ static size_t put_in_compat_order(HistoryRun *runs, size_t n, const HistoryRun *
 
         qsort(runs, n, sizeof(*runs), compare_for_compat);
         for (size_t i = 0; i < n; i++)
-                if (!is_same(runs[i].version, last.version) && (n_kept == 0 || !is_same(runs[i].version, runs[n_kept - 1].version)))
+                if (!is_same(runs[i].version, last.version) &&
+                    (n_kept == 0 || !is_same(runs[i].version, runs[n_kept - 1].version)))
                         runs[n_kept++] = runs[i];
         verdict->excluded.n_repeated = n - n_kept - 1;
         if (n_kept >= HISTORY_RUNS_MAX) {
@@ -172,7 +174,8 @@ static size_t put_in_compat_order(HistoryRun *runs, size_t n, const HistoryRun *
 /* --- size of a change ----------------------------------------------------------------------------- */
 
 /* Hodges-Lehmann interval: the differences of all pairs, without the tails of the rank-sum test. */
-static void find_interval(const double *before, size_t n_before, const double *after, size_t n_after, HistoryVerdict *verdict) {
+static void find_interval(const double *before, size_t n_before, const double *after, size_t n_after,
+                          HistoryVerdict *verdict) {
         double differences[SIDE_MAX * SIDE_MAX], n_pairs = (double)(n_before * n_after), scale = 1, tail;
         bool is_logarithmic = true;
         size_t n = 0, k;
@@ -206,7 +209,8 @@ static size_t at_most(size_t n, size_t most) {
         return n < most ? n : most;
 }
 
-static void describe_change(const double *series, size_t n, const HistoryRun *runs, const JudgeResult *judgement, HistoryVerdict *verdict) {
+static void describe_change(const double *series, size_t n, const HistoryRun *runs, const JudgeResult *judgement,
+                            HistoryVerdict *verdict) {
         size_t since = judgement->since, begin = 0, n_before;
 
         verdict->since = since < n ? since : n;
@@ -274,7 +278,8 @@ static int judge(const HistoryRun *runs, size_t n, const HistoryQuestion *questi
 /* --- accepted levels ------------------------------------------------------------------------------ */
 
 static bool is_change(const HistoryVerdict *verdict) {
-        return verdict->verdict == JUDGE_REGRESSION || verdict->verdict == JUDGE_IMPROVEMENT || verdict->verdict == JUDGE_CHANGED;
+        return verdict->verdict == JUDGE_REGRESSION || verdict->verdict == JUDGE_IMPROVEMENT ||
+               verdict->verdict == JUDGE_CHANGED;
 }
 
 /* Returns the newest run that is not after a time, or NULL. */
@@ -288,8 +293,8 @@ static const HistoryRun *find_accepted(const HistoryRun *runs, size_t n, uint64_
 }
 
 /*
- * Finds the first run of the level of run `at`: if the run was judged as changed, the first after the change, else this run. An outlier
- * has no level to accept but its own.
+ * Finds the first run of the level of run `at`: if the run was judged as changed, the first after the change, else
+ * this run. An outlier has no level to accept but its own.
  */
 static int find_level(const HistoryRun *runs, size_t at, const HistoryQuestion *question, size_t *ret) {
         HistoryVerdict verdict = {};
@@ -336,8 +341,16 @@ int history_judge(HistoryRun *runs, size_t n, const HistoryQuestion *question, H
         int r;
 
         *ret = (HistoryVerdict){
-                .verdict = JUDGE_UNKNOWN, .value = NAN, .relative = NAN, .low = NAN, .high = NAN, .p_value = NAN, .smallest = NAN,
-                .order = order, .excluded.n_batched = n - n_joined, .since = n,
+                .verdict = JUDGE_UNKNOWN,
+                .value = NAN,
+                .relative = NAN,
+                .low = NAN,
+                .high = NAN,
+                .p_value = NAN,
+                .smallest = NAN,
+                .order = order,
+                .excluded.n_batched = n - n_joined,
+                .since = n,
         };
         if (!current)
                 return HISTORY_NO_CURRENT;

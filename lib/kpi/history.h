@@ -4,9 +4,9 @@
 /*
  * History: the runs of one KPI over versions, and the verdict about the newest of them
  *
- * A KPI is one number of the results that agree in everything except the compared names. Its runs are ordered by version, and by time
- * within a version; a change lies between two versions only. If there is one version, or none, a change may lie between any two runs. The
- * runs of one batch count as one run, with their median.
+ * A KPI is one number of the results that agree in everything except the compared names. Its runs are ordered by
+ * version, and by time within a version; a change lies between two versions only. If there is one version, or none,
+ * a change may lie between any two runs. The runs of one batch count as one run, with their median.
  */
 
 #include <stdbool.h>
@@ -23,7 +23,8 @@ typedef struct HistoryRun {
         uint64_t time_ms;
         const char *version; /* borrowed; NULL: unknown */
         uint64_t batch;      /* equal for the runs of one batch; 0: none */
-        int64_t result;      /* number in the order of arrival, which orders runs at the same time; of a batch, that of its newest run */
+        /* number in the order of arrival, which orders runs at the same time; of a batch, that of its newest run */
+        int64_t result;
 } HistoryRun;
 
 typedef enum HistoryOrder {
@@ -41,8 +42,9 @@ typedef struct HistoryQuestion {
         const char *current; /* version that is judged; NULL: that of the newest run */
         JudgeSettings judge;
         uint64_t accepted_ms; /* the level of the newest run up to here is accepted; 0: none. Not used with is_compat */
-        /* Selects as MatrixBenchmarking does: versions in the order of their strings, including later versions, the oldest run of each
-         * version, and no earlier run of the judged version. For a KPI without a direction, higher values count as better. */
+        /* Selects as MatrixBenchmarking does: versions in the order of their strings, including later versions, the
+         * oldest run of each version, and no earlier run of the judged version. For a KPI without a direction,
+         * higher values count as better. */
         bool is_compat;
 } HistoryQuestion;
 
@@ -84,14 +86,16 @@ enum {
         HISTORY_NO_CURRENT = 1, /* no run has the version that is to be judged */
 };
 
-/* Judges n runs; changes their order, and overwrites the runs that are left out. Returns 0, HISTORY_NO_CURRENT or -ENOMEM. */
+/* Judges n runs; changes their order, and overwrites the runs that are left out. Returns 0, HISTORY_NO_CURRENT or
+ * -ENOMEM. */
 int history_judge(HistoryRun *runs, size_t n, const HistoryQuestion *question, HistoryVerdict *ret);
 
 /* Makes a verdict JUDGE_RUN_AGAIN. */
 void history_ask_rerun(HistoryVerdict *verdict);
 
 /*
- * Limits the share of false changes among all changes of n verdicts to `rate`, by the procedure of Benjamini and Hochberg: other changes
- * become JUDGE_RUN_AGAIN. Verdicts without a p-value are kept. Returns the number of changed verdicts.
+ * Limits the share of false changes among all changes of n verdicts to `rate`, by the procedure of Benjamini and
+ * Hochberg: other changes become JUDGE_RUN_AGAIN. Verdicts without a p-value are kept. Returns the number of changed
+ * verdicts.
  */
 size_t history_limit_false_changes(HistoryVerdict *const *verdicts, size_t n, double rate);

@@ -46,7 +46,8 @@ static const Total net_totals[N_NET_CLASSES][N_NET_COUNTERS] = {
 static const CounterLimit disk_limits[] = { DISK_COUNTERS(X) }, net_limits[] = { NET_COUNTERS(X) };
 #undef X
 
-_Static_assert(TOTAL_CPU_GUEST_NICE - TOTAL_CPU_USER == CPU_GUEST_NICE - CPU_USER, "CPU totals are in the order of the modes");
+_Static_assert(TOTAL_CPU_GUEST_NICE - TOTAL_CPU_USER == CPU_GUEST_NICE - CPU_USER,
+               "CPU totals are in the order of the modes");
 
 _Static_assert(TOTAL_CPU_USER + N_CPU_MODES == ACCOUNT_N_RAW, "the kernel's counters and the CPU modes come first");
 
@@ -84,7 +85,8 @@ static bool has_read(const Account *account, Source source) {
 }
 
 /* Advances a counter of a source, which shows the new value in *value. Returns the amount counted. */
-static uint64_t advance(Account *account, Source source, Counter *counter, uint64_t *value, uint64_t now_ns, const CounterLimit *limit) {
+static uint64_t advance(Account *account, Source source, Counter *counter, uint64_t *value, uint64_t now_ns,
+                        const CounterLimit *limit) {
         bool was_uncertain = counter->is_uncertain;
         uint64_t amount;
         CounterStep step = counter_advance(counter, *value, now_ns, limit, &amount);
@@ -107,12 +109,13 @@ static void advance_cpu_sum(Account *account, Sample *sample, uint32_t n_cpus) {
         for (CpuMode mode = 0; mode < N_CPU_MODES; mode++) {
                 Total total = (Total)(TOTAL_CPU_USER + mode);
 
-                account->totals.value[total] += advance(account, SOURCE_STAT, &account->counters[total], &sample->cpu.ticks[mode],
-                                                        sample->boottime_ns, &limit);
+                account->totals.value[total] += advance(account, SOURCE_STAT, &account->counters[total],
+                                                        &sample->cpu.ticks[mode], sample->boottime_ns, &limit);
         }
 }
 
-/* The times of a CPU are unknown if they grew too far, or if they fell, and the others do not account for most of the time since. */
+/* The times of a CPU are unknown if they grew too far, or if they fell, and the others do not account for most of
+ * the time since. */
 static void advance_one_cpu(Counter counters[static N_CPU_MODES], SampleCpu *cpu, uint64_t now_ns) {
         const CounterLimit limit = limit_of_cpus(1);
         uint64_t since_ns = counters[0].last_ns, sum = 0;
@@ -127,7 +130,8 @@ static void advance_one_cpu(Counter counters[static N_CPU_MODES], SampleCpu *cpu
                 leapt |= step == COUNTER_LEAPT;
                 sum += amount;
         }
-        cpu->is_doubtful = leapt || (fell && (double)sum < (double)(now_ns - since_ns) / (double)NS_PER_S * TICKS_PER_S / 2);
+        cpu->is_doubtful = leapt ||
+                           (fell && (double)sum < (double)(now_ns - since_ns) / (double)NS_PER_S * TICKS_PER_S / 2);
 }
 
 void account_advance_cpus(Account *account, Sample *sample) {
@@ -137,18 +141,24 @@ void account_advance_cpus(Account *account, Sample *sample) {
 }
 
 static void advance_counters(Account *account, Sample *sample, uint32_t n_cpus) {
-        const CounterLimit number = { .kind = COUNTER_NUMBER, .max_per_s = EVENTS_MAX_PER_S * (double)n_cpus, .lag_s = 1 };
-        const CounterLimit pressure = { .kind = COUNTER_TIME, .max_per_s = 1e6 * (double)n_cpus, .lag_s = PRESSURE_LAG_S };
+        const CounterLimit number = { .kind = COUNTER_NUMBER,
+                                      .max_per_s = EVENTS_MAX_PER_S * (double)n_cpus,
+                                      .lag_s = 1 };
+        const CounterLimit pressure = { .kind = COUNTER_TIME,
+                                        .max_per_s = 1e6 * (double)n_cpus,
+                                        .lag_s = PRESSURE_LAG_S };
 
         for (KernelCounter counter = 0; counter < N_KERNEL_COUNTERS; counter++)
                 if (sample_has(sample, kernel_sources[counter]))
-                        account->totals.value[counter] +=
-                                advance(account, kernel_sources[counter], &account->counters[counter], &sample->counter[counter],
-                                        sample->boottime_ns, kernel_sources[counter] >= SOURCE_PSI_CPU ? &pressure : &number);
+                        account->totals.value[counter] += advance(
+                                account, kernel_sources[counter], &account->counters[counter],
+                                &sample->counter[counter], sample->boottime_ns,
+                                kernel_sources[counter] >= SOURCE_PSI_CPU ? &pressure : &number);
 }
 
 /* Adds a device, and replaces the values of its line. */
-static void add_device(Account *account, Source source, const DeviceReading *reading, DeviceLine *line, const Total *totals) {
+static void add_device(Account *account, Source source, const DeviceReading *reading, DeviceLine *line,
+                       const Total *totals) {
         Device *device = device_reading_add(reading, line);
 
         for (size_t i = 0; i < reading->n_counters; i++) {
@@ -174,10 +184,13 @@ static void advance_disks(Account *account, Sample *sample) {
         device_reading_begin(&reading);
         for (size_t i = 0; i < sample->n_disks; i++) {
                 SampleDisk *disk = &sample->disks[i];
-                DeviceLine line = {
-                        .name = disk->name, .id = disk->id, .class = (uint8_t)disk->class, .began_idle = disk->began_idle, .scale = 1,
+                DeviceLine line = { .name = disk->name,
+                                    .id = disk->id,
+                                    .class = (uint8_t)disk->class,
+                                    .began_idle = disk->began_idle,
+                                    .scale = 1,
 #define X(member, ...) .values[DISK_COUNTER_##member] = disk->member,
-                        DISK_COUNTERS(X)
+                                    DISK_COUNTERS(X)
 #undef X
                 };
 
@@ -318,7 +331,8 @@ static const RecordField raw_fields[] = { KERNEL_COUNTERS(X) CPU_TOTALS(X) };
 static const RecordField shown_fields[] = { KERNEL_COUNTERS(X) CPU_TOTALS(X) };
 #undef X
 
-static const Record raw_record = RECORD(AccountCounters, raw_fields), shown_record = RECORD(AccountCounters, shown_fields);
+static const Record raw_record = RECORD(AccountCounters, raw_fields),
+                    shown_record = RECORD(AccountCounters, shown_fields);
 
 static const RecordField fields[] = {
         RECORD_STRUCT(Account, totals, &totals_record),

@@ -26,7 +26,8 @@ const char *const compat_field_names[N_PERFPY_FIELDS] = { FIELDS };
 static const size_t perfpy_offsets[N_PERFPY_FIELDS] = { FIELDS };
 #undef X
 
-#define X(id, source_, metric_, ...) [PERFPY_##id] = { .total = TOTAL_##id, .source = SOURCE_##source_, .metric = METRIC_##metric_ },
+#define X(id, source_, metric_, ...)                                                                                   \
+        [PERFPY_##id] = { .total = TOTAL_##id, .source = SOURCE_##source_, .metric = METRIC_##metric_ },
 const PerfpyCounterInfo perfpy_counters[N_PERFPY_COUNTERS] = { PERFPY_COUNTERS(X) };
 #undef X
 
@@ -111,7 +112,8 @@ void compat_add(Compat *compat, const PerfpySample *sample) {
         add_boot_counters(compat, sample->boot_mib);
 }
 
-static void put_cpu(const Compat *compat, double reporting_time_s, uint32_t n_cpus, double ret[static N_PERFPY_METRICS]) {
+static void put_cpu(const Compat *compat, double reporting_time_s, uint32_t n_cpus,
+                    double ret[static N_PERFPY_METRICS]) {
         double n = (double)compat->n, mean = compat->cpu_sum / n;
         double hours = (reporting_time_s - compat->first_timestamp_s) * n_cpus / 3600;
 
@@ -146,30 +148,31 @@ void compat_metrics(const Compat *compat, double reporting_time_s, uint32_t n_cp
                 const PerfpyCounterInfo *counter = &perfpy_counters[i];
 
                 ret[counter->metric] = compat->boot_mib_max[i];
-                ret_has[counter->metric] = counter->source == SOURCE_DISKSTATS ? compat->has_disk_io : compat->has_net_io;
+                ret_has[counter->metric] = counter->source == SOURCE_DISKSTATS ? compat->has_disk_io
+                                                                               : compat->has_net_io;
         }
 }
 
-static const RecordField fields[] = {
-        RECORD_VALUE(Compat, n),
-        RECORD_VALUE(Compat, first_timestamp_s),
-        RECORD_VALUE(Compat, cpu_sum),
-        RECORD_VALUE(Compat, n_at100),
-        RECORD_VALUE(Compat, n_over80),
-        RECORD_VALUE(Compat, n_over40),
-        RECORD_VALUE(Compat, n_over20),
-        RECORD_VALUE(Compat, has_cpu),
-        RECORD_VALUE(Compat, cpu_max),
-        RECORD_VALUE(Compat, cpu_min_max),
-        RECORD_VALUE(Compat, cpu_max_max),
-        RECORD_VALUE(Compat, has_memory),
-        RECORD_VALUE(Compat, memory_max),
-        RECORD_VALUE(Compat, has_disk_usage),
-        RECORD_VALUE(Compat, disk_usage_max),
-        RECORD_VALUE(Compat, has_disk_io),
-        RECORD_VALUE(Compat, has_net_io),
-#define X(id, source, metric, devices, is_included, member, field) RECORD_VALUE_AS(field, Compat, boot_mib_max[PERFPY_##id]),
-        PERFPY_COUNTERS(X)
+static const RecordField fields[] = { RECORD_VALUE(Compat, n),
+                                      RECORD_VALUE(Compat, first_timestamp_s),
+                                      RECORD_VALUE(Compat, cpu_sum),
+                                      RECORD_VALUE(Compat, n_at100),
+                                      RECORD_VALUE(Compat, n_over80),
+                                      RECORD_VALUE(Compat, n_over40),
+                                      RECORD_VALUE(Compat, n_over20),
+                                      RECORD_VALUE(Compat, has_cpu),
+                                      RECORD_VALUE(Compat, cpu_max),
+                                      RECORD_VALUE(Compat, cpu_min_max),
+                                      RECORD_VALUE(Compat, cpu_max_max),
+                                      RECORD_VALUE(Compat, has_memory),
+                                      RECORD_VALUE(Compat, memory_max),
+                                      RECORD_VALUE(Compat, has_disk_usage),
+                                      RECORD_VALUE(Compat, disk_usage_max),
+                                      RECORD_VALUE(Compat, has_disk_io),
+                                      RECORD_VALUE(Compat, has_net_io),
+#define X(id, source, metric, devices, is_included, member, field)                                                     \
+        RECORD_VALUE_AS(field, Compat, boot_mib_max[PERFPY_##id]),
+                                      PERFPY_COUNTERS(X)
 #undef X
 };
 

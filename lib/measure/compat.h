@@ -34,7 +34,8 @@ typedef struct PerfpySample {
 } PerfpySample;
 
 #define N_PERFPY_FIELDS 12U
-extern const char *const compat_field_names[N_PERFPY_FIELDS]; /* "cpu_pct_per_cpu_avg", …, "timestamp"; in perf.py's order */
+/* "cpu_pct_per_cpu_avg", …, "timestamp"; in perf.py's order */
+extern const char *const compat_field_names[N_PERFPY_FIELDS];
 /* NAN: unknown. */
 double compat_field(const PerfpySample *sample, size_t field);
 void compat_set_field(PerfpySample *sample, size_t field, double v);

@@ -75,7 +75,8 @@ static bool has_returned(const Counter *counter, uint64_t now, uint64_t now_ns, 
         return limit->kind != COUNTER_TIME || !grows || is_slight(counter, counter->last, limit);
 }
 
-/* Growth since the last reading; the first growth confirms what was counted before: since the device started at 0, or over a wrap. */
+/* Growth since the last reading; the first growth confirms what was counted before: since the device started at 0,
+ * or over a wrap. */
 static uint64_t follow(const Counter *counter, uint64_t now, uint64_t now_ns, const CounterLimit *limit) {
         uint64_t growth = now - counter->last;
 
@@ -83,10 +84,13 @@ static uint64_t follow(const Counter *counter, uint64_t now, uint64_t now_ns, co
                 return growth;
         if (counter->is_wrapped)
                 return now + ALL_OF_32_BITS * limit->wrap_unit - counter->believed;
-        return limit->kind == COUNTER_DEVICE && is_possible(counter->last, counter->believed_ns, now_ns, limit) ? now : growth;
+        return limit->kind == COUNTER_DEVICE && is_possible(counter->last, counter->believed_ns, now_ns, limit)
+                       ? now
+                       : growth;
 }
 
-static CounterStep advance_doubted(Counter *counter, uint64_t now, uint64_t now_ns, const CounterLimit *limit, uint64_t *ret) {
+static CounterStep advance_doubted(Counter *counter, uint64_t now, uint64_t now_ns, const CounterLimit *limit,
+                                   uint64_t *ret) {
         bool grows = now > counter->last && is_possible(now - counter->last, counter->last_ns, now_ns, limit);
         bool can_wrap_again = counter->is_wrapped && grows && now / limit->wrap_unit >= HALF_OF_32_BITS;
         bool is_over = now_ns - counter->believed_ns > COUNTER_DOUBT_NS || can_wrap_again;

@@ -4,16 +4,20 @@
 /*
  * Counter: what of a kernel counter's readings is believed
  *
- * A counter should only grow, and no faster than the hardware behind it can. A reading that contradicts this is in doubt: nothing is
- * counted, and the value before it is kept for COUNTER_DOUBT_NS.
+ * A counter should only grow, and no faster than the hardware behind it can. A reading that contradicts this is in
+ * doubt: nothing is counted, and the value before it is kept for COUNTER_DOUBT_NS.
  *
- *   returned   at or above the value before the doubt, at a rate that is possible since then: the readings between were wrong, and the
+ *   returned   at or above the value before the doubt, at a rate that is possible since then: the readings between
+ *   were wrong, and the
  *              difference to the value before is counted, less what was counted in between
- *   fell       below the value before, and grows from there: the counter started again, and the growth is counted. The counter of a device
- *              started at 0: its first reading is counted as well, when the second is higher. A slight fall is none: nothing is
+ *   fell       below the value before, and grows from there: the counter started again, and the growth is counted.
+ *   The counter of a device
+ *              started at 0: its first reading is counted as well, when the second is higher. A slight fall is none:
+ *              nothing is
  *              counted until the value before is exceeded
  *   leapt      further than possible: growth from the new value is counted
- *   wrapped    a 32-bit counter (of sectors, for a disk's bytes) went from its upper half to its lower half, at a rate that such
+ *   wrapped    a 32-bit counter (of sectors, for a disk's bytes) went from its upper half to its lower half, at a
+ *   rate that such
  *              hardware can reach, and grows from there: the difference modulo 2^32
  *
  * After COUNTER_DOUBT_NS, the new value is believed.
@@ -34,7 +38,8 @@ typedef struct CounterLimit {
         double max_per_s;
         double lag_s;                       /* what was counted in this time may come at once */
         uint64_t slight;                    /* a smaller fall is slight; 0: one to no less than half the value */
-        uint64_t wrap_unit, wrap_max_per_s; /* of a 32-bit counter: size of its unit, and its highest rate; 0: it does not wrap */
+        /* of a 32-bit counter: size of its unit, and its highest rate; 0: it does not wrap */
+        uint64_t wrap_unit, wrap_max_per_s;
 } CounterLimit;
 
 /* Initialize with zeros. */

@@ -26,7 +26,8 @@ typedef struct Segment {
 
 /* Shares of all CPUs in each part of each window. */
 typedef struct Profile {
-        double sum[CPU_LEVELS_WINDOWS_MAX * N_PARTS], min[CPU_LEVELS_WINDOWS_MAX * N_PARTS], max[CPU_LEVELS_WINDOWS_MAX * N_PARTS];
+        double sum[CPU_LEVELS_WINDOWS_MAX * N_PARTS], min[CPU_LEVELS_WINDOWS_MAX * N_PARTS],
+                max[CPU_LEVELS_WINDOWS_MAX * N_PARTS];
         size_t n_cpus;
 } Profile;
 
@@ -62,7 +63,8 @@ static double share_of(uint32_t busy, uint32_t total) {
         return total > 0 ? (double)busy / (double)total : 0;
 }
 
-/* Returns the square of the difference of two proportions in standard errors; 0 if one has no ticks, or both are equal. */
+/* Returns the square of the difference of two proportions in standard errors; 0 if one has no ticks, or both are
+ * equal. */
 static double distance_of(const Segment *a, const Segment *b) {
         double difference = share_of(a->busy, a->total) - share_of(b->busy, b->total);
         double pooled = share_of(a->busy + b->busy, a->total + b->total), variance;
@@ -84,8 +86,8 @@ static void merge(Segment *segments, size_t *n, size_t i) {
 }
 
 /*
- * Finds the pair of adjacent segments with the smallest distance. is_short: only pairs with a segment that is too short. Returns
- * the index of the first, or n if there is no pair.
+ * Finds the pair of adjacent segments with the smallest distance. is_short: only pairs with a segment that is too
+ * short. Returns the index of the first, or n if there is no pair.
  */
 static size_t find_pair(const Segment *segments, size_t n, bool is_short, double *ret_distance) {
         size_t found = n;
@@ -104,11 +106,12 @@ static size_t find_pair(const Segment *segments, size_t n, bool is_short, double
 }
 
 /*
- * Divides the windows of a CPU into segments. Returns their number. Of many CPUs, one differs by chance more often: the square of a
- * distance that is as rare for n CPUs as for one grows with 2 ln(n).
+ * Divides the windows of a CPU into segments. Returns their number. Of many CPUs, one differs by chance more often:
+ * the square of a distance that is as rare for n CPUs as for one grows with 2 ln(n).
  */
 static size_t divide(const CpuLevels *levels, const CpuWindow *windows, Segment *segments) {
-        double distance = 0, significant = CPU_LEVELS_SIGNIFICANCE * CPU_LEVELS_SIGNIFICANCE + 2 * log((double)levels->n_cpus);
+        double distance = 0,
+               significant = CPU_LEVELS_SIGNIFICANCE * CPU_LEVELS_SIGNIFICANCE + 2 * log((double)levels->n_cpus);
         size_t n = levels->n_windows, i;
 
         for (size_t w = 0; w < n; w++)
@@ -128,7 +131,8 @@ static void set_level(Profile *profile, size_t part, double level) {
         profile->max[part] = level > profile->max[part] ? level : profile->max[part];
 }
 
-/* A segment without its first or its last window, in which the level changed; a segment of one window is not changed. */
+/* A segment without its first or its last window, in which the level changed; a segment of one window is not
+ * changed. */
 static Segment without(const Segment *segment, const CpuWindow *windows, size_t w) {
         Segment rest = *segment;
 
@@ -142,8 +146,8 @@ static Segment without(const Segment *segment, const CpuWindow *windows, size_t 
 }
 
 /*
- * Returns the parts of window w that have the level of the segment before, if the load changed during the window from `before` to
- * `after`; 0 to N_PARTS.
+ * Returns the parts of window w that have the level of the segment before, if the load changed during the window
+ * from `before` to `after`; 0 to N_PARTS.
  */
 static unsigned divide_window(const CpuWindow *window, double before, double after) {
         double part = (share_of(window->busy, window->total) - after) / (before - after);
@@ -152,8 +156,9 @@ static unsigned divide_window(const CpuWindow *window, double before, double aft
 }
 
 /*
- * Finds the window at a boundary in which the load changed: the last of the segment before, or the first of the segment after, whichever
- * differs more from its segment. Removes the window from its segment, and returns it with its parts before the change.
+ * Finds the window at a boundary in which the load changed: the last of the segment before, or the first of the
+ * segment after, whichever differs more from its segment. Removes the window from its segment, and returns it with
+ * its parts before the change.
  */
 static size_t find_change(Segment *before, Segment *after, const CpuWindow *windows, unsigned *ret_parts) {
         const CpuWindow *last = &windows[before->end - 1], *first = &windows[after->first];
@@ -161,14 +166,16 @@ static size_t find_change(Segment *before, Segment *after, const CpuWindow *wind
         double left_share = share_of(left.busy, left.total), right_share = share_of(right.busy, right.total);
         size_t w;
 
-        if (fabs(share_of(last->busy, last->total) - left_share) >= fabs(share_of(first->busy, first->total) - right_share)) {
+        if (fabs(share_of(last->busy, last->total) - left_share) >=
+            fabs(share_of(first->busy, first->total) - right_share)) {
                 w = before->end - 1;
                 *before = left;
         } else {
                 w = after->first;
                 *after = right;
         }
-        *ret_parts = divide_window(&windows[w], share_of(before->busy, before->total), share_of(after->busy, after->total));
+        *ret_parts = divide_window(&windows[w], share_of(before->busy, before->total),
+                                   share_of(after->busy, after->total));
         return w;
 }
 
@@ -214,7 +221,8 @@ static void process(CpuLevels *levels) {
         for (size_t part = 0; part < levels->n_windows * N_PARTS && profile.n_cpus > 0; part++) {
                 uint64_t window_ns = levels->window_ns[part / N_PARTS], k = part % N_PARTS;
 
-                const double across[N_CPU_ACROSS] = { profile.sum[part] / (double)profile.n_cpus, profile.min[part], profile.max[part] };
+                const double across[N_CPU_ACROSS] = { profile.sum[part] / (double)profile.n_cpus, profile.min[part],
+                                                      profile.max[part] };
 
                 cpu_level_sums_add(&levels->sums, across, window_ns * (k + 1) / N_PARTS - window_ns * k / N_PARTS);
         }

@@ -4,13 +4,14 @@
 /*
  * CPU levels: utilization within an observation, from readings of proc/stat that are closer together
  *
- * The kernel counts CPU time in ticks of 10 ms, on most kernels by looking at each tick which task runs. The share of a
- * short window is thus a proportion of few trials: a steady load of 40 % reads 20 to 67 % in windows of 50 ms.
- * Thresholds and peaks of single windows would be wrong. Therefore the windows of each CPU are joined to segments of one
- * level, which end only where the load has changed significantly: adjacent segments are merged while their proportions
- * differ by less than CPU_LEVELS_SIGNIFICANCE standard errors (as in a test of two proportions), and while a segment is
- * shorter than 95 ms. A steady load is one segment, whose level is that of a reading per observation; a load that is on
- * and off has a level for each. A window in which the level changes is divided in proportion.
+ * The kernel counts CPU time in ticks of 10 ms, on most kernels by looking at each tick which task runs. The share
+ * of a short window is thus a proportion of few trials: a steady load of 40 % reads 20 to 67 % in windows of 50 ms.
+ * Thresholds and peaks of single windows would be wrong. Therefore the windows of each CPU are joined to segments of
+ * one level, which end only where the load has changed significantly: adjacent segments are merged while their
+ * proportions differ by less than CPU_LEVELS_SIGNIFICANCE standard errors (as in a test of two proportions), and
+ * while a segment is shorter than 95 ms. A steady load is one segment, whose level is that of a reading per
+ * observation; a load that is on and off has a level for each. A window in which the level changes is divided in
+ * proportion.
  */
 
 #include <stdbool.h>
@@ -22,8 +23,8 @@
 /* Windows of a series; a longer observation consists of several series. */
 #define CPU_LEVELS_WINDOWS_MAX 64U
 /*
- * Standard errors between two levels of one CPU; slightly more if there are many CPUs. A tenth of a second at 0 % and one at 100 %
- * differ by 4.5.
+ * Standard errors between two levels of one CPU; slightly more if there are many CPUs. A tenth of a second at 0 %
+ * and one at 100 % differ by 4.5.
  */
 #define CPU_LEVELS_SIGNIFICANCE 4.0
 

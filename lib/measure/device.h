@@ -4,10 +4,11 @@
 /*
  * Devices: counters of disks and interfaces, tracked by identity
  *
- * A device is known by its number (disks) or index (interfaces), and by its name only where that is unknown. It counts from its first
- * reading, which may include what it counted elsewhere: an interface that leaves a container, a disk that was plugged in. Only a disk
- * that was listed before, unused, counts from 0. Another device of the same name, or one whose class changed, is a new device, whose
- * series on /metrics continues. A device that disappears is kept for COUNTER_DOUBT_NS, and one backed by hardware as long as there is
+ * A device is known by its number (disks) or index (interfaces), and by its name only where that is unknown. It
+ * counts from its first reading, which may include what it counted elsewhere: an interface that leaves a container,
+ * a disk that was plugged in. Only a disk that was listed before, unused, counts from 0. Another device of the same
+ * name, or one whose class changed, is a new device, whose series on /metrics continues. A device that disappears is
+ * kept for COUNTER_DOUBT_NS, and one backed by hardware as long as there is
  * room: an interface lent to a container returns with its counters.
  */
 
@@ -18,7 +19,8 @@
 #include "measure/counter.h"
 #include "measure/sample.h"
 
-#define DEVICE_COUNTERS_MAX ((size_t)N_DISK_COUNTERS > (size_t)N_NET_COUNTERS ? (size_t)N_DISK_COUNTERS : (size_t)N_NET_COUNTERS)
+#define DEVICE_COUNTERS_MAX                                                                                            \
+        ((size_t)N_DISK_COUNTERS > (size_t)N_NET_COUNTERS ? (size_t)N_DISK_COUNTERS : (size_t)N_NET_COUNTERS)
 
 typedef struct Device {
         char name[DEVICE_NAME_MAX];
@@ -63,8 +65,8 @@ typedef struct DeviceReading {
 } DeviceReading;
 
 /*
- * One reading: begin, add each device, end. device_reading_add() returns the device, borrowed until the next call; the caller advances its
- * counters, which have begun. The table must have been reserved.
+ * One reading: begin, add each device, end. device_reading_add() returns the device, borrowed until the next call;
+ * the caller advances its counters, which have begun. The table must have been reserved.
  */
 void device_reading_begin(const DeviceReading *reading);
 Device *device_reading_add(const DeviceReading *reading, const DeviceLine *line);

@@ -11,10 +11,11 @@
  *   X(member, decimals, family, family_unit, help, max_per_s, wrap_unit, wrap_max_per_s)
  *
  * The kernel counts in units of 10^-decimals of the base unit; bytes of a disk are sectors × 512. `family` is the
- * OpenMetrics family, without prefix and _total. The Account keeps the value of each device in its record, as `member`.
- * max_per_s is the highest rate of any disk, and of an interface that of each byte per second of its link. `wrap_unit` and
- * `wrap_max_per_s` are those of a CounterLimit: the block layer counts in unsigned long, so that sectors and requests wrap at
- * 2^32 on a 32-bit kernel, and the time in unsigned int on all. tests/unit/test_sampler.c fails for a counter that is not read.
+ * OpenMetrics family, without prefix and _total. The Account keeps the value of each device in its record, as
+ * `member`. max_per_s is the highest rate of any disk, and of an interface that of each byte per second of its link.
+ * `wrap_unit` and `wrap_max_per_s` are those of a CounterLimit: the block layer counts in unsigned long, so that
+ * sectors and requests wrap at 2^32 on a 32-bit kernel, and the time in unsigned int on all.
+ * tests/unit/test_sampler.c fails for a counter that is not read.
  */
 
 #define DISK_MAX_PER_S 64e9 /* bytes */
@@ -64,8 +65,8 @@
  *
  *   X(ID, source, metric, devices, is_included, member, field)
  *
- * A sample has the total ID, and what psutil reports: the sum since boot of a member of all devices for which is_included is true. `field`
- * is perf.py's name of the latter, and the metric its highest value.
+ * A sample has the total ID, and what psutil reports: the sum since boot of a member of all devices for which
+ * is_included is true. `field` is perf.py's name of the latter, and the metric its highest value.
  */
 
 #define PERFPY_COUNTERS(X) \

@@ -28,7 +28,8 @@ void export_sample_make(const Observation *observation, const Totals *totals, Ex
                 },
         };
         for (size_t i = 0; i < N_PERFPY_COUNTERS; i++) {
-                ret->boot_bytes[i] = isnan(o->boot_mib[i]) ? EXPORT_BYTES_UNKNOWN : (uint64_t)rint(o->boot_mib[i] / PER_MIB);
+                ret->boot_bytes[i] = isnan(o->boot_mib[i]) ? EXPORT_BYTES_UNKNOWN
+                                                           : (uint64_t)rint(o->boot_mib[i] / PER_MIB);
                 ret->counted_bytes[i] = totals->value[perfpy_counters[i].total];
         }
 }
@@ -51,7 +52,8 @@ void export_sample_merge(ExportSample *sample, const ExportSample *next) {
         for (ExportRatio i = 0; i < N_EXPORT_RATIOS; i++) {
                 uint32_t a = sample->ratios[i], b = next->ratios[i];
 
-                merged.ratios[i] = i <= EXPORT_CPU_ROUNDED_MEAN ? mean_of(a, sample->observed_ns, b, next->observed_ns) : higher_of(a, b);
+                merged.ratios[i] = i <= EXPORT_CPU_ROUNDED_MEAN ? mean_of(a, sample->observed_ns, b, next->observed_ns)
+                                                                : higher_of(a, b);
         }
         for (size_t i = 0; i < N_PERFPY_COUNTERS; i++)
                 if (next->boot_bytes[i] == EXPORT_BYTES_UNKNOWN)
@@ -98,7 +100,8 @@ void export_samples_deinit(ExportSamples *samples) {
 static uint64_t *bytes_at(ExportSample *sample, size_t column) {
         size_t counter = column - N_EXPORT_RATIOS - 1;
 
-        return counter < N_PERFPY_COUNTERS ? &sample->boot_bytes[counter] : &sample->counted_bytes[counter - N_PERFPY_COUNTERS];
+        return counter < N_PERFPY_COUNTERS ? &sample->boot_bytes[counter]
+                                           : &sample->counted_bytes[counter - N_PERFPY_COUNTERS];
 }
 
 static int64_t column_get(ExportSample *sample, size_t column) {
@@ -107,7 +110,8 @@ static int64_t column_get(ExportSample *sample, size_t column) {
         if (column == 0)
                 return (int64_t)sample->end_realtime_ms;
         if (column <= N_EXPORT_RATIOS)
-                return sample->ratios[column - 1] == EXPORT_RATIO_UNKNOWN ? UNKNOWN : (int64_t)sample->ratios[column - 1];
+                return sample->ratios[column - 1] == EXPORT_RATIO_UNKNOWN ? UNKNOWN
+                                                                          : (int64_t)sample->ratios[column - 1];
 
         bytes = *bytes_at(sample, column);
         return bytes > INT64_MAX ? UNKNOWN : (int64_t)bytes;
@@ -166,10 +170,13 @@ int export_samples_read(ColumnReader *reader, ExportSamples *ret) {
         n_merged = column_reader_get(reader);
         n = column_reader_get(reader);
         /* Each number takes a byte or more. */
-        if (begin_ms < 0 || n_merged < 1 || n < 1 || n > EXPORT_SAMPLES_MAX || n * (int64_t)N_COLUMNS > reader->end - reader->p)
+        if (begin_ms < 0 || n_merged < 1 || n < 1 || n > EXPORT_SAMPLES_MAX ||
+            n * (int64_t)N_COLUMNS > reader->end - reader->p)
                 return PARSE_MALFORMED;
 
-        samples = (ExportSamples){ .begin_realtime_ms = (uint64_t)begin_ms, .n_merged = (uint64_t)n_merged, .n = (size_t)n };
+        samples = (ExportSamples){ .begin_realtime_ms = (uint64_t)begin_ms,
+                                   .n_merged = (uint64_t)n_merged,
+                                   .n = (size_t)n };
         samples.samples = calloc(samples.n, sizeof(*samples.samples));
         if (!samples.samples)
                 return -ENOMEM;

@@ -4,8 +4,9 @@
 /*
  * Export samples: observations of the node that are kept for the export of a job as perf.py's samples
  *
- * A sample has what the twelve fields of perf.py's sample need, both as perfd computes them and as perf.py did. Its members are
- * integers, so that a thousand samples are small in memory and in the database, and are restored exactly.
+ * A sample has what the twelve fields of perf.py's sample need, both as perfd computes them and as perf.py did. Its
+ * members are integers, so that a thousand samples are small in memory and in the database, and are restored
+ * exactly.
  */
 
 #include <stddef.h>
@@ -34,16 +35,17 @@ typedef struct ExportSample {
         uint64_t end_realtime_ms;
         uint64_t observed_ns;                   /* length of the observation; 0 in samples that were stored */
         uint32_t ratios[N_EXPORT_RATIOS];         /* EXPORT_RATIO_UNKNOWN: could not be read */
-        uint64_t boot_bytes[N_PERFPY_COUNTERS]; /* since boot, of all devices; EXPORT_BYTES_UNKNOWN: could not be read */
-        uint64_t counted_bytes[N_PERFPY_COUNTERS]; /* of physical devices and the loopback interface: a reading of the meter's totals, or
-                                                    * in ExportSamples the amount since its start */
+        /* since boot, of all devices; EXPORT_BYTES_UNKNOWN: could not be read */
+        uint64_t boot_bytes[N_PERFPY_COUNTERS];
+        uint64_t counted_bytes[N_PERFPY_COUNTERS]; /* of physical devices and the loopback interface: a reading of the
+                                                    * meter's totals, or in ExportSamples the amount since its start */
 } ExportSample;
 
 /* totals: the meter's totals at the end of the observation. */
 void export_sample_make(const Observation *observation, const Totals *totals, ExportSample *ret);
 /*
- * Merges the sample that follows *sample into it: means are weighted by time, the other shares become the higher of the two, because
- * only their maxima have a meaning, and the counters and the time are those of the later sample.
+ * Merges the sample that follows *sample into it: means are weighted by time, the other shares become the higher of
+ * the two, because only their maxima have a meaning, and the counters and the time are those of the later sample.
  */
 void export_sample_merge(ExportSample *sample, const ExportSample *next);
 /* is_compat: counters since boot, and shares rounded as perf.py rounds them. */
@@ -62,5 +64,6 @@ typedef struct ExportSamples {
 void export_samples_deinit(ExportSamples *samples);
 /* Appends the samples as columns (columns.h) for the store. observed_ns is not part of them. */
 void export_samples_write(const ExportSamples *samples, Buffer *out);
-/* Reads what export_samples_write() wrote, up to the end of the bytes; without bytes, *ret is empty. 0, PARSE_MALFORMED or -ENOMEM. */
+/* Reads what export_samples_write() wrote, up to the end of the bytes; without bytes, *ret is empty. 0,
+ * PARSE_MALFORMED or -ENOMEM. */
 int export_samples_read(ColumnReader *reader, ExportSamples *ret);

@@ -111,7 +111,8 @@ const MeterEvents *meter_events(const Meter *meter) {
 
 /* --- observations --------------------------------------------------------------------------- */
 
-/* Computes the busy share of one CPU between two readings. Returns false if no time was accounted: ticks of an idle CPU may stop. */
+/* Computes the busy share of one CPU between two readings. Returns false if no time was accounted: ticks of an idle
+ * CPU may stop. */
 static bool cpu_share(const CpuTimes *before, const CpuTimes *after, double *ret) {
         uint64_t total = 0, idle = 0;
 
@@ -424,7 +425,8 @@ static bool is_sane(const Checkpoint *checkpoint) {
         const Totals *totals = &checkpoint->account.totals;
 
         return checkpoint->base_ns <= totals->boottime_ns && totals->boottime_ns <= TIME_MAX_NS &&
-               totals->realtime_ns <= TIME_MAX_NS && has_names(&checkpoint->account.disks) && has_names(&checkpoint->account.nets);
+               totals->realtime_ns <= TIME_MAX_NS && has_names(&checkpoint->account.disks) &&
+               has_names(&checkpoint->account.nets);
 }
 
 /* Takes the devices of the checkpoint. */

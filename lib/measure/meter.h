@@ -30,7 +30,8 @@ typedef struct Observation {
         uint64_t begin_ns, end_ns; /* CLOCK_BOOTTIME */
         bool has_cpu, has_memory, has_root_filesystem;
         double cpu_mean, cpu_min, cpu_max; /* over CPUs online at both ends */
-        double cpu_peak[N_CPU_ACROSS];     /* highest levels within the interval; without readings in between, the three above */
+        /* highest levels within the interval; without readings in between, the three above */
+        double cpu_peak[N_CPU_ACROSS];
         double cpu_rounded_mean;           /* mean of the CPUs' shares rounded to 0.001, as perf.py averages them */
         double memory;                     /* share of memory that is not available */
         double root_filesystem;            /* used share of / */
@@ -57,9 +58,10 @@ DEFINE_SCOPED(Meter, meter_free);
 void meter_set_interval(Meter *meter, uint64_t interval_ns);
 
 /*
- * Adds the next sample, and replaces its counters by what is believed of them (account.h): they never decrease within a boot. Allocates
- * nothing while devices stay the same. Returns 0 if the totals advanced (*ret_observation is unchanged), METER_OBSERVED if an observation
- * was completed as well, or -ENOMEM. Samples that are not newer than the last are ignored.
+ * Adds the next sample, and replaces its counters by what is believed of them (account.h): they never decrease
+ * within a boot. Allocates nothing while devices stay the same. Returns 0 if the totals advanced (*ret_observation
+ * is unchanged), METER_OBSERVED if an observation was completed as well, or -ENOMEM. Samples that are not newer than
+ * the last are ignored.
  */
 enum {
         METER_OBSERVED = 1,
@@ -67,8 +69,8 @@ enum {
 int meter_advance(Meter *meter, Sample *sample, Observation *ret_observation);
 
 /*
- * Adds a reading of the CPUs alone between two samples, and replaces its times. Copied; allocates nothing while the CPUs stay the same.
- * Returns 0 or -ENOMEM.
+ * Adds a reading of the CPUs alone between two samples, and replaces its times. Copied; allocates nothing while the
+ * CPUs stay the same. Returns 0 or -ENOMEM.
  */
 int meter_add_cpus(Meter *meter, Sample *sample);
 
@@ -92,8 +94,8 @@ enum {
 int meter_restore(Meter *meter, const char *text, const char *boot_id);
 
 /*
- * As meter_save() and meter_restore(), as an image (record.h): cheap enough for each sample. METER_OTHER_PROGRAM: the image is of a
- * program with another layout, and the meter is unchanged.
+ * As meter_save() and meter_restore(), as an image (record.h): cheap enough for each sample. METER_OTHER_PROGRAM:
+ * the image is of a program with another layout, and the meter is unchanged.
  */
 void meter_put_image(const Meter *meter, const char *boot_id, Buffer *out);
 int meter_restore_image(Meter *meter, const char *bytes, size_t n, const char *boot_id);

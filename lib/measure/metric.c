@@ -5,16 +5,17 @@
 #include <string.h>
 
 const MetricInfo metric_info[N_METRICS] = {
-#define X(id, metric_key, metric_key_unit, metric_scale, metric_family, metric_unit, metric_type, metric_label, metric_help, derivation) \
-        [METRIC_##id] = {                                                                                                     \
-                .key = metric_key,                                                                                            \
-                .key_unit = metric_key_unit,                                                                                  \
-                .scale = metric_scale,                                                                                        \
-                .family = metric_family,                                                                                      \
-                .unit = metric_unit,                                                                                          \
-                .type = METRIC_TYPE_##metric_type,                                                                            \
-                .label = metric_label,                                                                                        \
-                .help = metric_help,                                                                                          \
+#define X(id, metric_key, metric_key_unit, metric_scale, metric_family, metric_unit, metric_type, metric_label,        \
+          metric_help, derivation)                                                                                     \
+        [METRIC_##id] = {                                                                                              \
+                .key = metric_key,                                                                                     \
+                .key_unit = metric_key_unit,                                                                           \
+                .scale = metric_scale,                                                                                 \
+                .family = metric_family,                                                                               \
+                .unit = metric_unit,                                                                                   \
+                .type = METRIC_TYPE_##metric_type,                                                                     \
+                .label = metric_label,                                                                                 \
+                .help = metric_help,                                                                                   \
         },
         METRICS(X)
 #undef X

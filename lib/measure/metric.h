@@ -99,7 +99,8 @@ extern const MetricInfo metric_info[N_METRICS];
  * one key.
  */
 const char *metric_raw_key(Metric metric);
-/* Returns true for the peaks and threshold times of CPUs: their interval is CPU_INTERVAL; that of other samples is SAMPLE_INTERVAL. */
+/* Returns true for the peaks and threshold times of CPUs: their interval is CPU_INTERVAL; that of other samples is
+ * SAMPLE_INTERVAL. */
 bool metric_is_of_cpu_readings(Metric metric);
 /* Returns the metric with an MLflow key, or -1. */
 int metric_find(const char *key);

@@ -103,7 +103,8 @@ int sample_copy(const Sample *from, Sample *to) {
         to->cpus = copy_array(kept.cpus, from->cpus, from->n_cpus * sizeof(*to->cpus));
         to->disks = copy_array(kept.disks, from->disks, from->n_disks * sizeof(*to->disks));
         to->nets = copy_array(kept.nets, from->nets, from->n_nets * sizeof(*to->nets));
-        to->filesystems = copy_array(kept.filesystems, from->filesystems, from->n_filesystems * sizeof(*to->filesystems));
+        to->filesystems = copy_array(kept.filesystems, from->filesystems,
+                                     from->n_filesystems * sizeof(*to->filesystems));
         to->allocated = kept.allocated;
         return 0;
 }

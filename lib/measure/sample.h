@@ -61,7 +61,8 @@ typedef struct CpuTimes {
 
 typedef struct SampleCpu {
         bool online; /* listed in proc/stat */
-        bool is_doubtful; /* the times since the last reading are unknown: they fell, or grew faster than time (account.h) */
+        /* the times since the last reading are unknown: they fell, or grew faster than time (account.h) */
+        bool is_doubtful;
         CpuTimes times;
 } SampleCpu;
 
@@ -149,7 +150,8 @@ typedef struct Sample {
         size_t n_disks;
         SampleNet *nets; /* owned */
         size_t n_nets;
-        SampleFilesystem *filesystems; /* owned; except for "/", may be older than the rest, see filesystems_boottime_ns */
+        /* owned; except for "/", may be older than the rest, see filesystems_boottime_ns */
+        SampleFilesystem *filesystems;
         size_t n_filesystems;
         size_t n_filesystems_left_out; /* beyond the limit on their number */
         uint64_t filesystems_boottime_ns;

@@ -165,7 +165,8 @@ void timeline_restore_point(const RoundedPoint *rounded, uint64_t interval_ns, T
 /* --- columns ---------------------------------------------------------------------------------- */
 
 /*
- * A column of the observed shares, then a column for each mean, min and max. While the columns are too long, all codes lose their last
+ * A column of the observed shares, then a column for each mean, min and max. While the columns are too long, all
+ * codes lose their last
  * bits: white noise has nothing that a compression finds.
  */
 #define N_COLUMNS (1U + 3 * N_SERIES)
@@ -178,7 +179,9 @@ static uint16_t *code_at(RoundedPoint *point, size_t column) {
 
         if (column == 0)
                 return &point->observed;
-        return (column - 1) % 3 == 0 ? &point->mean[series] : (column - 1) % 3 == 1 ? &point->min[series] : &point->max[series];
+        return (column - 1) % 3 == 0   ? &point->mean[series]
+               : (column - 1) % 3 == 1 ? &point->min[series]
+                                       : &point->max[series];
 }
 
 static int64_t number_of(uint16_t code, unsigned n_dropped) {
@@ -240,9 +243,9 @@ static int read_head(ColumnReader *reader, Timeline *timeline, unsigned *ret_n_d
         n = column_reader_get(reader);
         n_dropped = column_reader_get(reader);
         /* Each number takes a byte or more. */
-        if (boottime_ns < 0 || realtime_ns < 0 || interval_ns < 1 || interval_ns > INT64_MAX / TIMELINE_POINTS_MAX || n < 0 ||
-            n > TIMELINE_POINTS_MAX || n * N_COLUMNS > reader->end - reader->p || n_dropped < 0 || n_dropped > DROPPED_BITS_MAX ||
-            reader->has_failed)
+        if (boottime_ns < 0 || realtime_ns < 0 || interval_ns < 1 || interval_ns > INT64_MAX / TIMELINE_POINTS_MAX ||
+            n < 0 || n > TIMELINE_POINTS_MAX || n * N_COLUMNS > reader->end - reader->p || n_dropped < 0 ||
+            n_dropped > DROPPED_BITS_MAX || reader->has_failed)
                 return PARSE_MALFORMED;
 
         timeline->begin_boottime_ns = (uint64_t)boottime_ns;
@@ -256,7 +259,8 @@ static int read_head(ColumnReader *reader, Timeline *timeline, unsigned *ret_n_d
 static bool read_columns(ColumnReader *reader, RoundedPoint *points, size_t n, unsigned n_dropped) {
         for (size_t column = 0; column < N_COLUMNS; column++) {
                 unsigned shift = column > 0 ? n_dropped : 0;
-                int64_t max = column > 0 ? number_of(CODE_MAX, shift) : (int64_t)STEPS, min = column > 0 ? UNKNOWN_NUMBER : 0;
+                int64_t max = column > 0 ? number_of(CODE_MAX, shift) : (int64_t)STEPS,
+                        min = column > 0 ? UNKNOWN_NUMBER : 0;
 
                 column_reader_begin(reader);
                 for (size_t i = 0; i < n; i++) {
@@ -325,7 +329,8 @@ static void put_float(Json *json, float v) {
 static void put_values(const Timeline *timeline, Series series, const char *name, size_t offset, Json *json) {
         json_put_array_begin(json, name);
         for (size_t i = 0; i < timeline->n; i++)
-                put_float(json, *(const float *)(const void *)((const char *)&timeline->points[i].series[series] + offset));
+                put_float(json,
+                          *(const float *)(const void *)((const char *)&timeline->points[i].series[series] + offset));
         json_array_end(json);
 }
 

@@ -17,7 +17,8 @@
 
 #define TIMELINE_POINTS_MAX 10000U
 
-/* X(ID, name, unit). CPU is the mean over all CPUs; disk and network series cover physical devices. Ratios come first. */
+/* X(ID, name, unit). CPU is the mean over all CPUs; disk and network series cover physical devices. Ratios come
+ * first. */
 #define SERIES(X)                                             \
         X(CPU,          "cpu",          "ratio")              \
         X(MEMORY,       "memory",       "ratio")              \
@@ -87,11 +88,12 @@ void timeline_round_point(const TimelinePoint *point, uint64_t interval_ns, Roun
 void timeline_restore_point(const RoundedPoint *rounded, uint64_t interval_ns, TimelinePoint *ret);
 
 /*
- * Appends the timeline as columns (columns.h) for the store: rounded points, of a timeline of mere noise with fewer bits. Returns 0 or
- * -ENOMEM.
+ * Appends the timeline as columns (columns.h) for the store: rounded points, of a timeline of mere noise with fewer
+ * bits. Returns 0 or -ENOMEM.
  */
 int timeline_write(const Timeline *timeline, Buffer *out);
-/* Reads what timeline_write() wrote; other bytes may follow. Returns 0, PARSE_MALFORMED or -ENOMEM. Caller deinits *ret. */
+/* Reads what timeline_write() wrote; other bytes may follow. Returns 0, PARSE_MALFORMED or -ENOMEM. Caller deinits
+ * *ret. */
 int timeline_read(ColumnReader *reader, Timeline *ret);
 
 /*

@@ -47,7 +47,8 @@ typedef struct Totals {
         uint64_t boottime_ns; /* time of this reading */
         uint64_t realtime_ns;
         uint32_t have; /* bit per Source read at this time */
-        uint64_t doubts[N_SOURCES]; /* counters in doubt, and doubts that did not end (counter.h): exact between equal numbers */
+        /* counters in doubt, and doubts that did not end (counter.h): exact between equal numbers */
+        uint64_t doubts[N_SOURCES];
         uint64_t value[N_TOTALS];
 } Totals;
 

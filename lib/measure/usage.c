@@ -183,8 +183,9 @@ static uint64_t min_of(uint64_t a, uint64_t b) {
 }
 
 /*
- * The kernel divides the CPU time of a process and of a group into user and system time by clock ticks, each for itself: what
- * exceeds one part of the group is taken from the other. In cgroup v1, the parts do not add up to the total.
+ * The kernel divides the CPU time of a process and of a group into user and system time by clock ticks, each for
+ * itself: what exceeds one part of the group is taken from the other. In cgroup v1, the parts do not add up to the
+ * total.
  */
 void usage_exclude(Usage *usage, const ClientCpu *cpu) {
         CgroupSample *begin = &usage->begin;
@@ -305,7 +306,8 @@ static void put(UsageSet *set, UsageMetric metric, double value, Quality quality
 static void put_counted(const Usage *usage, UsageSet *ret) {
         for (UsageMetric metric = 0; metric < N_USAGES; metric++)
                 if (derivations[metric].per_unit > 0)
-                        put(ret, metric, (double)count_of(usage, derivations[metric].offset) / derivations[metric].per_unit,
+                        put(ret, metric,
+                            (double)count_of(usage, derivations[metric].offset) / derivations[metric].per_unit,
                             quality_of(usage, derivations[metric].part));
 }
 
@@ -443,7 +445,8 @@ void usage_metrics(const Usage *usage, uint32_t n_node_cpus, uint64_t node_memor
 
 void usage_cut(UsageSet *usage) {
         for (UsageMetric metric = 0; metric < N_USAGES; metric++)
-                if (usage->quality[metric] == QUALITY_EXACT && metric != USAGE_CPU_GIVEN && metric != USAGE_MEMORY_LIMIT)
+                if (usage->quality[metric] == QUALITY_EXACT && metric != USAGE_CPU_GIVEN &&
+                    metric != USAGE_MEMORY_LIMIT)
                         usage->quality[metric] = QUALITY_SAMPLED;
 }
 
@@ -478,7 +481,8 @@ void usage_exclude_client(UsageSet *usage, const ClientCpu *client) {
 void usage_raise_cpu(UsageSet *usage, const ProcessTree *tree) {
         double user_s = tree->user_s, system_s = tree->system_s;
 
-        if (usage->quality[USAGE_CPU_SECONDS] != QUALITY_SAMPLED || user_s + system_s <= usage->value[USAGE_CPU_SECONDS])
+        if (usage->quality[USAGE_CPU_SECONDS] != QUALITY_SAMPLED ||
+            user_s + system_s <= usage->value[USAGE_CPU_SECONDS])
                 return;
 
         put(usage, USAGE_CPU_SECONDS, user_s + system_s, QUALITY_SAMPLED);
@@ -490,7 +494,8 @@ void usage_set_duration(UsageSet *usage, double duration_s) {
         Quality quality = usage->quality[USAGE_CPU_SECONDS];
 
         if (quality_is_present(quality))
-                put_cpu_shares(usage->value[USAGE_CPU_SECONDS], duration_s, usage->value[USAGE_CPU_GIVEN], quality, usage);
+                put_cpu_shares(usage->value[USAGE_CPU_SECONDS], duration_s, usage->value[USAGE_CPU_GIVEN], quality,
+                               usage);
 }
 
 void usage_doubt_duration(UsageSet *usage) {

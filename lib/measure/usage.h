@@ -20,44 +20,85 @@
 #include "measure/cgroup_sample.h"
 #include "measure/metric.h"
 
-#define USAGES(X)                                                                                                          \
-        X(CPU_GIVEN,        "job_cpus_given",                "cpus",   "cpus_given",                        "",        GAUGE,   "CPUs available to the job: the least of the node's CPUs, its cpuset and its quota", OWN) \
-        X(CPU_MEAN,         "job_cpus_used",                 "cpus",   "cpus_used",                         "",        GAUGE,   "Mean number of CPUs used, over the whole job", OWN) \
-        X(CPU_MAX,          "job_cpus_used_peak",            "cpus",   "cpus_used_peak",                    "",        GAUGE,   "Highest number of CPUs used between two samples", OWN) \
-        X(CPU_RATIO,        "job_cpu_utilization",           "ratio",  "cpu_utilization_ratio",             "ratio",   GAUGE,   "CPU utilization: CPU time used of the CPU time available to the job", OWN) \
-        X(CPU_SECONDS,      "job_cpu_seconds",               "s",      "cpu_seconds",                       "seconds", COUNTER, "CPU time used", COUNTED(CPU, 1e6, usage_us)) \
-        X(CPU_USER,         "job_cpu_user_seconds",          "s",      "cpu_user_seconds",                  "seconds", COUNTER, "CPU time used in user mode", COUNTED(CPU, 1e6, user_us)) \
-        X(CPU_SYSTEM,       "job_cpu_system_seconds",        "s",      "cpu_system_seconds",                "seconds", COUNTER, "CPU time used in the kernel", COUNTED(CPU, 1e6, system_us)) \
-        X(CPU_UNUSED,       "job_cpu_unused_seconds",        "s",      "cpu_unused_seconds",                "seconds", GAUGE,   "Unused CPU time of the CPUs available to the job", OWN) \
-        X(THROTTLED,        "job_cpu_throttled_seconds",     "s",      "cpu_throttled_seconds",             "seconds", COUNTER, "Time in which threads of the job waited for its CPU quota, summed over CPUs", COUNTED(THROTTLING, 1e6, throttled_us)) \
-        X(THROTTLED_LOCAL,  "job_cpu_throttled_local_seconds", "s",    "cpu_throttled_local_seconds",       "seconds", COUNTER, "Time in which runnable threads of the job waited for a CPU quota, of its cgroup or of one above, summed over CPUs", COUNTED(THROTTLING_LOCAL, 1e6, throttled_local_us)) \
-        X(THROTTLED_RATIO,  "job_cpu_throttled_ratio",       "ratio",  "cpu_throttled_ratio",               "ratio",   GAUGE,   "Share of quota periods in which the CPU quota was exhausted", OWN) \
-        X(MEMORY_PEAK,      "job_memory_peak_bytes",         "bytes",  "memory_peak_bytes",                 "bytes",   GAUGE,   "Peak memory usage, including page cache", OWN) \
-        X(MEMORY_LIMIT,     "job_memory_limit_bytes",        "bytes",  "memory_limit_bytes",                "bytes",   GAUGE,   "Memory limit of the job, absent without a limit below the node's memory", OWN) \
-        X(MEMORY_RATIO,     "job_memory_peak_ratio",         "ratio",  "memory_peak_ratio",                 "ratio",   GAUGE,   "Peak memory usage as a share of the job's limit, or of the node's memory", OWN) \
-        X(MEMORY_UNRECLAIMABLE, "job_memory_unreclaimable_peak_bytes", "bytes", "memory_unreclaimable_peak_bytes", "bytes", GAUGE, "Peak of the memory that cannot be reclaimed: anonymous, shared and the kernel's", OWN) \
-        X(MEMORY_UNRECLAIMABLE_RATIO, "job_memory_unreclaimable_peak_ratio", "ratio", "memory_unreclaimable_peak_ratio", "ratio", GAUGE, "Peak of the memory that cannot be reclaimed as a share of the job's limit, or of the node's memory", OWN) \
-        X(MEMORY_ANON_PEAK, "job_memory_anon_peak_bytes", "bytes", "memory_anon_peak_bytes", "bytes", GAUGE, "Highest anonymous memory", OWN) \
-        X(MEMORY_ANON_MEAN, "job_memory_anon_mean_bytes", "bytes", "memory_anon_mean_bytes", "bytes", GAUGE, "Mean anonymous memory", OWN) \
-        X(MEMORY_FILE_PEAK, "job_memory_file_peak_bytes", "bytes", "memory_file_peak_bytes", "bytes", GAUGE, "Highest page cache, with shared memory", OWN) \
-        X(MEMORY_FILE_MEAN, "job_memory_file_mean_bytes", "bytes", "memory_file_mean_bytes", "bytes", GAUGE, "Mean page cache, with shared memory", OWN) \
-        X(MEMORY_KERNEL_PEAK, "job_memory_kernel_peak_bytes", "bytes", "memory_kernel_peak_bytes", "bytes", GAUGE, "Highest memory of the kernel", OWN) \
-        X(MEMORY_KERNEL_MEAN, "job_memory_kernel_mean_bytes", "bytes", "memory_kernel_mean_bytes", "bytes", GAUGE, "Mean memory of the kernel", OWN) \
-        X(MEMORY_SHMEM_PEAK, "job_memory_shmem_peak_bytes", "bytes", "memory_shmem_peak_bytes", "bytes", GAUGE, "Highest shared memory and tmpfs", OWN) \
-        X(MEMORY_SHMEM_MEAN, "job_memory_shmem_mean_bytes", "bytes", "memory_shmem_mean_bytes", "bytes", GAUGE, "Mean shared memory and tmpfs", OWN) \
-        X(MEMORY_HIGH,      "job_memory_high_events",        "1",      "memory_high_events",                "",        COUNTER, "Times the job was throttled at memory.high", COUNTED(MEMORY_EVENTS, 1, n_memory_high)) \
-        X(OOM_KILLS,        "job_oom_kills",                 "1",      "oom_kills",                         "",        COUNTER, "Processes of the job killed because memory ran out", COUNTED(MEMORY_EVENTS, 1, n_oom_kill)) \
-        X(READ_BYTES,       "job_io_read_bytes",             "bytes",  "disk_read_bytes",                   "bytes",   COUNTER, "Bytes read from disks", COUNTED(IO, 1, read_bytes)) \
-        X(WRITE_BYTES,      "job_io_written_bytes",          "bytes",  "disk_written_bytes",                "bytes",   COUNTER, "Bytes written to disks", COUNTED(IO, 1, write_bytes)) \
-        X(READS,            "job_io_reads",                  "1",      "io_reads",                          "",        COUNTER, "Read requests of the job, before merging", COUNTED(IO, 1, reads)) \
-        X(WRITES,           "job_io_writes",                 "1",      "io_writes",                         "",        COUNTER, "Write requests of the job, before merging", COUNTED(IO, 1, writes)) \
-        X(PIDS_PEAK,        "job_pids_peak",                 "1",      "pids_peak",                         "",        GAUGE,   "Largest number of processes and threads", OWN) \
-        X(PSI_CPU_SOME,     "job_psi_cpu_some_seconds",      "s",      "pressure_cpu_waiting_seconds",      "seconds", COUNTER, "Time in which at least one task of the job waited for a CPU", COUNTED(PSI_CPU, 1e6, psi_cpu_some_us)) \
-        X(PSI_MEMORY_SOME,  "job_psi_memory_some_seconds",   "s",      "pressure_memory_waiting_seconds",   "seconds", COUNTER, "Time in which at least one task of the job waited for memory", COUNTED(PSI_MEMORY, 1e6, psi_memory_some_us)) \
-        X(PSI_MEMORY_FULL,  "job_psi_memory_full_seconds",   "s",      "pressure_memory_stalled_seconds",   "seconds", COUNTER, "Time in which all tasks of the job waited for memory", COUNTED(PSI_MEMORY, 1e6, psi_memory_full_us)) \
-        X(PSI_IO_SOME,      "job_psi_io_some_seconds",       "s",      "pressure_io_waiting_seconds",       "seconds", COUNTER, "Time in which at least one task of the job waited for I/O", COUNTED(PSI_IO, 1e6, psi_io_some_us)) \
-        X(PSI_IO_FULL,      "job_psi_io_full_seconds",       "s",      "pressure_io_stalled_seconds",       "seconds", COUNTER, "Time in which all tasks of the job waited for I/O", COUNTED(PSI_IO, 1e6, psi_io_full_us)) \
-        X(PSI_IRQ_FULL,     "job_psi_irq_full_seconds",      "s",      "pressure_irq_stalled_seconds",      "seconds", COUNTER, "Time in which interrupts delayed all tasks of the job", COUNTED(PSI_IRQ, 1e6, psi_irq_full_us))
+#define USAGES(X)                                                                                                      \
+        X(CPU_GIVEN, "job_cpus_given", "cpus", "cpus_given", "", GAUGE,                                                \
+          "CPUs available to the job: the least of the node's CPUs, its cpuset and its quota", OWN)                    \
+        X(CPU_MEAN, "job_cpus_used", "cpus", "cpus_used", "", GAUGE, "Mean number of CPUs used, over the whole job",   \
+          OWN)                                                                                                         \
+        X(CPU_MAX, "job_cpus_used_peak", "cpus", "cpus_used_peak", "", GAUGE,                                          \
+          "Highest number of CPUs used between two samples", OWN)                                                      \
+        X(CPU_RATIO, "job_cpu_utilization", "ratio", "cpu_utilization_ratio", "ratio", GAUGE,                          \
+          "CPU utilization: CPU time used of the CPU time available to the job", OWN)                                  \
+        X(CPU_SECONDS, "job_cpu_seconds", "s", "cpu_seconds", "seconds", COUNTER, "CPU time used",                     \
+          COUNTED(CPU, 1e6, usage_us))                                                                                 \
+        X(CPU_USER, "job_cpu_user_seconds", "s", "cpu_user_seconds", "seconds", COUNTER, "CPU time used in user mode", \
+          COUNTED(CPU, 1e6, user_us))                                                                                  \
+        X(CPU_SYSTEM, "job_cpu_system_seconds", "s", "cpu_system_seconds", "seconds", COUNTER,                         \
+          "CPU time used in the kernel", COUNTED(CPU, 1e6, system_us))                                                 \
+        X(CPU_UNUSED, "job_cpu_unused_seconds", "s", "cpu_unused_seconds", "seconds", GAUGE,                           \
+          "Unused CPU time of the CPUs available to the job", OWN)                                                     \
+        X(THROTTLED, "job_cpu_throttled_seconds", "s", "cpu_throttled_seconds", "seconds", COUNTER,                    \
+          "Time in which threads of the job waited for its CPU quota, summed over CPUs",                               \
+          COUNTED(THROTTLING, 1e6, throttled_us))                                                                      \
+        X(THROTTLED_LOCAL, "job_cpu_throttled_local_seconds", "s", "cpu_throttled_local_seconds", "seconds", COUNTER,  \
+          "Time in which runnable threads of the job waited for a CPU quota, of its cgroup or of one above, summed "   \
+          "over CPUs",                                                                                                 \
+          COUNTED(THROTTLING_LOCAL, 1e6, throttled_local_us))                                                          \
+        X(THROTTLED_RATIO, "job_cpu_throttled_ratio", "ratio", "cpu_throttled_ratio", "ratio", GAUGE,                  \
+          "Share of quota periods in which the CPU quota was exhausted", OWN)                                          \
+        X(MEMORY_PEAK, "job_memory_peak_bytes", "bytes", "memory_peak_bytes", "bytes", GAUGE,                          \
+          "Peak memory usage, including page cache", OWN)                                                              \
+        X(MEMORY_LIMIT, "job_memory_limit_bytes", "bytes", "memory_limit_bytes", "bytes", GAUGE,                       \
+          "Memory limit of the job, absent without a limit below the node's memory", OWN)                              \
+        X(MEMORY_RATIO, "job_memory_peak_ratio", "ratio", "memory_peak_ratio", "ratio", GAUGE,                         \
+          "Peak memory usage as a share of the job's limit, or of the node's memory", OWN)                             \
+        X(MEMORY_UNRECLAIMABLE, "job_memory_unreclaimable_peak_bytes", "bytes", "memory_unreclaimable_peak_bytes",     \
+          "bytes", GAUGE, "Peak of the memory that cannot be reclaimed: anonymous, shared and the kernel's", OWN)      \
+        X(MEMORY_UNRECLAIMABLE_RATIO, "job_memory_unreclaimable_peak_ratio", "ratio",                                  \
+          "memory_unreclaimable_peak_ratio", "ratio", GAUGE,                                                           \
+          "Peak of the memory that cannot be reclaimed as a share of the job's limit, or of the node's memory", OWN)   \
+        X(MEMORY_ANON_PEAK, "job_memory_anon_peak_bytes", "bytes", "memory_anon_peak_bytes", "bytes", GAUGE,           \
+          "Highest anonymous memory", OWN)                                                                             \
+        X(MEMORY_ANON_MEAN, "job_memory_anon_mean_bytes", "bytes", "memory_anon_mean_bytes", "bytes", GAUGE,           \
+          "Mean anonymous memory", OWN)                                                                                \
+        X(MEMORY_FILE_PEAK, "job_memory_file_peak_bytes", "bytes", "memory_file_peak_bytes", "bytes", GAUGE,           \
+          "Highest page cache, with shared memory", OWN)                                                               \
+        X(MEMORY_FILE_MEAN, "job_memory_file_mean_bytes", "bytes", "memory_file_mean_bytes", "bytes", GAUGE,           \
+          "Mean page cache, with shared memory", OWN)                                                                  \
+        X(MEMORY_KERNEL_PEAK, "job_memory_kernel_peak_bytes", "bytes", "memory_kernel_peak_bytes", "bytes", GAUGE,     \
+          "Highest memory of the kernel", OWN)                                                                         \
+        X(MEMORY_KERNEL_MEAN, "job_memory_kernel_mean_bytes", "bytes", "memory_kernel_mean_bytes", "bytes", GAUGE,     \
+          "Mean memory of the kernel", OWN)                                                                            \
+        X(MEMORY_SHMEM_PEAK, "job_memory_shmem_peak_bytes", "bytes", "memory_shmem_peak_bytes", "bytes", GAUGE,        \
+          "Highest shared memory and tmpfs", OWN)                                                                      \
+        X(MEMORY_SHMEM_MEAN, "job_memory_shmem_mean_bytes", "bytes", "memory_shmem_mean_bytes", "bytes", GAUGE,        \
+          "Mean shared memory and tmpfs", OWN)                                                                         \
+        X(MEMORY_HIGH, "job_memory_high_events", "1", "memory_high_events", "", COUNTER,                               \
+          "Times the job was throttled at memory.high", COUNTED(MEMORY_EVENTS, 1, n_memory_high))                      \
+        X(OOM_KILLS, "job_oom_kills", "1", "oom_kills", "", COUNTER,                                                   \
+          "Processes of the job killed because memory ran out", COUNTED(MEMORY_EVENTS, 1, n_oom_kill))                 \
+        X(READ_BYTES, "job_io_read_bytes", "bytes", "disk_read_bytes", "bytes", COUNTER, "Bytes read from disks",      \
+          COUNTED(IO, 1, read_bytes))                                                                                  \
+        X(WRITE_BYTES, "job_io_written_bytes", "bytes", "disk_written_bytes", "bytes", COUNTER,                        \
+          "Bytes written to disks", COUNTED(IO, 1, write_bytes))                                                       \
+        X(READS, "job_io_reads", "1", "io_reads", "", COUNTER, "Read requests of the job, before merging",             \
+          COUNTED(IO, 1, reads))                                                                                       \
+        X(WRITES, "job_io_writes", "1", "io_writes", "", COUNTER, "Write requests of the job, before merging",         \
+          COUNTED(IO, 1, writes))                                                                                      \
+        X(PIDS_PEAK, "job_pids_peak", "1", "pids_peak", "", GAUGE, "Largest number of processes and threads", OWN)     \
+        X(PSI_CPU_SOME, "job_psi_cpu_some_seconds", "s", "pressure_cpu_waiting_seconds", "seconds", COUNTER,           \
+          "Time in which at least one task of the job waited for a CPU", COUNTED(PSI_CPU, 1e6, psi_cpu_some_us))       \
+        X(PSI_MEMORY_SOME, "job_psi_memory_some_seconds", "s", "pressure_memory_waiting_seconds", "seconds", COUNTER,  \
+          "Time in which at least one task of the job waited for memory",                                              \
+          COUNTED(PSI_MEMORY, 1e6, psi_memory_some_us))                                                                \
+        X(PSI_MEMORY_FULL, "job_psi_memory_full_seconds", "s", "pressure_memory_stalled_seconds", "seconds", COUNTER,  \
+          "Time in which all tasks of the job waited for memory", COUNTED(PSI_MEMORY, 1e6, psi_memory_full_us))        \
+        X(PSI_IO_SOME, "job_psi_io_some_seconds", "s", "pressure_io_waiting_seconds", "seconds", COUNTER,              \
+          "Time in which at least one task of the job waited for I/O", COUNTED(PSI_IO, 1e6, psi_io_some_us))           \
+        X(PSI_IO_FULL, "job_psi_io_full_seconds", "s", "pressure_io_stalled_seconds", "seconds", COUNTER,              \
+          "Time in which all tasks of the job waited for I/O", COUNTED(PSI_IO, 1e6, psi_io_full_us))                   \
+        X(PSI_IRQ_FULL, "job_psi_irq_full_seconds", "s", "pressure_irq_stalled_seconds", "seconds", COUNTER,           \
+          "Time in which interrupts delayed all tasks of the job", COUNTED(PSI_IRQ, 1e6, psi_irq_full_us))
 
 typedef enum UsageMetric {
 #define X(id, ...) USAGE_##id,
@@ -135,14 +176,15 @@ void usage_begin_earlier(Usage *usage, uint64_t ns);
  */
 void usage_advance(Usage *usage, const CgroupSample *sample);
 /*
- * Computes the metrics from the first sample to the last. n_node_cpus, node_memory_bytes: size of the node; limits at or above
- * these sizes do not count as limits.
+ * Computes the metrics from the first sample to the last. n_node_cpus, node_memory_bytes: size of the node; limits
+ * at or above these sizes do not count as limits.
  *
- * Totals are exact when both samples have the part. A part that was in no sample is reported as not enabled; a part missing at the
- * start or the end has an unknown source. The memory peak is the kernel's if that peak belongs to the job: the group was made for the
- * job, or the kernel's peak rose since the start. Otherwise the memory peak is the highest sample. Totals include the job's use before
- * the first sample; metrics per time do not, and are reported as too short when no time elapsed. A usage that never began, or whose
- * last sample is of another boot, is reported as lost.
+ * Totals are exact when both samples have the part. A part that was in no sample is reported as not enabled; a part
+ * missing at the start or the end has an unknown source. The memory peak is the kernel's if that peak belongs to the
+ * job: the group was made for the job, or the kernel's peak rose since the start. Otherwise the memory peak is the
+ * highest sample. Totals include the job's use before the first sample; metrics per time do not, and are reported as
+ * too short when no time elapsed. A usage that never began, or whose last sample is of another boot, is reported as
+ * lost.
  */
 void usage_metrics(const Usage *usage, uint32_t n_node_cpus, uint64_t node_memory_bytes, UsageSet *ret);
 
@@ -160,8 +202,8 @@ void usage_cut(UsageSet *usage);
 /* Writes the metrics of a job without its own cgroup: all are absent, with the reason. */
 void usage_none(UsageSet *ret);
 /*
- * As usage_none(), with the CPU time of the process tree from wait4(2): exact, or sampled if the tree is partial. The allowed CPUs
- * are those of the node.
+ * As usage_none(), with the CPU time of the process tree from wait4(2): exact, or sampled if the tree is partial.
+ * The allowed CPUs are those of the node.
  */
 typedef struct ProcessTree {
         double user_s, system_s;
@@ -169,7 +211,8 @@ typedef struct ProcessTree {
 } ProcessTree;
 void usage_of_process_tree(const ProcessTree *tree, double duration_s, uint32_t n_node_cpus, UsageSet *ret);
 
-/* Replaces CPU time that is a lower bound (usage_cut) by that of a process of the job, if this is more: also a lower bound. */
+/* Replaces CPU time that is a lower bound (usage_cut) by that of a process of the job, if this is more: also a lower
+ * bound. */
 void usage_raise_cpu(UsageSet *usage, const ProcessTree *tree);
 /* Subtracts the CPU time of the client from a job's own that was read to the end of its cgroup. */
 void usage_exclude_client(UsageSet *usage, const ClientCpu *client);

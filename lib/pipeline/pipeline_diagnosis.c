@@ -46,9 +46,11 @@ bool pipeline_diagnosis_account(const PipelineStage *stage, const PipelineStage 
 /* --- diagnosis -------------------------------------------------------------------------------- */
 
 const char *const pipeline_limit_names[N_PIPELINE_LIMITS] = {
-        [PIPELINE_LIMIT_UNKNOWN] = "unknown", [PIPELINE_LIMIT_CONSUMER] = "consumer", [PIPELINE_LIMIT_SOURCE] = "source",
-        [PIPELINE_LIMIT_STAGE] = "stage",     [PIPELINE_LIMIT_POOL] = "pool",         [PIPELINE_LIMIT_HANDOVER] = "handover",
-        [PIPELINE_LIMIT_CPU] = "cpu",         [PIPELINE_LIMIT_LOCK] = "lock",         [PIPELINE_LIMIT_HOST] = "host",
+        [PIPELINE_LIMIT_UNKNOWN] = "unknown", [PIPELINE_LIMIT_CONSUMER] = "consumer",
+        [PIPELINE_LIMIT_SOURCE] = "source",   [PIPELINE_LIMIT_STAGE] = "stage",
+        [PIPELINE_LIMIT_POOL] = "pool",       [PIPELINE_LIMIT_HANDOVER] = "handover",
+        [PIPELINE_LIMIT_CPU] = "cpu",         [PIPELINE_LIMIT_LOCK] = "lock",
+        [PIPELINE_LIMIT_HOST] = "host",
 };
 
 const char *const pipeline_direction_names[N_PIPELINE_DIRECTIONS] = {
@@ -78,7 +80,8 @@ const char *const pipeline_confidence_names[N_PIPELINE_CONFIDENCES] = {
 #define SHARE_CLEAR    0.75
 #define SHARE_SURE     0.9
 #define POOL_SHARE     0.9    /* of the threads */
-#define BLOCKED_MIN    0.1    /* of the time: the last stage waits for room, while the consumer waits for items at other times */
+#define BLOCKED_MIN                                                                                                    \
+        0.1 /* of the time: the last stage waits for room, while the consumer waits for items at other times */
 
 static PipelineConfidence rate(double share) {
         return share >= SHARE_SURE    ? PIPELINE_CONFIDENCE_HIGH
@@ -103,14 +106,15 @@ typedef struct StageShares {
 } StageShares;
 
 /*
- * A library may take the items for all workers of a stage in one place, as SPDL 0.8 does: then at most one call of get waits at a time,
- * whatever the concurrency, and it waits only while a worker is free.
+ * A library may take the items for all workers of a stage in one place, as SPDL 0.8 does: then at most one call of
+ * get waits at a time, whatever the concurrency, and it waits only while a worker is free.
  */
 static double waiting(const StageAccounting *accounting) {
         return isnan(accounting->starved) ? 0 : fmin(1, accounting->starved * accounting->concurrency);
 }
 
-/* Finds a stage with neither a free worker nor a wait for room, whatever its task time: the time of failed tasks is not measured. */
+/* Finds a stage with neither a free worker nor a wait for room, whatever its task time: the time of failed tasks is
+ * not measured. */
 static void take_saturation(StageShares *shares, size_t at, const StageAccounting *accounting) {
         double share = 1 - waiting(accounting) - (isnan(accounting->blocked) ? 0 : accounting->blocked);
 
@@ -152,28 +156,33 @@ static StageShares collect(const PipelineStage *stages, size_t n) {
         return shares;
 }
 
-/* If the queue of the source has items most of the time, the first stage does not wait for the source: the event loop may be late. */
+/* If the queue of the source has items most of the time, the first stage does not wait for the source: the event
+ * loop may be late. */
 static bool is_source_slow(const PipelineStage *stages, size_t n, const StageShares *shares) {
         double readiness;
 
         if (shares->first == n || !(shares->first_starved >= SHARE_MOST))
                 return false;
-        return shares->first == 0 || pipeline_stage_readiness(&stages[shares->first - 1], &readiness) != PIPELINE_READINESS_KNOWN ||
+        return shares->first == 0 ||
+               pipeline_stage_readiness(&stages[shares->first - 1], &readiness) != PIPELINE_READINESS_KNOWN ||
                readiness < SHARE_MOST;
 }
 
 /* Sets the limit of a pipeline for which the consumer waits. */
-static void find_limit(PipelineDiagnosis *diagnosis, const PipelineStage *stages, size_t n, const StageShares *shares, unsigned n_threads) {
+static void find_limit(PipelineDiagnosis *diagnosis, const PipelineStage *stages, size_t n, const StageShares *shares,
+                       unsigned n_threads) {
         if (n_threads > 0 && shares->concurrency > n_threads && shares->busy_workers >= POOL_SHARE * n_threads) {
                 diagnosis->limit = PIPELINE_LIMIT_POOL;
                 diagnosis->direction = PIPELINE_DIRECTION_MORE_THREADS;
                 diagnosis->confidence = rate(shares->busy_workers / n_threads);
-        } else if (shares->busiest_share < SHARE_SURE && shares->last_blocked >= BLOCKED_MIN && !diagnosis->is_wait_bound) {
+        } else if (shares->busiest_share < SHARE_SURE && shares->last_blocked >= BLOCKED_MIN &&
+                   !diagnosis->is_wait_bound) {
                 /* Each side waits for the other in turn: more workers of any stage would wait for room, too. */
                 diagnosis->limit = PIPELINE_LIMIT_HANDOVER;
                 diagnosis->stage = n - 1;
                 diagnosis->direction = PIPELINE_DIRECTION_LARGER_BUFFER;
-                diagnosis->confidence = shares->last_blocked >= SHARE_SURE ? PIPELINE_CONFIDENCE_MEDIUM : PIPELINE_CONFIDENCE_LOW;
+                diagnosis->confidence = shares->last_blocked >= SHARE_SURE ? PIPELINE_CONFIDENCE_MEDIUM
+                                                                           : PIPELINE_CONFIDENCE_LOW;
         } else if (shares->busiest_share >= SHARE_MOST) {
                 diagnosis->limit = PIPELINE_LIMIT_STAGE;
                 diagnosis->stage = shares->busiest;
@@ -191,13 +200,15 @@ static void find_limit(PipelineDiagnosis *diagnosis, const PipelineStage *stages
                 diagnosis->limit = PIPELINE_LIMIT_STAGE;
                 diagnosis->stage = shares->saturated;
                 diagnosis->direction = PIPELINE_DIRECTION_MORE_CONCURRENCY;
-                diagnosis->confidence = shares->saturated_share >= SHARE_SURE ? PIPELINE_CONFIDENCE_MEDIUM : PIPELINE_CONFIDENCE_LOW;
+                diagnosis->confidence = shares->saturated_share >= SHARE_SURE ? PIPELINE_CONFIDENCE_MEDIUM
+                                                                              : PIPELINE_CONFIDENCE_LOW;
         }
 }
 
 /*
- * Sets how long the consumer waited. SPDL 0.8 takes items from its own queue classes without blocking, so their get time is nearly 0 while
- * the consumer waits. The time in which the queue was empty is what the consumer waited at most.
+ * Sets how long the consumer waited. SPDL 0.8 takes items from its own queue classes without blocking, so their get
+ * time is nearly 0 while the consumer waits. The time in which the queue was empty is what the consumer waited at
+ * most.
  */
 static void find_wait(PipelineDiagnosis *diagnosis, const PipelineStage *sink) {
         const StageQueue *queue = &sink->queue;
@@ -237,7 +248,9 @@ PipelineDiagnosis pipeline_diagnosis_of(const PipelineStage *stages, size_t n, u
 /* --- usage of the job ------------------------------------------------------------------------- */
 
 #define CPUS_SHARE    0.8  /* of the CPUs of the job, or of the one CPU that a lock leaves */
-#define WAITED_SHARE  0.6  /* of the CPUs of the job is enough if its tasks wait for a CPU half of the time: the job also starts and ends */
+#define WAITED_SHARE                                                                                                   \
+        0.6 /* of the CPUs of the job is enough if its tasks wait for a CPU half of the time: the job also starts and  \
+               ends */
 #define WAITED_HALF   0.5
 #define ONE_CPU_MAX   1.25
 #define TASKS_PER_CPU 1.25 /* fewer tasks do not compete for the CPUs */
@@ -245,7 +258,7 @@ PipelineDiagnosis pipeline_diagnosis_of(const PipelineStage *stages, size_t n, u
 #define NODE_FULL     0.9  /* of the CPUs of the node: waiting tasks take the rest at once */
 #define WAITED_MIN    0.1  /* of the time */
 #define WAITED_CLEAR  0.25
-#define ON_CPU_MIN    0.33 /* of the time of the busy workers: tasks that sleep or wait for I/O gain little from a CPU */
+#define ON_CPU_MIN 0.33 /* of the time of the busy workers: tasks that sleep or wait for I/O gain little from a CPU */
 
 PipelineJob pipeline_diagnosis_unknown_job(void) {
         return (PipelineJob){ NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, 0 };
@@ -258,8 +271,8 @@ static size_t find_most_running(const PipelineStage *stages, size_t n) {
         double most = 1;
 
         for (size_t i = 0; i < n; i++) {
-                if (!pipeline_diagnosis_account(&stages[i], i > 0 ? &stages[i - 1] : NULL, &accounting) || accounting.concurrency < 2 ||
-                    accounting.busy * accounting.concurrency <= most)
+                if (!pipeline_diagnosis_account(&stages[i], i > 0 ? &stages[i - 1] : NULL, &accounting) ||
+                    accounting.concurrency < 2 || accounting.busy * accounting.concurrency <= most)
                         continue;
                 most = accounting.busy * accounting.concurrency;
                 ret = i;
@@ -268,8 +281,9 @@ static size_t find_most_running(const PipelineStage *stages, size_t n) {
 }
 
 /*
- * Returns how many of n workers wait for a CPU at a time. The kernel measures the share of the time in which at least one does, for each
- * CPU, and takes the mean: with k workers on a CPU that wait independently, each for a share w, that is 1 - (1 - w)^k.
+ * Returns how many of n workers wait for a CPU at a time. The kernel measures the share of the time in which at
+ * least one does, for each CPU, and takes the mean: with k workers on a CPU that wait independently, each for a
+ * share w, that is 1 - (1 - w)^k.
  */
 static double count_waiting(const PipelineJob *job, double n) {
         double n_cpus = fmin(n, fmax(1, job->cpus_given));
@@ -295,12 +309,15 @@ static void set_limit(PipelineDiagnosis *diagnosis, PipelineLimit limit, size_t 
         diagnosis->confidence = confidence;
 }
 
-void pipeline_diagnosis_join_job(const PipelineJob *job, PipelineDiagnosis *diagnosis, const PipelineStage *stages, size_t n) {
+void pipeline_diagnosis_join_job(const PipelineJob *job, PipelineDiagnosis *diagnosis, const PipelineStage *stages,
+                                 size_t n) {
         double used = isnan(diagnosis->wait_share) ? 0 : job->cpus_used - (1 - diagnosis->wait_share);
         size_t most = find_most_running(stages, n);
-        bool is_used = used >= CPUS_SHARE * job->cpus_given || (used >= WAITED_SHARE * job->cpus_given && job->cpu_waited >= WAITED_HALF);
+        bool is_used = used >= CPUS_SHARE * job->cpus_given ||
+                       (used >= WAITED_SHARE * job->cpus_given && job->cpu_waited >= WAITED_HALF);
         bool is_full = is_used && diagnosis->busy_workers > TASKS_PER_CPU * job->cpus_given;
-        bool is_locked = used >= CPUS_SHARE && used <= ONE_CPU_MAX && job->cpus_given > ONE_CPU_MAX && diagnosis->busy_workers >= 2;
+        bool is_locked = used >= CPUS_SHARE && used <= ONE_CPU_MAX && job->cpus_given > ONE_CPU_MAX &&
+                         diagnosis->busy_workers >= 2;
 
         if (diagnosis->limit == PIPELINE_LIMIT_CONSUMER)
                 return;
@@ -308,10 +325,12 @@ void pipeline_diagnosis_join_job(const PipelineJob *job, PipelineDiagnosis *diag
                 set_limit(diagnosis, PIPELINE_LIMIT_HOST, n, PIPELINE_DIRECTION_OTHER_HOST,
                           job->cpu_waited >= WAITED_CLEAR ? PIPELINE_CONFIDENCE_MEDIUM : PIPELINE_CONFIDENCE_LOW, n);
         else if (most < n && is_full)
-                set_limit(diagnosis, PIPELINE_LIMIT_CPU, most, PIPELINE_DIRECTION_LESS_CONCURRENCY, PIPELINE_CONFIDENCE_MEDIUM, n);
-        else if (job->throttled >= PIPELINE_JOB_THROTTLED_MIN && diagnosis->busy_workers > 0)
-                set_limit(diagnosis, PIPELINE_LIMIT_CPU, most < n ? most : diagnosis->stage, PIPELINE_DIRECTION_MORE_CPUS,
+                set_limit(diagnosis, PIPELINE_LIMIT_CPU, most, PIPELINE_DIRECTION_LESS_CONCURRENCY,
                           PIPELINE_CONFIDENCE_MEDIUM, n);
+        else if (job->throttled >= PIPELINE_JOB_THROTTLED_MIN && diagnosis->busy_workers > 0)
+                set_limit(diagnosis, PIPELINE_LIMIT_CPU, most < n ? most : diagnosis->stage,
+                          PIPELINE_DIRECTION_MORE_CPUS, PIPELINE_CONFIDENCE_MEDIUM, n);
         else if (most < n && is_locked)
-                set_limit(diagnosis, PIPELINE_LIMIT_LOCK, most, PIPELINE_DIRECTION_LESS_CONCURRENCY, PIPELINE_CONFIDENCE_LOW, n);
+                set_limit(diagnosis, PIPELINE_LIMIT_LOCK, most, PIPELINE_DIRECTION_LESS_CONCURRENCY,
+                          PIPELINE_CONFIDENCE_LOW, n);
 }

@@ -4,17 +4,17 @@
 /*
  * Diagnosis: the part of a data pipeline that limits the throughput, and a remedy
  *
- * Evidence is the time of workers only: the stage whose workers neither wait for items nor for room is the limit. The readiness of
- * different queues is not compared.
+ * Evidence is the time of workers only: the stage whose workers neither wait for items nor for room is the limit.
+ * The readiness of different queues is not compared.
  */
 
 #include "pipeline/pipeline_stage.h"
 
 /*
- * How the workers of a stage spend their time. A worker gets an item from the queue before its stage, runs a task, and
- * puts the outcome into the queue of its stage. So the times of tasks, gets and puts of all workers add up to the number
- * of workers times the elapsed time. If the sum is larger than the declared concurrency allows, more workers were there
- * than declared.
+ * How the workers of a stage spend their time. A worker gets an item from the queue before its stage, runs a task,
+ * and puts the outcome into the queue of its stage. So the times of tasks, gets and puts of all workers add up to
+ * the number of workers times the elapsed time. If the sum is larger than the declared concurrency allows, more
+ * workers were there than declared.
  */
 typedef struct StageAccounting {
         double workers;               /* sum of the times of tasks, gets and puts, per second */
@@ -24,7 +24,8 @@ typedef struct StageAccounting {
 } StageAccounting;
 
 /*
- * input: the stage whose queue the workers take items from; NULL: none. Failed tasks are taken to last as long as the others. Returns
+ * input: the stage whose queue the workers take items from; NULL: none. Failed tasks are taken to last as long as
+ * the others. Returns
  * false if the stage has no tasks, or no elapsed time.
  */
 bool pipeline_diagnosis_account(const PipelineStage *stage, const PipelineStage *input, StageAccounting *ret);
@@ -37,7 +38,8 @@ typedef enum PipelineLimit {
         PIPELINE_LIMIT_POOL,     /* tasks of all stages fill the threads that they share */
         PIPELINE_LIMIT_CPU,      /* tasks use the CPUs that the job has, and more tasks run than there are CPUs */
         PIPELINE_LIMIT_LOCK,     /* many tasks run, but together they use one CPU, as with a lock of the interpreter */
-        PIPELINE_LIMIT_HANDOVER, /* the consumer waits although the last stage is blocked on put: items wait in between */
+        /* the consumer waits although the last stage is blocked on put: items wait in between */
+        PIPELINE_LIMIT_HANDOVER,
         PIPELINE_LIMIT_HOST,     /* other processes on the node use CPUs that the tasks of the job wait for */
         N_PIPELINE_LIMITS,
 } PipelineLimit;
@@ -75,27 +77,30 @@ typedef struct PipelineDiagnosis {
         size_t stage;      /* index of the limiting stage; n if the limit is none */
         size_t next_stage; /* index of the stage that limits next if this one is relieved; n: none known */
         double wait_share; /* of the elapsed time: the consumer waited in get of the last queue; NAN: unknown */
-        bool is_wait_bound; /* the consumer waited at most so long: its calls of get were not measured, only that the queue was empty */
+        /* the consumer waited at most so long: its calls of get were not measured, only that the queue was empty */
+        bool is_wait_bound;
         double mean_wait_s; /* per item; NAN: unknown */
         double busy_workers; /* tasks of all stages that ran, or waited for a thread, mean over time */
 } PipelineDiagnosis;
 
 /*
- * stages: of one pipeline, in order, the last one's queue feeds the consumer. n_threads: size of the thread pool that the stages share; 0:
+ * stages: of one pipeline, in order, the last one's queue feeds the consumer. n_threads: size of the thread pool
+ * that the stages share; 0:
  * not known.
  */
 PipelineDiagnosis pipeline_diagnosis_of(const PipelineStage *stages, size_t n, unsigned n_threads);
 
 /*
- * Usage of a job and its node while a data pipeline ran. All numbers are means over the whole job. A number that is not known is NAN, and
- * counts for nothing.
+ * Usage of a job and its node while a data pipeline ran. All numbers are means over the whole job. A number that is
+ * not known is NAN, and counts for nothing.
  */
 typedef struct PipelineJob {
         double cpus_used, cpus_given; /* by and to the job */
         double cpus_of_node;
         double cpus_of_others;        /* used on the node by processes outside the job */
         double cpu_waited;            /* share of the time in which a task of the job waited for a CPU */
-        double io_stalled;            /* share of the time in which all tasks of the job that were not idle waited for I/O */
+        /* share of the time in which all tasks of the job that were not idle waited for I/O */
+        double io_stalled;
         double memory_waited;         /* share of the time in which a task of the job waited for memory */
         double throttled;             /* share of the periods in which the CPU limit of the job throttled its tasks */
         double stolen;                /* share of the CPU time of the node that the hypervisor took */
@@ -114,8 +119,9 @@ typedef struct PipelineJob {
 PipelineJob pipeline_diagnosis_unknown_job(void);
 
 /*
- * Joins the diagnosis of the stages of one pipeline with the job: other processes on a full node, the CPUs and their limit, or a lock may
- * be what limits tasks that seem busy. A step of the consumer is taken to use one CPU, so that only what is certainly the pipeline's
- * counts.
+ * Joins the diagnosis of the stages of one pipeline with the job: other processes on a full node, the CPUs and their
+ * limit, or a lock may be what limits tasks that seem busy. A step of the consumer is taken to use one CPU, so that
+ * only what is certainly the pipeline's counts.
  */
-void pipeline_diagnosis_join_job(const PipelineJob *job, PipelineDiagnosis *diagnosis, const PipelineStage *stages, size_t n);
+void pipeline_diagnosis_join_job(const PipelineJob *job, PipelineDiagnosis *diagnosis, const PipelineStage *stages,
+                                 size_t n);

@@ -37,8 +37,14 @@ void pipeline_report_set_stage(PipelineStage *stage, PipelinePart part, const Pi
                 };
         else
                 stage->queue = (StageQueue){
-                        .is_known = true, .elapsed_s = sums->elapsed_s, .n_gets = sums->n, .put_s = sums->time_s, .get_s = sums->get_s,
-                        .n_last = n_last, .ready_s = sums->ready_s, .judged_s = sums->judged_s,
+                        .is_known = true,
+                        .elapsed_s = sums->elapsed_s,
+                        .n_gets = sums->n,
+                        .put_s = sums->time_s,
+                        .get_s = sums->get_s,
+                        .n_last = n_last,
+                        .ready_s = sums->ready_s,
+                        .judged_s = sums->judged_s,
                 };
 }
 

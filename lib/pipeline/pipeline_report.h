@@ -4,8 +4,8 @@
 /*
  * Pipeline report: intervals of the stages of a data pipeline, as a producer sends them
  *
- * The tasks of a stage and the queue at its exit are measured apart, often with different ends: each is a part of the stage, with intervals
- * of its own. An interval holds sums, so that merging two of them is an addition.
+ * The tasks of a stage and the queue at its exit are measured apart, often with different ends: each is a part of
+ * the stage, with intervals of its own. An interval holds sums, so that merging two of them is an addition.
  */
 
 #include <stdbool.h>
@@ -87,7 +87,8 @@ void pipeline_report_drop_first(PipelineSums *sums, const PipelineSums *first, u
 void pipeline_report_set_stage(PipelineStage *stage, PipelinePart part, const PipelineSums *sums, double n_last);
 
 /*
- * True if the producer's readiness of an interval without items is right: "spdl 0.8" and later, and every other library. SPDL before 0.8
- * counts an empty queue as ready until the next item comes. An unknown producer, "", is treated as such an SPDL.
+ * True if the producer's readiness of an interval without items is right: "spdl 0.8" and later, and every other
+ * library. SPDL before 0.8 counts an empty queue as ready until the next item comes. An unknown producer, "", is
+ * treated as such an SPDL.
  */
 bool pipeline_report_counts_open_periods(const char *producer);

@@ -7,8 +7,8 @@
 
 #define ORDER_MAX 1000000U
 
-/* Reads digits before a colon. Parts of a nested pipeline, "1_2", have the position of their first number. Returns the number of bytes
- * with the colon, or 0. */
+/* Reads digits before a colon. Parts of a nested pipeline, "1_2", have the position of their first number. Returns
+ * the number of bytes with the colon, or 0. */
 static size_t parse_position(const char *text, size_t n, unsigned *ret) {
         unsigned v = 0;
         size_t i = 0;

@@ -4,8 +4,9 @@
 /*
  * Stage: statistics of one stage of a data pipeline
  *
- * A stage has tasks, which its workers run, and a queue at its exit. Intervals are kept as sums, so that merging two of them is an
- * addition and has the right weights: successes for the task time, elapsed time for the readiness, items for the put and get time.
+ * A stage has tasks, which its workers run, and a queue at its exit. Intervals are kept as sums, so that merging two
+ * of them is an addition and has the right weights: successes for the task time, elapsed time for the readiness,
+ * items for the put and get time.
  */
 
 #include <stdbool.h>
@@ -38,8 +39,8 @@ typedef struct PipelineStage {
 } PipelineStage;
 
 /*
- * Parses the identity that SPDL gives to a stage, "0:1:decode[4]" or "1:decode": pipeline, order, name and declared concurrency. label:
- * not NUL-terminated. Returns false if the label has no order, or an empty or too long name.
+ * Parses the identity that SPDL gives to a stage, "0:1:decode[4]" or "1:decode": pipeline, order, name and declared
+ * concurrency. label: not NUL-terminated. Returns false if the label has no order, or an empty or too long name.
  */
 bool pipeline_stage_parse(PipelineStage *stage, const char *label, size_t n);
 
@@ -59,6 +60,6 @@ typedef enum PipelineReadiness {
         PIPELINE_READINESS_KNOWN,
 } PipelineReadiness;
 
-/* *ret: share of the time with an item in the queue, 0…1, written for PIPELINE_READINESS_KNOWN only. It compares the two sides of this
- * queue; readiness of different queues cannot be compared. */
+/* *ret: share of the time with an item in the queue, 0…1, written for PIPELINE_READINESS_KNOWN only. It compares the
+ * two sides of this queue; readiness of different queues cannot be compared. */
 PipelineReadiness pipeline_stage_readiness(const PipelineStage *stage, double *ret);

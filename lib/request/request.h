@@ -48,7 +48,8 @@ typedef enum RequestKind {
 } RequestKind;
 
 #define RESULT_ID_BYTES 16U
-/* Number of leading zero bytes of the ids that perfd gives to its own results, which it must find again. Clients may not use such ids. */
+/* Number of leading zero bytes of the ids that perfd gives to its own results, which it must find again. Clients may
+ * not use such ids. */
 #define RESULT_ID_OWN_BYTES 8U
 
 #define SUBMIT_STACKS_MAX 64U         /* stacks in one submission */
@@ -78,7 +79,8 @@ typedef struct Submission {
         bool replaces; /* a result with this id that the sender stored before gets this content */
         const Value *run; /* run record: an object, or NULL */
         const SubmissionStack *stack; /* borrowed, also by other items; NULL: unknown */
-        const Value *specification;   /* object that describes what was to be run; borrowed, also by other items; NULL: none */
+        /* object that describes what was to be run; borrowed, also by other items; NULL: none */
+        const Value *specification;
         /*
          * Both objects as received; text is NULL if value_write_json() would write another text, which is stored
          * instead.
@@ -134,7 +136,8 @@ typedef struct Request {
                         bool is_fresh;      /* the cgroup was created for the job */
                         uint64_t late_ms;   /* time since the job began, as reported by the client; 0: it begins now */
                         ClientCpu client_cpu; /* in the fresh cgroup before the job's command started */
-                        uint64_t cpu_interval_ns; /* between readings of the CPUs while the job runs; 0: as configured */
+                        /* between readings of the CPUs while the job runs; 0: as configured */
+                        uint64_t cpu_interval_ns;
                 } job_begin;
                 struct {
                         const char *job;
@@ -167,8 +170,8 @@ typedef struct Answer {
         Status status;
         Complaint complaint; /* path and message if the status is not OK; else "" or a remark */
         bool has_item;
-        uint32_t item;       /* index of the refused indicator of a submission, or of the model that the message is about,
-                              * from 0 */
+        uint32_t item; /* index of the refused indicator of a submission, or of the model that the message is about,
+                        * from 0 */
         char job[JOB_ID_MAX];           /* mark: the job that was marked; else "" */
         char phase[PHASE_NAME_MAX];     /* mark: name of the phase that ended; else "" */
 } Answer;

@@ -29,7 +29,8 @@ static int take_text(const Value *object, const char *path, const char *key, con
                 return indicator_complain(complaint, place, "is %s, must be a string", value_type_text(value));
         n = strlen(value->string);
         if (n > STACK_TEXT_BYTES_MAX)
-                return indicator_complain(complaint, place, "has %zu bytes, may have up to %u", n, STACK_TEXT_BYTES_MAX);
+                return indicator_complain(complaint, place, "has %zu bytes, may have up to %u", n,
+                                          STACK_TEXT_BYTES_MAX);
         if (!utf8_is_line(value->string))
                 return indicator_complain(complaint, place, "must be UTF-8 without control characters");
 
@@ -47,7 +48,8 @@ static int check_object(const Value *value, const char *path, const char *const 
                 while (*key && strcmp(*key, value->members[i].key) != 0)
                         key++;
                 if (!*key)
-                        return indicator_complain(complaint, path, "has the unknown member '%.100s': remove it", value->members[i].key);
+                        return indicator_complain(complaint, path, "has the unknown member '%.100s': remove it",
+                                                  value->members[i].key);
         }
         return 0;
 }
@@ -113,7 +115,8 @@ static int compare_strings(const void *a, const void *b) {
         return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Writes the one hash of a list, or the digest of the sorted list: a lock file names the hash of each wheel of a version. */
+/* Writes the one hash of a list, or the digest of the sorted list: a lock file names the hash of each wheel of a
+ * version. */
 static int put_hashes(const Value *list, Buffer *out) {
         scoped(freep) const char **hashes = calloc(list->n_items + 1, sizeof(*hashes));
         scoped(buffer_deinit) Buffer text = {};
@@ -149,7 +152,8 @@ static int take_hashes(Arena *arena, const Value *from, const char *path, const 
         for (size_t i = 0; i < list->n_items; i++)
                 if (list->items[i].type != VALUE_STRING || strlen(list->items[i].string) > STACK_TEXT_BYTES_MAX ||
                     !utf8_is_line(list->items[i].string))
-                        return indicator_complain(complaint, path, "has an item in 'hashes' that is not a line of up to %u bytes",
+                        return indicator_complain(complaint, path,
+                                                  "has an item in 'hashes' that is not a line of up to %u bytes",
                                                   STACK_TEXT_BYTES_MAX);
 
         r = put_hashes(list, &text);
@@ -216,11 +220,14 @@ static int put_in_order(Stack *stack, Complaint *complaint) {
 
                 if (last && stack_compare_packages(last, &package) == 0)
                         continue;
-                if (last && has_one_version(package.kind) && strcmp(last->kind, package.kind) == 0 && strcmp(last->name, package.name) == 0)
+                if (last && has_one_version(package.kind) && strcmp(last->kind, package.kind) == 0 &&
+                    strcmp(last->name, package.name) == 0)
                         return indicator_complain(complaint, "packages",
-                                                  "has '%.100s' (%.20s) twice, with versions %.40s and %.40s, or other builds: "
-                                                  "name the one that is installed, as the output of pip freeze does",
-                                                  package.name, package.kind, last->version ?: "unknown", package.version ?: "unknown");
+                                                  "has '%.100s' (%.20s) twice, with versions %.40s and %.40s, or "
+                                                  "other builds: name the one that is installed, as the output of "
+                                                  "pip freeze does",
+                                                  package.name, package.kind, last->version ?: "unknown",
+                                                  package.version ?: "unknown");
                 last = &stack->packages[n];
                 stack->packages[n++] = package;
         }
@@ -237,7 +244,8 @@ static int take_packages(const Value *document, Arena *arena, Stack *stack, Comp
         if (list->type != VALUE_LIST)
                 return indicator_complain(complaint, "packages", "is %s, must be a list", value_type_text(list));
         if (list->n_items > STACK_PACKAGES_MAX)
-                return indicator_complain(complaint, "packages", "has %zu packages, may have up to %u", list->n_items, STACK_PACKAGES_MAX);
+                return indicator_complain(complaint, "packages", "has %zu packages, may have up to %u", list->n_items,
+                                          STACK_PACKAGES_MAX);
 
         stack->packages = arena_alloc(arena, (list->n_items + 1) * sizeof(*stack->packages));
         if (!stack->packages)
@@ -266,10 +274,14 @@ static int take_build(const Value *document, const Value **ret, Complaint *compl
 }
 
 static int take_document(const Value *document, Arena *arena, Stack *stack, Complaint *complaint) {
-        static const char *const keys[] = { "base_image", "build", "os", "package_manager", "packages", "python", NULL };
+        static const char *const keys[] = {
+                "base_image", "build", "os", "package_manager", "packages", "python", NULL
+        };
         int r;
 
-        if (indicator_check_object(document, (DocumentLimits){ STRING_MAX_BYTES, KEYS_PER_PACKAGE * STACK_PACKAGES_MAX }, complaint) != 0)
+        if (indicator_check_object(document,
+                                   (DocumentLimits){ STRING_MAX_BYTES, KEYS_PER_PACKAGE * STACK_PACKAGES_MAX },
+                                   complaint) != 0)
                 return STACK_INVALID;
         r = check_object(document, "", keys, complaint);
         if (r == 0)

@@ -5,14 +5,17 @@
  * Stack: the software that a result was measured with
  *
  *     {"base_image": "…", "os": {"name": "rhel", "version": "8.2"}, "python": {"name": "cpython", "version": "3.6.8"},
- *      "package_manager": "pipenv", "build": {…}, "packages": [{"name": "tensorflow", "version": "2.1.0", "kind": "python",
+ *      "package_manager": "pipenv", "build": {…}, "packages": [{"name": "tensorflow", "version": "2.1.0", "kind":
+ *      "python",
  *      "source": "https://…/simple", "hash": "sha256:…", "build": "…"}, …]}
  *
- * All members may be absent. The canonical form of a stack has its members and packages in one order, so that two documents of
- * equal content have one text, whose SHA-256 is the digest of the stack. The order and repetition of packages in a document do not matter.
+ * All members may be absent. The canonical form of a stack has its members and packages in one order, so that two
+ * documents of equal content have one text, whose SHA-256 is the digest of the stack. The order and repetition of
+ * packages in a document do not matter.
  *
- * Names of Python packages are compared as PEP 503 says: Typing_Extensions is typing-extensions. A stack has one version of a
- * package of Python or conda; other package managers install several versions of a package side by side.
+ * Names of Python packages are compared as PEP 503 says: Typing_Extensions is typing-extensions. A stack has one
+ * version of a package of Python or conda; other package managers install several versions of a package side by
+ * side.
  */
 
 #include <stdbool.h>
@@ -39,7 +42,8 @@ typedef struct StackPackage {
         const char *version;
         const char *source; /* index or repository that the package came from */
         const char *hash;   /* "sha256:…"; of several (`hashes`): sha256s: and the SHA-256 of their sorted list */
-        const char *build;  /* build of the version: conda's build string, the tag of a wheel, the build information of a framework */
+        /* build of the version: conda's build string, the tag of a wheel, the build information of a framework */
+        const char *build;
 } StackPackage;
 
 /* A system or an interpreter. */
@@ -59,8 +63,8 @@ enum {
         STACK_INVALID = 1,
 };
 
-/* Checks a document. *ret lives as long as the document and the arena. 0; STACK_INVALID with the first complaint; or -ENOMEM: the
- * arena is full. */
+/* Checks a document. *ret lives as long as the document and the arena. 0; STACK_INVALID with the first complaint; or
+ * -ENOMEM: the arena is full. */
 int stack_from_value(const Value *document, Arena *arena, Stack *ret, Complaint *ret_complaint);
 
 /* Writes the canonical form, as JSON. 0 or -ENOMEM. */
@@ -70,7 +74,8 @@ int stack_put_facts(const Stack *stack, Buffer *out);
 /* Computes the digest of a canonical form. */
 void stack_digest(const Buffer *canonical, uint8_t ret[static STACK_DIGEST_BYTES]);
 
-/* Writes the name as stacks compare it: of a Python package, in lower case and with one hyphen for each run of . - and _. */
+/* Writes the name as stacks compare it: of a Python package, in lower case and with one hyphen for each run of . -
+ * and _. */
 void stack_put_name(const char *name, const char *kind, Buffer *out);
 /* Orders two packages: < 0, 0 or > 0. */
 int stack_compare_packages(const StackPackage *a, const StackPackage *b);

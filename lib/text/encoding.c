@@ -7,7 +7,8 @@
 #define MARK "\xef\xbb\xbf"
 #define MARK_BYTES (sizeof(MARK) - 1)
 
-/* The first character of a text is ASCII or has a byte order mark: one of two bytes is NUL, or the mark is that of UTF-16 or UTF-32. */
+/* The first character of a text is ASCII or has a byte order mark: one of two bytes is NUL, or the mark is that of
+ * UTF-16 or UTF-32. */
 static bool is_foreign(const char *text, size_t n) {
         return n >= 2 && (memcmp(text, "\xff\xfe", 2) == 0 || memcmp(text, "\xfe\xff", 2) == 0 || !text[0] || !text[1]);
 }
@@ -20,7 +21,8 @@ int encoding_unify(char *text, size_t *n) {
         if (!memchr(text, '\r', *n) && !memmem(text, *n, MARK, MARK_BYTES))
                 return 0;
         for (size_t at = 0; at < *n;) {
-                if ((to == 0 || text[to - 1] == '\n') && *n - at >= MARK_BYTES && memcmp(text + at, MARK, MARK_BYTES) == 0) {
+                if ((to == 0 || text[to - 1] == '\n') && *n - at >= MARK_BYTES &&
+                    memcmp(text + at, MARK, MARK_BYTES) == 0) {
                         at += MARK_BYTES;
                         continue;
                 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Encoding: the texts of all editors as UTF-8 with newlines. Every reader of a file or an output that users name passes through here. */
+/* Encoding: the texts of all editors as UTF-8 with newlines. Every reader of a file or an output that users name
+ * passes through here. */
 
 #include <stddef.h>
 
@@ -12,7 +13,8 @@ enum {
 };
 
 /*
- * Removes the byte order mark at the beginning of the text and of its lines (of files written one behind the other), and makes a newline
- * of each CR LF and CR. The text of *n bytes has space for a NUL, which follows it afterwards. 0 or ENCODING_FOREIGN.
+ * Removes the byte order mark at the beginning of the text and of its lines (of files written one behind the other),
+ * and makes a newline of each CR LF and CR. The text of *n bytes has space for a NUL, which follows it afterwards. 0
+ * or ENCODING_FOREIGN.
  */
 int encoding_unify(char *text, size_t *n);

@@ -9,5 +9,6 @@
 void openmetrics_put_name(Buffer *out, const char *text);
 /* Writes the name in lower case with _ between words, as Prometheus recommends, and _: "pi_matmul_" of PiMatmul. */
 void openmetrics_put_prefix(Buffer *out, const char *name);
-/* Writes a text for the inside of quotes: newlines, quotes and backslashes are escaped, and unsafe characters as by utf8_make_plain(). */
+/* Writes a text for the inside of quotes: newlines, quotes and backslashes are escaped, and unsafe characters as by
+ * utf8_make_plain(). */
 void openmetrics_put_escaped(Buffer *out, const char *text);

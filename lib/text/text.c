@@ -43,7 +43,13 @@ void text_number(double v, char ret[static TEXT_MAX]) {
         else if (v == floor(v))
                 snprintf(ret, TEXT_MAX, "%.0f", v);
         else
-                snprintf(ret, TEXT_MAX, "%.*f", size >= 1000 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : size >= 0.1 ? 3 : 4, v);
+                snprintf(ret, TEXT_MAX, "%.*f",
+                         size >= 1000  ? 0
+                         : size >= 10  ? 1
+                         : size >= 1   ? 2
+                         : size >= 0.1 ? 3
+                                       : 4,
+                         v);
 }
 
 /* Inserts commas into the whole part of "-1234567.5". */

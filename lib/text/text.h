@@ -15,8 +15,8 @@ void text_seconds(double s, char ret[static TEXT_MAX]);
 /* Formats with three or four significant digits: "0.0123", "12.3", "1234". */
 void text_number(double v, char ret[static TEXT_MAX]);
 /*
- * Formats a measured number with its unit unknown: six significant digits, all digits of a whole part, in groups of three from 10,000
- * on, and an exponent only below 0.0001 and from 1e15 on: "0.123457", "3.53", "21,897,600,000".
+ * Formats a measured number with its unit unknown: six significant digits, all digits of a whole part, in groups of
+ * three from 10,000 on, and an exponent only below 0.0001 and from 1e15 on: "0.123457", "3.53", "21,897,600,000".
  */
 void text_figure(double v, char ret[static TEXT_MAX]);
 /* Formats a number of CPUs: "3.10", "12.5", "32". */

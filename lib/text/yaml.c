@@ -52,7 +52,8 @@ static int refuse_at(Builder *builder, yaml_mark_t mark, const char *format, ...
         return YAML_MALFORMED;
 }
 
-/* Computes the mark of an error of libyaml's reader, such as invalid UTF-8, for which libyaml gives only the byte offset. */
+/* Computes the mark of an error of libyaml's reader, such as invalid UTF-8, for which libyaml gives only the byte
+ * offset. */
 static yaml_mark_t find_problem(const Builder *builder) {
         yaml_mark_t mark = builder->parser.problem_mark;
         size_t n = builder->parser.problem_offset;
@@ -174,8 +175,9 @@ static int step(Builder *builder) {
 
 /* --- scalars ------------------------------------------------------------------------------------ */
 
-#define IS_ONE_OF(text, ...) \
-        nearest_is_among(text, (const char *const[]){ __VA_ARGS__ }, sizeof((const char *const[]){ __VA_ARGS__ }) / sizeof(char *))
+#define IS_ONE_OF(text, ...)                                                                                           \
+        nearest_is_among(text, (const char *const[]){ __VA_ARGS__ },                                                   \
+                         sizeof((const char *const[]){ __VA_ARGS__ }) / sizeof(char *))
 
 static bool looks_like_integer(const char *text) {
         text += *text == '-' || *text == '+';
@@ -240,11 +242,13 @@ static int convert_plain(Builder *builder, const char *text, Value *ret) {
                 *ret = (Value){ .type = VALUE_DOUBLE, .number = strtod(text, NULL) };
                 if (isinf(ret->number))
                         return refuse_at(builder, builder->event.start_mark,
-                                         "the number %.40s is beyond 1.7976931348623157e308: quote it to keep it as a string", text);
+                                         "the number %.40s is beyond 1.7976931348623157e308: quote it to keep it as "
+                                         "a string", text);
                 return 0;
         }
         if (IS_ONE_OF(text, ".inf", ".Inf", ".INF", "+.inf", "-.inf", "-.Inf", "-.INF", ".nan", ".NaN", ".NAN"))
-                return refuse_at(builder, builder->event.start_mark, "JSON has no number %s: use null or leave it out", text);
+                return refuse_at(builder, builder->event.start_mark, "JSON has no number %s: use null or leave it out",
+                                 text);
 
         ret->type = VALUE_STRING;
         ret->string = text;
@@ -292,14 +296,16 @@ static int read_key(Builder *builder, const Member *members, size_t n, const cha
         int r;
 
         if (builder->event.type != YAML_SCALAR_EVENT)
-                return refuse_at(builder, builder->event.start_mark, "a key must be a plain word, not a list or a mapping");
+                return refuse_at(builder, builder->event.start_mark,
+                                 "a key must be a plain word, not a list or a mapping");
         r = copy_text(builder, ret);
         if (r != 0)
                 return r;
 
         for (size_t i = 0; i < n; i++)
                 if (strcmp(members[i].key, *ret) == 0)
-                        return refuse_at(builder, builder->event.start_mark, "the key '%.60s' is given twice: keep one", *ret);
+                        return refuse_at(builder, builder->event.start_mark, "the key '%.60s' is given twice: keep one",
+                                         *ret);
         return 0;
 }
 
@@ -347,7 +353,8 @@ static int read_node(Builder *builder, unsigned depth, Value *ret) {
         int r;
 
         if (depth > VALUE_DEPTH_MAX)
-                return refuse_at(builder, builder->event.start_mark, "nested deeper than %d lists and mappings", VALUE_DEPTH_MAX);
+                return refuse_at(builder, builder->event.start_mark, "nested deeper than %d lists and mappings",
+                                 VALUE_DEPTH_MAX);
 
         *ret = (Value){};
         switch ((int)builder->event.type) {
@@ -360,7 +367,8 @@ static int read_node(Builder *builder, unsigned depth, Value *ret) {
                 r = refuse_tag(builder, builder->event.data.mapping_start.tag);
                 return r != 0 ? r : read_all(builder, depth + 1, true, ret);
         case YAML_ALIAS_EVENT:
-                return refuse_at(builder, builder->event.start_mark, "aliases (*name) are not supported: repeat the aliased part");
+                return refuse_at(builder, builder->event.start_mark,
+                                 "aliases (*name) are not supported: repeat the aliased part");
         }
 
         return refuse_at(builder, builder->event.start_mark, "not YAML");
@@ -371,7 +379,8 @@ static int read_document(Builder *builder, Value *ret) {
 
         do
                 r = step(builder);
-        while (r == 0 && (builder->event.type == YAML_STREAM_START_EVENT || builder->event.type == YAML_DOCUMENT_START_EVENT));
+        while (r == 0 &&
+               (builder->event.type == YAML_STREAM_START_EVENT || builder->event.type == YAML_DOCUMENT_START_EVENT));
         if (r != 0)
                 return r;
         if (builder->event.type == YAML_STREAM_END_EVENT)
@@ -381,7 +390,8 @@ static int read_document(Builder *builder, Value *ret) {
         while (r == 0 && builder->event.type != YAML_STREAM_END_EVENT) {
                 r = step(builder);
                 if (r == 0 && builder->event.type == YAML_DOCUMENT_START_EVENT)
-                        return refuse_at(builder, builder->event.start_mark, "a second document: a file may have only one");
+                        return refuse_at(builder, builder->event.start_mark,
+                                         "a second document: a file may have only one");
         }
         return r;
 }
@@ -409,7 +419,8 @@ int yaml_read(const char *text, size_t n, Arena *arena, const Value **ret, YamlE
 }
 
 size_t yaml_arena_size(size_t n) {
-        /* The densest text is a list of lists, "[[],[],": an item that is pushed and taken, and padding, for three bytes. */
+        /* The densest text is a list of lists, "[[],[],": an item that is pushed and taken, and padding, for three
+         * bytes. */
         return 4096 + n * (2 * sizeof(Member) + 32);
 }
 
@@ -463,7 +474,8 @@ static bool walk_enter(YamlWalk *walk, const yaml_event_t *event) {
 static size_t walk_match(const YamlWalk *walk, const char *wanted) {
         size_t n = strlen(walk->path);
 
-        return strncmp(walk->path, wanted, n) == 0 && (wanted[n] == '\0' || wanted[n] == '.' || wanted[n] == '[') ? n : 0;
+        return strncmp(walk->path, wanted, n) == 0 && (wanted[n] == '\0' || wanted[n] == '.' || wanted[n] == '[') ? n
+                                                                                                                  : 0;
 }
 
 void yaml_locate(const char *text, size_t n, const char *path, unsigned *ret_line, unsigned *ret_column) {
@@ -481,7 +493,8 @@ void yaml_locate(const char *text, size_t n, const char *path, unsigned *ret_lin
 
                 if (event->type == YAML_SEQUENCE_END_EVENT || event->type == YAML_MAPPING_END_EVENT)
                         walk.n_levels--;
-                if (event->type != YAML_SCALAR_EVENT && event->type != YAML_SEQUENCE_START_EVENT && event->type != YAML_MAPPING_START_EVENT)
+                if (event->type != YAML_SCALAR_EVENT && event->type != YAML_SEQUENCE_START_EVENT &&
+                    event->type != YAML_MAPPING_START_EVENT)
                         continue;
                 if (walk_enter(&walk, event) && walk_match(&walk, path) > n_best) {
                         n_best = walk_match(&walk, path);

@@ -8,7 +8,8 @@
 
 #define ALIGNMENT 16U
 
-/* Maps the block instead of using malloc(): untouched pages cost nothing, and used pages can be returned to the kernel. */
+/* Maps the block instead of using malloc(): untouched pages cost nothing, and used pages can be returned to the
+ * kernel. */
 int arena_init(Arena *arena, size_t n_wanted) {
         /* keeps memory that is pushed at the end aligned */
         size_t n_max = (n_wanted + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);

@@ -36,5 +36,6 @@ void arena_reset(Arena *arena);
  */
 void *arena_push(Arena *arena, size_t n_bytes);
 void *arena_pop(Arena *arena, size_t n_bytes);
-/* Moves the last n items that were pushed into memory as of arena_alloc(), the first of them in front. NULL if the arena is full. */
+/* Moves the last n items that were pushed into memory as of arena_alloc(), the first of them in front. NULL if the
+ * arena is full. */
 void *arena_take_pushed(Arena *arena, size_t n, size_t n_bytes);

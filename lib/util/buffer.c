@@ -156,8 +156,9 @@ void buffer_printf(Buffer *buffer, const char *format, ...) {
 
 /* Writes two digits at a time: divisions take most of the time. */
 static char *digits_before(char *end, uint64_t v) {
-        static const char pairs[] = "0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546474849"
-                                    "5051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899";
+        static const char pairs[] =
+                "0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546474849"
+                "5051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899";
 
         for (; v >= 100; v /= 100) {
                 end -= 2;
@@ -186,7 +187,8 @@ void buffer_put_u64(Buffer *buffer, uint64_t v) {
 }
 
 void buffer_put_i64(Buffer *buffer, int64_t v) {
-        char digits[BUFFER_U64_MAX + 1], *end = digits + sizeof(digits), *p = digits_before(end, v < 0 ? -(uint64_t)v : (uint64_t)v);
+        char digits[BUFFER_U64_MAX + 1], *end = digits + sizeof(digits),
+                                         *p = digits_before(end, v < 0 ? -(uint64_t)v : (uint64_t)v);
 
         if (v < 0)
                 *--p = '-';
@@ -233,7 +235,8 @@ static double power_of_ten(unsigned n) {
         return powers[n];
 }
 
-/* Returns the number of digits before the point, for 1e-4 <= size < 1e15. Each zero directly after the point counts -1. */
+/* Returns the number of digits before the point, for 1e-4 <= size < 1e15. Each zero directly after the point counts
+ * -1. */
 static int count_whole_digits(double size) {
         static const double tenths[] = { 1e-1, 1e-2, 1e-3 };
         unsigned n = 0;
@@ -250,8 +253,8 @@ static int count_whole_digits(double size) {
 }
 
 /*
- * Rounds v × 10^n_decimals to the nearest whole number, with halves to even, as printf(3) does. fma(3) gives the exact rounding error
- * of the product; the sum below is exact as well.
+ * Rounds v × 10^n_decimals to the nearest whole number, with halves to even, as printf(3) does. fma(3) gives the
+ * exact rounding error of the product; the sum below is exact as well.
  */
 static uint64_t scale(double v, unsigned n_decimals) {
         double product = v * power_of_ten(n_decimals), lost = fma(v, power_of_ten(n_decimals), -product);
@@ -261,8 +264,9 @@ static uint64_t scale(double v, unsigned n_decimals) {
 }
 
 /*
- * Appends a number of usual size with 15 digits, or with as many more as are needed to read the same number back. Below 2^53 both parts
- * of the quotient are exact, and reading the text gives that quotient rounded once. Above, decimals are closer together than doubles.
+ * Appends a number of usual size with 15 digits, or with as many more as are needed to read the same number back.
+ * Below 2^53 both parts of the quotient are exact, and reading the text gives that quotient rounded once. Above,
+ * decimals are closer together than doubles.
  */
 static bool put_usual(Buffer *buffer, double v) {
         double size = fabs(v);
@@ -273,7 +277,8 @@ static bool put_usual(Buffer *buffer, double v) {
                 return false;
 
         n_decimals = (unsigned)(15 - count_whole_digits(size));
-        while ((scaled = scale(size, n_decimals)) < UINT64_C(1) << 53 && (double)scaled / power_of_ten(n_decimals) != size)
+        while ((scaled = scale(size, n_decimals)) < UINT64_C(1) << 53 &&
+               (double)scaled / power_of_ten(n_decimals) != size)
                 n_decimals++;
 
         if (v < 0)

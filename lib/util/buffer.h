@@ -4,8 +4,8 @@
 /*
  * Buffer: growing text or bytes
  *
- * Append functions do not return errors: after a failed allocation, or an append beyond n_max, later appends do nothing, and the owner
- * checks buffer_error() once at the end. `text` is NUL-terminated after the first append.
+ * Append functions do not return errors: after a failed allocation, or an append beyond n_max, later appends do
+ * nothing, and the owner checks buffer_error() once at the end. `text` is NUL-terminated after the first append.
  */
 
 #include <stdarg.h>
@@ -27,7 +27,8 @@ typedef struct Buffer {
 void buffer_deinit(Buffer *buffer);
 void buffer_clear(Buffer *buffer); /* keeps the allocated memory */
 
-/* Makes space for n more bytes and the NUL, so that appending them cannot fail. Returns false if out of memory or beyond n_max. */
+/* Makes space for n more bytes and the NUL, so that appending them cannot fail. Returns false if out of memory or
+ * beyond n_max. */
 bool buffer_reserve(Buffer *buffer, size_t n);
 void buffer_put(Buffer *buffer, const void *bytes, size_t n);
 /* Appends n uninitialized bytes, which the caller must write at once; NULL if out of memory or beyond n_max. */
@@ -49,8 +50,8 @@ void buffer_vprintf(Buffer *buffer, const char *format, va_list args) __attribut
 void buffer_put_u64(Buffer *buffer, uint64_t v);
 void buffer_put_i64(Buffer *buffer, int64_t v);
 /*
- * Writes a number to p, which has space for BUFFER_U64_MAX characters, without a NUL, and returns the end of the number. For lines of many
- * numbers, which are then put into a buffer as a whole.
+ * Writes a number to p, which has space for BUFFER_U64_MAX characters, without a NUL, and returns the end of the
+ * number. For lines of many numbers, which are then put into a buffer as a whole.
  */
 #define BUFFER_U64_MAX 20U
 char *buffer_write_u64(char *p, uint64_t v);

@@ -131,8 +131,8 @@ int clock_parse_utc(const char *text, uint64_t *ret_realtime_ns) {
         same = tm;
         s = timegm(&same) - zone_s;
         /* timegm() normalizes the 31st of February to the third of March */
-        if (same.tm_mon != tm.tm_mon || same.tm_mday != tm.tm_mday || same.tm_hour != tm.tm_hour || same.tm_min != tm.tm_min ||
-            same.tm_sec != tm.tm_sec || s < 0)
+        if (same.tm_mon != tm.tm_mon || same.tm_mday != tm.tm_mday || same.tm_hour != tm.tm_hour ||
+            same.tm_min != tm.tm_min || same.tm_sec != tm.tm_sec || s < 0)
                 return CLOCK_MALFORMED;
 
         *ret_realtime_ns = (uint64_t)s * NS_PER_S + ns;

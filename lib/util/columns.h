@@ -4,10 +4,11 @@
 /*
  * Columns: integers as bytes, for the database
  *
- * Each number is the difference to the number before in its column, as a zigzag varint: 0, -1, 1, -2, … become 0, 1, 2, 3, …, in groups
- * of seven bits with the lowest first, whose eighth bit says whether another follows (Protocol Buffers' sint64). Differences wrap
- * around, so that every number is restored exactly. Numbers of one column are next to each other, and neighbours are similar: most
- * differences take one byte, and equal ones are repeated bytes, which the compression of the store removes.
+ * Each number is the difference to the number before in its column, as a zigzag varint: 0, -1, 1, -2, … become 0, 1,
+ * 2, 3, …, in groups of seven bits with the lowest first, whose eighth bit says whether another follows (Protocol
+ * Buffers' sint64). Differences wrap around, so that every number is restored exactly. Numbers of one column are
+ * next to each other, and neighbours are similar: most differences take one byte, and equal ones are repeated bytes,
+ * which the compression of the store removes.
  */
 
 #include <stdbool.h>

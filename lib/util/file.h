@@ -41,14 +41,15 @@ int file_replace(const char *path, const void *bytes, size_t n, unsigned mode, b
 /* Closes all descriptors from 3 on except a and b (-1: unused). For use after fork(). */
 void file_close_others(int a, int b);
 
-/* Creates a directory and its parents with this mode, whatever the umask is. Returns 0 if the directory already exists. */
+/* Creates a directory and its parents with this mode, whatever the umask is. Returns 0 if the directory already
+ * exists. */
 int file_make_dirs(const char *path, unsigned mode);
 /* Creates the directory of a file and its parents. */
 int file_make_parents(const char *path, unsigned mode);
 /* Returns the path relative to a root directory: openat(2) ignores the descriptor for an absolute path. */
 const char *file_below_root(const char *path);
 /*
- * Writes the path of a file of the user: below the directory that the variable names, otherwise below `otherwise` in $HOME. Returns 0,
- * -ENOENT without either, or -ENAMETOOLONG.
+ * Writes the path of a file of the user: below the directory that the variable names, otherwise below `otherwise` in
+ * $HOME. Returns 0, -ENOENT without either, or -ENAMETOOLONG.
  */
 int file_find_env(const char *variable, const char *otherwise, const char *below, char ret[static PATH_MAX]);

@@ -26,8 +26,10 @@ unsigned nearest_distance(const char *a, const char *b) {
                                 cost[i][k] = i + k;
                                 continue;
                         }
-                        cost[i][k] = min3(cost[i - 1][k] + 1, cost[i][k - 1] + 1, cost[i - 1][k - 1] + (a[i - 1] != b[k - 1]));
-                        if (i > 1 && k > 1 && a[i - 1] == b[k - 2] && a[i - 2] == b[k - 1] && cost[i - 2][k - 2] + 1 < cost[i][k])
+                        cost[i][k] = min3(cost[i - 1][k] + 1, cost[i][k - 1] + 1,
+                                          cost[i - 1][k - 1] + (a[i - 1] != b[k - 1]));
+                        if (i > 1 && k > 1 && a[i - 1] == b[k - 2] && a[i - 2] == b[k - 1] &&
+                            cost[i - 2][k - 2] + 1 < cost[i][k])
                                 cost[i][k] = cost[i - 2][k - 2] + 1;
                 }
         }

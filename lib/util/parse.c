@@ -130,6 +130,7 @@ int parse_hex(const char *text, uint8_t *ret, size_t n) {
                 return PARSE_MALFORMED;
 
         for (size_t i = 0; i < n; i++)
-                ret[i] = (uint8_t)((strchr(digits, text[2 * i]) - digits) * 16 + (strchr(digits, text[2 * i + 1]) - digits));
+                ret[i] = (uint8_t)((strchr(digits, text[2 * i]) - digits) * 16 +
+                                   (strchr(digits, text[2 * i + 1]) - digits));
         return 0;
 }

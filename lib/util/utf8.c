@@ -139,8 +139,8 @@ uint32_t utf8_decode(const char *text, size_t n) {
 }
 
 bool utf8_is_unsafe(uint32_t c) {
-        return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x061c || c == 0x200e || c == 0x200f ||
-               c == 0x2028 || c == 0x2029 || (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0xfeff;
+        return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x061c || c == 0x200e || c == 0x200f || c == 0x2028 ||
+               c == 0x2029 || (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0xfeff;
 }
 
 size_t utf8_make_safe(const char *text, size_t n, char ret[static UTF8_SAFE_MAX]) {

@@ -4,8 +4,8 @@
 /*
  * Value: a value of a JSON document
  *
- * A decoder builds a tree of Values in an arena (JSON in the client, protobuf in the daemon); all others borrow it. Integers
- * from -2^63 to 2^64-1 and floats are kept exactly, and so is the order of members.
+ * A decoder builds a tree of Values in an arena (JSON in the client, protobuf in the daemon); all others borrow it.
+ * Integers from -2^63 to 2^64-1 and floats are kept exactly, and so is the order of members.
  */
 
 #include <stdbool.h>
@@ -71,9 +71,11 @@ bool value_is_scalar(const Value *value);
 bool value_is_number(const Value *value);
 /* Returns the nearest double of a number. */
 double value_number(const Value *value);
-/* Orders scalars: -1, 0 or 1. Booleans come first, then numbers by value (1 and 1.0 are equal, no NaN), then strings by bytes. */
+/* Orders scalars: -1, 0 or 1. Booleans come first, then numbers by value (1 and 1.0 are equal, no NaN), then strings
+ * by bytes. */
 int value_compare(const Value *a, const Value *b);
-/* Finds the first item of a list of scalars that equals an earlier item, and the index of the earlier item, in O(n log n).
+/* Finds the first item of a list of scalars that equals an earlier item, and the index of the earlier item, in O(n
+ * log n).
  * room: space for a pointer to each item. False if all items differ. */
 bool value_find_twice(const Value *list, const Value **room, size_t *ret_first, size_t *ret_again);
 

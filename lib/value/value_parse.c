@@ -77,7 +77,8 @@ static const char *find_fix(const ValueError *error, const char *at, size_t n_le
         for (size_t i = 0; i < N_ELEMENTS(fixes); i++) {
                 size_t n = strlen(fixes[i].found);
 
-                if ((fixes[i].only == 0 || fixes[i].only == error->code) && n <= n_left && memcmp(at, fixes[i].found, n) == 0)
+                if ((fixes[i].only == 0 || fixes[i].only == error->code) && n <= n_left &&
+                    memcmp(at, fixes[i].found, n) == 0)
                         return fixes[i].fix;
         }
         return NULL;
@@ -87,8 +88,8 @@ static const char *find_fix(const ValueError *error, const char *at, size_t n_le
 static void explain_error(ValueError *error, const char *text, size_t n) {
         const char *fix = find_fix(error, text + error->at, n - error->at);
 
-        (void)snprintf(error->text, sizeof(error->text), "%s%s%s%s%s", error->path, error->path[0] ? ": " : "", error_texts[error->code],
-                       fix ? ": " : "", fix ?: "");
+        (void)snprintf(error->text, sizeof(error->text), "%s%s%s%s%s", error->path, error->path[0] ? ": " : "",
+                       error_texts[error->code], fix ? ": " : "", fix ?: "");
 }
 
 static void append_path(char path[static VALUE_ERROR_PATH_MAX], const char *text) {
@@ -157,7 +158,8 @@ static int parse_escape(Parser *parser) {
         if (json_text_is_surrogate(code_point))
                 return malformed(parser, VALUE_ERROR_SURROGATE);
 
-        /* The writer has short names for these characters, and uses \u only for characters that are unsafe on a terminal. */
+        /* The writer has short names for these characters, and uses \u only for characters that are unsafe on a
+         * terminal. */
         if (!strchr("\"\\nrt", *parser->p))
                 parser->is_canonical = false;
         parser->p += n;
@@ -234,8 +236,8 @@ static int skip_digits(Parser *parser) {
         return 0;
 }
 
-/* Number of digits that a double can always represent: among numbers with at most this many digits, only the writer's spelling
- * is the shortest. */
+/* Number of digits that a double can always represent: among numbers with at most this many digits, only the
+ * writer's spelling is the shortest. */
 #define SURE_DIGITS 15
 
 /* True for digits, a point and digits, as the writer prints numbers. */
@@ -294,7 +296,8 @@ static int parse_integer(Parser *parser, const char *begin, bool is_negative, Va
         uint64_t v = 0;
 
         for (const char *p = begin; p < parser->p; p++)
-                if (__builtin_mul_overflow(v, 10U, &v) || __builtin_add_overflow(v, (uint64_t)(*p - '0'), &v) || v > max) {
+                if (__builtin_mul_overflow(v, 10U, &v) || __builtin_add_overflow(v, (uint64_t)(*p - '0'), &v) ||
+                    v > max) {
                         parser->p = p;
                         return malformed(parser, VALUE_ERROR_INTEGER_RANGE);
                 }
@@ -339,7 +342,8 @@ static int parse_word(Parser *parser, const char *word, Value value, Value *ret)
         return 0;
 }
 
-/* Finds what C and Python print for numbers that JSON cannot express, in any case. Returns the length; 0: another text. */
+/* Finds what C and Python print for numbers that JSON cannot express, in any case. Returns the length; 0: another
+ * text. */
 static size_t count_infinite(const Parser *parser) {
         static const char *const words[] = { "nan", "infinity", "inf" };
         const char *p = parser->p + (*parser->p == '-' || *parser->p == '+');
@@ -354,8 +358,8 @@ static size_t count_infinite(const Parser *parser) {
 }
 
 /*
- * Not JSON, but printed by many writers. In one of the client's values, null stands for the number, and is counted; otherwise the rules
- * for documents refuse it with its place.
+ * Not JSON, but printed by many writers. In one of the client's values, null stands for the number, and is counted;
+ * otherwise the rules for documents refuse it with its place.
  */
 static int parse_infinite(Parser *parser, Value *ret) {
         double sign;
@@ -378,8 +382,8 @@ static int parse_infinite(Parser *parser, Value *ret) {
 
 static int parse_value(Parser *parser, unsigned depth, Value *ret);
 
-/* Skips to the position behind the bracket that closes the bracket at p. The text between them is not checked: the document is
- * refused. */
+/* Skips to the position behind the bracket that closes the bracket at p. The text between them is not checked: the
+ * document is refused. */
 static int skip_nest(Parser *parser) {
         size_t depth = 0;
         bool is_quoted = false;
@@ -444,7 +448,8 @@ static int push_all(Parser *parser, unsigned depth, bool is_object, size_t *n) {
                 ++*n;
         } while (accept(parser, ','));
 
-        return accept(parser, end) ? 0 : expected(parser, is_object ? VALUE_ERROR_NO_OBJECT_END : VALUE_ERROR_NO_LIST_END);
+        return accept(parser, end) ? 0
+                                   : expected(parser, is_object ? VALUE_ERROR_NO_OBJECT_END : VALUE_ERROR_NO_LIST_END);
 }
 
 /* The place of such an error is the object itself, from `begin`. */
@@ -484,7 +489,8 @@ static int parse_all(Parser *parser, unsigned depth, bool is_object, Value *ret)
         return is_object && parser->is_strict ? refuse_key_twice(parser, ret, begin) : 0;
 }
 
-/* depth: number of objects and lists around this value. A strict parser allows one more, for the spool or the API around a
+/* depth: number of objects and lists around this value. A strict parser allows one more, for the spool or the API
+ * around a
  * document. */
 static int parse_nest(Parser *parser, unsigned depth, Value *ret) {
         bool is_object = *parser->p == '{';
@@ -518,7 +524,8 @@ static int parse_bare_value(Parser *parser, unsigned depth, Value *ret) {
         case 'I':
                 return parse_infinite(parser, ret);
         case '-':
-                if (parser->p + 1 < parser->end && (parser->p[1] == 'I' || (parser->is_strict && count_infinite(parser) > 0)))
+                if (parser->p + 1 < parser->end &&
+                    (parser->p[1] == 'I' || (parser->is_strict && count_infinite(parser) > 0)))
                         return parse_infinite(parser, ret);
                 return parse_number(parser, ret);
         case 'n':
@@ -559,7 +566,8 @@ static int finish(Parser *parser, const Arena *before, int r, ValueError *ret_er
         return r;
 }
 
-int value_parse(const char *text, size_t n, Arena *arena, const Value **ret, bool *ret_is_canonical, ValueError *ret_error) {
+int value_parse(const char *text, size_t n, Arena *arena, const Value **ret, bool *ret_is_canonical,
+                ValueError *ret_error) {
         Parser parser = { .begin = text, .p = text, .end = text + n, .arena = arena, .is_canonical = true };
         const Arena before = *arena;
         Value *value;

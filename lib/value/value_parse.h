@@ -4,14 +4,15 @@
 /*
  * Value parser: parses the JSON text of a document into a tree of Values, in one pass
  *
- * perfd parses one object (value_parse()) and checks only its syntax by RFC 8259, except that NaN, Infinity and -Infinity are
- * numbers. indicator_from_value() and indicator_check_object() check the rules for documents (UTF-8, sizes, number of keys,
- * duplicate keys, finite numbers) and name the place. One of them must be called before the tree is used: an object or list
- * that is nested deeper than VALUE_DEPTH_MAX is left empty by the parser, and refused by these functions.
+ * perfd parses one object (value_parse()) and checks only its syntax by RFC 8259, except that NaN, Infinity and
+ * -Infinity are numbers. indicator_from_value() and indicator_check_object() check the rules for documents (UTF-8,
+ * sizes, number of keys, duplicate keys, finite numbers) and name the place. One of them must be called before the
+ * tree is used: an object or list that is nested deeper than VALUE_DEPTH_MAX is left empty by the parser, and
+ * refused by these functions.
  *
- * The client reads any number of values, one after the other (value_parse_next()), on one line each or not. The parser is
- * strict then: a violation of the rules is an error, too, with its line and column. NaN and infinity, in any spelling of C or Python,
- * are read as null.
+ * The client reads any number of values, one after the other (value_parse_next()), on one line each or not. The
+ * parser is strict then: a violation of the rules is an error, too, with its line and column. NaN and infinity, in
+ * any spelling of C or Python, are read as null.
  */
 
 #include <stdbool.h>
@@ -61,11 +62,12 @@ enum {
 };
 
 /*
- * Parses the only object in a text. Everything in *ret lives in the arena. *ret_is_canonical: the text equals, byte for byte,
- * the text that value_write_json() makes of the tree, and can be stored unchanged; false also if that is uncertain. 0, or an
- * outcome.
+ * Parses the only object in a text. Everything in *ret lives in the arena. *ret_is_canonical: the text equals, byte
+ * for byte, the text that value_write_json() makes of the tree, and can be stored unchanged; false also if that is
+ * uncertain. 0, or an outcome.
  */
-int value_parse(const char *text, size_t n, Arena *arena, const Value **ret, bool *ret_is_canonical, ValueError *ret_error);
+int value_parse(const char *text, size_t n, Arena *arena, const Value **ret, bool *ret_is_canonical,
+                ValueError *ret_error);
 
 typedef struct ValueReader {
         const char *text; /* borrowed */
@@ -85,13 +87,15 @@ void value_parse_begin(ValueReader *reader, const char *text, size_t n);
 int value_parse_next(ValueReader *reader, Arena *arena, const Value **ret, ValueError *ret_error);
 
 /*
- * Moves to the next place where documents may begin: an object, or a list that begins with one, behind blanks at the start of a line or
- * behind the value before it. n_other_lines: lines with other text that were skipped. False at the end of the text.
+ * Moves to the next place where documents may begin: an object, or a list that begins with one, behind blanks at the
+ * start of a line or behind the value before it. n_other_lines: lines with other text that were skipped. False at
+ * the end of the text.
  */
 bool value_parse_seek(ValueReader *reader);
 /*
- * Initializes the arena, which must be empty, for a text, and reads its only value. 0, an outcome, which is VALUE_END unless there is
- * exactly one value, or -ENOMEM. The arena is to be deinitialized in all cases. text: NULL for an empty one.
+ * Initializes the arena, which must be empty, for a text, and reads its only value. 0, an outcome, which is
+ * VALUE_END unless there is exactly one value, or -ENOMEM. The arena is to be deinitialized in all cases. text: NULL
+ * for an empty one.
  */
 int value_parse_only(const char *text, size_t n, Arena *arena, const Value **ret, ValueError *ret_error);
 /* Moves to the end of the line. */

@@ -2,7 +2,8 @@
 /*
  * Fuzz target: results of Amun
  *
- * Input: a result document, optionally followed by the specification of the run. A document that perfctl accepts must be
+ * Input: a result document, optionally followed by the specification of the run. A document that perfctl accepts
+ * must be
  * accepted by perfd; otherwise perfctl must report an error.
  */
 
@@ -70,6 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                 return 0;
         }
         assert(complaint.text[0]);
-        assert(utf8_is_valid(complaint.text, strlen(complaint.text)) && utf8_is_valid(complaint.path, strlen(complaint.path)));
+        assert(utf8_is_valid(complaint.text, strlen(complaint.text)) &&
+               utf8_is_valid(complaint.path, strlen(complaint.path)));
         return 0;
 }

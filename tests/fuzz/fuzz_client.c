@@ -2,9 +2,10 @@
 /*
  * Fuzz target: any bytes as what the client reads from elsewhere
  *
- * A command's output, a spool file, a reply of perfd's, an answer to show or to export, and times of batches. Asserted is
- * that nothing found is more than the documents' rules allow, that a spool file that is accepted says the same when
- * written again, that no byte that controls a terminal gets into a report, and that what is exported is JSON.
+ * A command's output, a spool file, a reply of perfd's, an answer to show or to export, and times of batches.
+ * Asserted is that nothing found is more than the documents' rules allow, that a spool file that is accepted says
+ * the same when written again, that no byte that controls a terminal gets into a report, and that what is exported
+ * is JSON.
  */
 
 #include <assert.h>
@@ -84,11 +85,12 @@ static void try_export(const Value *answer) {
         scoped(buffer_deinit) Buffer list = {}, report = {};
         scoped(perf_report_deinit) PerfReport perf = {};
 
-        assert(metric_list_write(&answer, 1, &(MetricListStyle){ .prefix = "a/", .is_compat = answer->n_members % 2 }, &list, &names) ==
-               0);
+        assert(metric_list_write(&answer, 1, &(MetricListStyle){ .prefix = "a/", .is_compat = answer->n_members % 2 },
+                                 &list, &names) == 0);
         assert_json(&list);
 
-        if (perf_report_add_samples(&perf, "answer", answer) != 0 && perf_report_add_totals(&perf, "answer", answer) != 0)
+        if (perf_report_add_samples(&perf, "answer", answer) != 0 &&
+            perf_report_add_totals(&perf, "answer", answer) != 0)
                 return;
         if (perf_report_join(&perf, false) == 0)
                 perf_report_write(&perf, &report);

@@ -78,7 +78,8 @@ static void check_submission(const Submission *item) {
         if (item->indicator.document)
                 check_document(item->indicator.document, item->document_text);
         if (!submission_has_failed(item))
-                assert(item->indicator.component && item->indicator.parameters && item->indicator.result->n_members > 0);
+                assert(item->indicator.component && item->indicator.parameters &&
+                       item->indicator.result->n_members > 0);
 }
 
 static void check_model(const IndicatorModel *model) {
@@ -86,7 +87,8 @@ static void check_model(const IndicatorModel *model) {
         assert(model->n_properties > 0 && model->n_properties <= MODEL_PROPERTIES_MAX);
         check_value(model->document, 1);
         for (size_t i = 0; i < model->n_properties; i++)
-                assert(indicator_model_find(model, model->properties[i].name, model->properties[i].is_result) == &model->properties[i]);
+                assert(indicator_model_find(model, model->properties[i].name, model->properties[i].is_result) ==
+                       &model->properties[i]);
 }
 
 static void check_line(const char *text, size_t n_max) {
@@ -103,7 +105,8 @@ static void check_job_begin(const Request *request) {
         assert(info->node >= -1 && (info->n_nodes == 0 || info->node < (int64_t)info->n_nodes));
         assert(info->n_ranks == 0 || info->rank < (int64_t)info->n_ranks);
         assert(info->isolation < ISOLATION_FOUND && !info->cgroup);
-        assert(request->job_begin.member_pid > 0 || (!request->job_begin.is_fresh && info->isolation != ISOLATION_CGROUP));
+        assert(request->job_begin.member_pid > 0 ||
+               (!request->job_begin.is_fresh && info->isolation != ISOLATION_CGROUP));
         check_line(info->name, JOB_TEXT_MAX - 1);
         check_text(info->command);
         check_line(info->user, sizeof(info->user) - 1);
@@ -121,7 +124,8 @@ static void check_mark(const Request *request) {
 }
 
 static void check_sums(const PipelineSums *sums) {
-        const double values[] = { sums->elapsed_s, sums->n, sums->n_failures, sums->time_s, sums->get_s, sums->ready_s, sums->judged_s };
+        const double values[] = { sums->elapsed_s, sums->n,       sums->n_failures, sums->time_s,
+                                  sums->get_s,     sums->ready_s, sums->judged_s };
 
         for (size_t i = 0; i < N_ELEMENTS(values); i++)
                 assert(isfinite(values[i]) && values[i] >= 0);

@@ -2,7 +2,8 @@
 /*
  * Fuzz target: HTTP requests
  *
- * Input: a line with path and query, a line for Accept, a line for Accept-Encoding. Each request must have one complete answer,
+ * Input: a line with path and query, a line for Accept, a line for Accept-Encoding. Each request must have one
+ * complete answer,
  * which is either the requested data or an error in JSON. The store is not readable.
  */
 
@@ -22,7 +23,8 @@ static void check_answer(const Exchange *exchange) {
         assert(body->text && body->n == strlen(body->text));
         assert(exchange->response.status >= 200 && exchange->response.status < 600);
         if (exchange->response.status >= 400 && exchange->response.type == CONTENT_JSON)
-                assert(strncmp(body->text, "{\"error\":{\"status\":", 19) == 0 && strcmp(body->text + body->n - 3, "\"}}") == 0);
+                assert(strncmp(body->text, "{\"error\":{\"status\":", 19) == 0 &&
+                       strcmp(body->text + body->n - 3, "\"}}") == 0);
         if (exchange->response.type == CONTENT_OPENMETRICS)
                 assert(strcmp(body->text + body->n - 6, "# EOF\n") == 0);
 }
@@ -48,7 +50,8 @@ static void ask(char *question, const char *accept, const Snapshot *snapshot, Re
         exchange.sources.reader = reader;
         exchange.sources.shares = shares;
         exchange.response.scrape.is_openmetrics = negotiate_openmetrics(accept);
-        if (exchange_set_path(&exchange.target, &exchange.response, path) == 0 && (!question || add_parameters(&exchange, question) == 0))
+        if (exchange_set_path(&exchange.target, &exchange.response, path) == 0 &&
+            (!question || add_parameters(&exchange, question) == 0))
                 routes_answer(&exchange);
         check_answer(&exchange);
 }
@@ -61,7 +64,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         scoped(freep) char *text = strndup((const char *)data, size);
         char *rest = text, *question, *accept;
 
-        if (!text || reader_new(&reader, "/nonexistent/perfd.db", NULL, NS_PER_S) < 0 || shares_new(&shares, &(SharesConfig){}) < 0)
+        if (!text || reader_new(&reader, "/nonexistent/perfd.db", NULL, NS_PER_S) < 0 ||
+            shares_new(&shares, &(SharesConfig){}) < 0)
                 return 0;
 
         fixture_fill(&snapshot, &snapshot_size);

@@ -2,8 +2,8 @@
 /*
  * Fuzz target: declarations of models, from files and registrations
  *
- * An accepted text must be accepted again after conversion to JSON, since registered models are stored as JSON, and must find
- * and validate its own properties. A refused text must have an error with a position inside the text.
+ * An accepted text must be accepted again after conversion to JSON, since registered models are stored as JSON, and
+ * must find and validate its own properties. A refused text must have an error with a position inside the text.
  */
 
 #include <assert.h>

@@ -26,7 +26,8 @@ static void fuzz_metrics(const char *keys, const char *values) {
         MetricSet metrics, back;
         Layout layout;
 
-        if (job_text_parse_layout(LAYOUT_METRICS, keys, &layout) != 0 || job_text_parse_metrics(values, &layout, &metrics) != 0)
+        if (job_text_parse_layout(LAYOUT_METRICS, keys, &layout) != 0 ||
+            job_text_parse_metrics(values, &layout, &metrics) != 0)
                 return;
 
         check_quality(metrics.quality, N_METRICS);
@@ -43,7 +44,8 @@ static void fuzz_usage(const char *keys, const char *values) {
         UsageSet usage, back;
         Layout layout;
 
-        if (job_text_parse_layout(LAYOUT_USAGE, keys, &layout) != 0 || job_text_parse_usage(values, &layout, &usage) != 0)
+        if (job_text_parse_layout(LAYOUT_USAGE, keys, &layout) != 0 ||
+            job_text_parse_usage(values, &layout, &usage) != 0)
                 return;
 
         check_quality(usage.quality, N_USAGES);

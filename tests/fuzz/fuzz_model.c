@@ -2,8 +2,8 @@
 /*
  * Fuzz target: records that the store keeps: a meter, a window or a usage
  *
- * Each text is tried as all of them. What is read must be usable like any other, and must be the same when it is written and
- * read once more.
+ * Each text is tried as all of them. What is read must be usable like any other, and must be the same when it is
+ * written and read once more.
  */
 
 #include <assert.h>

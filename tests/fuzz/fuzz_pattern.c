@@ -2,7 +2,8 @@
 /*
  * Fuzz target: any pattern on any path
  *
- * Input: a line with patterns, a line with a path. The target asserts that walking the tree and matching the whole path have
+ * Input: a line with patterns, a line with a path. The target asserts that walking the tree and matching the whole
+ * path have
  * the same result, that captured ids are valid, and that the position of an error is inside the text.
  */
 

@@ -2,7 +2,8 @@
 /*
  * Fuzz target: the input of `perfctl pipeline submit`
  *
- * A refused line has an error message. An accepted interval has a label and finite sums that do not contradict each other.
+ * A refused line has an error message. An accepted interval has a label and finite sums that do not contradict each
+ * other.
  */
 
 #include <assert.h>

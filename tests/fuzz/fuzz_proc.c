@@ -83,7 +83,8 @@ static void fuzz_rest(const char *text, Sample *sample) {
         check(memory_parse_vmstat(text, sample, &fault), fault);
         check(loadavg_parse(text, &sample->load, &fault), fault);
         check(pressure_parse(text, &sample->counter[KERNEL_PSI_CPU_SOME], NULL, &fault), fault);
-        check(pressure_parse(text, &sample->counter[KERNEL_PSI_IO_SOME], &sample->counter[KERNEL_PSI_IO_FULL], &fault), fault);
+        check(pressure_parse(text, &sample->counter[KERNEL_PSI_IO_SOME], &sample->counter[KERNEL_PSI_IO_FULL], &fault),
+              fault);
         check(pressure_parse(text, NULL, &sample->counter[KERNEL_PSI_IO_FULL], &fault), fault);
         r = process_stat_parse(text, &ticks);
         check(r == PROCESS_ENDED ? 0 : r, "malformed");

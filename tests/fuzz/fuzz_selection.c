@@ -2,8 +2,10 @@
 /*
  * Fuzz target: conditions and statistics of queries, and the JSON to which they are applied
  *
- * Input: a line with a condition, a line with a statistic, and text that may be JSON. The target asserts that a condition and
- * its negation are never both met, that sorting an object twice has the same result, and that results are inside the text.
+ * Input: a line with a condition, a line with a statistic, and text that may be JSON. The target asserts that a
+ * condition and
+ * its negation are never both met, that sorting an object twice has the same result, and that results are inside the
+ * text.
  */
 
 #include <assert.h>

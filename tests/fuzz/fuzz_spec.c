@@ -2,8 +2,8 @@
 /*
  * Fuzz target: specifications of Amun for `perfctl run --spec`
  *
- * An accepted specification has a script, files that stay below their directory, and valid environment variables. A refused
- * specification must have an error message.
+ * An accepted specification has a script, files that stay below their directory, and valid environment variables. A
+ * refused specification must have an error message.
  */
 
 #include <assert.h>

@@ -2,8 +2,8 @@
 /*
  * Fuzz target: files for `perfctl sweep`
  *
- * An accepted file has points whose directories stay below the output directory and whose settings.yaml is read back as the
- * same point. A refused file must have an error message.
+ * An accepted file has points whose directories stay below the output directory and whose settings.yaml is read back
+ * as the same point. A refused file must have an error message.
  */
 
 #include <assert.h>
@@ -28,7 +28,8 @@ static void check_directory(const SweepPlan *plan, size_t number) {
 
         sweep_tree_put_directory(&name, plan, &plan->points[number], number);
         assert(buffer_error(&name) == 0);
-        assert(name.n > 0 && name.n <= SWEEP_DIRECTORY_MAX && strspn(name.text, plain) == name.n && name.text[0] != '.');
+        assert(name.n > 0 && name.n <= SWEEP_DIRECTORY_MAX && strspn(name.text, plain) == name.n &&
+               name.text[0] != '.');
         assert(!strstr(name.text, ".."));
 }
 

@@ -7,10 +7,11 @@
  *     buffer FILE MIB        write through the page cache, and sync at the end
  *     read FILE MIB          read without the page cache
  *     eat MIB                use memory, touching all pages
- *     bomb FILE              fork in all processes until the limit, and end all processes when FILE exists; only in a group
+ *     bomb FILE              fork in all processes until the limit, and end all processes when FILE exists; only in
+ *     a group
  *
- * A child moves itself into the control groups and does the work. Its parent, outside of the groups, prints the CPU time of
- * the child and its children from then until their exit as cpu_us=NUMBER, and exits with the child's status.
+ * A child moves itself into the control groups and does the work. Its parent, outside of the groups, prints the CPU
+ * time of the child and its children from then until their exit as cpu_us=NUMBER, and exits with the child's status.
  */
 
 #include <fcntl.h>
@@ -177,7 +178,8 @@ int main(int argc, char **argv) {
         child = fork();
         if (child == 0)
                 work_in_groups(argc, argv, pipe_fds[1]);
-        if (child < 0 || read(pipe_fds[0], &before, sizeof(before)) != sizeof(before) || wait4(child, &status, 0, &usage) != child)
+        if (child < 0 || read(pipe_fds[0], &before, sizeof(before)) != sizeof(before) ||
+            wait4(child, &status, 0, &usage) != child)
                 fail("child");
 
         printf("cpu_us=%.0f\n", cpu_us(&usage) - cpu_us(&before));

@@ -44,7 +44,8 @@ static inline uint64_t total(const Bench *bench, Total t) {
 }
 
 /* Restores a meter from the image of another, and checks that it is the same as the one restored from the text. */
-static inline void check_image(const Meter *from, const Meter *restored, const char *boot_id, const char *boot_id_now, int outcome) {
+static inline void check_image(const Meter *from, const Meter *restored, const char *boot_id, const char *boot_id_now,
+                               int outcome) {
         Meter *meter = NULL;
         Buffer image = {};
         char *a = NULL, *b = NULL;

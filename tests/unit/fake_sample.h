@@ -38,7 +38,11 @@ static inline void fake_init(Sample *sample, size_t n_cpus) {
         for (size_t i = 0; i < n_cpus; i++)
                 sample->cpus[i] = (SampleCpu){ .online = true };
         sample->filesystems[0] = (SampleFilesystem){
-                .mount_point = "/", .type = "ext4", .size_bytes = 100 * GIB, .free_bytes = 50 * GIB, .available_bytes = 50 * GIB,
+                .mount_point = "/",
+                .type = "ext4",
+                .size_bytes = 100 * GIB,
+                .free_bytes = 50 * GIB,
+                .available_bytes = 50 * GIB,
         };
 }
 

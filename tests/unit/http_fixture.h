@@ -55,14 +55,17 @@ static inline void start(Fixture *fixture, unsigned n_max, unsigned timeout_s) {
                 .query_timeout_ns = NS_PER_S,
                 .hosts = "perf.example.org",
         };
-        SharesConfig shares = { .limits = { [RESOURCE_HTTP_CONNECTIONS] = n_max, [RESOURCE_QUERIES] = 16, [RESOURCE_ANSWERS] = 8U << 20 } };
+        SharesConfig shares = { .limits = { [RESOURCE_HTTP_CONNECTIONS] = n_max,
+                                            [RESOURCE_QUERIES] = 16,
+                                            [RESOURCE_ANSWERS] = 8U << 20 } };
         HttpSources sources = { .store_path = "/nonexistent/perfd.db", .hostname = "node.example" };
 
         assert_int_equal(publisher_new(&fixture->publisher), 0);
         assert_int_equal(shares_new(&fixture->shares, &shares), 0);
         sources.publisher = fixture->publisher;
         sources.shares = fixture->shares;
-        assert_int_equal(http_new(&fixture->http, &config, listen_local(fixture->directory, &fixture->local), &sources), 0);
+        assert_int_equal(http_new(&fixture->http, &config, listen_local(fixture->directory, &fixture->local), &sources),
+                         0);
         assert_int_equal(http_listen(fixture->http, listen_tcp(&fixture->tcp)), 0);
 }
 

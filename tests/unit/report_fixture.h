@@ -18,7 +18,8 @@
 
 #define REPORTS "tests/data/reports/"
 
-#define OWN(key, value, unit) "{\"key\":\"" key "\",\"value\":" #value ",\"unit\":\"" unit "\",\"quality\":\"exact\",\"scope\":\"job\"}"
+#define OWN(key, value, unit)                                                                                          \
+        "{\"key\":\"" key "\",\"value\":" #value ",\"unit\":\"" unit "\",\"quality\":\"exact\",\"scope\":\"job\"}"
 
 typedef struct Fixture {
         Arena arena;

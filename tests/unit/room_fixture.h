@@ -48,7 +48,8 @@ static inline void rooms_begin(Fixture *f) {
 
         assert_int_equal(node_init(&f->node, "/", &node), 0);
         assert_int_equal(job_room_init(&f->jobs, &parts, f->root), 0);
-        results_init(&f->indicators, &f->indicators_config, &f->store_config, f->place.store, f->shares, &f->jobs.identity);
+        results_init(&f->indicators, &f->indicators_config, &f->store_config, f->place.store, f->shares,
+                     &f->jobs.identity);
 }
 
 static inline void rooms_end(Fixture *f) {
@@ -77,8 +78,12 @@ static inline int rooms_set_up(void **state) {
         f->pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
         assert_true(f->pidfd >= 0);
         f->config = (JobsConfig){
-                .phases_max = 4, .checkpoint_interval_ns = 10 * NS_PER_S,
-                .timeline_points = 100, .linger_ns = NS_PER_S, .metrics_jobs_max = 100, .metrics_finished_ns = 60 * NS_PER_S,
+                .phases_max = 4,
+                .checkpoint_interval_ns = 10 * NS_PER_S,
+                .timeline_points = 100,
+                .linger_ns = NS_PER_S,
+                .metrics_jobs_max = 100,
+                .metrics_finished_ns = 60 * NS_PER_S,
         };
         f->peer = (Peer){ .uid = 1000, .gid = 1000, .pid = PID_IN_RUN, .pidfd = f->pidfd };
         f->connection = 1;
@@ -229,7 +234,8 @@ static inline Status begin_in_42(Fixture *f, const char *id) {
 }
 
 static inline Status end_job(Fixture *f, const char *id) {
-        Request request = { .kind = REQUEST_JOB_END, .job_end = { .job = id, .end = { .has_exit_status = true, .exit_status = 3 } } };
+        Request request = { .kind = REQUEST_JOB_END,
+                            .job_end = { .job = id, .end = { .has_exit_status = true, .exit_status = 3 } } };
 
         return serve(f, &lifecycle_kinds[LIFECYCLE_END], &request);
 }
@@ -245,7 +251,8 @@ static inline Status mark_job(Fixture *f, const char *job, const char *name) {
 }
 
 static inline void set_populated(Fixture *f, bool is_populated) {
-        tree_write(f->root, GROUP_42 "/cgroup.events", is_populated ? "populated 1\nfrozen 0\n" : "populated 0\nfrozen 0\n");
+        tree_write(f->root, GROUP_42 "/cgroup.events",
+                   is_populated ? "populated 1\nfrozen 0\n" : "populated 0\nfrozen 0\n");
 }
 
 /* Removes a directory including its files, which the kernel would remove as well. */

@@ -56,12 +56,26 @@ typedef struct Rank {
 } Rank;
 
 static inline Rank a_rank(int rank, const char *id, const char *host) {
-        return (Rank){ .id = id, .host = host, .rank = rank, .ranks = 4, .name = "train", .command = "./solver", .state = "finished",
-                       .cgroup = id, .uid = 1000, .node = -1, .cpus_used = 1, .cpus_given = 2, .memory_mib = 100, .node_read_mib = 10,
-                       .begin_ms = 1700000000000, .end_ms = 1700000010000 };
+        return (Rank){ .id = id,
+                       .host = host,
+                       .rank = rank,
+                       .ranks = 4,
+                       .name = "train",
+                       .command = "./solver",
+                       .state = "finished",
+                       .cgroup = id,
+                       .uid = 1000,
+                       .node = -1,
+                       .cpus_used = 1,
+                       .cpus_given = 2,
+                       .memory_mib = 100,
+                       .node_read_mib = 10,
+                       .begin_ms = 1700000000000,
+                       .end_ms = 1700000010000 };
 }
 
-static inline void put_metric(Buffer *out, const char *scope, const char *key, double value, const char *unit, int step) {
+static inline void put_metric(Buffer *out, const char *scope, const char *key, double value, const char *unit,
+                              int step) {
         buffer_printf(out, ",{\"key\":\"%s\",\"value\":%.6f,\"unit\":\"%s\",\"quality\":\"exact\",", key, value, unit);
         buffer_printf(out, "\"scope\":\"%s\",\"step\":%d}", scope, step);
 }
@@ -85,10 +99,13 @@ static inline void put_rank(Buffer *out, const Rank *rank) {
         if (rank->node >= 0)
                 buffer_printf(out, ",\"node_index\":%d", rank->node);
         if (rank->status >= 0)
-                buffer_printf(out, ",\"exit\":{\"status\":%d,\"signal\":%d}", rank->status, rank->status > 128 ? rank->status - 128 : 0);
+                buffer_printf(out, ",\"exit\":{\"status\":%d,\"signal\":%d}", rank->status,
+                              rank->status > 128 ? rank->status - 128 : 0);
         put_text(out, "cgroup", rank->cgroup);
         if (rank->host)
-                buffer_printf(out, ",\"on\":{\"hostname\":\"%s\",\"cpus\":4,\"memory_bytes\":1073741824,\"time_ms\":1700000005000}",
+                buffer_printf(out,
+                              ",\"on\":{\"hostname\":\"%s\",\"cpus\":4,\"memory_bytes\":1073741824,\"time_ms\":"
+                              "1700000005000}",
                               rank->host);
         buffer_puts(out, ",\"metrics\":[{}");
         put_metric(out, "node", "duration_seconds", seconds, "s", rank->rank);
@@ -99,7 +116,8 @@ static inline void put_rank(Buffer *out, const Rank *rank) {
                 put_metric(out, "job", "job_cpus_given", rank->cpus_given, "cpus", rank->rank);
                 put_metric(out, "job", "job_cpus_used", rank->cpus_used, "cpus", rank->rank);
                 put_metric(out, "job", "job_cpu_seconds", rank->cpus_used * seconds, "s", rank->rank);
-                put_metric(out, "job", "job_cpu_unused_seconds", (rank->cpus_given - rank->cpus_used) * seconds, "s", rank->rank);
+                put_metric(out, "job", "job_cpu_unused_seconds", (rank->cpus_given - rank->cpus_used) * seconds, "s",
+                           rank->rank);
                 put_metric(out, "job", "job_memory_peak_bytes", rank->memory_mib * 1048576, "bytes", rank->rank);
                 put_metric(out, "job", "job_psi_io_some_seconds", seconds * rank->rank / 10, "s", rank->rank);
         }

@@ -20,7 +20,9 @@ static inline IndicatorModel matmul_model(Property properties[static 5]) {
         properties[3].direction = DIRECTION_HIGHER;
         properties[4] = (Property){ .name = "elapsed", .types = PROPERTY_FLOAT, .is_result = true, .unit = "ms" };
         properties[4].direction = DIRECTION_LOWER;
-        return (IndicatorModel){ .name = "PiMatmul", .properties = properties, .n_properties = 5, .document = &nothing_declared };
+        return (IndicatorModel){
+                .name = "PiMatmul", .properties = properties, .n_properties = 5, .document = &nothing_declared
+        };
 }
 
 /* {"@parameters":{"reps","matrix_size","dtype"},"@result":{"elapsed","rate"},"name","component","version"} */
@@ -35,7 +37,8 @@ static inline Value string_value(const char *text) {
 }
 
 /* Results with an odd n have their matrix size as a float; n is the id and the time. */
-static inline void run_results_make(RunResults *m, uint64_t n, const char *component, const char *dtype, int64_t size, double rate) {
+static inline void run_results_make(RunResults *m, uint64_t n, const char *component, const char *dtype, int64_t size,
+                                    double rate) {
         *m = (RunResults){};
         m->parameters[0] = (Member){ "reps", { .type = VALUE_INT, .integer = 50 } };
         m->parameters[1] = (Member){ "matrix_size", { .type = VALUE_INT, .integer = size } };
@@ -68,7 +71,8 @@ static inline void run_results_make(RunResults *m, uint64_t n, const char *compo
 
 /* Makes result n of a pattern that contains all combinations; every tenth run failed. */
 static inline void run_results_make_nth(RunResults *m, uint64_t n, const IndicatorModel *model) {
-        static const char *const components[] = { "tensorflow", "pytorch" }, *const dtypes[] = { "float32", "512", "int \"8\"" };
+        static const char *const components[] = { "tensorflow", "pytorch" }, *const dtypes[] = { "float32", "512",
+                                                                                                 "int \"8\"" };
 
         run_results_make(m, n, components[n / 2 % 2], dtypes[n / 4 % 3], (int64_t)(256 << n / 12 % 3), 100 + (double)n);
         m->submission.model = model;
@@ -97,7 +101,9 @@ static inline Sum sum_of(Reader *reader, const char *const *where, const char *c
         static const char *const numbers[] = { "rate", "elapsed" };
         scoped(points_freep) Points *points = NULL;
         Condition conditions[CONDITIONS_MAX];
-        PointFilter filter = { .name = "PiMatmul", .component = component, .conditions = conditions, .numbers = numbers, .n_numbers = 2 };
+        PointFilter filter = {
+                .name = "PiMatmul", .component = component, .conditions = conditions, .numbers = numbers, .n_numbers = 2
+        };
         PointRow row;
         Sum sum = {};
         int r;

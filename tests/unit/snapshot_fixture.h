@@ -43,9 +43,11 @@ static inline void fixture_fill_sample(Sample *sample, const SnapshotSize *size)
         }
         sample->n_filesystems = size->n_filesystems;
         for (size_t i = 0; i < size->n_filesystems; i++) {
-                sample->filesystems[i] =
-                        (SampleFilesystem){ .type = "ext4", .size_bytes = 1000, .free_bytes = 500, .available_bytes = 400 };
-                (void)snprintf(sample->filesystems[i].mount_point, sizeof(sample->filesystems[i].mount_point), i ? "/data%zu" : "/", i);
+                sample->filesystems[i] = (SampleFilesystem){
+                        .type = "ext4", .size_bytes = 1000, .free_bytes = 500, .available_bytes = 400
+                };
+                (void)snprintf(sample->filesystems[i].mount_point, sizeof(sample->filesystems[i].mount_point),
+                               i ? "/data%zu" : "/", i);
         }
 }
 

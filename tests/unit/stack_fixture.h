@@ -30,14 +30,18 @@ static inline void digits_of(const SubmissionStack *stack, char ret[static 2 * S
                 (void)snprintf(ret + 2 * i, 3, "%02x", stack->digest[i]);
 }
 
-/* Stores result n with a stack; stack NULL: without. Returns what the store says of it, borrowed until the next completion. */
-static inline const ResultsStored *put_with_stack(Store *store, uint64_t n, const IndicatorModel *model, const SubmissionStack *stack) {
+/* Stores result n with a stack; stack NULL: without. Returns what the store says of it, borrowed until the next
+ * completion. */
+static inline const ResultsStored *put_with_stack(Store *store, uint64_t n, const IndicatorModel *model,
+                                                  const SubmissionStack *stack) {
         RunResults results;
         StoreDone done;
 
         run_results_make_nth(&results, n, model);
         results.submission.stack = stack;
-        assert_int_equal(store_put(store, result_rows_pack(&results.submission, 1, &(Peer){ .uid = 1000 }, 5000, cookie_of(n))), 0);
+        assert_int_equal(
+                store_put(store, result_rows_pack(&results.submission, 1, &(Peer){ .uid = 1000 }, 5000, cookie_of(n))),
+                0);
         assert_true(wait_done(store, &done, DEADLINE_MS));
         assert_true(done.outcome == STORE_DONE || done.outcome == STORE_DUPLICATE);
         return result_rows_stored(done.rows);

@@ -38,12 +38,13 @@
 static inline StoreCookie cookie_of(uint64_t number) {
         static const char kind[] = "test"; /* the store does not interpret cookies */
 
-        return (StoreCookie){ .kind = (const struct Kind *)(const void *)kind, .ticket = { .generation = 1, .number = number } };
+        return (StoreCookie){ .kind = (const struct Kind *)(const void *)kind,
+                              .ticket = { .generation = 1, .number = number } };
 }
 
 /* Packs the start of a job by its user. */
-static inline RowSet *pack_begin_row(const JobInfo *info, uint64_t begin_ms, const char *boot_id, const char *progress, const char *meter,
-                                     StoreCookie cookie) {
+static inline RowSet *pack_begin_row(const JobInfo *info, uint64_t begin_ms, const char *boot_id, const char *progress,
+                                     const char *meter, StoreCookie cookie) {
         const StoreJobBegin row = {
                 .info = info, .begin_realtime_ms = begin_ms, .boot_id = boot_id, .progress = progress, .meter = meter,
                 .begun_by = info->uid,
@@ -82,7 +83,9 @@ static inline void place_open_with(Place *place, const StoreConfig *config) {
 
         assert_int_equal(store_open(&place->store, config, &note), 0);
         assert_null(note);
-        assert_int_equal(reader_new(&place->reader, store_path(place->store), store_wal_barrier(place->store), 10 * NS_PER_S), 0);
+        assert_int_equal(
+                reader_new(&place->reader, store_path(place->store), store_wal_barrier(place->store), 10 * NS_PER_S),
+                0);
 }
 
 static inline void place_open(Place *place) {
@@ -191,20 +194,26 @@ static inline int64_t ask_place(const Place *place, const char *sql) {
 static inline void assert_held_as_stored(const Place *place) {
         assert_int_equal(ask_place(place,
                                    "SELECT count(*) FROM (SELECT uid, sum(n) AS n FROM"
-                                   " (SELECT uid, 256 + length(CAST(document AS BLOB)) + ifnull(length(CAST(run AS BLOB)), 0) AS n"
+                                   " (SELECT uid, 256 + length(CAST(document AS BLOB)) + ifnull(length(CAST(run AS"
+                                   " BLOB)), 0) AS n"
                                    " FROM result UNION ALL SELECT uid, 4096 + 1024 * n_phases FROM job UNION ALL"
                                    " SELECT uid, n_bytes FROM stack UNION ALL"
                                    " SELECT uid, length(CAST(document AS BLOB)) FROM specification UNION ALL"
-                                   " SELECT uid, 400 * n_series + 100 * (n_rows + n_events) + ifnull(length(CAST(description AS BLOB)), 0)"
+                                   " SELECT uid, 400 * n_series + 100 * (n_rows + n_events) +"
+                                   " ifnull(length(CAST(description AS BLOB)), 0)"
                                    " FROM pipeline JOIN job ON job.row = pipeline.job) GROUP BY uid) AS r"
-                                   " FULL JOIN (SELECT * FROM holder WHERE n_bytes <> 0) AS h ON h.uid = r.uid WHERE h.n_bytes IS NOT r.n"),
+                                   " FULL JOIN (SELECT * FROM holder WHERE n_bytes <> 0) AS h ON h.uid = r.uid WHERE"
+                                   " h.n_bytes IS NOT r.n"),
                          0);
         assert_int_equal(ask_place(place,
-                                   "SELECT count(*) FROM (SELECT uid, row / 1024 AS block, count(*) AS n FROM result GROUP BY 1, 2) AS r"
-                                   " FULL JOIN holding AS h ON h.uid = r.uid AND h.block = r.block WHERE h.n_rows IS NOT r.n"),
+                                   "SELECT count(*) FROM (SELECT uid, row / 1024 AS block, count(*) AS n FROM result"
+                                   " GROUP BY 1, 2) AS r"
+                                   " FULL JOIN holding AS h ON h.uid = r.uid AND h.block = r.block WHERE h.n_rows IS"
+                                   " NOT r.n"),
                          0);
         assert_int_equal(ask_place(place,
-                                   "SELECT count(*) FROM holder AS h WHERE n_names <> (SELECT count(*) FROM indicator WHERE uid = h.uid)"
+                                   "SELECT count(*) FROM holder AS h WHERE n_names <> (SELECT count(*) FROM indicator"
+                                   " WHERE uid = h.uid)"
                                    " OR n_series <> (SELECT count(*) FROM series WHERE uid = h.uid)"),
                          0);
 }
@@ -276,7 +285,9 @@ static inline char *open_with_note(Place *place, int expected) {
         assert_int_equal(store_open(&place->store, &config, &note), expected);
         assert_non_null(note);
         if (expected == 0)
-                assert_int_equal(reader_new(&place->reader, store_path(place->store), store_wal_barrier(place->store), 10 * NS_PER_S), 0);
+                assert_int_equal(reader_new(&place->reader, store_path(place->store), store_wal_barrier(place->store),
+                                            10 * NS_PER_S),
+                                 0);
         return note;
 }
 
@@ -353,7 +364,8 @@ static inline StoreOutcome outcome_of(Store *store, uint64_t cookie) {
 }
 
 static inline StoreOutcome put_one(Store *store, const Submission *submission, uint64_t cookie) {
-        assert_int_equal(store_put(store, result_rows_pack(submission, 1, &(Peer){ .uid = 1000 }, 5000, cookie_of(cookie))), 0);
+        assert_int_equal(
+                store_put(store, result_rows_pack(submission, 1, &(Peer){ .uid = 1000 }, 5000, cookie_of(cookie))), 0);
         return outcome_of(store, cookie);
 }
 

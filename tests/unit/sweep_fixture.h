@@ -23,7 +23,8 @@ static inline int planned_read(Planned *ret, const char *text) {
         const Value *file;
         YamlError error;
 
-        assert_int_equal(arena_init(&ret->arena, yaml_arena_size(strlen(text)) + sweep_plan_arena_size(strlen(text))), 0);
+        assert_int_equal(arena_init(&ret->arena, yaml_arena_size(strlen(text)) + sweep_plan_arena_size(strlen(text))),
+                         0);
         assert_int_equal(yaml_read(text, strlen(text), &ret->arena, &file, &error), 0);
         return sweep_plan_read(file, NULL, &ret->arena, &ret->plan, &ret->error);
 }

@@ -4,7 +4,8 @@
 /*
  * Shared by the tests of a disk that is slow or fails: a VFS of SQLite that asks the test before it syncs a file.
  *
- * The method table is copied at the first open and does not change afterwards, because threads sync files while others open them.
+ * The method table is copied at the first open and does not change afterwards, because threads sync files while
+ * others open them.
  */
 
 #include <assert.h>
@@ -12,7 +13,8 @@
 #include <pthread.h>
 #include <sqlite3.h>
 
-/* Called before each sync, in the thread that syncs, and may wait. Returns 0, or the errno with which the sync fails. */
+/* Called before each sync, in the thread that syncs, and may wait. Returns 0, or the errno with which the sync
+ * fails. */
 typedef int (*BeforeSync)(void);
 
 static struct {
@@ -45,7 +47,8 @@ static inline void sync_fixture_replace_methods(sqlite3_file *file) {
         pthread_mutex_unlock(&sync_fixture.mutex);
 }
 
-static inline int sync_fixture_on_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *ret_flags) {
+static inline int sync_fixture_on_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags,
+                                       int *ret_flags) {
         int code = sync_fixture.real_vfs->xOpen(sync_fixture.real_vfs, name, file, flags, ret_flags);
 
         (void)vfs;
@@ -54,7 +57,8 @@ static inline int sync_fixture_on_open(sqlite3_vfs *vfs, const char *name, sqlit
         return code;
 }
 
-/* Makes SQLite use the VFS for files of this kind (SQLITE_OPEN_MAIN_DB or SQLITE_OPEN_WAL). Call before the first store is opened. */
+/* Makes SQLite use the VFS for files of this kind (SQLITE_OPEN_MAIN_DB or SQLITE_OPEN_WAL). Call before the first
+ * store is opened. */
 static inline int sync_fixture_install(int kind, BeforeSync before) {
         sync_fixture.before = before;
         sync_fixture.kind = kind;

@@ -312,7 +312,8 @@ static uint64_t count_across(Bench *b, size_t i, uint64_t *value, Total of) {
                 *value = doubts[i].between[k];
                 fake_pass(&b->now, 200 * MS);
                 look(b);
-                shown = b->shown.nets[0].received_bytes + b->shown.disks[0].read_bytes + b->shown.counter[KERNEL_MAJOR_FAULTS];
+                shown = b->shown.nets[0].received_bytes + b->shown.disks[0].read_bytes +
+                        b->shown.counter[KERNEL_MAJOR_FAULTS];
                 assert_true(shown >= doubts[i].before && shown < doubts[i].before + 2000);
         }
         *value = doubts[i].before + 2000;
@@ -325,7 +326,8 @@ static void a_value_that_is_back_was_never_reset(void **state) {
         (void)state;
         for (size_t i = 0; i < N_ELEMENTS(doubts); i++) {
                 for (unsigned kind = 0; kind < 3; kind++) {
-                        static const Total totals[] = { TOTAL_NET_RECV_BYTES, TOTAL_DISK_READ_BYTES, TOTAL_MAJOR_FAULTS };
+                        static const Total totals[] = { TOTAL_NET_RECV_BYTES, TOTAL_DISK_READ_BYTES,
+                                                        TOTAL_MAJOR_FAULTS };
                         Bench b;
                         uint64_t *values[3];
 
@@ -610,8 +612,10 @@ static void totals_never_decrease_and_shares_stay_in_range(void **state) {
                         for (Total t = 0; t < N_TOTALS; t++)
                                 assert_true(total(&b, t) >= before.value[t]);
                         if (r == METER_OBSERVED && b.observation.has_cpu)
-                                assert_true(b.observation.cpu_min >= 0 && b.observation.cpu_min <= b.observation.cpu_mean + 1e-12 &&
-                                            b.observation.cpu_mean <= b.observation.cpu_max + 1e-12 && b.observation.cpu_max <= 1);
+                                assert_true(b.observation.cpu_min >= 0 &&
+                                            b.observation.cpu_min <= b.observation.cpu_mean + 1e-12 &&
+                                            b.observation.cpu_mean <= b.observation.cpu_max + 1e-12 &&
+                                            b.observation.cpu_max <= 1);
                         before = *meter_totals(b.meter);
                 }
                 /* 5 devices with 100 kB per step, plus the effect of hot-plug and wraps. */

@@ -98,7 +98,8 @@ static void cpus_that_were_not_used_are_named(void **state) {
         own(fixture, USAGE_CPU_MAX, 5.7);
         check_one(fixture, "cpu-unused", "The job had 32 CPUs and used 3.1 on average: 6 CPUs would have been enough.");
         fixture->job.state = JOB_RUNNING;
-        check_one(fixture, "cpu-unused", "The job had 32 CPUs and used 3.1 on average so far: 6 CPUs would have been enough.");
+        check_one(fixture, "cpu-unused",
+                  "The job had 32 CPUs and used 3.1 on average so far: 6 CPUs would have been enough.");
         fixture->job.state = JOB_FINISHED;
 
         own(fixture, USAGE_CPU_MAX, 1.02); /* a momentary value may be slightly inaccurate */
@@ -110,8 +111,9 @@ static void cpus_that_were_not_used_are_named(void **state) {
         check_one(fixture, "cpu-unused", "The job had 32 CPUs and used 1 on average.");
 
         own(fixture, USAGE_CPU_GIVEN, 64); /* no limit is set */
-        check_one(fixture, "cpu-unused", "The job could use all 64 CPUs of the node and used 1 on average; an average of 32 CPUs was "
-                                         "idle, which other jobs could use.");
+        check_one(fixture, "cpu-unused",
+                  "The job could use all 64 CPUs of the node and used 1 on average; an average of 32 CPUs was "
+                  "idle, which other jobs could use.");
         node(fixture, METRIC_CPU_MEAN, 0.998); /* others used the rest */
         check_none(fixture);
         node(fixture, METRIC_CPU_MEAN, 0.5);
@@ -134,7 +136,8 @@ static void a_quota_that_was_always_used_up_is_too_small(void **state) {
         check_one(fixture, "cpu-limited", "The job used 98 % of its quota of 2 CPUs and was throttled 99 % of "
                            "the time: ask for more CPUs.");
         own(fixture, USAGE_CPU_GIVEN, 1);
-        check_one(fixture, "cpu-limited", "The job used 98 % of its quota of 1 CPU and was throttled 99 % of the time: ask for more CPUs.");
+        check_one(fixture, "cpu-limited",
+                  "The job used 98 % of its quota of 1 CPU and was throttled 99 % of the time: ask for more CPUs.");
         own(fixture, USAGE_CPU_GIVEN, 0.5);
         check_one(fixture, "cpu-limited", "The job used 98 % of its quota of 0.5 CPUs and was throttled 99 % "
                            "of the time: ask for more CPUs.");
@@ -165,7 +168,8 @@ static void pressure_is_reported_as_a_share_of_the_time(void **state) {
         check_none(fixture);
 
         own(fixture, USAGE_PSI_MEMORY_SOME, 3601); /* read slightly after the end */
-        check_one(fixture, "memory-pressure", "The job waited for memory 100 % of the time; more memory would make it faster.");
+        check_one(fixture, "memory-pressure",
+                  "The job waited for memory 100 % of the time; more memory would make it faster.");
         own(fixture, USAGE_PSI_MEMORY_SOME, 0.09 * 3600);
         check_none(fixture);
 }
@@ -190,10 +194,12 @@ static void memory_near_its_limit_is_a_warning(void **state) {
 
         own(fixture, USAGE_MEMORY_RATIO, 0.97);
         check_one(fixture, "memory-limit",
-                  "The job's memory peaked at 97 % of the limit of 4.00 GiB, including page cache: a little more usage may get it killed.");
+                  "The job's memory peaked at 97 % of the limit of 4.00 GiB, including page cache: a little more "
+                  "usage may get it killed.");
         own(fixture, USAGE_MEMORY_LIMIT, 512 << 20);
         check_one(fixture, "memory-limit",
-                  "The job's memory peaked at 97 % of the limit of 512 MiB, including page cache: a little more usage may get it killed.");
+                  "The job's memory peaked at 97 % of the limit of 512 MiB, including page cache: a little more "
+                  "usage may get it killed.");
         /* the ratio is relative to the node's memory */
         fixture->job.usage.quality[USAGE_MEMORY_LIMIT] = QUALITY_NO_LIMIT;
         check_none(fixture);
@@ -207,11 +213,13 @@ static void page_cache_that_can_be_reclaimed_is_no_use_of_memory(void **state) {
         own(fixture, USAGE_MEMORY_RATIO, 1);
         own(fixture, USAGE_MEMORY_UNRECLAIMABLE, 1 * GIB);
         own(fixture, USAGE_MEMORY_UNRECLAIMABLE_RATIO, 0.1);
-        check_one(fixture, "memory-unused", "The job's memory, without page cache, peaked at 1.00 GiB of the 10.0 GiB it may use: "
-                                            "1.25 GiB would have been enough.");
+        check_one(fixture, "memory-unused",
+                  "The job's memory, without page cache, peaked at 1.00 GiB of the 10.0 GiB it may use: "
+                  "1.25 GiB would have been enough.");
         own(fixture, USAGE_MEMORY_UNRECLAIMABLE_RATIO, 0.96);
-        check_one(fixture, "memory-limit", "The job's memory peaked at 96 % of the limit of 10.0 GiB, without page cache: a little more "
-                                           "usage may get it killed.");
+        check_one(fixture, "memory-limit",
+                  "The job's memory peaked at 96 % of the limit of 10.0 GiB, without page cache: a little more usage "
+                  "may get it killed.");
 }
 
 static void oom_kills_are_reported_for_jobs_of_any_length(void **state) {
@@ -221,10 +229,12 @@ static void oom_kills_are_reported_for_jobs_of_any_length(void **state) {
         own(fixture, USAGE_MEMORY_RATIO, 1);
         own(fixture, USAGE_OOM_KILLS, 1);
         check_one(fixture, "oom-killed",
-                  "1 process of the job was killed because memory ran out, at the limit of 4.00 GiB: ask for more memory.");
+                  "1 process of the job was killed because memory ran out, at the limit of 4.00 GiB: ask for more "
+                  "memory.");
         own(fixture, USAGE_OOM_KILLS, 3);
         check_one(fixture, "oom-killed",
-                  "3 processes of the job were killed because memory ran out, at the limit of 4.00 GiB: ask for more memory.");
+                  "3 processes of the job were killed because memory ran out, at the limit of 4.00 GiB: ask for more "
+                  "memory.");
         fixture->job.usage.quality[USAGE_MEMORY_LIMIT] = QUALITY_NO_LIMIT;
         check_one(fixture, "oom-killed", "3 processes of the job were killed because memory ran out.");
 }
@@ -253,11 +263,13 @@ static void pressure_of_the_node_is_reported_for_the_node(void **state) {
 
         node(fixture, METRIC_SWAP_IN, 50000);
         check_one(fixture, "node-swapped",
-                  "The node swapped during the job and read back 50000 pages: its memory was too small for all processes.");
+                  "The node swapped during the job and read back 50000 pages: its memory was too small for all "
+                  "processes.");
         node(fixture, METRIC_SWAP_IN, 20000);
         check_none(fixture);
         node(fixture, METRIC_CPU_STEAL, 0.23 * 64 * 3600);
-        check_one(fixture, "cpu-stolen", "The hypervisor gave 23 % of the node's CPU time to other guests during the job.");
+        check_one(fixture, "cpu-stolen",
+                  "The hypervisor gave 23 % of the node's CPU time to other guests during the job.");
         node(fixture, METRIC_CPU_HOURS, 0);
         check_none(fixture);
 }
@@ -368,7 +380,8 @@ static void each_rule_has_a_unique_name(void **state) {
         (void)state;
 
         for (size_t i = 0; advice_rule_name(i); i++) {
-                assert_int_equal(strspn(advice_rule_name(i), "abcdefghijklmnopqrstuvwxyz-"), strlen(advice_rule_name(i)));
+                assert_int_equal(strspn(advice_rule_name(i), "abcdefghijklmnopqrstuvwxyz-"),
+                                 strlen(advice_rule_name(i)));
                 for (size_t k = 0; k < i; k++)
                         assert_string_not_equal(advice_rule_name(i), advice_rule_name(k));
         }
@@ -385,9 +398,11 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(memory_near_its_limit_is_a_warning, setup, teardown),
                 cmocka_unit_test_setup_teardown(page_cache_that_can_be_reclaimed_is_no_use_of_memory, setup, teardown),
                 cmocka_unit_test_setup_teardown(oom_kills_are_reported_for_jobs_of_any_length, setup, teardown),
-                cmocka_unit_test_setup_teardown(memory_that_was_not_used_matters_in_long_jobs_that_ended, setup, teardown),
+                cmocka_unit_test_setup_teardown(memory_that_was_not_used_matters_in_long_jobs_that_ended, setup,
+                                                teardown),
                 cmocka_unit_test_setup_teardown(pressure_of_the_node_is_reported_for_the_node, setup, teardown),
-                cmocka_unit_test_setup_teardown(the_most_important_advice_comes_first_and_once_per_kind, setup, teardown),
+                cmocka_unit_test_setup_teardown(the_most_important_advice_comes_first_and_once_per_kind, setup,
+                                                teardown),
                 cmocka_unit_test_setup_teardown(a_job_too_short_to_judge_gets_no_advice, setup, teardown),
                 cmocka_unit_test_setup_teardown(absent_numbers_give_no_advice, setup, teardown),
                 cmocka_unit_test_setup_teardown(any_one_number_may_be_absent, setup, teardown),

@@ -16,7 +16,18 @@ static int parse(const char *text, Aggregate *ret) {
 }
 
 static const Statistics known = {
-        .n = 4, .mean = 1, .median = 2, .sd = 3, .standard_error = 4, .min = 5, .max = 6, .q1 = 7, .q3 = 8, .iqr = 9, .cov = 10, .covm = 11,
+        .n = 4,
+        .mean = 1,
+        .median = 2,
+        .sd = 3,
+        .standard_error = 4,
+        .min = 5,
+        .max = 6,
+        .q1 = 7,
+        .q3 = 8,
+        .iqr = 9,
+        .cov = 10,
+        .covm = 11,
         .skew = 12,
 };
 static const double sorted[] = { 10, 20, 30, 40, 50 };
@@ -51,8 +62,25 @@ static void percentiles_go_from_the_least_to_the_greatest(void **state) {
 
 static void an_invalid_sample_size_is_malformed(void **state) {
         static const char *const wrong[] = {
-                "", ":", "median", "median:", ":r", "medians:r", "media:r", "MEDIAN:r", "p:r", "p100.1:r", "p-1:r", "p1e1:r", "p0x1:r",
-                "pp:r", "p nan:r", "p.:r", "q50:r", "p5.0000000000000:r", "p50.00000000000000000000000000000000000:r",
+                "",
+                ":",
+                "median",
+                "median:",
+                ":r",
+                "medians:r",
+                "media:r",
+                "MEDIAN:r",
+                "p:r",
+                "p100.1:r",
+                "p-1:r",
+                "p1e1:r",
+                "p0x1:r",
+                "pp:r",
+                "p nan:r",
+                "p.:r",
+                "q50:r",
+                "p5.0000000000000:r",
+                "p50.00000000000000000000000000000000000:r",
         };
         Aggregate aggregate;
 
@@ -65,8 +93,10 @@ static void an_invalid_sample_size_is_malformed(void **state) {
 
 /* The statistic of the order alone is the same as that of all statistics. */
 static void a_choice_of_the_order_needs_no_sums(void **state) {
-        static const char *const all[] = { "n:r",   "mean:r", "median:r", "sd:r",  "standard_error:r", "min:r",  "max:r",
-                                           "q1:r",  "q3:r",   "iqr:r",    "cov:r", "covm:r",           "skew:r", "p95:r" };
+        static const char *const all[] = {
+                "n:r",  "mean:r", "median:r", "sd:r",  "standard_error:r", "min:r",  "max:r",
+                "q1:r", "q3:r",   "iqr:r",    "cov:r", "covm:r",           "skew:r", "p95:r"
+        };
         double values[] = { 3, 1, 4, 1, 5, 9, 2, 6 };
         Statistics order, whole;
         size_t n_of_order = 0;
@@ -100,8 +130,8 @@ static void a_key_has_a_limit(void **state) {
 }
 
 static void ratios_and_counts_have_no_unit(void **state) {
-        static const char *const with[] = { "mean:r", "median:r", "sd:r", "standard_error:r", "min:r", "max:r", "q1:r", "q3:r", "iqr:r",
-                                            "p9:r" };
+        static const char *const with[] = { "mean:r", "median:r", "sd:r", "standard_error:r", "min:r", "max:r", "q1:r",
+                                            "q3:r",   "iqr:r",    "p9:r" };
         static const char *const without[] = { "n:r", "cov:r", "covm:r", "skew:r" };
         Aggregate aggregate;
 

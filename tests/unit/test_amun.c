@@ -44,7 +44,9 @@ static void make(Made *made, const char *text, const char *specification) {
         Json json = { .out = &made->run };
 
         *made = (Made){};
-        assert_int_equal(arena_init(&made->arena, amun_arena_size(strlen(text) + (specification ? strlen(specification) : 0))), 0);
+        assert_int_equal(
+                arena_init(&made->arena, amun_arena_size(strlen(text) + (specification ? strlen(specification) : 0))),
+                0);
         if (specification)
                 context.specification = read_json(specification, &made->arena);
         made->r = amun_read(read_json(text, &made->arena), &context, &made->arena, &made->submission, &made->complaint);
@@ -118,9 +120,11 @@ static void times_become_utc_and_a_duration(void **state) {
 
         (void)state;
         make(&made,
-             "{\"stdout\":" PRINTED ",\"start_datetime\":\"2020-08-18T16:33:30.552043\",\"end_datetime\":\"2020-08-18T16:33:32.052043Z\"}",
+             "{\"stdout\":" PRINTED
+             ",\"start_datetime\":\"2020-08-18T16:33:30.552043\",\"end_datetime\":\"2020-08-18T16:33:32.052043Z\"}",
              NULL);
-        assert_has(&made, "\"begin\":\"2020-08-18T16:33:30.552Z\",\"end\":\"2020-08-18T16:33:32.052Z\",\"wall_seconds\":1.5");
+        assert_has(&made,
+                   "\"begin\":\"2020-08-18T16:33:30.552Z\",\"end\":\"2020-08-18T16:33:32.052Z\",\"wall_seconds\":1.5");
         assert_int_equal(made.submission.time_ms, 1597768412052);
         assert_false(made.submission.has_exit_status);
 }
@@ -139,7 +143,8 @@ static void times_that_perfd_does_not_take_are_named(void **state) {
                 scoped(made_deinit) Made made = {};
                 char text[512];
 
-                snprintf(text, sizeof(text), "{\"stdout\":" PRINTED ",\"exit_code\":0,\"end_datetime\":\"%s\"}", cases[i].time);
+                snprintf(text, sizeof(text), "{\"stdout\":" PRINTED ",\"exit_code\":0,\"end_datetime\":\"%s\"}",
+                         cases[i].time);
                 make(&made, text, NULL);
                 assert_int_equal(made.r, INDICATOR_INVALID);
                 assert_string_equal(made.complaint.path, "end_datetime");
@@ -152,18 +157,25 @@ static void hardware_of_old_and_new_probes_is_read(void **state) {
 
         (void)state;
         make(&made,
-             "{\"stdout\":" PRINTED ",\"hwinfo\":{\"cpu_info\":{\"brand_raw\":\"Xeon\",\"family\":6,\"model\":85,\"count\":64},"
-             "\"cpu_features\":{\"flags\":[\"apic\",\"avx2\",7],\"l2_cache_size\":4194304},\"platform\":{\"release\":\"4.18.0\"}},"
+             "{\"stdout\":" PRINTED ",\"hwinfo\":{\"cpu_info\":{\"brand_raw\":\"Xeon\",\"family\":6,\"model\":85,"
+                                    "\"count\":64},"
+             "\"cpu_features\":{\"flags\":[\"apic\",\"avx2\",7],\"l2_cache_size\":4194304},\"platform\":{\"release\":"
+             "\"4.18.0\"}},"
              "\"os_release\":{\"id\":\"rhel\",\"version_id\":\"8.2\"},\"runtime_environment\":{\"cuda_version\":null,"
              "\"python_version\":\"3.8\"},\"hostname\":\"pod-1\"}",
              NULL);
-        assert_has(&made, "{\"host\":{\"hostname\":\"pod-1\",\"cpu\":{\"model\":\"Xeon\",\"family\":6,\"model_number\":85,\"threads\":64,"
-                          "\"flags\":[\"avx2\"],\"caches\":{\"l2\":4194304}}},\"os\":{\"id\":\"rhel\",\"version\":\"8.2\"},"
+        assert_has(&made, "{\"host\":{\"hostname\":\"pod-1\",\"cpu\":{\"model\":\"Xeon\",\"family\":6,\"model_number\":"
+                          "85,\"threads\":64,"
+                          "\"flags\":[\"avx2\"],\"caches\":{\"l2\":4194304}}},\"os\":{\"id\":\"rhel\",\"version\":\"8."
+                          "2\"},"
                           "\"kernel\":\"4.18.0\",\"runtime\":{\"python\":\"3.8\"}}");
-        make(&old, "{\"stdout\":" PRINTED ",\"hwinfo\":{\"cpu_info\":{\"brand\":\"Old\",\"vendor_id\":\"AMD\"}},"
-                   "\"runtime_environment\":{\"hardware\":{\"cpu_family\":23,\"cpu_model\":1},\"operating_system\":{\"name\":\"fedora\"}}}",
+        make(&old,
+             "{\"stdout\":" PRINTED ",\"hwinfo\":{\"cpu_info\":{\"brand\":\"Old\",\"vendor_id\":\"AMD\"}},"
+             "\"runtime_environment\":{\"hardware\":{\"cpu_family\":23,\"cpu_model\":1},\"operating_system\":{\"name\":"
+             "\"fedora\"}}}",
              NULL);
-        assert_has(&old, "\"cpu\":{\"model\":\"Old\",\"vendor\":\"AMD\",\"family\":23,\"model_number\":1}},\"os\":{\"id\":\"fedora\"}");
+        assert_has(&old, "\"cpu\":{\"model\":\"Old\",\"vendor\":\"AMD\",\"family\":23,\"model_number\":1}},\"os\":{"
+                         "\"id\":\"fedora\"}");
 }
 
 static void requests_environment_and_origin_come_from_the_specification(void **state) {
@@ -171,12 +183,16 @@ static void requests_environment_and_origin_come_from_the_specification(void **s
 
         (void)state;
         make(&made, "{\"stdout\":" PRINTED ",\"script_sha256\":\"ab\"}",
-             "{\"identifier\":\"m\",\"base\":\"ubi8\",\"batch_size\":\"20\",\"script\":\"import time\\n\",\"run\":{\"requests\":"
+             "{\"identifier\":\"m\",\"base\":\"ubi8\",\"batch_size\":\"20\",\"script\":\"import "
+             "time\\n\",\"run\":{\"requests\":"
              "{\"cpu\":\"500m\",\"memory\":\"4Gi\",\"hardware\":{\"cpu_family\":6}}},"
              "\"build\":{\"requests\":{\"cpu\":2,\"memory\":\"lots\"}},"
-             "\"environment\":[{\"name\":\"A\",\"value\":\"1\"},{\"name\":\"A\",\"value\":\"2\"},{\"value\":\"3\"},4]}");
-        assert_has(&made, "{\"script\":{\"sha256\":\"ab\",\"origin\":\"import time\\n\"},\"inspection\":\"inspection-1\",\"specification\":"
-                          "{\"identifier\":\"m\",\"base\":\"ubi8\",\"batch_size\":\"20\",\"run\":{\"cpus\":0.5,\"memory_bytes\":4294967296,"
+             "\"environment\":[{\"name\":\"A\",\"value\":\"1\"},{\"name\":\"A\",\"value\":\"2\"},{\"value\":\"3\"},4]"
+             "}");
+        assert_has(&made, "{\"script\":{\"sha256\":\"ab\",\"origin\":\"import "
+                          "time\\n\"},\"inspection\":\"inspection-1\",\"specification\":"
+                          "{\"identifier\":\"m\",\"base\":\"ubi8\",\"batch_size\":\"20\",\"run\":{\"cpus\":0.5,"
+                          "\"memory_bytes\":4294967296,"
                           "\"hardware\":{\"cpu_family\":6}},"
                           "\"build\":{\"cpus\":2.0,\"memory_bytes\":\"lots\"}},\"environment\":{\"A\":\"2\"}}");
         assert_string_equal(made.submission.indicator.version, "ab");

@@ -18,7 +18,8 @@
 #include "util/scoped.h"
 
 static void assert_near(double got, double expected, double tolerance) {
-        if (isnan(expected) ? !isnan(got) : got != expected && !(fabs(got - expected) <= tolerance * fmax(fabs(expected), 1e-9)))
+        if (isnan(expected) ? !isnan(got)
+                            : got != expected && !(fabs(got - expected) <= tolerance * fmax(fabs(expected), 1e-9)))
                 fail_msg("got %.17g, expected %.17g", got, expected);
 }
 
@@ -127,7 +128,9 @@ static void steps_are_found_and_noise_is_not(void **state) {
                 scoped(freep) ChangePoint *points = NULL;
                 size_t n;
 
-                assert_int_equal(shift_find(series, json_array_size(json_object_get(one, "values")), &SHIFT_DEFAULTS, &points, &n), 0);
+                assert_int_equal(shift_find(series, json_array_size(json_object_get(one, "values")), &SHIFT_DEFAULTS,
+                                            &points, &n),
+                                 0);
                 if (n != json_array_size(expected))
                         fail_msg("%s: %zu points", json_string_value(json_object_get(one, "name")), n);
                 json_array_foreach(expected, k, at)
@@ -172,8 +175,12 @@ static void strange_series_have_a_verdict(void **state) {
                         double series[130];
 
                         for (size_t i = 0; i < n; i++)
-                                series[i] = kind == 0 ? 0 : kind == 1 ? -3 : kind == 2 ? (double)(i % 2) : kind == 3 ? (double)(i + 1 == n)
-                                          : kind == 4 ? (i > n / 2 ? 1e300 : 1e-300) : (double)i - 60;
+                                series[i] = kind == 0   ? 0
+                                            : kind == 1 ? -3
+                                            : kind == 2 ? (double)(i % 2)
+                                            : kind == 3 ? (double)(i + 1 == n)
+                                            : kind == 4 ? (i > n / 2 ? 1e300 : 1e-300)
+                                                        : (double)i - 60;
                         for (JudgeMethod method = 0; method < N_JUDGE_METHODS; method++) {
                                 JudgeVerdict verdict = verdict_of(method, JUDGE_HIGHER, series, n);
 
@@ -242,7 +249,8 @@ static void distances_are_those_of_the_original(void **state) {
 
         json_object_foreach(all, name, one) {
                 const json_t *list = json_object_get(one, "series");
-                scoped(freep) double *series = numbers_of(list, 0), *expected = numbers_of(json_object_get(one, "qhat"), 0);
+                scoped(freep) double *series = numbers_of(list, 0),
+                                     *expected = numbers_of(json_object_get(one, "qhat"), 0);
                 scoped(freep) double *distances = calloc(json_array_size(list) + 1, sizeof(*distances));
 
                 hunter_distances(series, json_array_size(list), distances);
@@ -270,7 +278,8 @@ static void statuses_are_those_of_matrix_benchmarking(void **state) {
         json_array_foreach(all, i, one) {
                 const char *method = json_string_value(json_object_get(one, "method"));
                 const json_t *history = json_object_get(one, "historical_values");
-                JudgeSettings settings = settings_of(JUDGE_PERFD, directions[bool_of(json_object_get(one, "lower_better"))]);
+                JudgeSettings settings = settings_of(JUDGE_PERFD,
+                                                     directions[bool_of(json_object_get(one, "lower_better"))]);
                 size_t n = json_array_size(history) + 1;
                 scoped(freep) double *series = numbers_of(history, 1);
                 scoped(judge_deinit) JudgeResult judgement = {};

@@ -31,7 +31,8 @@ static int set_up(void **state) {
         *state = f;
         f->listen_fd = f->peer_fd = -1;
         f->address.sun_family = AF_UNIX;
-        snprintf(f->address.sun_path, sizeof(f->address.sun_path), "/tmp/perfd-test-announcement-%d.sock", (int)getpid());
+        snprintf(f->address.sun_path, sizeof(f->address.sun_path), "/tmp/perfd-test-announcement-%d.sock",
+                 (int)getpid());
         (void)unlink(f->address.sun_path);
         strcpy(f->info.id, "job-1");
         deliver_courier_init(&f->courier, f->address.sun_path, 0);
@@ -204,8 +205,10 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(a_begin_is_sent_when_perfd_is_available_again, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_begin_is_repeated_when_a_limit_was_reached, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_refused_begin_is_not_repeated, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(a_duplicate_id_belongs_to_another_job_unless_a_begin_was_sent, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(a_begin_is_repeated_when_perfd_stops_before_the_reply, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(a_duplicate_id_belongs_to_another_job_unless_a_begin_was_sent, set_up,
+                                                tear_down),
+                cmocka_unit_test_setup_teardown(a_begin_is_repeated_when_perfd_stops_before_the_reply, set_up,
+                                                tear_down),
                 cmocka_unit_test_setup_teardown(the_end_waits_for_a_pending_begin, set_up, tear_down),
         };
 

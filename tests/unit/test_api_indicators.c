@@ -82,8 +82,10 @@ static int setup_with(void **state, bool has_model) {
         assert_non_null(fixture);
         assert_int_equal(place_setup_volatile((void **)&fixture->place), 0);
         if (has_model) {
-                assert_int_equal(store_put(fixture->place->store, model_rows_pack(&(StoreModels){ ONE(&model), .uid = 1000 }, 1,
-                                                                                  cookie_of(5000))), 0);
+                assert_int_equal(
+                        store_put(fixture->place->store,
+                                  model_rows_pack(&(StoreModels){ ONE(&model), .uid = 1000 }, 1, cookie_of(5000))),
+                        0);
                 assert_int_equal(outcome_of(fixture->place->store, 5000), STORE_DONE);
         }
         put_all(fixture->place->store, has_model ? &model : NULL);
@@ -131,10 +133,12 @@ static void results_come_in_pages(void **state) {
 static void statistics_are_of_groups(void **state) {
         Fixture *fixture = *state;
 
-        check(fixture, PATH "/query?group_by=component,matrix_size&stat=n,median:rate,p95:elapsed,max:rate", 200, "\"groups\":[");
+        check(fixture, PATH "/query?group_by=component,matrix_size&stat=n,median:rate,p95:elapsed,max:rate", 200,
+              "\"groups\":[");
         assert_int_equal(count(fixture, "\"n_failed\":"), 6);
         assert_true(strstr(fixture->body.text, "pytorch") < strstr(fixture->body.text, "tensorflow"));
-        check(fixture, PATH "/query?stat=mean:rate&version=2.1&component=pytorch&since_ms=1&until_ms=100", 200, "\"scanned\":");
+        check(fixture, PATH "/query?stat=mean:rate&version=2.1&component=pytorch&since_ms=1&until_ms=100", 200,
+              "\"scanned\":");
         check(fixture, PATH "/query?stat=mean:rate,sd:rate&group_by=dtype&format=csv", 200, "float32");
         assert_int_equal(fixture->exchange.response.type, CONTENT_CSV);
         check(fixture, PATH "/query?stat=median:rate&limit=1&group_by=matrix_size", 200, "matrix_size");
@@ -162,10 +166,13 @@ static void an_empty_answer_has_a_reason(void **state) {
 
         check(fixture, PATH "/query?where=matrix_size>4096", 200,
               "no result of PiMatmul matches matrix_size>4096; existing keys: component, version, hardware, ");
-        check(fixture, PATH "/query?where=component=jax", 200, "no result of PiMatmul matches component=jax; existing keys: ");
-        check(fixture, PATH "/query?component=jax", 200, "no result of PiMatmul matches component=jax; existing keys: ");
+        check(fixture, PATH "/query?where=component=jax", 200,
+              "no result of PiMatmul matches component=jax; existing keys: ");
+        check(fixture, PATH "/query?component=jax", 200,
+              "no result of PiMatmul matches component=jax; existing keys: ");
         check(fixture, PATH "/query?version=9", 200, "no result of PiMatmul matches version=9; existing keys: ");
-        check(fixture, PATH "/query?since_ms=5000000", 200, "no result of PiMatmul matches the time range; existing keys: ");
+        check(fixture, PATH "/query?since_ms=5000000", 200,
+              "no result of PiMatmul matches the time range; existing keys: ");
         check(fixture, PATH "/query?where=matrix_size=256&where=matrix_size=512", 200,
               "matches matrix_size=256 and matrix_size=512; existing keys: ");
 }
@@ -175,9 +182,11 @@ static void alternatives_are_ranked(void **state) {
 
         check(fixture, PATH "/rank?by=component&objective=rate&direction=higher", 200, "\"direction\":\"higher\"");
         assert_non_null(strstr(fixture->body.text, "\"rank\":1"));
-        check(fixture, PATH "/rank?by=dtype&objective=elapsed&direction=lower&across=parameters,hardware,component,version",
-               200, "\"tied\":");
-        check(fixture, PATH "/rank?by=matrix_size&objective=rate&direction=higher&where=dtype=float32&confidence=0.9", 200, "\"excluded\"");
+        check(fixture,
+              PATH "/rank?by=dtype&objective=elapsed&direction=lower&across=parameters,hardware,component,version", 200,
+              "\"tied\":");
+        check(fixture, PATH "/rank?by=matrix_size&objective=rate&direction=higher&where=dtype=float32&confidence=0.9",
+              200, "\"excluded\"");
         check(fixture, PATH "/rank?by=component&objective=raet", 400, "did you mean rate?");
         check(fixture, PATH "/rank?by=component&objective=rate&direction=up", 400, "higher or lower");
         check(fixture, PATH "/rank?by=component&objective=rate&confidence=2", 400, "0.5 to 0.999");
@@ -231,7 +240,8 @@ static void the_results_of_a_job_are_selected(void **state) {
         for (uint64_t n = 1000; n < 1006; n++) {
                 RunResults results;
 
-                run_results_make(&results, n, n < 1004 ? "jax" : "pytorch", n % 2 == 0 ? "float32" : "float64", 256, (double)n);
+                run_results_make(&results, n, n < 1004 ? "jax" : "pytorch", n % 2 == 0 ? "float32" : "float64", 256,
+                                 (double)n);
                 results.submission.job = n == 1000 ? "train-8" : "train-7";
                 assert_int_equal(put_one(fixture->place->store, &results.submission, n), STORE_DONE);
         }
@@ -251,8 +261,9 @@ static void the_results_of_a_job_are_selected(void **state) {
 }
 
 static void a_value_that_the_model_does_not_allow_is_refused(void **state) {
-        static const char declaration[] = "{\"parameters\":{\"matrix_size\":\"int\",\"dtype\":{\"type\":\"str\",\"values\":"
-                                          "[\"float32\",\"float64\"]}},\"results\":{\"rate\":\"float\"}}";
+        static const char declaration[] =
+                "{\"parameters\":{\"matrix_size\":\"int\",\"dtype\":{\"type\":\"str\",\"values\":"
+                "[\"float32\",\"float64\"]}},\"results\":{\"rate\":\"float\"}}";
         Fixture *fixture = *state;
         Property properties[5];
         IndicatorModel model = matmul_model(properties);
@@ -261,18 +272,22 @@ static void a_value_that_the_model_does_not_allow_is_refused(void **state) {
         ValueError error;
 
         assert_int_equal(arena_init(&arena, 1 << 16), 0);
-        assert_int_equal(value_parse(declaration, strlen(declaration), &arena, &model.document, &is_canonical, &error), 0);
+        assert_int_equal(value_parse(declaration, strlen(declaration), &arena, &model.document, &is_canonical, &error),
+                         0);
         assert_int_equal(store_put(fixture->place->store, model_rows_pack(&(StoreModels){ ONE(&model), .uid = 1000 }, 1,
                                                                           cookie_of(5000))), 0);
         assert_int_equal(outcome_of(fixture->place->store, 5000), STORE_DONE);
 
-        check(fixture, PATH "/query?where=dtype=flaot32", 400, "'dtype' cannot be 'flaot32': its model declares it as ");
+        check(fixture, PATH "/query?where=dtype=flaot32", 400,
+              "'dtype' cannot be 'flaot32': its model declares it as ");
         assert_non_null(strstr(fixture->body.text, "one of float32, float64"));
         check(fixture, PATH "/query?where=dtype!=flaot32", 400, "'dtype' cannot be 'flaot32'");
-        check(fixture, PATH "/query?where=matrix_size=abc", 400, "'matrix_size' cannot be 'abc': its model declares it as int");
+        check(fixture, PATH "/query?where=matrix_size=abc", 400,
+              "'matrix_size' cannot be 'abc': its model declares it as int");
         check(fixture, PATH "/query?where=dtype>5", 400, "< and > compare numbers, versions and times");
         check(fixture, PATH "/results?where=dtype=flaot32", 400, "'dtype' cannot be 'flaot32'");
-        check(fixture, PATH "/query?where=dtype=float64", 200, "no result of PiMatmul matches dtype=float64; existing keys: ");
+        check(fixture, PATH "/query?where=dtype=float64", 200,
+              "no result of PiMatmul matches dtype=float64; existing keys: ");
         /* stored before the model was registered */
         check(fixture, PATH "/results?where=dtype=512&limit=3", 200, "\"dtype\":\"512\"");
 }
@@ -286,7 +301,9 @@ static void put_sizes(Store *store, uint64_t from, uint64_t to) {
                 run_results_make(&results[n - from], n, "jax", "float32", (int64_t)n, 100);
                 submissions[n - from] = results[n - from].submission;
         }
-        assert_int_equal(store_put(store, result_rows_pack(submissions, to - from, &(Peer){ .uid = 1000 }, 5000, cookie_of(from))), 0);
+        assert_int_equal(store_put(store, result_rows_pack(submissions, to - from, &(Peer){ .uid = 1000 }, 5000,
+                                                           cookie_of(from))),
+                         0);
         assert_int_equal(outcome_of(store, from), STORE_DONE);
 }
 
@@ -319,8 +336,9 @@ static void a_missing_store_is_reported(void **state) {
 
         exchange_init(&fixture->exchange, &fixture->body);
         fixture->exchange.sources.reader = fixture->place->reader;
-        assert_int_equal(grouping_read(&fixture->exchange.sources, &fixture->exchange.response, &selection, &fields, &grouping,
-                                            &n_scanned), EXCHANGE_ANSWERED);
+        assert_int_equal(grouping_read(&fixture->exchange.sources, &fixture->exchange.response, &selection, &fields,
+                                       &grouping, &n_scanned),
+                         EXCHANGE_ANSWERED);
         assert_int_equal(fixture->exchange.response.status, 503);
         assert_null(grouping);
         reader_free(fixture->place->reader);

@@ -32,7 +32,8 @@ static void put_versions(Store *store) {
                 RunResults results;
 
                 (void)snprintf(version, sizeof(version), "2.%u.0", minor);
-                run_results_make(&results, n, "tensorflow", "float32", 512, (minor < 10 ? 100 : 80) + (double)(n * 7 % 5) / 10);
+                run_results_make(&results, n, "tensorflow", "float32", 512,
+                                 (minor < 10 ? 100 : 80) + (double)(n * 7 % 5) / 10);
                 results.submission.indicator.version = version;
                 results.members[4].value = string_value(version);
                 results.submission.has_exit_status = n == 5;
@@ -72,13 +73,14 @@ static void check(Fixture *fixture, const char *request, unsigned status, const 
         for (char *parameter; (parameter = strsep(&query, "&"));) {
                 char *value = parameter, *name = strsep(&value, "=");
 
-                assert_int_equal(exchange_add_parameter(&fixture->exchange.target, &fixture->exchange.response, name, value), 0);
+                assert_int_equal(
+                        exchange_add_parameter(&fixture->exchange.target, &fixture->exchange.response, name, value), 0);
         }
         routes_answer(&fixture->exchange);
         reader_reset(fixture->place->reader);
         if (fixture->exchange.response.status != status || !strstr(fixture->body.text, text))
-                fail_msg("%s: %u, and not %u with '%s': %.900s", request, fixture->exchange.response.status, status, text,
-                         fixture->body.text);
+                fail_msg("%s: %u, and not %u with '%s': %.900s", request, fixture->exchange.response.status, status,
+                         text, fixture->body.text);
 }
 
 static void a_regression_is_told_with_its_version(void **state) {
@@ -86,7 +88,8 @@ static void a_regression_is_told_with_its_version(void **state) {
 
         check(fixture, PATH ".rate/regress?direction=higher", 200, "\"kpi\":\"PiMatmul.rate\"");
         check(fixture, PATH ".rate/regress?direction=higher", 200, "\"verdict\":\"regression\"");
-        check(fixture, PATH ".rate/regress?direction=higher", 200, "\"version\":\"2.11.0\",\"since_version\":\"2.10.0\"");
+        check(fixture, PATH ".rate/regress?direction=higher", 200,
+              "\"version\":\"2.11.0\",\"since_version\":\"2.10.0\"");
         check(fixture, PATH ".rate/regress?direction=higher", 200, "\"order\":\"semver\",\"runs\":35,\"versions\":12");
         check(fixture, PATH ".rate/regress?direction=higher", 200, "\"batched\":0,\"failed\":1,");
         check(fixture, PATH "/regress?objective=elapsed&direction=higher", 200, "\"verdict\":\"improvement\"");
@@ -99,14 +102,17 @@ static void later_versions_are_excluded(void **state) {
         check(fixture, PATH ".rate/regress?direction=higher&current=2.9.0", 200, "\"verdict\":\"no change\"");
         check(fixture, PATH ".rate/regress?direction=higher&current=2.9.0", 200, "\"excluded\":{\"later\":6");
         check(fixture, PATH ".rate/regress?current=7.0.0", 404, "'7.0.0'");
-        check(fixture, PATH ".rate/regress?method=relative&order=time&direction=higher", 200, "\"method\":\"relative\"");
+        check(fixture, PATH ".rate/regress?method=relative&order=time&direction=higher", 200,
+              "\"method\":\"relative\"");
 }
 
 static void histories_are_kept_apart_by_parameters(void **state) {
         Fixture *fixture = *state;
 
-        check(fixture, PATH ".rate/regress", 200, "\"parameters\":{\"dtype\":\"float32\",\"matrix_size\":512,\"reps\":50}");
-        check(fixture, PATH ".rate/regress?ignore=reps,dtype&across=hardware", 200, "\"parameters\":{\"matrix_size\":512}");
+        check(fixture, PATH ".rate/regress", 200,
+              "\"parameters\":{\"dtype\":\"float32\",\"matrix_size\":512,\"reps\":50}");
+        check(fixture, PATH ".rate/regress?ignore=reps,dtype&across=hardware", 200,
+              "\"parameters\":{\"matrix_size\":512}");
         check(fixture, PATH ".rate/regress?compare_by=version,reps", 200, "\"version\":\"version=2.11.0|reps=50\"");
         check(fixture, PATH ".rate/regress?compare_by=dtype", 200, "\"order\":\"time\"");
         check(fixture, PATH ".rate/regress?where=matrix_size=7", 200, "\"kpis\":[]");
@@ -126,7 +132,8 @@ static void entries_can_be_excluded(void **state) {
         Fixture *fixture = *state;
 
         check(fixture, PATH ".rate/regress?ignore_entry=reps=4,50", 200, "\"kpis\":[]");
-        check(fixture, PATH ".rate/regress?ignore_entry=version=2.11.0,2.10.0&ignore_entry=reps=4", 200, "\"version\":\"2.9.0\"");
+        check(fixture, PATH ".rate/regress?ignore_entry=version=2.11.0,2.10.0&ignore_entry=reps=4", 200,
+              "\"version\":\"2.9.0\"");
         check(fixture, PATH ".rate/regress?ignore_entry=reps", 400, "KEY=VALUE");
         check(fixture, PATH ".rate/regress?ignore_entry==4", 400, "KEY=VALUE");
 }
@@ -151,13 +158,16 @@ static void accept_level(Fixture *fixture, const char *key, const char *level, b
         bool is_canonical;
         ValueError error;
 
-        assert_true(asprintf(&text, "{\"name\": \"@accepted\", \"component\": \"%s\", \"accepted\": %s}", key, level) > 0);
+        assert_true(asprintf(&text, "{\"name\": \"@accepted\", \"component\": \"%s\", \"accepted\": %s}", key, level) >
+                    0);
         assert_int_equal(arena_init(&arena, value_parse_arena_size(strlen(text)) + MODEL_ARENA_BYTES), 0);
         assert_int_equal(value_parse(text, strlen(text), &arena, &document, &is_canonical, &error), 0);
         assert_int_equal(indicator_model_from_value(document, &arena, &model, &complaint), 0);
         declared = &model;
-        assert_int_equal(store_put(fixture->place->store, model_rows_pack(&(StoreModels){ &declared, 1, 1000, by_admin }, 7000,
-                                                                          cookie_of(5000))), 0);
+        assert_int_equal(
+                store_put(fixture->place->store,
+                          model_rows_pack(&(StoreModels){ &declared, 1, 1000, by_admin }, 7000, cookie_of(5000))),
+                0);
         assert_int_equal(outcome_of(fixture->place->store, 5000), STORE_DONE);
 }
 
@@ -167,7 +177,8 @@ static void an_accepted_level_is_told_with_the_verdict(void **state) {
 
         accept_level(fixture, "other", "{\"kpi\": \"PiMatmul.elapsed\", \"until_ms\": 36}", true);
         accept_level(fixture, "own", "{\"kpi\": \"PiMatmul.rate\", \"until_ms\": 36}", false);
-        accept_level(fixture, "where", "{\"kpi\": \"Pi*.rate\", \"until_ms\": 36, \"where\": [\"dtype=float64\"]}", true);
+        accept_level(fixture, "where", "{\"kpi\": \"Pi*.rate\", \"until_ms\": 36, \"where\": [\"dtype=float64\"]}",
+                     true);
         check(fixture, request, 200, "\"verdict\":\"regression\"");
         check(fixture, request, 200, "\"accepted\":0}");
         accept_level(fixture, "where", "{\"kpi\": \"Pi*.rate\", \"until_ms\": 36, \"where\": [\"dtype=float32\", "
@@ -177,8 +188,8 @@ static void an_accepted_level_is_told_with_the_verdict(void **state) {
                                      "\"time_ms\":7000,\"note\":\"exact\"}");
         check(fixture, request, 200, "\"runs\":6,\"versions\":2");
         check(fixture, PATH ".rate/regress?direction=higher&compat=1&method=hunter", 200, "\"accepted\":0}");
-        check(fixture, "/api/v1/kpis/accepted", 200, "\"where\":[\"dtype=float32\",\"component=TensorFlow\"],\"until_ms\":36,"
-                                                     "\"uid\":1000");
+        check(fixture, "/api/v1/kpis/accepted", 200,
+              "\"where\":[\"dtype=float32\",\"component=TensorFlow\"],\"until_ms\":36,\"uid\":1000");
         if (strstr(fixture->body.text, "\"own\""))
                 fail_msg("another user's level is shown: %s", fixture->body.text);
 }
@@ -248,7 +259,8 @@ static void wrong_requests_are_refused(void **state) {
         check(fixture, PATH "/regress", 400, "Available: ");
         check(fixture, PATH ".ratte/regress", 400, "did you mean rate?");
         check(fixture, PATH ".rate/regress?compare_by=nothing", 400, "'nothing'");
-        check(fixture, PATH ".rate/regress?method=guess", 400, "must be one of perfd, hunter, stdev, zscore, relative, not 'guess'");
+        check(fixture, PATH ".rate/regress?method=guess", 400,
+              "must be one of perfd, hunter, stdev, zscore, relative, not 'guess'");
         check(fixture, PATH ".rate/regress?order=up", 400, "semver, time, number");
         check(fixture, PATH ".rate/regress?direction=up", 400, "none, lower, higher");
         check(fixture, PATH ".rate/regress?fdr=2", 400, "'fdr'");

@@ -52,7 +52,8 @@ static Digits put(Fixture *f, uint64_t from, uint64_t to, const char *text) {
 }
 
 /* Checks the answer of /api/v1/PATH; parameter: that of the name `name`, or NULL. */
-static void check_with(Fixture *f, const char *path, const char *name, const char *parameter, unsigned status, const char *words) {
+static void check_with(Fixture *f, const char *path, const char *name, const char *parameter, unsigned status,
+                       const char *words) {
         scoped(buffer_deinit) Buffer whole = {};
 
         buffer_printf(&whole, "/api/v1/%s", path);
@@ -61,11 +62,13 @@ static void check_with(Fixture *f, const char *path, const char *name, const cha
         f->exchange.sources.reader = f->place->reader;
         assert_int_equal(exchange_set_path(&f->exchange.target, &f->exchange.response, whole.text), 0);
         if (name)
-                assert_int_equal(exchange_add_parameter(&f->exchange.target, &f->exchange.response, name, parameter), 0);
+                assert_int_equal(exchange_add_parameter(&f->exchange.target, &f->exchange.response, name, parameter),
+                                 0);
         routes_answer(&f->exchange);
         reader_reset(f->place->reader);
         if (f->exchange.response.status != status || !strstr(f->body.text, words))
-                fail_msg("%s: %u, and not %u with '%s': %.600s", whole.text, f->exchange.response.status, status, words, f->body.text);
+                fail_msg("%s: %u, and not %u with '%s': %.600s", whole.text, f->exchange.response.status, status, words,
+                         f->body.text);
 }
 
 static void check(Fixture *f, const char *path, unsigned status, const char *words) {
@@ -95,7 +98,8 @@ static void stacks_are_listed_and_shown(void **state) {
 
         check(f, "stacks", 200, "{\"stacks\":[],\"truncated\":false}");
         digits = put(f, 1, 4, PLAIN);
-        check(f, "stacks", 200, "\"results\":3,\"n_packages\":1,\"facts\":{\"base_image\":\"ubi8\"}}],\"truncated\":false}");
+        check(f, "stacks", 200,
+              "\"results\":3,\"n_packages\":1,\"facts\":{\"base_image\":\"ubi8\"}}],\"truncated\":false}");
         assert_non_null(strstr(f->body.text, digits.text));
         check_stack(f, digits.text, 200, "\"packages\":[{\"name\":\"numpy\",\"kind\":\"python\",\"version\":\"1\"}]}");
 
@@ -129,9 +133,10 @@ static void a_stack_is_named_by_enough_digits_of_its_digest(void **state) {
 }
 
 static void two_stacks_are_compared(void **state) {
-        static const char a[] = "{\"base_image\":\"ubi8\",\"python\":{\"version\":\"3.8\"},"
-                                "\"packages\":[{\"name\":\"numpy\",\"version\":\"1\"},"
-                                "{\"name\":\"tf\",\"version\":\"2\",\"source\":\"avx2\"},{\"name\":\"same\",\"version\":\"1\"}]}";
+        static const char a[] =
+                "{\"base_image\":\"ubi8\",\"python\":{\"version\":\"3.8\"},"
+                "\"packages\":[{\"name\":\"numpy\",\"version\":\"1\"},"
+                "{\"name\":\"tf\",\"version\":\"2\",\"source\":\"avx2\"},{\"name\":\"same\",\"version\":\"1\"}]}";
         static const char b[] = "{\"base_image\":\"ubi9\",\"python\":{\"version\":\"3.8\"},"
                                 "\"packages\":[{\"name\":\"same\",\"version\":\"1\"},"
                                 "{\"name\":\"tf\",\"version\":\"2\",\"source\":\"pypi\"}]}";
@@ -160,8 +165,8 @@ static void a_stack_that_has_a_version_twice_is_counted_once(void **state) {
                    "{\"differ\":[{\"key\":\"package.glibc\",\"values\":[{\"value\":\"2\",\"results\":1,\"failed\":0},"
                    "{\"value\":null,\"results\":0,\"failed\":1}]}]}");
         check_diff(f, both.text, one.text, 200,
-                   "{\"differ\":[{\"key\":\"package.glibc.build\",\"values\":[{\"value\":\"2 i686\",\"results\":1,\"failed\":0},"
-                   "{\"value\":\"2 x86_64\",\"results\":1,\"failed\":1}]}]}");
+                   "{\"differ\":[{\"key\":\"package.glibc.build\",\"values\":[{\"value\":\"2 "
+                   "i686\",\"results\":1,\"failed\":0},{\"value\":\"2 x86_64\",\"results\":1,\"failed\":1}]}]}");
         check_diff(f, both.text, both.text, 200, "{\"differ\":[]}");
 }
 
@@ -176,7 +181,8 @@ static void the_stacks_of_results_are_compared(void **state) {
               "{\"scanned\":14,\"stacks\":2,"
               "\"differ\":[{\"key\":\"package.numpy\",\"values\":[{\"value\":\"1\",\"results\":9,\"failed\":0},"
               "{\"value\":\"2\",\"results\":3,\"failed\":1}]}],\"differ_excluded\":0}");
-        check_with(f, "indicators/PiMatmul/stacks", "where", "package.numpy=2", 200, "\"stacks\":1,\"differ\":[],\"differ_excluded\":0}");
+        check_with(f, "indicators/PiMatmul/stacks", "where", "package.numpy=2", 200,
+                   "\"stacks\":1,\"differ\":[],\"differ_excluded\":0}");
         check_with(f, "indicators/PiMatmul/stacks", "where", "dtyp=float32", 400, "did you mean dtype?");
         check(f, "indicators/None/stacks", 404, "no results and no model of indicator 'None'");
 }
@@ -185,14 +191,19 @@ static void a_package_that_no_stack_has_is_named(void **state) {
         Fixture *f = *state;
 
         assert_int_equal(put_with_stack(f->place->store, 1, NULL, NULL)->n_new, 1);
-        check_with(f, "indicators/PiMatmul/query", "group_by", "package.numpy", 400, "no result has a software stack with packages");
-        (void)put(f, 2, 4, "{\"packages\":[{\"name\":\"numpy\"},{\"name\":\"nump\"},{\"name\":\"six.build\",\"kind\":\"rpm\"}]}");
-        check_with(f, "indicators/PiMatmul/query", "group_by", "package.NumPy,package.\"six.build\".build", 200, "\"n\":");
+        check_with(f, "indicators/PiMatmul/query", "group_by", "package.numpy", 400,
+                   "no result has a software stack with packages");
+        (void)put(
+                f, 2, 4,
+                "{\"packages\":[{\"name\":\"numpy\"},{\"name\":\"nump\"},{\"name\":\"six.build\",\"kind\":\"rpm\"}]}");
+        check_with(f, "indicators/PiMatmul/query", "group_by", "package.NumPy,package.\"six.build\".build", 200,
+                   "\"n\":");
         check_with(f, "indicators/PiMatmul/query", "group_by", "package.numpyy", 400,
                    "no software stack has the package 'numpyy': did you mean numpy? Packages: nump, numpy, six.build");
         check_with(f, "indicators/PiMatmul/rank", "by", "package.quitedifferent.build", 400,
                    "no software stack has the package 'quitedifferent'. Packages: nump");
-        check_with(f, "indicators/PiMatmul/stacks", "where", "package.six=1", 400, "no software stack has the package 'six'");
+        check_with(f, "indicators/PiMatmul/stacks", "where", "package.six=1", 400,
+                   "no software stack has the package 'six'");
 }
 
 static void results_of_too_many_stacks_are_counted(void **state) {

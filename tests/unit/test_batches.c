@@ -21,7 +21,9 @@ static void check_cuts(const size_t *n_rows, size_t n, const size_t *expected) {
 
         assert_true(n <= N_ELEMENTS(sets));
         for (size_t k = 0; k < n; k++)
-                sets[k] = (RowSet){ .n_rows = n_rows[k], .n_bytes = 100 * n_rows[k], .next = k + 1 < n ? &sets[k + 1] : NULL };
+                sets[k] = (RowSet){ .n_rows = n_rows[k],
+                                    .n_bytes = 100 * n_rows[k],
+                                    .next = k + 1 < n ? &sets[k + 1] : NULL };
         batches_add(&batches, sets, 1);
         while (!batches_are_empty(&batches)) {
                 RowBatch batch = batches_next(&batches, BYTES_MAX, true, 1);
@@ -39,7 +41,8 @@ static void check_cuts(const size_t *n_rows, size_t n, const size_t *expected) {
         assert_int_equal(expected[i], 0);
 }
 
-#define CHECK_CUTS(rows, ...) check_cuts((const size_t[])rows, N_ELEMENTS(((const size_t[])rows)), (const size_t[]){ __VA_ARGS__, 0 })
+#define CHECK_CUTS(rows, ...)                                                                                          \
+        check_cuts((const size_t[])rows, N_ELEMENTS(((const size_t[])rows)), (const size_t[]){ __VA_ARGS__, 0 })
 #define ROWS(...) { __VA_ARGS__ }
 
 static void sets_are_stored_together_up_to_the_limits(void **state) {
@@ -95,7 +98,8 @@ static size_t take(Batches *batches, const RowSet *first, size_t n_rows, uint64_
 }
 
 static void small_sets_of_others_go_between_the_parts_of_a_large_set(void **state) {
-        RowSet sets[] = { set_of(1, &in_parts, 2 * PART + 44), set_of(1, &in_parts, 1), set_of(2, &whole, 1), set_of(3, &in_parts, 2) };
+        RowSet sets[] = { set_of(1, &in_parts, 2 * PART + 44), set_of(1, &in_parts, 1), set_of(2, &whole, 1),
+                          set_of(3, &in_parts, 2) };
         RowSet later[] = { set_of(2, &whole, 5) };
         Batches batches = {};
 
@@ -112,7 +116,8 @@ static void small_sets_of_others_go_between_the_parts_of_a_large_set(void **stat
 }
 
 static void a_large_set_goes_on_while_others_always_wait(void **state) {
-        RowSet sets[] = { set_of(1, &in_parts, 2 * PART), set_of(2, &whole, 50), set_of(3, &whole, 50), set_of(2, &whole, 50) };
+        RowSet sets[] = { set_of(1, &in_parts, 2 * PART), set_of(2, &whole, 50), set_of(3, &whole, 50),
+                          set_of(2, &whole, 50) };
         Batches batches = {};
 
         (void)state;
@@ -124,7 +129,8 @@ static void a_large_set_goes_on_while_others_always_wait(void **state) {
         assert_int_equal(take(&batches, &sets[3], 50, 1), 1);
 }
 
-/* Takes a part of the set, joins what came meanwhile, and gives the rest of the set back. Returns the number of sets that join. */
+/* Takes a part of the set, joins what came meanwhile, and gives the rest of the set back. Returns the number of sets
+ * that join. */
 static size_t take_joining(Batches *batches, const RowSet *first, RowSet *later, size_t n_later, RowBatch *ret) {
         RowBatch part = batches_next(batches, BYTES_MAX, true, 1);
         size_t n = 0;
@@ -149,7 +155,8 @@ static void begin_parts(Batches *batches, RowSet sets[static 2], size_t n_rows) 
 }
 
 static void small_sets_of_others_that_come_during_a_part_join_it(void **state) {
-        RowSet later[] = { set_of(1, &in_parts, 1), set_of(2, &whole, 5), set_of(3, &in_parts, 2), set_of(2, &in_parts, 2 * PART) };
+        RowSet later[] = { set_of(1, &in_parts, 1), set_of(2, &whole, 5), set_of(3, &in_parts, 2),
+                           set_of(2, &in_parts, 2 * PART) };
         Batches batches = {};
         RowSet sets[2];
         RowBatch joining;
@@ -167,7 +174,8 @@ static void small_sets_of_others_that_come_during_a_part_join_it(void **state) {
 }
 
 static void rows_on_which_others_may_depend_do_not_join(void **state) {
-        RowSet later[] = { set_of(2, &whole, 1), set_of(1, &whole, 1), set_of(2, &whole, 1) }, of_nobody[] = { set_of(0, &whole, 1) };
+        RowSet later[] = { set_of(2, &whole, 1), set_of(1, &whole, 1), set_of(2, &whole, 1) },
+               of_nobody[] = { set_of(0, &whole, 1) };
         Batches batches = {};
         RowSet sets[2];
         RowBatch joining;
@@ -209,7 +217,8 @@ static void a_large_set_without_rows_is_stored_at_once(void **state) {
 }
 
 static void small_sets_of_others_go_before_large_ones_without_parts(void **state) {
-        RowSet sets[] = { set_of(1, &waiting, 200), set_of(1, &waiting, 300), set_of(2, &whole, 1), set_of(1, &whole, 1) };
+        RowSet sets[] = { set_of(1, &waiting, 200), set_of(1, &waiting, 300), set_of(2, &whole, 1),
+                          set_of(1, &whole, 1) };
         RowSet later[] = { set_of(3, &whole, 2), set_of(1, &waiting, 400) };
         Batches batches = {};
 
@@ -218,7 +227,8 @@ static void small_sets_of_others_go_before_large_ones_without_parts(void **state
         assert_int_equal(take(&batches, &sets[2], 1, 1), 1);
         add(&batches, later, 2, 1);
         assert_int_equal(take(&batches, &sets[0], 200, 1), 1); /* the users in turn */
-        assert_int_equal(take(&batches, &sets[1], 300, 1), 1); /* the user's set behind, on which others may depend, keeps its place */
+        /* the user's set behind, on which others may depend, keeps its place */
+        assert_int_equal(take(&batches, &sets[1], 300, 1), 1);
         assert_int_equal(take(&batches, &sets[3], 3, 1), 2);
         assert_int_equal(take(&batches, &later[1], 400, 1), 1);
         assert_true(batches_are_empty(&batches));
@@ -250,7 +260,8 @@ static void rows_on_which_others_may_depend_keep_their_place(void **state) {
 }
 
 static void the_sets_of_a_user_who_is_alone_are_not_split(void **state) {
-        RowSet other[] = { set_of(2, &whole, 1) }, large[] = { set_of(1, &in_parts, 1000) }, more[] = { set_of(1, &in_parts, 1000) };
+        RowSet other[] = { set_of(2, &whole, 1) }, large[] = { set_of(1, &in_parts, 1000) },
+               more[] = { set_of(1, &in_parts, 1000) };
         Batches batches = {};
 
         (void)state;

@@ -13,8 +13,20 @@
 
 static void walking_and_opening_beneath_agree(void **state) {
         static const char *const paths[] = {
-                "", ".", "system.slice", "system.slice/slurmstepd.scope/job_42", "nowhere", "link", "link/slurmstepd.scope",
-                "..", "system.slice/..", "/", "/proc", "cgroup.procs", "system.slice/nowhere/x", "user.slice//run/",
+                "",
+                ".",
+                "system.slice",
+                "system.slice/slurmstepd.scope/job_42",
+                "nowhere",
+                "link",
+                "link/slurmstepd.scope",
+                "..",
+                "system.slice/..",
+                "/",
+                "/proc",
+                "cgroup.procs",
+                "system.slice/nowhere/x",
+                "user.slice//run/",
         };
         scoped(closep) int dir_fd = open(TREES "cgroup-v2/sys/fs/cgroup", O_PATH | O_DIRECTORY | O_CLOEXEC);
 

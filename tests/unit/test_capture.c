@@ -71,7 +71,8 @@ static void text_after_a_document_on_the_same_line_is_ignored(void **state) {
 static void documents_may_share_a_line_and_follow_blanks(void **state) {
         Found *f = *state;
 
-        find(f, "{\"@result\":{\"a\":1}} {\"@result\":{\"a\":2}}{\"@result\":{\"a\":3}}\n \t{\"@result\":\n  {\"a\":4}}\r\n");
+        find(f, "{\"@result\":{\"a\":1}} {\"@result\":{\"a\":2}}{\"@result\":{\"a\":3}}\n \t{\"@result\":\n  "
+                "{\"a\":4}}\r\n");
         assert_int_equal(f->n, 4);
         find(f, "[\n  {\"@result\":{\"a\":1}},\n  {\"@result\":{\"a\":2}}\n]\n");
         assert_int_equal(f->n, 2);
@@ -88,7 +89,8 @@ static void documents_may_share_a_line_and_follow_blanks(void **state) {
 static void every_encoding_of_text_is_read(void **state) {
         Found *f = *state;
 
-        find(f, "\xef\xbb\xbf{\"@result\":{\"a\":1}}\r\n\xef\xbb\xbf{\"@result\":\r\n{\"a\":2}}\r 9 %\r{\"@result\":{\"a\":3}}\r");
+        find(f, "\xef\xbb\xbf{\"@result\":{\"a\":1}}\r\n\xef\xbb\xbf{\"@result\":\r\n{\"a\":2}}\r 9 "
+                "%\r{\"@result\":{\"a\":3}}\r");
         assert_int_equal(f->n, 3);
         find(f, "");
         capture_add(&f->capture, "\xff\xfe{\0}\0", 6);
@@ -118,7 +120,8 @@ static void a_malformed_document_is_reported_with_its_line(void **state) {
 static void numbers_that_are_not_finite_are_null_and_counted(void **state) {
         Found *f = *state;
 
-        find(f, "{\"x\": NaN}\n{\"@result\": {\"a\": nan, \"b\": -Infinity, \"c\": [1, inf, null]}}\n{\"@result\": {\"a\": -NaN}}\n");
+        find(f, "{\"x\": NaN}\n{\"@result\": {\"a\": nan, \"b\": -Infinity, \"c\": [1, inf, null]}}\n{\"@result\": "
+                "{\"a\": -NaN}}\n");
         assert_int_equal(f->n, 2);
         assert_int_equal(f->loss.n_not_finite, 4);
         assert_int_equal(value_get(value_get(f->documents[0], "@result"), "b")->type, VALUE_NULL);
@@ -127,7 +130,8 @@ static void numbers_that_are_not_finite_are_null_and_counted(void **state) {
 static void a_malformed_indicator_is_distinguished_from_other_text(void **state) {
         Found *f = *state;
 
-        find(f, "{'loss': 0.5}\n{\"@parameters\": {},\n \"@result\": {\"rate\": 1e999}}\n{'loss': 0.4}\n{\"@result\":{\"a\":1}}\n");
+        find(f, "{'loss': 0.5}\n{\"@parameters\": {},\n \"@result\": {\"rate\": 1e999}}\n{'loss': "
+                "0.4}\n{\"@result\":{\"a\":1}}\n");
         assert_int_equal(f->n, 1);
         assert_true(f->loss.names_result);
         assert_int_equal(f->loss.error.line, 3);

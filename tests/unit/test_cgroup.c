@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests: daemon/sample/cgroup/cgroup_parse.c daemon/sample/cgroup/cgroup_devices.c daemon/sample/cgroup/cgroup_tree.c */
+/* tests: daemon/sample/cgroup/cgroup_parse.c daemon/sample/cgroup/cgroup_devices.c
+ * daemon/sample/cgroup/cgroup_tree.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -86,7 +87,8 @@ static void v2_has_every_part(void **state) {
         assert_int_equal(s.n_memory_max, 3);
         assert_int_equal(s.n_oom, 4);
         assert_int_equal(s.n_oom_kill, 5);
-        assert_true(s.anon_bytes == 104857600 && s.file_bytes == 943718400 && s.kernel_bytes == 20971520 && s.shmem_bytes == 4194304);
+        assert_true(s.anon_bytes == 104857600 && s.file_bytes == 943718400 && s.kernel_bytes == 20971520 &&
+                    s.shmem_bytes == 4194304);
         assert_int_equal(s.n_pids, 17);
         assert_int_equal(s.psi_cpu_some_us, 111);
         assert_int_equal(s.psi_memory_some_us, 222);
@@ -151,8 +153,10 @@ static void counters_of_a_group_are_believed_as_far_as_they_can_be(void **state)
                 const char *value = i % 2 ? texts[i / 2] : "123456789";
                 CgroupSample s;
 
-                (void)snprintf(text, sizeof(text), "usage_usec %s\nuser_usec %s\nsystem_usec 5\nnr_periods 5\nnr_throttled 2\n"
-                               "throttled_usec %s\n", value, value, value);
+                (void)snprintf(text, sizeof(text),
+                               "usage_usec %s\nuser_usec %s\nsystem_usec 5\nnr_periods 5\nnr_throttled 2\n"
+                               "throttled_usec %s\n",
+                               value, value, value);
                 tree_write(root, JOB "cpu.stat", text);
                 (void)snprintf(text, sizeof(text), "8:0 rbytes=%s wbytes=1 rios=1 wios=2 dbytes=0 dios=0\n", value);
                 tree_write(root, JOB "io.stat", text);
@@ -239,8 +243,8 @@ static void v1_has_the_same_values_in_other_units(void **state) {
         CgroupSample s = sample_of(TREES "cgroup-v1", 100);
 
         (void)state;
-        assert_int_equal(s.have, ALL & ~(PART(PSI_CPU) | PART(PSI_MEMORY) | PART(PSI_IO) | PART(PSI_IRQ) | PART(THROTTLING_LOCAL) |
-                                         PART(MEMORY_KERNEL)));
+        assert_int_equal(s.have, ALL & ~(PART(PSI_CPU) | PART(PSI_MEMORY) | PART(PSI_IO) | PART(PSI_IRQ) |
+                                         PART(THROTTLING_LOCAL) | PART(MEMORY_KERNEL)));
         assert_true(s.anon_bytes == 104857600 && s.file_bytes == 943718400 && s.shmem_bytes == 4194304);
         assert_int_equal(s.usage_us, 98765432);
         assert_int_equal(s.user_us, 80000000);
@@ -481,7 +485,9 @@ static void the_mounted_part_of_a_hierarchy_is_removed_from_paths(void **state) 
 }
 
 static void an_invalid_line_of_proc_pid_cgroup_makes_the_place_malformed(void **state) {
-        static const char *const texts[] = { "0\n", "x::/a\n", "0:/a\n", "0::/a", "0::a\n", "0::/a\n:\n", "0::/a/..\n" };
+        static const char *const texts[] = {
+                "0\n", "x::/a\n", "0:/a\n", "0::/a", "0::a\n", "0::/a\n:\n", "0::/a/..\n"
+        };
         CgroupPlace place;
         char root[64];
 
@@ -573,8 +579,28 @@ static void a_name_is_converted_back_to_its_group(void **state) {
 
 static void an_invalid_group_name_is_refused(void **state) {
         static const char *const names[] = {
-                "", "/", "a", "a/b", ":", ":/a", "cpuacct", "cpuacct:", "cpuacct:/", "cpuacct:a", "cpu:cpuacct:/a", "cpuacct:/a/../b",
-                "systemd:/a", "name=systemd:/a", "/..", "/../a", "/a/..", "/a/./b", "/a//b", "//a", "/a/", "cpuacct/a:/b",
+                "",
+                "/",
+                "a",
+                "a/b",
+                ":",
+                ":/a",
+                "cpuacct",
+                "cpuacct:",
+                "cpuacct:/",
+                "cpuacct:a",
+                "cpu:cpuacct:/a",
+                "cpuacct:/a/../b",
+                "systemd:/a",
+                "name=systemd:/a",
+                "/..",
+                "/../a",
+                "/a/..",
+                "/a/./b",
+                "/a//b",
+                "//a",
+                "/a/",
+                "cpuacct/a:/b",
         };
         char long_name[CGROUP_PATH_MAX + 1];
         CgroupPlace place, before;

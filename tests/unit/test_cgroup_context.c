@@ -247,7 +247,8 @@ static void mixed_hierarchies_are_read_in_both(void **state) {
         const Root *root = *state;
         CgroupContext s;
 
-        put(root, "proc/self/cgroup", "5:memory:" SESSION "\n4:cpu,cpuacct:/user.slice\n1:name=systemd:" SESSION "\n0::" SESSION "\n");
+        put(root, "proc/self/cgroup",
+            "5:memory:" SESSION "\n4:cpu,cpuacct:/user.slice\n1:name=systemd:" SESSION "\n0::" SESSION "\n");
         put(root, "run/systemd/system/x", "");
         put(root, "sys/fs/cgroup/unified/cgroup.controllers", "");
         put(root, "sys/fs/cgroup/unified" SESSION "/cgroup.procs", "");
@@ -289,10 +290,12 @@ static void groups_of_a_scheduler_in_version_1_are_detected(void **state) {
         put(*state, "proc/self/cgroup", "5:memory:/slurm/uid_1000/job_42/step_extern\n1:name=systemd:" SESSION "\n");
         read_all(*state, 1000, &s);
         assert_true(s.is_apart);
-        put(*state, "proc/self/cgroup", "5:memory:/user.slice/user-1000.slice/session-22.scope\n1:name=systemd:" SESSION "\n");
+        put(*state, "proc/self/cgroup",
+            "5:memory:/user.slice/user-1000.slice/session-22.scope\n1:name=systemd:" SESSION "\n");
         read_all(*state, 1000, &s);
         assert_true(s.is_apart);
-        put(*state, "proc/self/cgroup", "6:freezer:/\n5:memory:/user.slice\n1:name=systemd:" SESSION "\n2:name=other:/x\n");
+        put(*state, "proc/self/cgroup",
+            "6:freezer:/\n5:memory:/user.slice\n1:name=systemd:" SESSION "\n2:name=other:/x\n");
         read_all(*state, 1000, &s);
         assert_false(s.is_apart);
 }

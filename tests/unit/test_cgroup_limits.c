@@ -177,7 +177,8 @@ static void a_refresh_reads_counters_and_skips_expensive_files(void **state) {
         tree_write(bench.root, JOB "pids.current", "9\n");
         tree_write(bench.root, JOB "memory.max", "54321\n");
         tree_write(bench.root, JOB "io.pressure",
-                   "some avg10=0.00 avg60=0.00 avg300=0.00 total=999\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=99\n");
+                   "some avg10=0.00 avg60=0.00 avg300=0.00 total=999\nfull avg10=0.00 avg60=0.00 avg300=0.00 "
+                   "total=99\n");
         tree_write(bench.root, JOB "memory.events", "low 0\nhigh 7\nmax 0\noom 0\noom_kill 0\n");
         s = glance(&bench, NOW + 1);
         assert_int_equal(s.have, (1U << N_CGROUP_PARTS) - 1);
@@ -239,7 +240,8 @@ static void expensive_files_are_read_again_after_their_interval(void **state) {
         for (uint64_t i = 1; i <= 60; i++) {
                 char text[96];
 
-                (void)snprintf(text, sizeof(text), "low 0\nhigh %llu\nmax 0\noom 0\noom_kill 0\n", (unsigned long long)(100 + i));
+                (void)snprintf(text, sizeof(text), "low 0\nhigh %llu\nmax 0\noom 0\noom_kill 0\n",
+                               (unsigned long long)(100 + i));
                 tree_write(bench.root, JOB "memory.events", text);
                 s = glance(&bench, NOW + CGROUP_LIMITS_NS + i * NS_PER_S);
                 assert_true(s.n_memory_high + 10 > 100 + i);
@@ -264,7 +266,8 @@ static void expensive_reads_of_groups_opened_together_are_spread(void **state) {
         for (uint64_t second = 0; second < N_ELEMENTS(n); second++) {
                 char text[96];
 
-                (void)snprintf(text, sizeof(text), "low 0\nhigh %llu\nmax 0\noom 0\noom_kill 0\n", (unsigned long long)(100 + second));
+                (void)snprintf(text, sizeof(text), "low 0\nhigh %llu\nmax 0\noom 0\noom_kill 0\n",
+                               (unsigned long long)(100 + second));
                 tree_write(bench.root, JOB "memory.events", text);
                 for (size_t i = 0; i < N_ELEMENTS(groups); i++) {
                         CgroupSample s;

@@ -15,7 +15,8 @@ static void cpus_are_counted_in_lists(void **state) {
                 const char *text;
                 uint32_t n;
         } good[] = { { "0\n", 1 }, { "0-3,8\n", 5 }, { "0-127\n", 128 }, { "1,3,5,7\n", 4 }, { "64-64\n", 1 } };
-        static const char *const bad[] = { "", "\n", "0", "0-\n", "3-1\n", "0,\n", "a\n", "0 1\n", "0-99999999999\n", "-1\n" };
+        static const char *const bad[] = { "",    "\n", "0", "0-\n", "3-1\n", "0,\n", "a\n", "0 1\n", "0-99999999999\n",
+                                           "-1\n" };
         CgroupSample sample = { .n_cpus = 77 };
 
         (void)state;
@@ -50,8 +51,17 @@ static void idle_devices_before_a_line_are_skipped(void **state) {
 }
 
 static void invalid_disk_lines_are_refused(void **state) {
-        static const char *const v2[] = { "x\n", "8:0 rbytes=1", "8:0", "8\n", "8:\n", "8:0 rbytes=\n", "8:0 rbytes=-1\n",
-                                          "8:0 rbytes=1x\n", "8:0 rbytes= 1\n", "8:0x rbytes=1\n", "\n" };
+        static const char *const v2[] = { "x\n",
+                                          "8:0 rbytes=1",
+                                          "8:0",
+                                          "8\n",
+                                          "8:\n",
+                                          "8:0 rbytes=\n",
+                                          "8:0 rbytes=-1\n",
+                                          "8:0 rbytes=1x\n",
+                                          "8:0 rbytes= 1\n",
+                                          "8:0x rbytes=1\n",
+                                          "\n" };
         static const char *const v1[] = { "x\n", "8:0 Read", "8:0 Read 1", "8:0 Read x\n", "8:0 Read\n", "8:0\n",
                                           "Total\n", "Total 5", "\n", "8:0 Read 1 2\n" };
         CgroupIo io;

@@ -53,7 +53,8 @@ static void rows_are_stored_while_a_checkpoint_waits_for_the_disk(void **state) 
         uint64_t n = 0;
         int n_before;
 
-        /* The end of the log, at which the writer waits for the checkpointer, is far: the checkpointer may get a CPU late. */
+        /* The end of the log, at which the writer waits for the checkpointer, is far: the checkpointer may get a CPU
+         * late. */
         config.size_max_bytes = 1024 * MIB;
         place_open_with(place, &config);
         n_before = atomic_load(&n_synced);
@@ -125,7 +126,8 @@ static void append_until(Database *database, int n_pages) {
                 assert_int_equal(database_exec(database, "INSERT INTO t VALUES (1)"), 0);
 }
 
-/* A log that grows while it is written back keeps its length: only the pages that were appended since count for the next checkpoint. */
+/* A log that grows while it is written back keeps its length: only the pages that were appended since count for the
+ * next checkpoint. */
 static void pages_that_were_written_back_begin_no_checkpoint(void **state) {
         const Retention retention = { .n_wal_pages_max = 20, .n_wal_pages_end = 2000 };
         scoped(database_close) Database database = {};

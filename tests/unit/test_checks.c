@@ -38,7 +38,8 @@ static const Check *find(const Checks *checks, const char *name) {
         })
 
 static void each_failed_check_has_an_effect_and_a_fix(void **state) {
-        static const char *const trees[] = { TREES "doctor-well", TREES "doctor-v1", TREES "doctor-hidden", TREES "small" };
+        static const char *const trees[] = { TREES "doctor-well", TREES "doctor-v1", TREES "doctor-hidden",
+                                             TREES "small" };
 
         (void)state;
         for (size_t i = 0; i < N_ELEMENTS(trees); i++) {
@@ -106,7 +107,8 @@ static void both_versions_are_mixed(void **state) {
                    "33 31 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n"
                    "30 22 0:26 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n");
         look(root, &checks);
-        assert_check(&checks, "cgroups", "limited", "mixed: 1 controllers in version 1, version 2 at /sys/fs/cgroup/unified");
+        assert_check(&checks, "cgroups", "limited",
+                     "mixed: 1 controllers in version 1, version 2 at /sys/fs/cgroup/unified");
         assert_null(find(&checks, "own cgroup"));
 
         tree_write(root, "proc/self/mountinfo", "28 1 254:1 / / rw - ext4 /dev/vda1 rw\n");
@@ -141,7 +143,8 @@ static void the_fix_for_delegation_depends_on_the_group(void **state) {
         (void)state;
         tree_copy("doctor-well", root);
         (void)snprintf(command, sizeof(command),
-                       "cd %s/sys/fs/cgroup && mkdir -p system.slice/slurmstepd.scope/job_1 batch.slice/runner.service/inner", root);
+                       "cd %s/sys/fs/cgroup && mkdir -p system.slice/slurmstepd.scope/job_1 "
+                       "batch.slice/runner.service/inner", root);
         assert_int_equal(system(command), 0);
         tree_write(root, "sys/fs/cgroup/system.slice/slurmstepd.scope/job_1/cgroup.controllers", "cpu\n");
         tree_write(root, "sys/fs/cgroup/batch.slice/runner.service/inner/cgroup.controllers", "cpu\n");

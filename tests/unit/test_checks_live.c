@@ -102,9 +102,11 @@ static void a_missing_source_is_limited_and_a_failing_one_fails(void **state) {
         assert_check(&checks, "sources", "failed", "Permission denied");
 }
 
-#define RESOURCE(name, refused, last)                                                                                       \
-        "{\"name\":\"" name "\",\"held\":1,\"share\":2,\"refused\":" refused ",\"refused_first_ms\":500000,\"refused_last_ms\":" last "}"
-#define USER(user, uid, resources) "{\"user\":\"" user "\",\"uid\":" uid ",\"administrator\":false,\"resources\":[" resources "]}"
+#define RESOURCE(name, refused, last)                                                                                  \
+        "{\"name\":\"" name "\",\"held\":1,\"share\":2,\"refused\":" refused                                           \
+        ",\"refused_first_ms\":500000,\"refused_last_ms\":" last "}"
+#define USER(user, uid, resources)                                                                                     \
+        "{\"user\":\"" user "\",\"uid\":" uid ",\"administrator\":false,\"resources\":[" resources "]}"
 
 static void judge_quota(const char *users, Checks *ret) {
         scoped(arena_deinit) Arena arena = {};
@@ -127,7 +129,9 @@ static void users_whose_flood_was_refused_lately_are_named(void **state) {
         (void)state;
         judge_quota("", &checks);
         assert_check(&checks, "quota", "ok", "no requests were refused");
-        judge_quota(USER("uid 0", "0", RESOURCE("queries", "0", "null")) "," USER("uid 0", "0", RESOURCE("jobs", "3", "400000")), &checks);
+        judge_quota(USER("uid 0", "0", RESOURCE("queries", "0", "null")) "," USER("uid 0", "0",
+                                                                                  RESOURCE("jobs", "3", "400000")),
+                    &checks);
         assert_check(&checks, "quota", "ok", "no requests were refused");
 
         judge_quota(USER("uid 0", "0", RESOURCE("queries", "12", "1000000") "," RESOURCE("jobs", "3", "400000")) ","
@@ -145,7 +149,8 @@ static void many_sources_that_fail_fit(void **state) {
         (void)state;
         buffer_puts(&node, "{\"sources\":[");
         for (unsigned i = 0; i < 50; i++)
-                buffer_printf(&node, "%s{\"name\":\"s\",\"up\":false,\"error\":\"proc/something/long/%u: Permission denied\"}",
+                buffer_printf(&node,
+                              "%s{\"name\":\"s\",\"up\":false,\"error\":\"proc/something/long/%u: Permission denied\"}",
                               i > 0 ? "," : "", i);
         buffer_puts(&node, "]}");
         judge(node.text, "", NOW_MS, &checks);
@@ -179,7 +184,8 @@ static void a_low_descriptor_limit_is_reported(void **state) {
 }
 
 static void an_answer_of_another_shape_is_survived(void **state) {
-        static const char *const nodes[] = { "[]", "{}", "{\"store\":3,\"sources\":{}}", "{\"sources\":[1,{}]}", "{\"time_ms\":\"x\"}" };
+        static const char *const nodes[] = { "[]", "{}", "{\"store\":3,\"sources\":{}}", "{\"sources\":[1,{}]}",
+                                             "{\"time_ms\":\"x\"}" };
         Checks checks;
 
         (void)state;
@@ -218,9 +224,11 @@ static void a_port_that_cannot_be_opened_is_a_failure(void **state) {
         Checks checks;
 
         (void)state;
-        judge("{\"http\":{\"listen\":\"127.0.0.1:1\",\"address\":null,\"error\":\"Cannot listen\"}}", "", NOW_MS, &checks);
+        judge("{\"http\":{\"listen\":\"127.0.0.1:1\",\"address\":null,\"error\":\"Cannot listen\"}}", "", NOW_MS,
+              &checks);
         assert_check(&checks, "http-port", "failed", "Cannot listen");
-        judge("{\"http\":{\"listen\":\"127.0.0.1:1\",\"address\":\"127.0.0.1:1\",\"error\":null}}", "", NOW_MS, &checks);
+        judge("{\"http\":{\"listen\":\"127.0.0.1:1\",\"address\":\"127.0.0.1:1\",\"error\":null}}", "", NOW_MS,
+              &checks);
         assert_check(&checks, "http-port", "ok", "127.0.0.1:1");
         judge("{\"http\":{\"listen\":\"off\",\"address\":null,\"error\":null}}", "", NOW_MS, &checks);
         assert_check(&checks, "http-port", "ok", "off");
@@ -234,9 +242,11 @@ static void files_not_in_force_fail_and_pending_settings_are_limited(void **stat
         assert_check(&checks, "configuration", "failed", "perfd.conf:3: no");
         judge("{\"configuration\":{\"error\":null,\"restart\":\"http.threads\"}}", "", NOW_MS, &checks);
         assert_check(&checks, "configuration", "limited", "wait for a restart: http.threads");
-        judge("{\"configuration\":{\"error\":null,\"restart\":\"http.threads\",\"edited\":\"/etc/x\"}}", "", NOW_MS, &checks);
+        judge("{\"configuration\":{\"error\":null,\"restart\":\"http.threads\",\"edited\":\"/etc/x\"}}", "", NOW_MS,
+              &checks);
         assert_check(&checks, "configuration", "limited", "/etc/x was edited and not reloaded");
-        judge("{\"configuration\":{\"error\":null,\"restart\":null,\"ignored\":\"socket.path\",\"edited\":null}}", "", NOW_MS, &checks);
+        judge("{\"configuration\":{\"error\":null,\"restart\":null,\"ignored\":\"socket.path\",\"edited\":null}}", "",
+              NOW_MS, &checks);
         assert_check(&checks, "configuration", "limited", "settings without effect: socket.path");
         judge("{\"configuration\":{\"error\":null,\"restart\":null,\"edited\":null}}", "", NOW_MS, &checks);
         assert_check(&checks, "configuration", "ok", "in force");

@@ -66,7 +66,8 @@ static int teardown(void **state) {
 static void skip_unless_writable(const Real *real) {
         ChildGroup group;
 
-        if (!real->at_first.is_writable || child_group_enter(&group, real->root_fd, real->at_first.directory, real->id) < 0)
+        if (!real->at_first.is_writable ||
+            child_group_enter(&group, real->root_fd, real->at_first.directory, real->id) < 0)
                 skip(); /* no cgroup can be made here */
         child_group_leave(&group, true);
 }

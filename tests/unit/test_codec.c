@@ -68,8 +68,9 @@ static void all_kinds_of_values_keep_their_type(void **state) {
 
 /* Parameters are compared as text, so equal values must have the same text. */
 static void a_text_in_another_form_is_not_stored(void **state) {
-        const Submission *item = decode_text(*state, "\r\n { \"name\":\"\\u004d\",\"component\":\"c\", \"@parameters\":{},\"@result\":"
-                                                     "{\"a\":1.50,\"b\":0.1000000000000000055,\"c\":1e3,\"d\":-0,\"e\":\"\\/\\t\"}}\n");
+        const Submission *item = decode_text(
+                *state, "\r\n { \"name\":\"\\u004d\",\"component\":\"c\", \"@parameters\":{},\"@result\":"
+                        "{\"a\":1.50,\"b\":0.1000000000000000055,\"c\":1e3,\"d\":-0,\"e\":\"\\/\\t\"}}\n");
 
         Buffer out = {};
         Json json = { .out = &out };
@@ -173,7 +174,8 @@ static void a_nul_inside_a_string_is_refused_not_cut(void **state) {
         put_member_string(&result, "host", "a\\u0000b");
         document = make_document(&result);
         request = make_submit(9, &document);
-        assert_refused(*state, &request, STATUS_INVALID, "submit.indicators[0].document", "strings may not contain \\u0000: remove it");
+        assert_refused(*state, &request, STATUS_INVALID, "submit.indicators[0].document",
+                       "strings may not contain \\u0000: remove it");
 
         put_bytes(&body, 1, "job\0", 4);
         request = make_request(FIELD_JOB_BEGIN, &body);
@@ -187,7 +189,8 @@ static void invalid_json_is_refused_with_its_position(void **state) {
         put_bytes(&indicator, 1, "0123456789abcdef", 16);
         put_text(&indicator, FIELD_DOCUMENT, "{\"a\": nan}");
         request = make_submit_of(&indicator);
-        assert_refused(*state, &request, STATUS_INVALID, "submit.indicators[0].document", "is not valid JSON at byte 6: expected a value");
+        assert_refused(*state, &request, STATUS_INVALID, "submit.indicators[0].document",
+                       "is not valid JSON at byte 6: expected a value");
 }
 
 /* Makes {"x": {"x": … 1 … }}. */
@@ -206,7 +209,8 @@ static Buffer make_nested(unsigned depth) {
 
 static void a_document_may_be_nested_as_deep_as_we_say_and_no_deeper(void **state) {
         Fixture *f = *state;
-        Buffer result = make_nested(VALUE_DEPTH_MAX - 1), document = make_document(&result), request = make_submit(9, &document);
+        Buffer result = make_nested(VALUE_DEPTH_MAX - 1), document = make_document(&result),
+               request = make_submit(9, &document);
 
         assert_int_equal(decode(f, &request), 0);
 

@@ -409,7 +409,8 @@ static void an_invalid_id_is_refused_in_each_request(void **state) {
         for (size_t i = 0; i < N_ELEMENTS(places); i++)
                 for (size_t k = 0; k < N_ELEMENTS(ids); k++) {
                         request = name_job(places[i].kind, ids[k]);
-                        assert_refused(*state, &request, STATUS_INVALID, places[i].path, "1 to 128 letters, digits, or any of _ . : -");
+                        assert_refused(*state, &request, STATUS_INVALID, places[i].path,
+                                       "1 to 128 letters, digits, or any of _ . : -");
                 }
 }
 

@@ -82,7 +82,8 @@ static void the_run_record_is_decoded(void **state) {
         assert_item_refused(*state, &indicator, "exit_status", "is -1, must be 0 to 255");
         indicator = make_good();
         put_bytes(&indicator, FIELD_BATCH, "short", 5);
-        assert_item_refused(*state, &indicator, "batch", "has 5 bytes, must have 16 that all runs of the batch share, or none");
+        assert_item_refused(*state, &indicator, "batch",
+                            "has 5 bytes, must have 16 that all runs of the batch share, or none");
         indicator = make_good();
         put_number(&indicator, FIELD_INDEX, 3);
         assert_item_refused(*state, &indicator, "index", "is 3 without a batch");

@@ -31,20 +31,23 @@ static const SubmissionStack *decode_stack(Fixture *f, const char *const *stacks
 }
 
 static void an_item_has_the_stack_that_it_names(void **state) {
-        static const char *const stacks[] = { "{\"base_image\":\"a\"}", "{\"base_image\":\"b\",\"packages\":[{\"name\":\"numpy\"}]}" };
+        static const char *const stacks[] = { "{\"base_image\":\"a\"}",
+                                              "{\"base_image\":\"b\",\"packages\":[{\"name\":\"numpy\"}]}" };
         const SubmissionStack *stack = decode_stack(*state, stacks, 2, 2);
 
         assert_string_equal(stack->stack.base_image, "b");
         assert_int_equal(stack->stack.n_packages, 1);
         assert_string_equal(stack->stack.packages[0].name, "numpy");
-        assert_int_equal(stack->n_bytes, strlen("{\"base_image\":\"b\",\"packages\":[{\"kind\":\"python\",\"name\":\"numpy\"}]}"));
+        assert_int_equal(stack->n_bytes,
+                         strlen("{\"base_image\":\"b\",\"packages\":[{\"kind\":\"python\",\"name\":\"numpy\"}]}"));
         assert_null(decode_stack(*state, stacks, 2, 0));
         assert_null(decode_stack(*state, NULL, 0, 0));
 }
 
 static void the_digest_ignores_order_and_repetition(void **state) {
         static const char *const same[] = {
-                "{\"os\":{\"name\":\"rhel\"},\"packages\":[{\"name\":\"numpy\",\"version\":\"1\"},{\"name\":\"torch\"}]}",
+                "{\"os\":{\"name\":\"rhel\"},\"packages\":[{\"name\":\"numpy\",\"version\":\"1\"},{\"name\":\"torch\"}]"
+                "}",
                 " {\"packages\": [{\"name\":\"Torch\"}, {\"version\":\"1\",\"name\":\"numpy\"}, {\"name\":\"torch\"}],"
                 " \"os\": {\"name\":\"rhel\"}}",
         };
@@ -81,7 +84,8 @@ static void an_item_cannot_name_a_stack_that_is_not_there(void **state) {
         Buffer request = make_with(stacks, 1, 2);
         Fixture *f = *state;
 
-        assert_refused(f, &request, STATUS_INVALID, "submit.indicators[0].stack", "is 2, and the submission has 1 stacks");
+        assert_refused(f, &request, STATUS_INVALID, "submit.indicators[0].stack",
+                       "is 2, and the submission has 1 stacks");
         assert_true(f->decoded.refusal.has_item);
         request = make_with(NULL, 0, UINT32_MAX);
         assert_refused(f, &request, STATUS_INVALID, "submit.indicators[0].stack", "the submission has 0 stacks");
@@ -103,7 +107,8 @@ static void an_item_has_the_specification_that_it_names(void **state) {
         assert_null(f->decoded.request.submit.items[0].specification);
 
         request = make_specified(texts, 2, 3);
-        assert_refused(f, &request, STATUS_INVALID, "submit.indicators[0].specification", "is 3, and the submission has 2");
+        assert_refused(f, &request, STATUS_INVALID, "submit.indicators[0].specification",
+                       "is 3, and the submission has 2");
         texts[1] = "[]";
         request = make_specified(texts, 2, 1);
         assert_refused(f, &request, STATUS_INVALID, "submit.specifications[1]", "object");
@@ -113,7 +118,8 @@ static void an_item_has_the_specification_that_it_names(void **state) {
         for (size_t i = 0; i < N_ELEMENTS(texts); i++)
                 texts[i] = "{}";
         request = make_specified(texts, N_ELEMENTS(texts), 1);
-        assert_refused(f, &request, STATUS_TOO_LARGE, "submit.specifications", "has 65 specifications, may have up to 64");
+        assert_refused(f, &request, STATUS_TOO_LARGE, "submit.specifications",
+                       "has 65 specifications, may have up to 64");
 }
 
 static void more_stacks_than_the_limit_are_refused(void **state) {

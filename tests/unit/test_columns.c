@@ -12,7 +12,8 @@
 #include "util/columns.h"
 
 static const int64_t extremes[] = {
-        0, 1, -1, 63, 64, -64, -65, 127, 128, INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN, INT64_MAX, 0, INT64_MIN, -1, INT64_MAX - 1,
+        0,         1,         -1,        63,        64,        -64, -65,       127, 128,
+        INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN, INT64_MAX, 0,   INT64_MIN, -1,  INT64_MAX - 1,
 };
 #define N_EXTREMES (sizeof(extremes) / sizeof(extremes[0]))
 

@@ -39,8 +39,15 @@ static const Value *make(char *const *words, bool has_rusage, Arena *arena, Indi
         const Value *document;
         Complaint complaint;
 
-        facts.rusage = (JobRusage){ .ru_utime = 0.25, .ru_stime = 0.5, .ru_maxrss = 2, .ru_inblock = 3, .ru_oublock = 4, .ru_nvcsw = 5,
-                                    .ru_nivcsw = 6, .ru_minflt = 7, .ru_majflt = 8 };
+        facts.rusage = (JobRusage){ .ru_utime = 0.25,
+                                    .ru_stime = 0.5,
+                                    .ru_maxrss = 2,
+                                    .ru_inblock = 3,
+                                    .ru_oublock = 4,
+                                    .ru_nvcsw = 5,
+                                    .ru_nivcsw = 6,
+                                    .ru_minflt = 7,
+                                    .ru_majflt = 8 };
         assert_int_equal(arena_init(arena, COMMAND_RESULT_ARENA_BYTES), 0);
         assert_int_equal(command_result_make(&benchmark, &facts, arena, &document), 0);
         assert_int_equal(indicator_from_value(document, DOCUMENT_LIMITS_NONE, ret, &complaint), 0);
@@ -130,15 +137,17 @@ static void expect(const double *values, size_t n, const char *text) {
 }
 
 static void the_summary_names_doubtful_results(void **state) {
-        static const double steady[] = { 2, 2.1, 1.9 }, slow_start[] = { 0.3, 0.2, 0.2 }, outlier[] = { 0.2, 0.201, 0.9, 0.2, 0.199 };
+        static const double steady[] = { 2, 2.1, 1.9 }, slow_start[] = { 0.3, 0.2, 0.2 },
+                            outlier[] = { 0.2, 0.201, 0.9, 0.2, 0.199 };
         static const double tiny[] = { 0.002 };
 
         (void)state;
         expect(steady, 3, "sort: mean 2.000 s ± 0.100 s, median 2.000 s, range 1.900 s to 2.100 s, 3 runs\n"
                           "  CPU time: user 1.0 ms, system 2.0 ms; memory: 2.00 MiB\n");
-        expect(slow_start, 3, "sort: mean 233.3 ms ± 57.7 ms, median 200.0 ms, range 200.0 ms to 300.0 ms, 3 runs\n"
-                              "  CPU time: user 1.0 ms, system 2.0 ms; memory: 2.00 MiB\n"
-                              "  the first run took 50 % longer than the median: use --warmup 1 to fill the caches first\n");
+        expect(slow_start, 3,
+               "sort: mean 233.3 ms ± 57.7 ms, median 200.0 ms, range 200.0 ms to 300.0 ms, 3 runs\n"
+               "  CPU time: user 1.0 ms, system 2.0 ms; memory: 2.00 MiB\n"
+               "  the first run took 50 % longer than the median: use --warmup 1 to fill the caches first\n");
         expect(outlier, 5, "sort: mean 340.0 ms ± 313.1 ms, median 200.0 ms, range 199.0 ms to 900.0 ms, 5 runs\n"
                            "  CPU time: user 1.0 ms, system 2.0 ms; memory: 2.00 MiB\n"
                            "  1 of 5 runs is an outlier: other processes may have disturbed the node\n");

@@ -30,7 +30,8 @@ static void text_comes_back_as_it_was(void **state) {
 
 static void any_damage_is_detected(void **state) {
         scoped(buffer_deinit) Buffer bytes = {};
-        const char *text = "cpu lo=0.2 hi=0.9675 levels=300 about=P0-z$towJ1=+.+#&'(,)5*.F)1A')#,->*1*%%-,&#9<=/'{#1*z,tlwB(0;6821";
+        const char *text = "cpu lo=0.2 hi=0.9675 levels=300 "
+                           "about=P0-z$towJ1=+.+#&'(,)5*.F)1A')#,->*1*%%-,&#9<=/'{#1*z,tlwB(0;6821";
 
         (void)state;
         assert_int_equal(compress_bytes(text, strlen(text), &bytes), 0);

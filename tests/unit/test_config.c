@@ -112,7 +112,8 @@ static void refuse(const Fixture *f, const char *text, unsigned line, const char
 static void errors_are_reported_with_line_and_expected_value(void **state) {
         const Fixture *f = *state;
 
-        refuse(f, "[sampling]\nintervall = 1s\n", 2, "unknown setting 'intervall' in [sampling]: expected one of interval");
+        refuse(f, "[sampling]\nintervall = 1s\n", 2,
+               "unknown setting 'intervall' in [sampling]: expected one of interval");
         refuse(f, "\n[samplng]\ninterval = 1s\n", 3, "unknown section [samplng]: expected one of [sampling]");
         refuse(f, "interval = 1s\n", 1, "is outside a section");
         refuse(f, "[sampling]\ninterval = 1ms\n", 2, "expected a time from 100ms to 60s");
@@ -123,7 +124,8 @@ static void errors_are_reported_with_line_and_expected_value(void **state) {
         refuse(f, "[store]\nvolatile = perhaps\n", 2, "expected yes or no");
         refuse(f, "[store]\ndirectory = relative\n", 2, "expected an absolute path");
         refuse(f, "[socket]\nmode = 0999\n", 2, "octal");
-        refuse(f, "[socket]\nadmin_group = no-such-group\n", 2, "no-such-group: expected the name or number of an existing group");
+        refuse(f, "[socket]\nadmin_group = no-such-group\n", 2,
+               "no-such-group: expected the name or number of an existing group");
         refuse(f, "[socket]\nadmin_group = 4294967295\n", 2, "expected the name or number of an existing group");
         refuse(f, "[limits]\nframe_size = 64M\n", 2, "queue_size must be at least twice");
         refuse(f, "[jobs]\ntimeline_points = 121\n", 2, "even number");
@@ -298,7 +300,8 @@ static void patterns_are_checked_and_a_fault_is_placed(void **state) {
         assert_int_equal(config_set(&c, "patterns", "scope", "/system.slice/run-{job}.scope", &e), 0);
         assert_string_equal(c.patterns.scope, "/system.slice/run-{job}.scope");
         assert_int_equal(config_set(&c, "patterns", "scope", "/a/{job} /b/{jbo}", &e), CONFIG_INVALID);
-        assert_string_equal(e.text, "[patterns] scope = /a/{job} /b/{jbo}: character 13: expected {job}, {sluid}, {uid} or {node}");
+        assert_string_equal(
+                e.text, "[patterns] scope = /a/{job} /b/{jbo}: character 13: expected {job}, {sluid}, {uid} or {node}");
         assert_string_equal(c.patterns.scope, "/system.slice/run-{job}.scope");
         assert_int_equal(config_set(&c, "patterns", "scope", "", &e), 0);
         assert_string_equal(c.patterns.scope, "");
@@ -484,7 +487,8 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(without_a_file_all_settings_have_defaults),
                 cmocka_unit_test(a_file_named_on_the_command_line_must_exist),
-                cmocka_unit_test_setup_teardown(drop_ins_win_in_lexical_order_and_other_names_do_not_count, setup, teardown),
+                cmocka_unit_test_setup_teardown(drop_ins_win_in_lexical_order_and_other_names_do_not_count, setup,
+                                                teardown),
                 cmocka_unit_test_setup_teardown(errors_are_reported_with_line_and_expected_value, setup, teardown),
                 cmocka_unit_test(the_largest_answer_fits_into_a_share),
                 cmocka_unit_test_setup_teardown(a_group_is_a_name_or_a_number_or_none, setup, teardown),

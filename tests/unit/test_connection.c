@@ -102,7 +102,8 @@ static void an_idle_connection_owns_no_buffer(void **state) {
         Fixture *f = *state;
         uint64_t number;
 
-        assert_int_equal(connection_receive(&f->connection, connection_input_size(&f->connection, FRAME_MAX_BYTES, true)), 0);
+        assert_int_equal(
+                connection_receive(&f->connection, connection_input_size(&f->connection, FRAME_MAX_BYTES, true)), 0);
         assert_null(f->connection.in);
 
         send_frame(f, 100);
@@ -122,10 +123,12 @@ static void a_buffer_is_as_large_as_the_frame_announced_and_not_larger(void **st
         Frame frame;
 
         assert_int_equal(send(f->peer, header, n, MSG_NOSIGNAL), n);
-        assert_int_equal(connection_receive(&f->connection, connection_input_size(&f->connection, FRAME_MAX_BYTES, true)), 0);
+        assert_int_equal(
+                connection_receive(&f->connection, connection_input_size(&f->connection, FRAME_MAX_BYTES, true)), 0);
         assert_int_equal(f->connection.in_size, 4096);
         assert_int_equal(peek(f, &frame), CONNECTION_NOTHING);
-        assert_int_equal(connection_receive(&f->connection, connection_input_size(&f->connection, FRAME_MAX_BYTES, true)), 0);
+        assert_int_equal(
+                connection_receive(&f->connection, connection_input_size(&f->connection, FRAME_MAX_BYTES, true)), 0);
         assert_int_equal(f->connection.in_size, n + 200000);
 }
 
@@ -135,17 +138,21 @@ static void a_large_buffer_shrinks_while_small_frames_follow(void **state) {
 
         send_frame(f, 150000);
         while (peek(f, &frame) != 0)
-                assert_int_equal(connection_receive(&f->connection, connection_input_size(&f->connection, FRAME_MAX_BYTES, true)), 0);
+                assert_int_equal(connection_receive(&f->connection,
+                                                    connection_input_size(&f->connection, FRAME_MAX_BYTES, true)),
+                                 0);
         assert_true(f->connection.in_size > 150000);
 
         send_frame(f, 10);
         assert_int_equal(send(f->peer, "\x05" "half", 3, MSG_NOSIGNAL), 3);
         connection_consume(&f->connection, &frame);
         for (unsigned i = 0; i < 4; i++)
-                assert_in_range(connection_receive(&f->connection, connection_input_size(&f->connection, FRAME_MAX_BYTES, true)), 0,
-                                CONNECTION_FULL);
+                assert_in_range(connection_receive(&f->connection,
+                                                   connection_input_size(&f->connection, FRAME_MAX_BYTES, true)),
+                                0, CONNECTION_FULL);
         assert_int_equal(take_all(f), 1);
-        assert_int_equal(connection_receive(&f->connection, connection_input_size(&f->connection, FRAME_MAX_BYTES, true)), 0);
+        assert_int_equal(
+                connection_receive(&f->connection, connection_input_size(&f->connection, FRAME_MAX_BYTES, true)), 0);
         assert_in_range(f->connection.in_size, 1, CONNECTION_IN_BYTES);
 }
 
@@ -213,7 +220,8 @@ static void the_number_of_waiting_requests_is_limited(void **state) {
         Frame frame;
 
         send_frame(f, 10);
-        assert_int_equal(connection_receive(&f->connection, connection_input_size(&f->connection, FRAME_MAX_BYTES, true)), 0);
+        assert_int_equal(
+                connection_receive(&f->connection, connection_input_size(&f->connection, FRAME_MAX_BYTES, true)), 0);
         for (unsigned i = 0; i < IN_FLIGHT_MAX; i++)
                 assert_int_equal(connection_expect(&f->connection, i, 100, &number), 0);
         assert_int_equal(peek(f, &frame), CONNECTION_BUSY);
@@ -228,7 +236,8 @@ static void unread_replies_stop_requests_and_do_not_pile_up(void **state) {
         Frame frame;
 
         send_frame(f, 10);
-        assert_int_equal(connection_receive(&f->connection, connection_input_size(&f->connection, FRAME_MAX_BYTES, true)), 0);
+        assert_int_equal(
+                connection_receive(&f->connection, connection_input_size(&f->connection, FRAME_MAX_BYTES, true)), 0);
         memset(text, 'r', sizeof(text));
         while (peek(f, &frame) == 0) {
                 assert_int_equal(connection_expect(&f->connection, 1, 100, &number), 0);
@@ -258,8 +267,10 @@ static void a_connection_ends_after_its_last_reply(void **state) {
 
         send_frame(f, 10);
         shutdown(f->peer, SHUT_WR);
-        assert_int_equal(connection_receive(&f->connection, connection_input_size(&f->connection, FRAME_MAX_BYTES, true)), 0);
-        assert_int_equal(connection_receive(&f->connection, connection_input_size(&f->connection, FRAME_MAX_BYTES, true)), 0);
+        assert_int_equal(
+                connection_receive(&f->connection, connection_input_size(&f->connection, FRAME_MAX_BYTES, true)), 0);
+        assert_int_equal(
+                connection_receive(&f->connection, connection_input_size(&f->connection, FRAME_MAX_BYTES, true)), 0);
         assert_true(f->connection.is_at_end);
         assert_false(connection_is_over(&f->connection, FRAME_MAX_BYTES));
 
@@ -286,7 +297,8 @@ static void nothing_is_stored_for_a_disconnected_peer(void **state) {
         assert_true(f->connection.is_deaf);
         reply(f, second, "b");
         assert_false(connection_has_output(&f->connection));
-        assert_int_equal(connection_receive(&f->connection, connection_input_size(&f->connection, FRAME_MAX_BYTES, true)), 0);
+        assert_int_equal(
+                connection_receive(&f->connection, connection_input_size(&f->connection, FRAME_MAX_BYTES, true)), 0);
         assert_true(connection_is_over(&f->connection, FRAME_MAX_BYTES));
 }
 

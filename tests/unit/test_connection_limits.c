@@ -86,7 +86,8 @@ static void removed_connections_are_not_touched(void **state) {
 
         (void)state;
         assert_int_equal(connection_limits_new(&limits, shares), 0);
-        connection_limits_remove(limits, connection_limits_add(limits, pair.fds[1], CALLER_NO_ADMIN_GID, 100, &refused));
+        connection_limits_remove(limits,
+                                 connection_limits_add(limits, pair.fds[1], CALLER_NO_ADMIN_GID, 100, &refused));
         connection_limits_close_slow(limits, UINT64_MAX);
         assert_false(is_ended(pair));
         connection_limits_renew(limits, NULL, 2);
@@ -111,7 +112,8 @@ static void connections_are_charged_to_their_user(void **state) {
         assert_non_null(connections[1]);
         assert_null(connections[2]);
         assert_false(is_ended(pairs[2]));
-        assert_true(send(pairs[2].fds[0], "GET / HTTP/1.1\r\n\r\n", 18, 0) == 18); /* not read: does not hide the answer */
+        /* not read: does not hide the answer */
+        assert_true(send(pairs[2].fds[0], "GET / HTTP/1.1\r\n\r\n", 18, 0) == 18);
         connection_limits_refuse(limits, &refused);
         pairs[2].fds[1] = -1;
         assert_true(recv(pairs[2].fds[0], text, sizeof(text) - 1, MSG_DONTWAIT) > 0);

@@ -83,7 +83,9 @@ static void tick(Machine *machine, Load load, uint64_t n, CpuLevelSums *referenc
                 n_busy += is_busy;
         }
         machine->sample.boottime_ns += TICK_NS;
-        cpu_level_sums_add(reference, (double[N_CPU_ACROSS]){ (double)n_busy / (double)n_cpus, n_busy == n_cpus, n_busy > 0 }, TICK_NS);
+        cpu_level_sums_add(reference,
+                           (double[N_CPU_ACROSS]){ (double)n_busy / (double)n_cpus, n_busy == n_cpus, n_busy > 0 },
+                           TICK_NS);
 }
 
 static void add_sums(CpuLevelSums *to, const CpuLevelSums *more) {

@@ -59,8 +59,9 @@ static void each_option_is_accepted(void **state) {
         Output output;
 
         (void)state;
-        assert_int_equal(PARSE(&options, &output, "--config", "a.conf", "--socket", "/run/x.sock", "--http", "off", "--state", "/var/x",
-                               "--volatile", "--root", "/host", "--check-config"), 0);
+        assert_int_equal(PARSE(&options, &output, "--config", "a.conf", "--socket", "/run/x.sock", "--http", "off",
+                               "--state", "/var/x", "--volatile", "--root", "/host", "--check-config"),
+                         0);
         assert_string_equal(options.config_path, "a.conf");
         assert_string_equal(options.socket_path, "/run/x.sock");
         assert_string_equal(options.http, "off");
@@ -138,7 +139,9 @@ static void the_command_line_wins_over_the_configuration(void **state) {
 
         (void)state;
         config_defaults(&config);
-        assert_int_equal(PARSE(&options, &output, "--socket", "/run/x.sock", "--http", "[::1]:80", "--state", "/var/x", "--volatile"), 0);
+        assert_int_equal(PARSE(&options, &output, "--socket", "/run/x.sock", "--http", "[::1]:80", "--state", "/var/x",
+                               "--volatile"),
+                         0);
         assert_int_equal(daemon_options_apply(&options, &config, &error), 0);
         assert_string_equal(config.sockets.path, "/run/x.sock");
         assert_string_equal(config.sockets.http_listen, "[::1]:80");

@@ -43,7 +43,8 @@ static void a_value_is_of_a_type_that_is_declared(void **state) {
 }
 
 static void a_value_is_one_of_those_that_are_listed(void **state) {
-        static const char numbers[] = "{\"type\":\"int\",\"values\":[256,512]}", words[] = "{\"values\":[\"float32\",\"8\",true]}";
+        static const char numbers[] = "{\"type\":\"int\",\"values\":[256,512]}",
+                          words[] = "{\"values\":[\"float32\",\"8\",true]}";
 
         (void)state;
         assert_true(allows(numbers, "n=512.0"));

@@ -225,7 +225,8 @@ static void others_are_served_while_a_request_is_kept(void **state) {
         put_submit(&stream, 2);
         send_and_read(f, other, &stream);
         wait_without_events(f, 2);
-        assert_int_equal(ingest_next(f->ingest, &request, &f->tickets[2]), INGEST_IDLE); /* order of a connection; one decoder */
+        /* order of a connection; one decoder */
+        assert_int_equal(ingest_next(f->ingest, &request, &f->tickets[2]), INGEST_IDLE);
         assert_false(ingest_has_requests(f->ingest));
         answer_all(f);
         assert_int_equal(receive(f, other, replies, 2), 2);

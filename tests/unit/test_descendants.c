@@ -50,8 +50,8 @@ static void put_process(const char *root, int pid, int parent, char state, unsig
         char name[16], stat[256];
 
         snprintf(name, sizeof(name), "%d", pid);
-        snprintf(stat, sizeof(stat), "%d (a) b (c) %c %d 1 1 34816 -1 4194560 10 20 30 40 %u 1 2 3 20 0 1 0 100 0 0\n", pid, state,
-                 parent, ticks);
+        snprintf(stat, sizeof(stat), "%d (a) b (c) %c %d 1 1 34816 -1 4194560 10 20 30 40 %u 1 2 3 20 0 1 0 100 0 0\n",
+                 pid, state, parent, ticks);
         put(root, name, stat);
 }
 

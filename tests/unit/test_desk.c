@@ -42,8 +42,9 @@ static int place(void *state, const Request *request, Ticket ticket, Answer *ret
                 Item item;
 
                 item_make(&item, "A", "c", asked->n_placed);
-                return desk_pending(store_put(asked->store, result_rows_pack(&item.submission, 1, ROOT, 1,
-                                                                             (StoreCookie){ .kind = &kinds[0], .ticket = ticket })));
+                return desk_pending(store_put(asked->store,
+                                              result_rows_pack(&item.submission, 1, ROOT, 1,
+                                                               (StoreCookie){ .kind = &kinds[0], .ticket = ticket })));
         }
         if (asked->outcome != 0)
                 return asked->outcome;
@@ -66,9 +67,12 @@ static int complete(void *state, const StoreDone *done, Answer *ret) {
 
 static const Kind kinds[N_REQUEST_KINDS] = {
         { REQUEST_SUBMIT, "submit", place, complete, NULL },
-        { REQUEST_JOB_BEGIN, "job_begin", place, complete, NULL }, { REQUEST_JOB_END, "job_end", place, complete, NULL },
-        { REQUEST_MARK, "mark", place, complete, NULL },           { REQUEST_REGISTER, "register", place, complete, NULL },
-        { REQUEST_UNREGISTER, "unregister", place, complete, NULL }, { REQUEST_RELOAD, "reload", place, complete, NULL },
+        { REQUEST_JOB_BEGIN, "job_begin", place, complete, NULL },
+        { REQUEST_JOB_END, "job_end", place, complete, NULL },
+        { REQUEST_MARK, "mark", place, complete, NULL },
+        { REQUEST_REGISTER, "register", place, complete, NULL },
+        { REQUEST_UNREGISTER, "unregister", place, complete, NULL },
+        { REQUEST_RELOAD, "reload", place, complete, NULL },
         { REQUEST_PIPELINE_REPORT, "pipeline report", place, complete, NULL },
         { REQUEST_HELLO, "completions alone", NULL, complete, NULL },
 };
@@ -151,8 +155,10 @@ static void an_answer_waits_for_the_store(void **state) {
         f->asked.complete_outcome = DESK_CHANGED;
         assert_int_equal(turn_desk(f), 0);
         assert_false(ingest_is_idle(f->ingest->ingest));
-        EVENTUALLY(desk_take_completions(&f->desk, f->place->store, f->ingest->ingest) == DESK_CHANGED || f->asked.n_completed == 2);
-        EVENTUALLY(desk_take_completions(&f->desk, f->place->store, f->ingest->ingest) >= 0 && f->asked.n_completed == 2);
+        EVENTUALLY(desk_take_completions(&f->desk, f->place->store, f->ingest->ingest) == DESK_CHANGED ||
+                   f->asked.n_completed == 2);
+        EVENTUALLY(desk_take_completions(&f->desk, f->place->store, f->ingest->ingest) >= 0 &&
+                   f->asked.n_completed == 2);
         ingest_flush(f->ingest->ingest);
         assert_int_equal(ingest_stats(f->ingest->ingest)->n_answers[STATUS_UNAVAILABLE], 2);
         assert_true(ingest_is_idle(f->ingest->ingest));
@@ -188,7 +194,8 @@ static void a_long_completion_goes_on_in_the_next_turn(void **state) {
         assert_int_equal(turn_desk(f), 0);
         f->asked.n_more = 2;
         for (unsigned n = 1; n <= 2; n++) {
-                EVENTUALLY(desk_take_completions(&f->desk, f->place->store, f->ingest->ingest) == 0 && f->asked.n_completed == n);
+                EVENTUALLY(desk_take_completions(&f->desk, f->place->store, f->ingest->ingest) == 0 &&
+                           f->asked.n_completed == n);
                 assert_true(f->desk.has_held_done);
                 assert_false(ingest_is_idle(f->ingest->ingest));
         }
@@ -206,7 +213,8 @@ static void a_completion_without_a_ticket_has_no_answer(void **state) {
 
         item_make(&item, "A", "c", 1);
         assert_int_equal(store_put(f->place->store, result_rows_pack(&item.submission, 1, ROOT, 1, cookie)), 0);
-        EVENTUALLY(desk_take_completions(&f->desk, f->place->store, f->ingest->ingest) == 0 && f->asked.n_completed == 1);
+        EVENTUALLY(desk_take_completions(&f->desk, f->place->store, f->ingest->ingest) == 0 &&
+                   f->asked.n_completed == 1);
         assert_int_equal(ingest_stats(f->ingest->ingest)->n_answers[STATUS_UNAVAILABLE], 0);
 }
 

@@ -94,8 +94,8 @@ static void a_cgroup_that_appears_later_is_detected(void **state) {
         char command[600];
 
         configure(f);
-        (void)snprintf(command, sizeof(command), "cp -a %s/" GROUP_42 " %s/sys/fs/cgroup/system.slice/slurmstepd.scope/job_77", f->root,
-                       f->root);
+        (void)snprintf(command, sizeof(command),
+                       "cp -a %s/" GROUP_42 " %s/sys/fs/cgroup/system.slice/slurmstepd.scope/job_77", f->root, f->root);
         assert_int_equal(system(command), 0);
         for (unsigned i = 0; i < 100 && !jobs_find(&f->jobs.jobs, "77"); i++)
                 turn(f);

@@ -223,8 +223,9 @@ static void malformed_text_is_reported_and_nothing_is_filled(void **state) {
         }
         assert_int_equal(diskstats_parse("sda 1 2 3\n", -1, &d->list, &d->sample, &fault), TEXT_MALFORMED);
         assert_string_equal(fault, "a line without a device");
-        assert_int_equal(diskstats_parse("8 0 a_name_of_more_than_thirty_one_letters 1\n", -1, &d->list, &d->sample, &fault),
-                         TEXT_MALFORMED);
+        assert_int_equal(
+                diskstats_parse("8 0 a_name_of_more_than_thirty_one_letters 1\n", -1, &d->list, &d->sample, &fault),
+                TEXT_MALFORMED);
 }
 
 #define test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

@@ -48,7 +48,8 @@ static void other_values_are_shown_as_json(void **state) {
 
 static void other_formats_are_refused(void **state) {
         static const char *const valid[] = { "{:.2f}", "{:f}", "{:.0e}", "{:.17g}" };
-        static const char *const invalid[] = { "", "{}", "{:d}", "{:.f}", "{:.18f}", "{:.002f}", "{:.2f} ", "%s", "{:.2f}{:.2f}", "{:.2" };
+        static const char *const invalid[] = { "",         "{}",      "{:d}", "{:.f}",        "{:.18f}",
+                                               "{:.002f}", "{:.2f} ", "%s",   "{:.2f}{:.2f}", "{:.2" };
 
         (void)state;
         for (size_t i = 0; i < N_ELEMENTS(valid); i++)

@@ -93,7 +93,8 @@ static void too_long_or_too_deep_values_are_refused(void **state) {
 
         path[REQUEST_BYTES_MAX] = '\0';
         assert_int_equal(ask(fixture, path), 0);
-        check_refused(fixture, exchange_add_parameter(&fixture->exchange.target, &fixture->exchange.response, "limit", "1"), 414,
+        check_refused(fixture,
+                      exchange_add_parameter(&fixture->exchange.target, &fixture->exchange.response, "limit", "1"), 414,
                       "longer than");
 
         check_refused(fixture, ask(fixture, "/a/b/c/d/e/f/g/h/i"), 404, "no such path");
@@ -102,12 +103,16 @@ static void too_long_or_too_deep_values_are_refused(void **state) {
 static void parameters_are_decoded_and_found(void **state) {
         Fixture *fixture = *state;
 
-        assert_int_equal(exchange_add_parameter(&fixture->exchange.target, &fixture->exchange.response, "collect%5B%5D", "no%64e"), 0);
+        assert_int_equal(exchange_add_parameter(&fixture->exchange.target, &fixture->exchange.response, "collect%5B%5D",
+                                                "no%64e"),
+                         0);
         assert_string_equal(exchange_parameter(&fixture->exchange.target, "collect[]"), "node");
         assert_null(exchange_parameter(&fixture->exchange.target, "collect"));
-        check_refused(fixture, exchange_add_parameter(&fixture->exchange.target, &fixture->exchange.response, "page", NULL), 400,
+        check_refused(fixture,
+                      exchange_add_parameter(&fixture->exchange.target, &fixture->exchange.response, "page", NULL), 400,
                       "'page' needs a value");
-        check_refused(fixture, exchange_add_parameter(&fixture->exchange.target, &fixture->exchange.response, "a", "%00"), 400,
+        check_refused(fixture,
+                      exchange_add_parameter(&fixture->exchange.target, &fixture->exchange.response, "a", "%00"), 400,
                       "hexadecimal");
 }
 
@@ -115,8 +120,10 @@ static void there_is_a_limit_on_parameters(void **state) {
         Fixture *fixture = *state;
 
         for (unsigned i = 0; i < PARAMETERS_MAX; i++)
-                assert_int_equal(exchange_add_parameter(&fixture->exchange.target, &fixture->exchange.response, "a", "1"), 0);
-        check_refused(fixture, exchange_add_parameter(&fixture->exchange.target, &fixture->exchange.response, "a", "1"), 414, "more than");
+                assert_int_equal(
+                        exchange_add_parameter(&fixture->exchange.target, &fixture->exchange.response, "a", "1"), 0);
+        check_refused(fixture, exchange_add_parameter(&fixture->exchange.target, &fixture->exchange.response, "a", "1"),
+                      414, "more than");
 }
 
 static void a_number_out_of_range_is_named_with_its_range(void **state) {
@@ -126,16 +133,20 @@ static void a_number_out_of_range_is_named_with_its_range(void **state) {
 
         for (size_t i = 0; i < N_ELEMENTS(values); i++) {
                 assert_int_equal(ask(fixture, "/"), 0);
-                assert_int_equal(exchange_add_parameter(&fixture->exchange.target, &fixture->exchange.response, "limit", values[i]), 0);
+                assert_int_equal(exchange_add_parameter(&fixture->exchange.target, &fixture->exchange.response, "limit",
+                                                        values[i]),
+                                 0);
                 check_refused(fixture,
-                              exchange_parameter_u64(&fixture->exchange.target, &fixture->exchange.response, "limit", 1, 1000, 100,
-                                                     &v), 400,
-                              "'limit' must be a whole number from 1 to 1000");
+                              exchange_parameter_u64(&fixture->exchange.target, &fixture->exchange.response, "limit", 1,
+                                                     1000, 100, &v),
+                              400, "'limit' must be a whole number from 1 to 1000");
                 assert_int_equal(v, 7);
         }
 
         assert_int_equal(ask(fixture, "/"), 0);
-        assert_int_equal(exchange_parameter_u64(&fixture->exchange.target, &fixture->exchange.response, "limit", 1, 1000, 100, &v), 0);
+        assert_int_equal(exchange_parameter_u64(&fixture->exchange.target, &fixture->exchange.response, "limit", 1,
+                                                1000, 100, &v),
+                         0);
         assert_int_equal(v, 100);
 }
 
@@ -183,7 +194,9 @@ static void a_page_continues_after_the_previous_one(void **state) {
         for (size_t i = 0; i < N_ELEMENTS(keys); i++) {
                 token_after(fixture, keys[i], token);
                 assert_int_equal(ask(fixture, "/"), 0);
-                assert_int_equal(exchange_add_parameter(&fixture->exchange.target, &fixture->exchange.response, "page", token), 0);
+                assert_int_equal(
+                        exchange_add_parameter(&fixture->exchange.target, &fixture->exchange.response, "page", token),
+                        0);
                 assert_int_equal(pagination_parse(&fixture->exchange.target, &fixture->exchange.response, &page), 0);
                 assert_int_equal(page.before.time_ms, keys[i].time_ms);
                 assert_int_equal(page.before.row, keys[i].row);
@@ -191,15 +204,22 @@ static void a_page_continues_after_the_previous_one(void **state) {
 }
 
 static void an_invalid_token_is_refused(void **state) {
-        static const char *const tokens[] = { "", "1", "0000000000000000000000000000000g", "ffffffffffffffff0000000000000001",
-                                              "000000000000000100000000000000011", "+000000000000001 000000000000001" };
+        static const char *const tokens[] = { "",
+                                              "1",
+                                              "0000000000000000000000000000000g",
+                                              "ffffffffffffffff0000000000000001",
+                                              "000000000000000100000000000000011",
+                                              "+000000000000001 000000000000001" };
         Fixture *fixture = *state;
         Pagination page;
 
         for (size_t i = 0; i < N_ELEMENTS(tokens); i++) {
                 assert_int_equal(ask(fixture, "/"), 0);
-                assert_int_equal(exchange_add_parameter(&fixture->exchange.target, &fixture->exchange.response, "page", tokens[i]), 0);
-                check_refused(fixture, pagination_parse(&fixture->exchange.target, &fixture->exchange.response, &page), 400, "'page'");
+                assert_int_equal(exchange_add_parameter(&fixture->exchange.target, &fixture->exchange.response, "page",
+                                                        tokens[i]),
+                                 0);
+                check_refused(fixture, pagination_parse(&fixture->exchange.target, &fixture->exchange.response, &page),
+                              400, "'page'");
         }
 }
 

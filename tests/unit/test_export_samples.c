@@ -33,8 +33,9 @@ static void fill(ExportSample *samples, size_t n) {
         for (size_t i = 0; i < n; i++) {
                 samples[i] = (ExportSample){ .end_realtime_ms = 1700000000000 + 1000 * i + i % 3 };
                 for (size_t k = 0; k < N_EXPORT_RATIOS; k++)
-                        samples[i].ratios[k] = (i * 7919 + k) % 11 == 0 ? EXPORT_RATIO_UNKNOWN
-                                                                        : (uint32_t)((i * 1000003 + k) % EXPORT_RATIO_STEPS);
+                        samples[i].ratios[k] = (i * 7919 + k) % 11 == 0
+                                                       ? EXPORT_RATIO_UNKNOWN
+                                                       : (uint32_t)((i * 1000003 + k) % EXPORT_RATIO_STEPS);
                 for (size_t k = 0; k < N_PERFPY_COUNTERS; k++) {
                         samples[i].boot_bytes[k] = i % 5 == 0 ? EXPORT_BYTES_UNKNOWN : i * i * 4096 + k;
                         samples[i].counted_bytes[k] = k == 0 ? INT64_MAX - i : k == 1 ? EXPORT_BYTES_UNKNOWN : i;
@@ -49,7 +50,9 @@ static void each_sample_is_restored_exactly(void **state) {
         (void)state;
         fill(samples, EXPORT_SAMPLES_MAX);
         for (size_t i = 0; i < N_ELEMENTS(lengths); i++) {
-                const ExportSamples written = { .begin_realtime_ms = 1700000000000, .n_merged = 4, .n = lengths[i], .samples = samples };
+                const ExportSamples written = {
+                        .begin_realtime_ms = 1700000000000, .n_merged = 4, .n = lengths[i], .samples = samples
+                };
                 scoped(export_samples_deinit) ExportSamples read = {};
                 scoped(buffer_deinit) Buffer bytes = {};
 
@@ -85,7 +88,9 @@ static void no_bytes_are_no_samples(void **state) {
 
 static void bytes_cut_or_changed_anywhere_do_no_harm(void **state) {
         ExportSample samples[5];
-        const ExportSamples written = { .begin_realtime_ms = 1, .n_merged = 1, .n = N_ELEMENTS(samples), .samples = samples };
+        const ExportSamples written = {
+                .begin_realtime_ms = 1, .n_merged = 1, .n = N_ELEMENTS(samples), .samples = samples
+        };
         scoped(buffer_deinit) Buffer bytes = {};
         ExportSamples read;
 
@@ -131,7 +136,8 @@ static int read_made(const int64_t head[static 3], size_t column, int64_t v) {
 static void impossible_values_are_refused(void **state) {
         static const int64_t good[3] = { 1, 1, 1 };
         static const int64_t heads[][3] = {
-                { -1, 1, 1 }, { 1, 0, 1 }, { 1, -1, 1 }, { 1, 1, 0 }, { 1, 1, -1 }, { 1, 1, 2 }, { 1, 1, 1001 }, { 1, 1, INT64_MAX },
+                { -1, 1, 1 }, { 1, 0, 1 }, { 1, -1, 1 },   { 1, 1, 0 },
+                { 1, 1, -1 }, { 1, 1, 2 }, { 1, 1, 1001 }, { 1, 1, INT64_MAX },
         };
 
         (void)state;
@@ -151,8 +157,10 @@ static void impossible_values_are_refused(void **state) {
 
 static void perf_py_rounds_and_counts_since_boot(void **state) {
         ExportSample sample = {
-                .end_realtime_ms = 1700000001003, .ratios = { 6666667, 6650000, 123456, 9999000, 3001499, EXPORT_RATIO_UNKNOWN },
-                .boot_bytes = { 1048576, 0, 524288, 0, 0, EXPORT_BYTES_UNKNOWN }, .counted_bytes = { 2097152, 0, 0, 0, 0, 0 },
+                .end_realtime_ms = 1700000001003,
+                .ratios = { 6666667, 6650000, 123456, 9999000, 3001499, EXPORT_RATIO_UNKNOWN },
+                .boot_bytes = { 1048576, 0, 524288, 0, 0, EXPORT_BYTES_UNKNOWN },
+                .counted_bytes = { 2097152, 0, 0, 0, 0, 0 },
         };
         PerfpySample ours, theirs;
 

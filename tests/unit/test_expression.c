@@ -40,7 +40,8 @@ static void assert_reason(const char *text, const char *words) {
 
         if (expression_parse(text, &expression, &error) != 0)
                 fail_msg("%s: column %u: %s", text, error.column, error.text);
-        assert_int_equal(expression_evaluate(&expression, json_text(document, strlen(document)), &value, reason), EXPRESSION_NULL);
+        assert_int_equal(expression_evaluate(&expression, json_text(document, strlen(document)), &value, reason),
+                         EXPRESSION_NULL);
         if (!strstr(reason, words))
                 fail_msg("%s: '%s' does not say '%s'", text, reason, words);
 }
@@ -51,7 +52,8 @@ static void assert_refused(const char *text, unsigned column, const char *words)
 
         assert_int_equal(expression_parse(text, &expression, &error), EXPRESSION_INVALID);
         if (error.column != column || !strstr(error.text, words))
-                fail_msg("%s: column %u, not %u: '%s' does not say '%s'", text, error.column, column, error.text, words);
+                fail_msg("%s: column %u, not %u: '%s' does not say '%s'", text, error.column, column, error.text,
+                         words);
 }
 
 static void operators_have_the_usual_order(void **state) {
@@ -175,7 +177,8 @@ static void a_list_of_any_length_is_bounded(void **state) {
                 memcpy(text + n, ",1", 2);
         memcpy(text + n, "]}}", 4);
         assert_int_equal(expression_parse("sum(x)", &expression, &error), 0);
-        assert_int_equal(expression_evaluate(&expression, json_text(text, strlen(text)), &value, reason), EXPRESSION_NULL);
+        assert_int_equal(expression_evaluate(&expression, json_text(text, strlen(text)), &value, reason),
+                         EXPRESSION_NULL);
         assert_non_null(strstr(reason, "65536"));
         free(text);
 }
@@ -195,10 +198,13 @@ static void names_of_results_are_found(void **state) {
         assert_false(expression_names_result(&expression, "c", &column));
 }
 
-/* Parses texts made of the language's own words, and evaluates what parses: nothing may crash, loop, or give an infinity. */
+/* Parses texts made of the language's own words, and evaluates what parses: nothing may crash, loop, or give an
+ * infinity. */
 static void any_sequence_of_words_is_read_or_refused(void **state) {
-        static const char *const words[] = { "1", "tokens", "(", ")", "+", "-", "*", "/", "<", "mean", "percentile", ",", "[]", "[0]",
-                                             ".", "benchmarks", "mean", "\"", "@result", " ", "==", "zero", "latencies", "\xc3\xbc" };
+        static const char *const words[] = { "1",       "tokens", "(",  ")",          "+",          "-",
+                                             "*",       "/",      "<",  "mean",       "percentile", ",",
+                                             "[]",      "[0]",    ".",  "benchmarks", "mean",       "\"",
+                                             "@result", " ",      "==", "zero",       "latencies",  "\xc3\xbc" };
         unsigned seed = 1, n_valid = 0;
 
         (void)state;

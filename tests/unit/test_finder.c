@@ -76,15 +76,18 @@ static void a_slurmd_named_like_the_machine_needs_no_node_suffix(void **state) {
         (void)snprintf(path, sizeof(path), "slurm_%s/uid_1/job_1", host);
         make(&f, path);
         begin(&f, f.root);
-        (void)snprintf(expected, sizeof(expected), "1 slurm_v1 /slurm_%s/uid_1/job_1 of 1, 42 slurm " SCOPE "/job_42, 43 slurm " SCOPE
-                       "/job_43, 44 slurm " SCOPE "/job_44", host);
+        (void)snprintf(expected, sizeof(expected),
+                       "1 slurm_v1 /slurm_%s/uid_1/job_1 of 1, 42 slurm " SCOPE "/job_42, 43 slurm " SCOPE
+                       "/job_43, 44 slurm " SCOPE "/job_44",
+                       host);
         assert_found(&f, expected);
         end(&f);
 }
 
 static void pods_of_kubelets_in_containers_are_found(void **state) {
         static const char *const paths[] = {
-                "kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-burstable.slice/kubelet-kubepods-burstable-pod1_2.slice",
+                "kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-burstable.slice/"
+                "kubelet-kubepods-burstable-pod1_2.slice",
                 "docker/0123abc/kubepods/burstable/pod1-2",
                 "docker/0123abc/kubelet/kubepods/pod1-2",
                 "docker/0123abc/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-pod1_2.slice",
@@ -101,7 +104,8 @@ static void pods_of_kubelets_in_containers_are_found(void **state) {
                 (void)snprintf(command, sizeof(command), "mkdir -p %s/sys/fs/cgroup/%s", f.root, paths[i]);
                 assert_int_equal(system(command), 0);
                 begin(&f, f.root);
-                (void)snprintf(expected, sizeof(expected), "1%c2 kubernetes /%s", strstr(paths[i], "1_2") ? '_' : '-', paths[i]);
+                (void)snprintf(expected, sizeof(expected), "1%c2 kubernetes /%s", strstr(paths[i], "1_2") ? '_' : '-',
+                               paths[i]);
                 all = found(&f);
                 assert_non_null(strstr(all, expected));
                 assert_int_equal(n_unrecognized(&f), 0);
@@ -124,8 +128,10 @@ static void pods_are_found_with_either_driver(void **state) {
 
         f = (Fixture){};
         begin(&f, TREES "kube-cgroupfs");
-        assert_found(&f, "7e8f9a0b-aaaa-bbbb-cccc-ddddeeeeffff kubernetes /kubepods/besteffort/pod7e8f9a0b-aaaa-bbbb-cccc-ddddeeeeffff, "
-                         "feedface-0000-1111-2222-333344445555 kubernetes /kubepods/podfeedface-0000-1111-2222-333344445555");
+        assert_found(&f, "7e8f9a0b-aaaa-bbbb-cccc-ddddeeeeffff kubernetes "
+                         "/kubepods/besteffort/pod7e8f9a0b-aaaa-bbbb-cccc-ddddeeeeffff, "
+                         "feedface-0000-1111-2222-333344445555 kubernetes "
+                         "/kubepods/podfeedface-0000-1111-2222-333344445555");
         end(&f);
 }
 
@@ -323,8 +329,8 @@ static void the_first_matching_setting_gets_the_job_and_others_match_below(void 
         (void)state;
         begin_at(&f, TREES "slurm-v2", patterns, N_ELEMENTS(patterns));
         assert_found(&f, "42 other " SCOPE "/job_42, 43 other " SCOPE "/job_43, 44 other " SCOPE "/job_44, "
-                         "slurmd service /system.slice/slurmd.service, slurmstepd scope /system.slice/slurmstepd.scope, "
-                         "sshd service /system.slice/sshd.service");
+                         "slurmd service /system.slice/slurmd.service, slurmstepd scope "
+                         "/system.slice/slurmstepd.scope, sshd service /system.slice/sshd.service");
         end(&f);
 }
 

@@ -15,8 +15,9 @@ static void jobs_of_slurm_are_found_in_v1_with_their_uid(void **state) {
 
         (void)state;
         begin(&f, TREES "slurm-v1");
-        assert_found(&f, "42 slurm_v1 /slurm/uid_1000/job_42 of 1000, 42.cn2 slurm_v1 /slurm_cn2/uid_1002/job_42 of 1002, "
-                         "43 slurm_v1 /slurm/uid_1000/job_43 of 1000, 44 slurm_v1 /slurm/uid_1001/job_44 of 1001");
+        assert_found(&f,
+                     "42 slurm_v1 /slurm/uid_1000/job_42 of 1000, 42.cn2 slurm_v1 /slurm_cn2/uid_1002/job_42 of 1002, "
+                     "43 slurm_v1 /slurm/uid_1000/job_43 of 1000, 44 slurm_v1 /slurm/uid_1001/job_44 of 1001");
         assert_string_equal(await_group(&f).job, "45");
         assert_int_equal(n_unrecognized(&f), 1); /* "leftover", which exists in three hierarchies */
         end(&f);
@@ -29,7 +30,8 @@ static void a_job_of_v1_is_in_the_hierarchies_that_have_it(void **state) {
         (void)state;
         begin(&f, TREES "slurm-v1");
         while (finder_next(f.finder, &group) == 0) {
-                bool is_everywhere = strcmp(group.job, "42") == 0 || strcmp(group.job, "43") == 0 || strcmp(group.job, "44") == 0;
+                bool is_everywhere = strcmp(group.job, "42") == 0 || strcmp(group.job, "43") == 0 ||
+                                     strcmp(group.job, "44") == 0;
 
                 assert_string_equal(group.place.v2, "");
                 assert_int_equal(group.owner_uid, getuid());

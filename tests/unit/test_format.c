@@ -16,7 +16,9 @@
 
 static void a_path_is_read_step_by_step(void **state) {
         static const char path[] = "a.\"b c\"[][2].@x[*]?";
-        static const PathStepKind kinds[] = { PATH_KEY, PATH_KEY, PATH_ALL, PATH_INDEX, PATH_KEY, PATH_PRODUCT, PATH_END };
+        static const PathStepKind kinds[] = {
+                PATH_KEY, PATH_KEY, PATH_ALL, PATH_INDEX, PATH_KEY, PATH_PRODUCT, PATH_END
+        };
         static const char *const wrong[] = { "a.", "a[", "a[x]", "a[1", "\"\"", "a.1", "a[**]", "-" };
         const char *p = path;
 
@@ -63,14 +65,16 @@ static void names_are_those_of_the_nearest_value_around(void **state) {
                 .parameters = { { "x=x", "k=@key[1]", "i=@key" }, 3 }, .results = { { "v=@.v" }, 1 } };
 
         (void)state;
-        assert_reads(&options, "{\"x\":1,\"a\":{\"p\":{\"x\":2,\"b\":[{\"v\":3},{\"x\":4,\"v\":5}]},\"q\":{\"b\":[{\"v\":6}]}}}",
+        assert_reads(&options,
+                     "{\"x\":1,\"a\":{\"p\":{\"x\":2,\"b\":[{\"v\":3},{\"x\":4,\"v\":5}]},\"q\":{\"b\":[{\"v\":6}]}}}",
                      "{\"x\":2,\"k\":\"p\",\"i\":\"0\"}{\"v\":3}{\"x\":4,\"k\":\"p\",\"i\":\"1\"}{\"v\":5}"
                      "{\"x\":1,\"k\":\"q\",\"i\":\"0\"}{\"v\":6}");
         assert_reads(&options, "{\"a\":{\"p\":{\"b\":[{\"v\":3}]}}}", "[p][0]: 'x' is missing");
 }
 
 static void a_list_of_samples_counts_by_its_median(void **state) {
-        static const FormatOptions options = { .results = { { "m=runs[].s", "n=nested", "e=empty?", "*_x=by[].v" }, 4 } };
+        static const FormatOptions options = { .results = { { "m=runs[].s", "n=nested", "e=empty?", "*_x=by[].v" },
+                                                            4 } };
 
         (void)state;
         assert_reads(&options, "{\"runs\":[{\"s\":[4,1]},{},{\"s\":2}],\"nested\":[[1],[[3]],null],\"empty\":[],"
@@ -79,7 +83,9 @@ static void a_list_of_samples_counts_by_its_median(void **state) {
 }
 
 static void combinations_of_lists_are_those_of_loops(void **state) {
-        static const FormatOptions options = { .each = "r[][0][]", .parameters = { { "p*=[1][*]?" }, 1 }, .results = { { "v=@" }, 1 } };
+        static const FormatOptions options = { .each = "r[][0][]",
+                                               .parameters = { { "p*=[1][*]?" }, 1 },
+                                               .results = { { "v=@" }, 1 } };
 
         (void)state;
         assert_reads(&options, "{\"r\":{\"a\":[[1,2],[[\"x\",\"y\"]]],\"b\":[[3],[]]}}",
@@ -94,7 +100,8 @@ static void headings_belong_to_the_lines_below(void **state) {
 
         (void)state;
         assert_reads(&options, "1 MB/s\nsize 8\n2.5 MB/s ok\nsize 9\nno 4\n3 MB/s, 4 MB/s",
-                     "{}{\"rate\":1}{\"state\":\"ok\",\"size\":8}{\"rate\":2.5}{\"size\":9}{\"time\":4}{\"size\":9}{\"rate\":3}");
+                     "{}{\"rate\":1}{\"state\":\"ok\",\"size\":8}{\"rate\":2.5}{\"size\":9}{\"time\":4}{\"size\":9}{"
+                     "\"rate\":3}");
         assert_reads(&options, "nothing\n", "has nothing of this format");
 }
 

@@ -50,7 +50,8 @@ static void a_frame_that_arrives_byte_by_byte_is_pending_until_the_last(void **s
 }
 
 static void every_length_reads_back_as_written(void **state) {
-        static const uint32_t lengths[] = { 0, 1, 127, 128, 16383, 16384, 2097151, 2097152, 268435455, 268435456, UINT32_MAX };
+        static const uint32_t lengths[] = { 0,       1,       127,       128,       16383,     16384,
+                                            2097151, 2097152, 268435455, 268435456, UINT32_MAX };
         static const size_t n_headers[] = { 1, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5 };
 
         (void)state;

@@ -120,7 +120,8 @@ static void output_to_a_file_is_not_truncated(void **state) {
 
         (void)state;
         write_at(20, false, &out);
-        assert_non_null(strstr(out.text, "a name which is far too long for it  2.1      5       0       203.25            -\n"));
+        assert_non_null(strstr(out.text,
+                               "a name which is far too long for it  2.1      5       0       203.25            -\n"));
 }
 
 int main(void) {

@@ -14,7 +14,8 @@
 
 #define UNPACKED_MAX (1U << 20)
 
-/* Checks that the bytes are one compressed text, with its checksum and length and nothing behind, and that it equals the text. */
+/* Checks that the bytes are one compressed text, with its checksum and length and nothing behind, and that it equals
+ * the text. */
 static void assert_unpacks(const Buffer *packed, const Buffer *text) {
         z_stream stream = { .next_in = (const unsigned char *)packed->text, .avail_in = (unsigned)packed->n };
         scoped(freep) char *unpacked = malloc(UNPACKED_MAX);

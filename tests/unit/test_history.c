@@ -12,7 +12,9 @@
 
 #include "kpi/history.h"
 
-static const HistoryQuestion lower = { .judge = { .direction = JUDGE_LOWER, .hunter = HUNTER_DEFAULTS, .shift = SHIFT_DEFAULTS } };
+static const HistoryQuestion lower = {
+        .judge = { .direction = JUDGE_LOWER, .hunter = HUNTER_DEFAULTS, .shift = SHIFT_DEFAULTS }
+};
 
 #define RUNS_MAX 800U
 
@@ -28,8 +30,8 @@ static void add(Runs *runs, const char *version, size_t n, double level) {
 
         for (size_t i = 0; i < n; i++, runs->n++) {
                 (void)snprintf(runs->versions[runs->n], sizeof(runs->versions[0]), "%s", version);
-                runs->items[runs->n] = (HistoryRun){ level * (1 + noise[runs->n % 9]), 1000 + runs->n, runs->versions[runs->n], 0,
-                                                      (int64_t)runs->n };
+                runs->items[runs->n] = (HistoryRun){ level * (1 + noise[runs->n % 9]), 1000 + runs->n,
+                                                     runs->versions[runs->n], 0, (int64_t)runs->n };
         }
 }
 
@@ -58,9 +60,11 @@ static void a_regression_has_the_version_since_which_it_is_there(void **state) {
         assert_string_equal(verdict.first.version, "2.10.0");
         assert_string_equal(verdict.judged.version, "2.10.0");
         assert_true(fabs(verdict.relative - 0.1) < 0.02);
-        assert_true(verdict.low > 0.05 && verdict.low <= verdict.relative && verdict.relative <= verdict.high && verdict.high < 0.15);
+        assert_true(verdict.low > 0.05 && verdict.low <= verdict.relative && verdict.relative <= verdict.high &&
+                    verdict.high < 0.15);
         assert_true(verdict.smallest >= 0.01 && verdict.smallest < 0.1);
-        assert_true(verdict.n == 24 && verdict.n_versions == 11 && verdict.excluded.n_later == 0 && verdict.n_needed == 0);
+        assert_true(verdict.n == 24 && verdict.n_versions == 11 && verdict.excluded.n_later == 0 &&
+                    verdict.n_needed == 0);
 }
 
 static void runs_of_later_versions_are_excluded(void **state) {
@@ -77,7 +81,8 @@ static void runs_of_later_versions_are_excluded(void **state) {
         verdict = judge(&runs, &(HistoryQuestion){ .current = "1.10.0", .judge = lower.judge });
         assert_int_equal(verdict.verdict, JUDGE_NO_CHANGE);
         assert_true(verdict.n == 12 && verdict.excluded.n_later == 4 && verdict.n_versions == 6);
-        assert_int_equal(history_judge(runs.items, runs.n, &(HistoryQuestion){ .current = "9.0.0", .judge = lower.judge }, &verdict),
+        assert_int_equal(history_judge(runs.items, runs.n,
+                                       &(HistoryQuestion){ .current = "9.0.0", .judge = lower.judge }, &verdict),
                          HISTORY_NO_CURRENT);
 }
 
@@ -90,7 +95,8 @@ static void a_change_lies_between_two_versions_only(void **state) {
         add(&runs, "1.1.0", 2, 100);
         add(&runs, "1.1.0", 8, 150);
         verdict = judge(&runs, &lower);
-        assert_true(verdict.verdict == JUDGE_REGRESSION ? verdict.first.time_ms == 1008 : verdict.first.time_ms != 1010);
+        assert_true(verdict.verdict == JUDGE_REGRESSION ? verdict.first.time_ms == 1008
+                                                        : verdict.first.time_ms != 1010);
 
         /* With one version, the time tells where. */
         memset(&runs, 0, sizeof(runs));
@@ -108,15 +114,18 @@ static void one_version_that_is_none_orders_all_by_time(void **state) {
         add(&runs, "1.0.0", 3, 100);
         add(&runs, "nightly", 3, 100);
         assert_int_equal(judge(&runs, &lower).order, HISTORY_BY_TIME);
-        assert_int_equal(judge(&runs, &(HistoryQuestion){ .order = HISTORY_BY_NUMBER, .judge = lower.judge }).order, HISTORY_BY_TIME);
+        assert_int_equal(judge(&runs, &(HistoryQuestion){ .order = HISTORY_BY_NUMBER, .judge = lower.judge }).order,
+                         HISTORY_BY_TIME);
         runs.items[0].version = NULL;
         assert_int_equal(judge(&runs, &lower).order, HISTORY_BY_TIME);
 
         memset(&runs, 0, sizeof(runs));
         add(&runs, "10", 5, 200);
         add(&runs, "9", 8, 100);
-        assert_int_equal(judge(&runs, &(HistoryQuestion){ .order = HISTORY_BY_NUMBER, .current = "10", .judge = lower.judge }).verdict,
-                         JUDGE_REGRESSION);
+        assert_int_equal(
+                judge(&runs, &(HistoryQuestion){ .order = HISTORY_BY_NUMBER, .current = "10", .judge = lower.judge })
+                        .verdict,
+                JUDGE_REGRESSION);
 }
 
 static void runs_at_the_same_time_have_the_order_of_their_results(void **state) {
@@ -198,7 +207,8 @@ static void odd_series_have_a_verdict(void **state) {
         assert_int_equal(history_judge(runs.items, 0, &lower, &verdict), HISTORY_NO_CURRENT);
         add(&runs, "1.0.0", 1, 100);
         verdict = judge(&runs, &lower);
-        assert_true(verdict.verdict == JUDGE_UNKNOWN && verdict.n_needed == SHIFT_POINTS_MIN - 1 && isnan(verdict.smallest));
+        assert_true(verdict.verdict == JUDGE_UNKNOWN && verdict.n_needed == SHIFT_POINTS_MIN - 1 &&
+                    isnan(verdict.smallest));
         memset(&runs, 0, sizeof(runs));
         add(&runs, "1.0.0", 20, 0);
         assert_int_equal(judge(&runs, &lower).verdict, JUDGE_NO_CHANGE);

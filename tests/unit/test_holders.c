@@ -21,7 +21,9 @@ typedef struct Fixture {
 } Fixture;
 
 static void open_with(Fixture *f, uint64_t size_max, uint64_t n_names, uint64_t n_series) {
-        SharesConfig shares = { .limits = { [RESOURCE_NAMES] = n_names, [RESOURCE_SERIES] = n_series, [RESOURCE_STORE] = size_max } };
+        SharesConfig shares = {
+                .limits = { [RESOURCE_NAMES] = n_names, [RESOURCE_SERIES] = n_series, [RESOURCE_STORE] = size_max }
+        };
         StoreConfig config = place_config(&f->place);
 
         assert_int_equal(shares_new(&f->shares, &shares), 0);
@@ -65,7 +67,8 @@ static StoreOutcome put(Fixture *f, const Peer *sender, const char *name, size_t
                 items[i].submission.indicator.component = "c";
                 submissions[i] = items[i].submission;
         }
-        assert_int_equal(store_put(f->place.store, result_rows_pack(submissions, n, sender, 5000 + f->n_ids, cookie_of(1))), 0);
+        assert_int_equal(
+                store_put(f->place.store, result_rows_pack(submissions, n, sender, 5000 + f->n_ids, cookie_of(1))), 0);
         assert_true(wait_done(f->place.store, &done, DEADLINE_MS));
         if (ret_stored)
                 *ret_stored = result_rows_stored(done.rows);
@@ -78,7 +81,8 @@ static void the_sizes_are_those_of_the_rows(void **state) {
         open_with(f, 4 * MIB, 1 << 20, 1 << 20);
         for (int i = 0; i < 40; i++) {
                 assert_int_equal(put(f, &(Peer){ .uid = 1000 }, "A", 50, NULL), STORE_DONE);
-                assert_int_equal(put(f, &(Peer){ .uid = 1001 + (uint32_t)i % 20 }, i % 2 ? "A" : "\xc3\xbc", 3, NULL), STORE_DONE);
+                assert_int_equal(put(f, &(Peer){ .uid = 1001 + (uint32_t)i % 20 }, i % 2 ? "A" : "\xc3\xbc", 3, NULL),
+                                 STORE_DONE);
         }
         assert_held_as_stored(&f->place);
 
@@ -94,7 +98,11 @@ static void rows_of_users_above_their_share_are_removed_first(void **state) {
         JobInfo info = { .id = "victims", .uid = 1000 };
         StoreJobBegin row = { &info, 1, "b", "w", "m", info.uid, false };
         StoreJobEnd end = {
-                .job = "victims", .state = JOB_FINISHED, .end_realtime_ms = 2, .end = &(JobEnd){}, .timeline = &BYTES("points"),
+                .job = "victims",
+                .state = JOB_FINISHED,
+                .end_realtime_ms = 2,
+                .end = &(JobEnd){},
+                .timeline = &BYTES("points"),
         };
 
         open_with(f, 4 * MIB, 1 << 20, 1 << 20);
@@ -110,7 +118,8 @@ static void rows_of_users_above_their_share_are_removed_first(void **state) {
         assert_int_equal(ask_place(&f->place, "SELECT count(*) FROM result WHERE uid = 1000"), 200);
         assert_int_equal(ask_place(&f->place, "SELECT count(*) FROM job"), 1);
         assert_in_range(ask_place(&f->place, "SELECT count(*) FROM result WHERE uid = 1001"), 500, 64 * 199);
-        assert_int_equal(ask_place(&f->place, "SELECT count(*) FROM result WHERE id = (SELECT max(id) FROM result)"), 1);
+        assert_int_equal(ask_place(&f->place, "SELECT count(*) FROM result WHERE id = (SELECT max(id) FROM result)"),
+                         1);
         assert_held_as_stored(&f->place);
 }
 
@@ -149,7 +158,11 @@ static void jobs_count_as_well(void **state) {
                 JobInfo info = { .uid = 1001 };
                 StoreJobBegin row = { &info, 1, "b", "w", "m", info.uid, false };
                 StoreJobEnd end = {
-                        .job = info.id, .state = JOB_FINISHED, .end_realtime_ms = 2, .end = &(JobEnd){}, .timeline = &BYTES("points"),
+                        .job = info.id,
+                        .state = JOB_FINISHED,
+                        .end_realtime_ms = 2,
+                        .end = &(JobEnd){},
+                        .timeline = &BYTES("points"),
                 };
 
                 (void)snprintf(info.id, sizeof(info.id), "job-%d", i);
@@ -184,7 +197,8 @@ static void long_texts_of_jobs_count(void **state) {
         open_with(f, 4 * MIB, 1 << 20, 1 << 20);
         assert_int_equal(store_put(f->place.store, job_rows_pack_begin(&row, cookie_of(1))), 0);
         assert_int_equal(outcome_of(f->place.store, 1), STORE_DONE);
-        assert_int_equal(ask_place(&f->place, "SELECT n_bytes = 2048 + length(labels) FROM holder JOIN job USING (uid)"), 1);
+        assert_int_equal(
+                ask_place(&f->place, "SELECT n_bytes = 2048 + length(labels) FROM holder JOIN job USING (uid)"), 1);
         assert_true(ask_place(&f->place, "SELECT n_bytes FROM holder") > 20000);
         change_place(&f->place, "DELETE FROM job");
         assert_int_equal(ask_place(&f->place, "SELECT n_bytes FROM holder"), 0);
@@ -195,7 +209,11 @@ static StoreOutcome use_up(Fixture *f, uint32_t uid, const char *id) {
         JobInfo info = { .uid = uid };
         StoreJobBegin row = { &info, 1, "b", "w", "m", uid, false };
         StoreJobEnd end = {
-                .job = id, .state = JOB_FINISHED, .end_realtime_ms = 2, .end = &(JobEnd){}, .timeline = &BYTES("points"),
+                .job = id,
+                .state = JOB_FINISHED,
+                .end_realtime_ms = 2,
+                .end = &(JobEnd){},
+                .timeline = &BYTES("points"),
         };
         StoreOutcome outcome;
 
@@ -288,7 +306,8 @@ static void series_have_a_share(void **state) {
         assert_held_as_stored(&f->place);
 }
 
-/* New parameters and a stack: the result moves to one new series, and then to another. Sets of others share its transaction. */
+/* New parameters and a stack: the result moves to one new series, and then to another. Sets of others share its
+ * transaction. */
 static void a_result_sent_again_may_need_two_series(void **state) {
         Fixture *f = *state;
         Property properties[5];
@@ -309,8 +328,12 @@ static void a_result_sent_again_may_need_two_series(void **state) {
         results.submission.replaces = true;
         results.submission.stack = &stack;
         item_make(&other, "Other", "c", 6);
-        assert_int_equal(store_put(f->place.store, result_rows_pack(&results.submission, 1, &(Peer){ .uid = 1000 }, 1, cookie_of(1))), 0);
-        assert_int_equal(store_put(f->place.store, result_rows_pack(&other.submission, 1, &(Peer){ .uid = 1001 }, 1, cookie_of(2))), 0);
+        assert_int_equal(store_put(f->place.store,
+                                   result_rows_pack(&results.submission, 1, &(Peer){ .uid = 1000 }, 1, cookie_of(1))),
+                         0);
+        assert_int_equal(store_put(f->place.store,
+                                   result_rows_pack(&other.submission, 1, &(Peer){ .uid = 1001 }, 1, cookie_of(2))),
+                         0);
         assert_int_equal(outcome_of(f->place.store, 1), STORE_QUOTA);
         assert_int_equal(outcome_of(f->place.store, 2), STORE_DONE);
         store_stats(f->place.store, &stats);

@@ -29,7 +29,8 @@ static void processors_are_reported_by_model_and_number(void **state) {
         assert_int_equal(facts.cpu.family, 6);
         assert_int_equal(facts.cpu.model_number, 143);
         assert_int_equal(facts.cpu.stepping, 8);
-        assert_string_equal(facts.cpu.flags, "sse4_1 sse4_2 avx f16c fma avx2 bmi2 avx512f avx512bw avx512_vnni amx_tile popcnt");
+        assert_string_equal(facts.cpu.flags,
+                            "sse4_1 sse4_2 avx f16c fma avx2 bmi2 avx512f avx512bw avx512_vnni amx_tile popcnt");
 }
 
 static void a_thread_that_is_offline_does_not_count_but_its_core_does(void **state) {
@@ -113,8 +114,10 @@ static void sockets_are_counted_whatever_their_numbers(void **state) {
 
         (void)state;
         host_facts_init_cpu(&facts);
-        host_facts_parse_cpuinfo("processor : 0\nphysical id : 0\ncpu cores : 1\n\nprocessor : 1\nphysical id : 2\ncpu cores : 1\n\n"
-                      "processor : 2\nphysical id : 4\ncpu cores : 1\n\nprocessor : 3\nphysical id : 99999\ncpu cores : 1\n", &facts);
+        host_facts_parse_cpuinfo(
+                "processor : 0\nphysical id : 0\ncpu cores : 1\n\nprocessor : 1\nphysical id : 2\ncpu cores : 1\n\n"
+                "processor : 2\nphysical id : 4\ncpu cores : 1\n\nprocessor : 3\nphysical id : 99999\ncpu cores : 1\n",
+                &facts);
         assert_int_equal(facts.threads, 4);
         assert_int_equal(facts.sockets, 3);
         assert_int_equal(facts.cores, 3);
@@ -207,7 +210,8 @@ static void implausible_values_are_unknown(void **state) {
 
         (void)state;
         host_facts_init_cpu(&cpu);
-        host_facts_parse_cpuinfo(":\n: :\nprocessor\nmodel name\t: \xff\x01\nmodel\t: -3\nstepping: 99999999999999999999\nflags", &cpu);
+        host_facts_parse_cpuinfo(
+                ":\n: :\nprocessor\nmodel name\t: \xff\x01\nmodel\t: -3\nstepping: 99999999999999999999\nflags", &cpu);
         assert_string_equal(cpu.model, "");
         assert_int_equal(cpu.model_number, -1);
         assert_int_equal(cpu.stepping, -1);

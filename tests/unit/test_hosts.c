@@ -31,22 +31,55 @@ static void check(const Hosts *hosts, bool expected, const char *const *names, s
 
 static void addresses_and_own_names_are_allowed(void **state) {
         static const char *const ours[] = {
-                "", "127.0.0.1", "127.0.0.1:9847", "10.1.2.3", "[::1]", "[::1]:9847", "[fe80::1]", "localhost", "LocalHost:80",
+                "",
+                "127.0.0.1",
+                "127.0.0.1:9847",
+                "10.1.2.3",
+                "[::1]",
+                "[::1]:9847",
+                "[fe80::1]",
+                "localhost",
+                "LocalHost:80",
                 "localhost.",
-                "n7", "N7:9847", "n7.cluster.example", "n7.example.", "n7.other.example", "n7.last.example:1",
-                "perf.example.org", "grafana", "n7:",
+                "n7",
+                "N7:9847",
+                "n7.cluster.example",
+                "n7.example.",
+                "n7.other.example",
+                "n7.last.example:1",
+                "perf.example.org",
+                "grafana",
+                "n7:",
         };
         static const char *const foreign[] = {
-                "evil.example", "evil.example:9847", "n7.evil.example", "n8", "localhost.evil.example", "127.0.0.1.evil.example",
-                "127.0.0.1:x", "localhost:80:80", "[::1", "[n7]", "[127.0.0.1]", "[::1]x", "[]", ":9847", "::1", " n7", "n7 ",
+                "evil.example",
+                "evil.example:9847",
+                "n7.evil.example",
+                "n8",
+                "localhost.evil.example",
+                "127.0.0.1.evil.example",
+                "127.0.0.1:x",
+                "localhost:80:80",
+                "[::1",
+                "[n7]",
+                "[127.0.0.1]",
+                "[::1]x",
+                "[]",
+                ":9847",
+                "::1",
+                " n7",
+                "n7 ",
                 "localhost n7",
-                ".", "10.1.2", "0x7f000001",
+                ".",
+                "10.1.2",
+                "0x7f000001",
         };
         scoped(hosts_deinit) Hosts hosts = {};
 
         (void)state;
         make(&hosts, "perf.example.org\tgrafana", "n7",
-             "# search evil.example\nnameserver 10.0.0.1\nsearch cluster.example example\n\tdomain other.example\r\nsearch last.example");
+             "# search evil.example\nnameserver 10.0.0.1\nsearch cluster.example example\n\tdomain "
+             "other.example\r\nsearch last.example");
         check(&hosts, true, ours, N_ELEMENTS(ours));
         check(&hosts, false, foreign, N_ELEMENTS(foreign));
 }

@@ -15,7 +15,9 @@ static void text_stays_text_whatever_is_in_it(void **state) {
 
         (void)state;
         html_text(&out, "<b a='1' b=\"2\">&amp;</b>\n\xc3\xbc\xff\xc3");
-        assert_string_equal(out.text, "&lt;b a=&#39;1&#39; b=&quot;2&quot;&gt;&amp;amp;&lt;/b&gt;\n\xc3\xbc\xef\xbf\xbd\xef\xbf\xbd");
+        assert_string_equal(
+                out.text,
+                "&lt;b a=&#39;1&#39; b=&quot;2&quot;&gt;&amp;amp;&lt;/b&gt;\n\xc3\xbc\xef\xbf\xbd\xef\xbf\xbd");
         buffer_clear(&out);
         html_text(&out, "a\tb\x1b[2J\x7f\xc2\x85\xe2\x80\xae");
         assert_string_equal(out.text, "a\tb\\x1b[2J\\x7f\\u{0085}\\u{202e}");

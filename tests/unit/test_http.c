@@ -96,7 +96,8 @@ static void head_is_get_without_the_body(void **state) {
 }
 
 static void methods_that_change_something_are_refused(void **state) {
-        static const char *const methods[] = { "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", "CONNECT", "BREW", "get" };
+        static const char *const methods[] = { "POST",  "PUT",     "DELETE", "OPTIONS", "PATCH",
+                                               "TRACE", "CONNECT", "BREW",   "get" };
         Fixture *fixture = *state;
 
         start(fixture, 64, 10);
@@ -105,8 +106,8 @@ static void methods_that_change_something_are_refused(void **state) {
                 scoped(answer_deinit) HttpAnswer answer = {};
                 char request[128];
 
-                (void)snprintf(request, sizeof(request), "%s /metrics HTTP/1.1\r\nHost: node\r\nContent-Length: 5\r\n\r\nhello",
-                               methods[i]);
+                (void)snprintf(request, sizeof(request),
+                               "%s /metrics HTTP/1.1\r\nHost: node\r\nContent-Length: 5\r\n\r\nhello", methods[i]);
                 ask(fixture, request, &answer);
                 assert_int_equal(answer.status, 405);
                 assert_true(has_header(&answer, "\r\nAllow: GET, HEAD\r\n"));
@@ -136,7 +137,8 @@ static void answers_carry_the_headers_browsers_need(void **state) {
         assert_false(has_header(&page, "Access-Control-Allow-Origin"));
 
         ask(fixture, GET("/metrics") "Accept: application/openmetrics-text\r\n\r\n", &metrics);
-        assert_true(has_header(&metrics, "\r\nContent-Type: application/openmetrics-text; version=1.0.0; charset=utf-8\r\n"));
+        assert_true(has_header(&metrics,
+                               "\r\nContent-Type: application/openmetrics-text; version=1.0.0; charset=utf-8\r\n"));
         assert_true(has_header(&metrics, "\r\nVary: Accept-Encoding, Accept\r\n"));
         assert_string_equal(metrics.body.text + metrics.body.n - 6, "# EOF\n");
 }
@@ -174,7 +176,9 @@ static void too_long_requests_are_refused_without_affecting_others(void **state)
 
                 buffer_puts(&request, i == 0 ? "GET /" : GET("/-/healthy"));
                 for (unsigned k = 0; k < 40000; k++)
-                        buffer_puts(&request, i == 0 ? "a" : i == 1 ? "X-Long: aaaaaaaaaaaaaaaaaaaaaaaaa\r\n" : "X:y\r\n");
+                        buffer_puts(&request, i == 0   ? "a"
+                                              : i == 1 ? "X-Long: aaaaaaaaaaaaaaaaaaaaaaaaa\r\n"
+                                                       : "X:y\r\n");
                 buffer_puts(&request, i == 0 ? " HTTP/1.1\r\nHost: node\r\n\r\n" : "\r\n");
                 ask(fixture, request.text, &answer);
                 assert_in_range(answer.status, 413, 431);
@@ -185,7 +189,11 @@ static void too_long_requests_are_refused_without_affecting_others(void **state)
 
 static void invalid_bytes_close_the_connection(void **state) {
         static const char *const openings[] = {
-                "\x16\x03\x01\x02", "GET\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "GET / HTTP/1.1\r\n\r\n", " / HTTP/1.1\r\nHost: a\r\n\r\n",
+                "\x16\x03\x01\x02",
+                "GET\r\n\r\n",
+                "GET / HTTP/9.9\r\n\r\n",
+                "GET / HTTP/1.1\r\n\r\n",
+                " / HTTP/1.1\r\nHost: a\r\n\r\n",
                 "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: -5\r\n\r\n",
                 "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999999999999\r\n\r\n",
                 "GET / HTTP/1.1\r\nno colon\r\n\r\n",
@@ -313,7 +321,9 @@ static void *on_asker(void *userdata) {
         while (!atomic_load(asker->is_over)) {
                 scoped(answer_deinit) HttpAnswer answer = {};
 
-                ask(asker->fixture, atomic_fetch_add(&asker->n_answers, 1) % 2 ? GET("/metrics") END : GET("/api/v1/node") END, &answer);
+                ask(asker->fixture,
+                    atomic_fetch_add(&asker->n_answers, 1) % 2 ? GET("/metrics") END : GET("/api/v1/node") END,
+                    &answer);
                 asker->n_bad += answer.status != 200;
         }
         return NULL;
@@ -387,7 +397,8 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(a_get_with_a_body_is_answered_all_the_same, setup, teardown),
                 cmocka_unit_test_setup_teardown(answers_carry_the_headers_browsers_need, setup, teardown),
                 cmocka_unit_test_setup_teardown(gzip_is_used_if_requested_and_useful, setup, teardown),
-                cmocka_unit_test_setup_teardown(too_long_requests_are_refused_without_affecting_others, setup, teardown),
+                cmocka_unit_test_setup_teardown(too_long_requests_are_refused_without_affecting_others, setup,
+                                                teardown),
                 cmocka_unit_test_setup_teardown(invalid_bytes_close_the_connection, setup, teardown),
                 cmocka_unit_test_setup_teardown(an_idle_connection_is_closed, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_peer_that_trickles_is_cut_off, setup, teardown),

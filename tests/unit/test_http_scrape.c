@@ -30,8 +30,10 @@ static void compressed_scrapes_have_what_the_plain_ones_have(void **state) {
                 scoped(freep) char *text = NULL;
 
                 (void)snprintf(request[0], 256, GET("/metrics%s") "%s\r\n", paths[i / 4], accept);
-                (void)snprintf(request[1], 256, GET("/metrics%s") "%sAccept-Encoding: gzip\r\n\r\n", paths[i / 4], accept);
-                (void)snprintf(request[2], 256, "HEAD /metrics%s HTTP/1.1\r\nHost: node\r\n%s\r\n", paths[i / 4], accept);
+                (void)snprintf(request[1], 256, GET("/metrics%s") "%sAccept-Encoding: gzip\r\n\r\n", paths[i / 4],
+                               accept);
+                (void)snprintf(request[2], 256, "HEAD /metrics%s HTTP/1.1\r\nHost: node\r\n%s\r\n", paths[i / 4],
+                               accept);
                 ask(fixture, request[0], &plain);
                 ask(fixture, request[1], &packed);
                 ask(fixture, request[2], &head);

@@ -11,7 +11,8 @@ static Peer peer_in(const Fixture *f, int32_t pid, uint32_t uid) {
 
 static void a_peer_is_in_the_job_of_its_cgroup(void **state) {
         Fixture *f = *state;
-        Peer inside = peer_in(f, PID_IN_42, 1000), outside = peer_in(f, PID_IN_RUN, 1000), unknown = peer_in(f, 0, 1000);
+        Peer inside = peer_in(f, PID_IN_42, 1000), outside = peer_in(f, PID_IN_RUN, 1000),
+             unknown = peer_in(f, 0, 1000);
         Identity *identity = &f->jobs.identity;
         Job *job;
 

@@ -11,7 +11,8 @@
 
 #define N_OWN 600 /* results of the name whose model is registered */
 
-/* A database with N_OWN results of PiMatmul by three users, which lie among two results of each of n_others other names. */
+/* A database with N_OWN results of PiMatmul by three users, which lie among two results of each of n_others other
+ * names. */
 typedef struct Fixture {
         Place place;
         Database database;
@@ -33,9 +34,11 @@ static void fill(const Place *place, int n_others) {
                        " INSERT INTO result (row, id, time_ms, name, component, uid, document)"
                        " SELECT i, randomblob(16), 5000 + (i * 7919) %% 100000,"
                        "  iif((i - 1) %% %d = 0 AND (i - 1) / %d < %d, 1, 3 + i %% %d), 2, 1000 + i %% 3,"
-                       "  '{\"@parameters\":{\"matrix_size\":' || (i %% 4) || '},\"@result\":{\"rate\":2.5},\"name\":\"x\"}' FROM n;"
+                       "  '{\"@parameters\":{\"matrix_size\":' || (i %% 4) ||"
+                       " '},\"@result\":{\"rate\":2.5},\"name\":\"x\"}' FROM n;"
                        "INSERT INTO indicator (name, component, uid, n_results, latest_ms)"
-                       " SELECT name, component, uid, count(*), max(time_ms) FROM result GROUP BY name, component, uid;",
+                       " SELECT name, component, uid, count(*), max(time_ms) FROM result GROUP BY name, component,"
+                       " uid;",
                        n_others, n_rows, n_rows / N_OWN, n_rows / N_OWN, N_OWN, n_others);
         change_place(place, sql);
         assert_int_equal(ask_place(place, "SELECT count(*) FROM result WHERE name = 1"), N_OWN);
@@ -74,8 +77,8 @@ static int64_t count_steps(Fixture *f) {
 }
 
 /*
- * Registers n_models models as an administrator does, the first of a name with results, and indexes until nothing is left. Returns the
- * steps of both.
+ * Registers n_models models as an administrator does, the first of a name with results, and indexes until nothing is
+ * left. Returns the steps of both.
  */
 static int64_t count_registering(Fixture *f, PropertyIndex index, size_t n_models) {
         scoped(rowset_freep) RowSet *set = NULL;
@@ -86,8 +89,9 @@ static int64_t count_registering(Fixture *f, PropertyIndex index, size_t n_model
 
         properties[0].index = index;
         further.name = "without-results";
-        set = model_rows_pack(&(StoreModels){ (const IndicatorModel *const[]){ &model, &further }, n_models, .by_admin = true }, 1,
-                              cookie_of(1));
+        set = model_rows_pack(
+                &(StoreModels){ (const IndicatorModel *const[]){ &model, &further }, n_models, .by_admin = true }, 1,
+                cookie_of(1));
         assert_non_null(set);
         (void)count_steps(f);
         assert_int_equal(database_begin(&f->database), 0);
@@ -121,7 +125,8 @@ static void check_registering(size_t n_models) {
                 assert_int_equal(ask_place(&f.place, "SELECT count(*) FROM indicator WHERE indexed_from = 0"), 3);
                 assert_int_equal(ask_place(&f.place, "SELECT count(*) FROM indexing"), 0);
                 assert_int_equal(ask_place(&f.place, "SELECT count(*) FROM shape"), 1);
-                print_message("%d other names: %ld steps, registered again %ld steps\n", n_others[i], (long)n_first[i], (long)n_again[i]);
+                print_message("%d other names: %ld steps, registered again %ld steps\n", n_others[i], (long)n_first[i],
+                              (long)n_again[i]);
                 tear_down(&f);
         }
 
@@ -186,7 +191,8 @@ static void set_up_components(Fixture *f, int n_components) {
                        " INSERT INTO term (id, text) SELECT 100000 + i, 'component-' || i FROM n;"
                        "INSERT INTO result (row, id, time_ms, name, component, uid, document)"
                        " SELECT id, randomblob(16), 5000 + id, 1, id, 1000,"
-                       "  '{\"@parameters\":{\"matrix_size\":' || (id %% 4) || '},\"@result\":{\"rate\":2.5},\"name\":\"PiMatmul\"}'"
+                       "  '{\"@parameters\":{\"matrix_size\":' || (id %% 4) ||"
+                       " '},\"@result\":{\"rate\":2.5},\"name\":\"PiMatmul\"}'"
                        " FROM term WHERE id > 100000;"
                        "INSERT INTO indicator (name, component, uid, n_results, latest_ms)"
                        " SELECT 1, id, 1000, 1, 5000 + id FROM term WHERE id > 100000",
@@ -231,10 +237,16 @@ static int64_t work(Fixture *f, size_t n_max, bool *ret_has_more) {
 
 /* Counts the results of the name with matrix_size=2. */
 static int64_t count_found(Reader *reader) {
-        const Condition condition = { .key = "matrix_size", .relation = CONDITION_EQUAL, .value = "2", .is_number = true, .number = 2,
+        const Condition condition = { .key = "matrix_size",
+                                      .relation = CONDITION_EQUAL,
+                                      .value = "2",
+                                      .is_number = true,
+                                      .number = 2,
                                       .exact = { .type = VALUE_INT, .integer = 2 } };
         const char *const numbers[] = { "rate" };
-        const PointFilter filter = { .name = "PiMatmul", .conditions = &condition, .n_conditions = 1, .numbers = numbers, .n_numbers = 1 };
+        const PointFilter filter = {
+                .name = "PiMatmul", .conditions = &condition, .n_conditions = 1, .numbers = numbers, .n_numbers = 1
+        };
         scoped(points_freep) Points *points = NULL;
         PointRow row;
         int64_t n = 0;
@@ -247,7 +259,8 @@ static int64_t count_found(Reader *reader) {
         return n;
 }
 
-/* A transaction reads a bounded number of components, whether the name is registered, registered again, removed or declared. */
+/* A transaction reads a bounded number of components, whether the name is registered, registered again, removed or
+ * declared. */
 static void a_model_of_many_components_is_applied_in_steps(void **state) {
         const char *const changes[] = { "registered", "again", "removed" };
         Property properties[5];
@@ -261,15 +274,17 @@ static void a_model_of_many_components_is_applied_in_steps(void **state) {
                 bool has_more;
 
                 properties[0].index = i == 0 ? INDEX_INT : INDEX_NONE;
-                n_at_once = i < 2 ? apply_model(&f, &model) :
-                                    apply_set(&f, model_rows_pack_removal("PiMatmul", NULL, MODEL_ROWS_OF_ALL, cookie_of(1)));
+                n_at_once = i < 2 ? apply_model(&f, &model)
+                                  : apply_set(&f, model_rows_pack_removal("PiMatmul", NULL, MODEL_ROWS_OF_ALL,
+                                                                          cookie_of(1)));
                 n_longest = work(&f, 1000, &has_more);
                 print_message("%s: %ld steps at once, then up to %ld\n", changes[i], (long)n_at_once, (long)n_longest);
                 assert_false(has_more);
                 assert_true(n_at_once < 60000 && n_longest < 150000);
                 assert_int_equal(ask_place(&f.place, "SELECT count(*) FROM shape_update"), 0);
                 assert_int_equal(ask_place(&f.place, "SELECT count(*) FROM indexing"), 0);
-                assert_int_equal(ask_place(&f.place, "SELECT count(*) FROM indicator WHERE indexed_from = 0"), N_COMPONENTS + 3);
+                assert_int_equal(ask_place(&f.place, "SELECT count(*) FROM indicator WHERE indexed_from = 0"),
+                                 N_COMPONENTS + 3);
                 assert_int_equal(ask_place(&f.place, "SELECT count(*) FROM point"), N_COMPONENTS + N_OWN);
                 assert_int_equal(ask_place(&f.place, "SELECT count(*) FROM shape"), 1);
         }
@@ -325,7 +340,8 @@ static void a_name_that_is_registered_again_begins_again_behind_others(void **st
         assert_true(ask_place(&f.place, "SELECT component FROM shape_update WHERE name = last_name") < 100032);
         (void)work(&f, 1000, &has_more);
         assert_false(has_more);
-        assert_int_equal(ask_place(&f.place, "SELECT count(*) FROM indicator WHERE shape IS NULL OR indexed_from > 0"), 0);
+        assert_int_equal(ask_place(&f.place, "SELECT count(*) FROM indicator WHERE shape IS NULL OR indexed_from > 0"),
+                         0);
         assert_int_equal(ask_place(&f.place, "SELECT count(DISTINCT shape) FROM indicator"), 2);
         tear_down(&f);
 }

@@ -111,7 +111,8 @@ static void assert_refused_value(const Value *value, const char *path, const cha
         Complaint complaint = {};
         Indicator indicator;
 
-        assert_int_equal(indicator_from_value(value, DOCUMENT_LIMITS_DEFAULT, &indicator, &complaint), INDICATOR_INVALID);
+        assert_int_equal(indicator_from_value(value, DOCUMENT_LIMITS_DEFAULT, &indicator, &complaint),
+                         INDICATOR_INVALID);
         assert_string_equal(complaint.path, path);
         if (!strstr(complaint.text, words))
                 fail_msg("'%s' does not say '%s'", complaint.text, words);
@@ -217,7 +218,8 @@ static void missing_members_are_named_with_a_fix(void **state) {
 }
 
 static void members_of_the_wrong_type_are_named_with_the_expected_type(void **state) {
-        static const char *const keys[] = { "@parameters", "@result", "name", "component", "framework", "version", "overall_score" };
+        static const char *const keys[] = { "@parameters", "@result", "name",         "component",
+                                            "framework",   "version", "overall_score" };
 
         (void)state;
         for (size_t i = 0; i < N_ELEMENTS(keys); i++) {
@@ -300,11 +302,14 @@ static void strings_have_a_limit(void **state) {
         Indicator indicator;
 
         set_result(document, "log", string("12345678901234567"));
-        assert_int_equal(indicator_from_value(&document->value, (DocumentLimits){ 17, KEYS_MAX }, &indicator, &complaint), 0);
-        assert_int_equal(indicator_from_value(&document->value, (DocumentLimits){ 16, KEYS_MAX }, &indicator, &complaint),
-                         INDICATOR_INVALID);
+        assert_int_equal(
+                indicator_from_value(&document->value, (DocumentLimits){ 17, KEYS_MAX }, &indicator, &complaint), 0);
+        assert_int_equal(
+                indicator_from_value(&document->value, (DocumentLimits){ 16, KEYS_MAX }, &indicator, &complaint),
+                INDICATOR_INVALID);
         assert_string_equal(complaint.path, "@result.log");
-        assert_string_equal(complaint.text, "has 17 bytes, more than the 16 that a string may have: shorten or split it");
+        assert_string_equal(complaint.text,
+                            "has 17 bytes, more than the 16 that a string may have: shorten or split it");
 }
 
 static void text_is_utf8(void **state) {
@@ -355,8 +360,10 @@ static void nesting_has_a_limit(void **state) {
         set(document, "deep", levels[VALUE_DEPTH_MAX - 1]); /* with the document itself, VALUE_DEPTH_MAX */
         assert_accepted(document);
         set(document, "deep", levels[VALUE_DEPTH_MAX]);
-        assert_refused(document, "deep[0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0]",
-                       "nested deeper than 32");
+        assert_refused(
+                document,
+                "deep[0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0]",
+                "nested deeper than 32");
 }
 
 static void a_long_path_is_cut_between_characters(void **state) {
@@ -368,7 +375,8 @@ static void a_long_path_is_cut_between_characters(void **state) {
         for (size_t i = 0; i < 120; i++)
                 strcat(key, "ä");
         set_result(document, key, number(NAN));
-        assert_int_equal(indicator_from_value(&document->value, DOCUMENT_LIMITS_DEFAULT, &indicator, &complaint), INDICATOR_INVALID);
+        assert_int_equal(indicator_from_value(&document->value, DOCUMENT_LIMITS_DEFAULT, &indicator, &complaint),
+                         INDICATOR_INVALID);
         assert_in_range(strlen(complaint.path), COMPLAINT_PATH_MAX - 2, COMPLAINT_PATH_MAX - 1);
         assert_true(utf8_is_valid(complaint.path, strlen(complaint.path)));
 }

@@ -105,17 +105,19 @@ static void a_declaration_says_how_a_result_is_shown_and_judged(void **state) {
         Fixture *f = *state;
         const Property *p;
 
-        assert_int_equal(declare(f, "name: Serving\n"
-                                    "settings_version: '1.0'\n"
-                                    "kpi_name: gpu_memory_max\n"
-                                    "compare_by: [version, container_image]\n"
-                                    "ignore: [ocp_version]\n"
-                                    "sort_by: [model_name]\n"
-                                    "ignore_entries: {virtual_users: [4, 8], model_name: llama}\n"
-                                    "parameters: {image: semver, begun: time, urls: {type: map, optional: true}}\n"
-                                    "results:\n"
-                                    "  memory: {type: [float, list], unit: MB, direction: none, ignored_for_regression: true,\n"
-                                    "           format: '{:.2f}', divisor: 1024, divisor_unit: GB}\n"), 0);
+        assert_int_equal(
+                declare(f, "name: Serving\n"
+                           "settings_version: '1.0'\n"
+                           "kpi_name: gpu_memory_max\n"
+                           "compare_by: [version, container_image]\n"
+                           "ignore: [ocp_version]\n"
+                           "sort_by: [model_name]\n"
+                           "ignore_entries: {virtual_users: [4, 8], model_name: llama}\n"
+                           "parameters: {image: semver, begun: time, urls: {type: map, optional: true}}\n"
+                           "results:\n"
+                           "  memory: {type: [float, list], unit: MB, direction: none, ignored_for_regression: true,\n"
+                           "           format: '{:.2f}', divisor: 1024, divisor_unit: GB}\n"),
+                0);
         assert_string_equal(f->model.settings_version, "1.0");
         assert_string_equal(f->model.kpi_name, "gpu_memory_max");
         assert_string_equal(f->model.compare_by->items[1].string, "container_image");
@@ -158,15 +160,18 @@ static void errors_of_the_whole_model_are_named(void **state) {
         assert_refused(f, "{name: a b, results: {a: int}}", "name", "'a b' must be 1 to 128 letters");
         assert_refused(f, "{name: \"'; DROP TABLE model\", results: {a: int}}", "name", "letters, digits");
         assert_refused(f, "{name: a, component: '', results: {a: int}}", "component", "must have 1 to 256 bytes");
-        assert_refused(f, "{name: a, component: \"x\\ny\", results: {a: int}}", "component", "has control characters: remove them");
-        assert_refused(f, "{name: a, help: \"\\x1b[2J\", results: {a: int}}", "help", "has control characters: remove them");
+        assert_refused(f, "{name: a, component: \"x\\ny\", results: {a: int}}", "component",
+                       "has control characters: remove them");
+        assert_refused(f, "{name: a, help: \"\\x1b[2J\", results: {a: int}}", "help",
+                       "has control characters: remove them");
         assert_refused(f, "{name: a, result: {a: int}}", "result",
                        "is unknown: expected one of name, component, help, parameters, results, settings_version");
         assert_refused(f, "{name: '*', results: {a: int}}", "component", "applies to all indicators of one component");
         assert_refused(f, "{name: a}", "results", "missing: declare at least one measured value");
         assert_refused(f, "{name: a, results: {}}", "results", "missing: declare at least one");
         assert_refused(f, "{name: a, results: [elapsed]}", "results", "is a list, must map names to types");
-        assert_refused(f, "{name: a, parameters: int, results: {a: int}}", "parameters", "is a string, must map names to types");
+        assert_refused(f, "{name: a, parameters: int, results: {a: int}}", "parameters",
+                       "is a string, must map names to types");
 }
 
 #define PARAMETER(declaration) "{name: a, parameters: {n: " declaration "}, results: {b: int}}"
@@ -180,17 +185,21 @@ static void errors_of_a_property_are_named(void **state) {
         assert_refused(f, PARAMETER("{type: [int, int]}"), "parameters.n.type", "names int twice");
         assert_refused(f, PARAMETER("{optional: 1}"), "parameters.n.optional", "is an integer, must be true or false");
         assert_refused(f, PARAMETER("{type: []}"), "parameters.n.type", "is an empty list");
-        assert_refused(f, PARAMETER("{typ: int}"), "parameters.n.typ", "expected one of type, index, values, optional, help");
+        assert_refused(f, PARAMETER("{typ: int}"), "parameters.n.typ",
+                       "expected one of type, index, values, optional, help");
         assert_refused(f, PARAMETER("{unit: s}"), "parameters.n.unit", "is unknown");
-        assert_refused(f, PARAMETER("{index: hour}"), "parameters.n.index", "'hour' is not one of none, exact, int, float");
+        assert_refused(f, PARAMETER("{index: hour}"), "parameters.n.index",
+                       "'hour' is not one of none, exact, int, float");
         assert_refused(f, PARAMETER("{type: [int, str], index: int}"), "parameters.n.index",
                        "int is for numbers, and the type is str or int: use exact");
         assert_refused(f, RESULT("{type: float, index: float}"), "results.b.index", "applies to parameters");
         assert_refused(f, RESULT("{direction: up}"), "results.b.direction", "'up' is not one of higher, lower, none");
-        assert_refused(f, RESULT("{direction: true}"), "results.b.direction", "is a boolean, must be one of higher, lower, none");
+        assert_refused(f, RESULT("{direction: true}"), "results.b.direction",
+                       "is a boolean, must be one of higher, lower, none");
         assert_refused(f, RESULT("{unit: 1}"), "results.b.unit", "is an integer, must be a string");
         assert_refused(f, RESULT("{values: [1]}"), "results.b.values", "is unknown");
-        assert_refused(f, "{name: a, results: {\"b\\x07\": int}}", "results.b\x07", "has control characters in its name");
+        assert_refused(f, "{name: a, results: {\"b\\x07\": int}}", "results.b\x07",
+                       "has control characters in its name");
         assert_refused(f, "{name: a, parameters: {reps: int}, results: {reps: int}}", "results.reps",
                        "collision: 'reps' is in parameters as well");
 }
@@ -198,7 +207,8 @@ static void errors_of_a_property_are_named(void **state) {
 static void errors_of_what_is_shown_and_judged_are_named(void **state) {
         Fixture *f = *state;
 
-        assert_refused(f, PARAMETER("list"), "parameters.n", "'list' is not a type: use str, int, float, bool, semver, time, map");
+        assert_refused(f, PARAMETER("list"), "parameters.n",
+                       "'list' is not a type: use str, int, float, bool, semver, time, map");
         assert_refused(f, RESULT("semver"), "results.b", "'semver' is not a type: use str, int, float, bool, list");
         assert_refused(f, RESULT("{format: '%.2f'}"), "results.b.format", "'%.2f' is not a format: use {:.Nf}");
         assert_refused(f, RESULT("{format: '{:.18f}'}"), "results.b.format", "with N from 0 to 17");
@@ -206,36 +216,49 @@ static void errors_of_what_is_shown_and_judged_are_named(void **state) {
         assert_refused(f, RESULT("{format: '{:.2f}', divisor_unit: GB}"), "results.b.divisor", "used together");
         assert_refused(f, RESULT("{divisor: 1024, divisor_unit: GB}"), "results.b.format", "missing: say how");
         assert_refused(f, RESULT("{format: '{:.2f}', divisor: 0, divisor_unit: GB}"), "results.b.divisor", "is 0");
-        assert_refused(f, "{name: a, results: {b: int}, compare_by: version}", "compare_by", "must be a list of names as in [version]");
+        assert_refused(f, "{name: a, results: {b: int}, compare_by: version}", "compare_by",
+                       "must be a list of names as in [version]");
         assert_refused(f, "{name: a, results: {b: int}, ignore: [7]}", "ignore[0]", "is an integer, must be a name");
-        assert_refused(f, "{name: a, results: {b: int}, sort_by: ['']}", "sort_by[0]", "must be a name of 1 to 256 bytes");
-        assert_refused(f, "{name: a, results: {b: int}, ignore_entries: {users: [[4]]}}", "ignore_entries", "'users' must be a string");
-        assert_refused(f, "{name: a, results: {b: int}, ignore_entries: [users]}", "ignore_entries", "must map up to 32 names");
+        assert_refused(f, "{name: a, results: {b: int}, sort_by: ['']}", "sort_by[0]",
+                       "must be a name of 1 to 256 bytes");
+        assert_refused(f, "{name: a, results: {b: int}, ignore_entries: {users: [[4]]}}", "ignore_entries",
+                       "'users' must be a string");
+        assert_refused(f, "{name: a, results: {b: int}, ignore_entries: [users]}", "ignore_entries",
+                       "must map up to 32 names");
         assert_refused(f, "{name: a, results: {b: int}, kpi_name: 9lives}", "kpi_name", "not begin with a digit");
-        assert_refused(f, "{name: a, results: {b: int, c: int}, kpi_name: both}", "kpi_name", "is for a model with one result");
-        assert_refused(f, "{name: a, results: {b: int}, accepted: {kpi: a.b, until_ms: 1}}", "accepted", "of the name @accepted");
+        assert_refused(f, "{name: a, results: {b: int, c: int}, kpi_name: both}", "kpi_name",
+                       "is for a model with one result");
+        assert_refused(f, "{name: a, results: {b: int}, accepted: {kpi: a.b, until_ms: 1}}", "accepted",
+                       "of the name @accepted");
         assert_refused(f, "{name: '@accepted', accepted: {kpi: a.b, until_ms: 1}}", "name", "must be 1 to");
         assert_refused(f, "{name: '@accepted', component: k}", "accepted", "must be an object");
         assert_refused(f, "{name: '@accepted', component: k, accepted: {until_ms: 1}}", "kpi", "missing");
         assert_refused(f, "{name: '@accepted', component: k, accepted: {kpi: a.b}}", "until_ms", "must be the time");
         assert_refused(f, "{name: '@accepted', component: k, accepted: {kpi: a, until_ms: 1, wher: []}}", "wher", "");
-        assert_refused(f, "{name: '@accepted', component: k, accepted: {kpi: a, until_ms: 1, where: [a]}}", "where", "KEY=VALUE");
-        assert_refused(f, "{name: '@accepted', component: k, accepted: {kpi: a, until_ms: 1, where: a}}", "where", "must be a list");
+        assert_refused(f, "{name: '@accepted', component: k, accepted: {kpi: a, until_ms: 1, where: [a]}}", "where",
+                       "KEY=VALUE");
+        assert_refused(f, "{name: '@accepted', component: k, accepted: {kpi: a, until_ms: 1, where: a}}", "where",
+                       "must be a list");
 }
 
 /* Registered models are stored as JSON and read as YAML, where these characters are line breaks or invalid. */
 static void a_derived_number_is_checked_when_the_model_is_read(void **state) {
         Fixture *f = *state;
 
-        assert_int_equal(declare(f, "{name: a, parameters: {n: int}, results: {b: int, r: {from: b / n, type: float, unit: x}}}"), 0);
+        assert_int_equal(
+                declare(f,
+                        "{name: a, parameters: {n: int}, results: {b: int, r: {from: b / n, type: float, unit: x}}}"),
+                0);
         assert_string_equal(indicator_model_find(&f->model, "r", true)->from, "b / n");
         assert_refused(f, RESULT("{from: 1 +}"), "results.b.from", "column 4: the expression ends");
         assert_refused(f, RESULT("{from: 7}"), "results.b.from", "must be a string");
         assert_refused(f, RESULT("{from: x, type: str}"), "results.b.type", "must be float");
         assert_refused(f, PARAMETER("{from: x}"), "parameters.n.from", "is unknown");
         assert_refused(f, RESULT("{from: 2 * b}"), "results.b.from", "column 5: 'b' is a derived number itself");
-        assert_refused(f, "{name: a, results: {b: {from: 1 + c.x}, c: {from: d}, d: int}}", "results.b.from", "column 5: 'c' is a derived");
-        assert_refused(f, "{name: a, results: {b: {from: 'mean(@result.c)'}, c: {from: d}}}", "results.b.from", "column 6");
+        assert_refused(f, "{name: a, results: {b: {from: 1 + c.x}, c: {from: d}, d: int}}", "results.b.from",
+                       "column 5: 'c' is a derived");
+        assert_refused(f, "{name: a, results: {b: {from: 'mean(@result.c)'}, c: {from: d}}}", "results.b.from",
+                       "column 6");
         assert_int_equal(declare(f, "{name: a, parameters: {c: int}, results: {b: {from: '@parameters.c'}}}"), 0);
 }
 
@@ -250,7 +273,8 @@ static void a_derived_number_is_not_missing_and_odd_if_given(void **state) {
         indicator.result = parse(f, "{x: 1}");
         assert_int_equal(indicator_model_judge(&f->model, &indicator, MODEL_STRICT, &n_deviations, &f->complaint), 0);
         indicator.result = parse(f, "{x: 1, r: 2}");
-        assert_int_equal(indicator_model_judge(&f->model, &indicator, MODEL_STRICT, &n_deviations, &f->complaint), MODEL_INVALID);
+        assert_int_equal(indicator_model_judge(&f->model, &indicator, MODEL_STRICT, &n_deviations, &f->complaint),
+                         MODEL_INVALID);
         assert_string_equal(f->complaint.path, "@result.r");
         assert_non_null(strstr(f->complaint.text, "is computed by the model"));
 }
@@ -259,7 +283,8 @@ static void characters_that_yaml_reads_differently_are_refused(void **state) {
         Fixture *f = *state;
 
         assert_refused(f, "{name: a, help: \"x\\u2028y\", results: {b: int}}", "help", "has control characters");
-        assert_refused(f, "{name: a, component: \"x\\uFEFFy\", results: {b: int}}", "component", "has control characters");
+        assert_refused(f, "{name: a, component: \"x\\uFEFFy\", results: {b: int}}", "component",
+                       "has control characters");
         assert_refused(f, PARAMETER("{values: [\"\\u2029\"]}"), "parameters.n.values[0]", "has control characters");
         assert_int_equal(declare(f, "{name: a, help: \"two\\nlines\\tÜ €\", results: {b: int}}"), 0);
 }
@@ -340,7 +365,8 @@ static void a_conforming_result_is_not_odd(void **state) {
         Fixture *f = *state;
 
         assert_int_equal(judge(f, "{" GOOD_PARAMETERS "}", GOOD_RESULT, MODEL_STRICT, 0), 0);
-        assert_int_equal(judge(f, "{device: gpu, matrix_size: 512.0, padding: 1, reps: 50}", GOOD_RESULT, MODEL_STRICT, 0), 0);
+        assert_int_equal(
+                judge(f, "{device: gpu, matrix_size: 512.0, padding: 1, reps: 50}", GOOD_RESULT, MODEL_STRICT, 0), 0);
 }
 
 static void a_nonconforming_result_is_counted_or_refused_with_its_key(void **state) {
@@ -350,11 +376,14 @@ static void a_nonconforming_result_is_counted_or_refused_with_its_key(void **sta
                    "is a parameter that the model of PiMatmul does not declare: declare it, or leave it out");
         assert_odd(f, "{" GOOD_PARAMETERS "}", "{elapsed: 1, rate: 2, extra: 3, speed: 4}", "@result.speed",
                    "is a result that the model");
-        assert_odd(f, "{device: tpu, matrix_size: 1, padding: 1, reps: 1}", GOOD_RESULT, "@parameters.device", "is not one of the values");
+        assert_odd(f, "{device: tpu, matrix_size: 1, padding: 1, reps: 1}", GOOD_RESULT, "@parameters.device",
+                   "is not one of the values");
         assert_odd(f, "{device: cpu, matrix_size: '512', padding: 1, reps: 1}", GOOD_RESULT, "@parameters.matrix_size",
                    "is a string, and the model of PiMatmul declares int");
-        assert_odd(f, "{device: cpu, matrix_size: 1.5, padding: 1, reps: 1}", GOOD_RESULT, "@parameters.matrix_size", "is a number, and");
-        assert_odd(f, "{device: cpu, matrix_size: 1, padding: 1.5, reps: 1}", GOOD_RESULT, "@parameters.padding", "declares str or int");
+        assert_odd(f, "{device: cpu, matrix_size: 1.5, padding: 1, reps: 1}", GOOD_RESULT, "@parameters.matrix_size",
+                   "is a number, and");
+        assert_odd(f, "{device: cpu, matrix_size: 1, padding: 1.5, reps: 1}", GOOD_RESULT, "@parameters.padding",
+                   "declares str or int");
         assert_odd(f, "{" GOOD_PARAMETERS "}", "{elapsed: null, rate: 2, extra: 3}", "@result.elapsed", "is null, and");
         assert_odd(f, "{device: cpu, matrix_size: 1, padding: 1}", GOOD_RESULT, "@parameters.reps",
                    "missing: the model of PiMatmul declares it");
@@ -363,13 +392,15 @@ static void a_nonconforming_result_is_counted_or_refused_with_its_key(void **sta
 static void a_result_given_as_parameter_is_odd_in_both_places(void **state) {
         Fixture *f = *state;
 
-        assert_int_equal(judge(f, "{" GOOD_PARAMETERS ", rate: 1}", "{elapsed: 1, extra: 1}", MODEL_STRICT, MODEL_INVALID), 2);
+        assert_int_equal(
+                judge(f, "{" GOOD_PARAMETERS ", rate: 1}", "{elapsed: 1, extra: 1}", MODEL_STRICT, MODEL_INVALID), 2);
         assert_string_equal(f->complaint.path, "@parameters.rate");
 }
 
 static void kinds_of_values_are_checked(void **state) {
         static const char model[] =
-                "{name: a, parameters: {v: {type: semver, optional: true}, t: time, m: map}, results: {r: [float, list]}}";
+                "{name: a, parameters: {v: {type: semver, optional: true}, t: time, m: map}, results: {r: [float, "
+                "list]}}";
         static const struct {
                 const char *parameters, *result;
                 size_t n_deviations;
@@ -383,10 +414,13 @@ static void kinds_of_values_are_checked(void **state) {
 
         assert_int_equal(declare(f, model), 0);
         for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
-                Indicator indicator = { .name = "a", .parameters = parse(f, cases[i].parameters), .result = parse(f, cases[i].result) };
+                Indicator indicator = { .name = "a",
+                                        .parameters = parse(f, cases[i].parameters),
+                                        .result = parse(f, cases[i].result) };
                 size_t n_deviations = 99;
 
-                assert_int_equal(indicator_model_judge(&f->model, &indicator, MODEL_ACCEPT, &n_deviations, &f->complaint), 0);
+                assert_int_equal(
+                        indicator_model_judge(&f->model, &indicator, MODEL_ACCEPT, &n_deviations, &f->complaint), 0);
                 assert_int_equal(n_deviations, cases[i].n_deviations);
         }
 }

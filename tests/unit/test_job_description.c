@@ -15,9 +15,22 @@ static char cgroup[] = "/slice/job-1.scope";
 
 static JobInfo info_of_all(void) {
         return (JobInfo){
-                .id = "job-1", .name = "train", .command = "python3 train.py --lr=0.1", .user = "ada", .uid = 1000, .gid = 100, .pid = 42,
-                .pid_start_ticks = 4711, .rank = 3, .node = 1, .n_nodes = 2, .n_ranks = 8, .isolation = ISOLATION_SCOPE,
-                .cgroup = cgroup, .n_labels = N_ELEMENTS(labels), .labels = labels,
+                .id = "job-1",
+                .name = "train",
+                .command = "python3 train.py --lr=0.1",
+                .user = "ada",
+                .uid = 1000,
+                .gid = 100,
+                .pid = 42,
+                .pid_start_ticks = 4711,
+                .rank = 3,
+                .node = 1,
+                .n_nodes = 2,
+                .n_ranks = 8,
+                .isolation = ISOLATION_SCOPE,
+                .cgroup = cgroup,
+                .n_labels = N_ELEMENTS(labels),
+                .labels = labels,
         };
 }
 

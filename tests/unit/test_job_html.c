@@ -110,12 +110,14 @@ static void meters_show_used_and_allocated_resources(void **state) {
         own(fixture, USAGE_MEMORY_LIMIT, 2.0 * (1 << 30), QUALITY_EXACT); /* the limit was lowered in the meantime */
         job_html_own_meters(&fixture->out, fixture->job, &fixture->snapshot.node);
         assert_true(says(fixture, "<b>3.2 of 32</b><div class=\"bar\"><i style=\"width:10.0%\"></i></div>"));
-        assert_true(says(fixture, "<b>3.00" NBSP "GiB of 2.00" NBSP "GiB</b><div class=\"bar\"><i style=\"width:100.0%\"></i></div>"));
+        assert_true(says(fixture, "<b>3.00" NBSP "GiB of 2.00" NBSP
+                                  "GiB</b><div class=\"bar\"><i style=\"width:100.0%\"></i></div>"));
 
         buffer_clear(&fixture->out);
         own(fixture, USAGE_MEMORY_UNRECLAIMABLE, 1.0 * (1 << 30), QUALITY_SAMPLED);
         job_html_own_meters(&fixture->out, fixture->job, &fixture->snapshot.node);
-        assert_true(says(fixture, "<b>1.00" NBSP "GiB of 2.00" NBSP "GiB</b><div class=\"bar\"><i style=\"width:50.0%\"></i></div>"));
+        assert_true(says(fixture, "<b>1.00" NBSP "GiB of 2.00" NBSP
+                                  "GiB</b><div class=\"bar\"><i style=\"width:50.0%\"></i></div>"));
 
         own(fixture, USAGE_MEMORY_UNRECLAIMABLE, 0, QUALITY_NOT_ENABLED);
         buffer_clear(&fixture->out);
@@ -136,7 +138,8 @@ static void a_job_without_a_group_shows_why_it_has_no_meters(void **state) {
 
         memset(fixture->job->usage.quality, QUALITY_NO_GROUP, N_USAGES);
         job_html_own_meters(&fixture->out, fixture->job, NULL);
-        assert_string_equal(fixture->out.text, "<p>No metrics of the job itself. The job has no cgroup of its own.</p>\n");
+        assert_string_equal(fixture->out.text,
+                            "<p>No metrics of the job itself. The job has no cgroup of its own.</p>\n");
 }
 
 static void numbers_of_both_stand_side_by_side(void **state) {
@@ -149,8 +152,10 @@ static void numbers_of_both_stand_side_by_side(void **state) {
         own(fixture, USAGE_READ_BYTES, 0, QUALITY_NOT_ENABLED);
         own(fixture, USAGE_PIDS_PEAK, 7, QUALITY_SAMPLED);
         job_html_numbers(&fixture->out, fixture->job);
-        assert_true(says(fixture, "<th scope=\"row\">Waited for I/O</th><td>61.0" NBSP "%</td><td>70.0" NBSP "%</td></tr>"));
-        assert_true(says(fixture, "<th scope=\"row\">Read from disks</th><td><abbr title=\"The controller is not enabled in its cgroup.\">–"
+        assert_true(says(fixture,
+                         "<th scope=\"row\">Waited for I/O</th><td>61.0" NBSP "%</td><td>70.0" NBSP "%</td></tr>"));
+        assert_true(says(fixture, "<th scope=\"row\">Read from disks</th><td><abbr title=\"The controller is not "
+                                  "enabled in its cgroup.\">–"
                                   "</abbr></td><td>2.00" NBSP "KiB</td></tr>"));
         assert_true(says(fixture, "peak</th><td>7<abbr title=\"sampled\">~</abbr></td><td></td></tr>"));
 }
@@ -164,7 +169,8 @@ static void phases_are_named_and_have_their_share(void **state) {
         (void)snprintf(phase.name, sizeof(phase.name), "%s", EVIL);
         phase.end_realtime_ms = 0;
         job_html_phase(&fixture->out, &phase, 1, 0);
-        assert_true(says(fixture, "<th scope=\"row\">" EVIL_ESCAPED " <small>running</small><div class=\"bar\"><i style=\"width:0.0%\">"));
+        assert_true(says(fixture, "<th scope=\"row\">" EVIL_ESCAPED
+                                  " <small>running</small><div class=\"bar\"><i style=\"width:0.0%\">"));
 }
 
 static void no_advice_leaves_nothing(void **state) {
@@ -176,8 +182,9 @@ static void no_advice_leaves_nothing(void **state) {
         assert_int_equal(fixture->out.n, 0);
         own(fixture, USAGE_OOM_KILLS, 1, QUALITY_EXACT);
         job_html_advice(&fixture->out, fixture->job, &fixture->snapshot.node);
-        assert_string_equal(fixture->out.text, "<ul class=\"advice\">\n<li>1 process of the job was killed because memory ran out. "
-                                               "<small>oom-killed</small></li>\n</ul>\n");
+        assert_string_equal(fixture->out.text,
+                            "<ul class=\"advice\">\n<li>1 process of the job was killed because memory ran out. "
+                            "<small>oom-killed</small></li>\n</ul>\n");
 }
 
 int main(void) {

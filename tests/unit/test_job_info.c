@@ -19,7 +19,8 @@
 
 static void a_command_is_quoted_as_for_a_shell(void **state) {
         (void)state;
-        assert_command("python3 train.py --lr=0.1", (char[]){ "python3" }, (char[]){ "train.py" }, (char[]){ "--lr=0.1" });
+        assert_command("python3 train.py --lr=0.1", (char[]){ "python3" }, (char[]){ "train.py" },
+                       (char[]){ "--lr=0.1" });
         assert_command("sh -c 'echo $HOME; exit'", (char[]){ "sh" }, (char[]){ "-c" }, (char[]){ "echo $HOME; exit" });
         assert_command("echo '' 'it'\\''s'", (char[]){ "echo" }, (char[]){ "" }, (char[]){ "it's" });
 }

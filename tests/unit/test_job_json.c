@@ -109,12 +109,15 @@ static void the_node_is_as_it_was_sampled(void **state) {
         Fixture *fixture = *state;
 
         job_json_write_node(&fixture->json, &fixture->snapshot.node);
-        assert_string_equal(fixture->out.text, "{\"on\":{\"hostname\":\"node<7>\",\"cpus\":4,\"memory_bytes\":68719476736,"
-                                               "\"interval_ms\":1000,\"cpu_interval_ms\":1000,\"time_ms\":1763676000000}");
+        assert_string_equal(fixture->out.text,
+                            "{\"on\":{\"hostname\":\"node<7>\",\"cpus\":4,\"memory_bytes\":68719476736,"
+                            "\"interval_ms\":1000,\"cpu_interval_ms\":1000,\"time_ms\":1763676000000}");
 
         fixture->snapshot.node.sample.have = 0;
         job_json_write_node(&fixture->json, &fixture->snapshot.node);
-        assert_true(says(fixture, ",\"on\":{\"hostname\":\"node<7>\",\"cpus\":null,\"memory_bytes\":null,\"interval_ms\":1000,"));
+        assert_true(
+                says(fixture,
+                     ",\"on\":{\"hostname\":\"node<7>\",\"cpus\":null,\"memory_bytes\":null,\"interval_ms\":1000,"));
         job_json_write_node(&fixture->json, NULL);
         assert_true(says(fixture, ",\"on\":{\"hostname\":null,\"cpus\":null,\"memory_bytes\":null,\"interval_ms\":null"
                                   ",\"cpu_interval_ms\":null,\"time_ms\":null}"));

@@ -38,18 +38,24 @@ static void put_model(Place *place, const char *text, uint32_t uid) {
         const IndicatorModel *model = &declared.model;
 
         declare(&declared, text);
-        assert_int_equal(store_put(place->store, model_rows_pack(&(StoreModels){ &model, 1, uid, uid == 0 }, 1, cookie_of(1))), 0);
+        assert_int_equal(
+                store_put(place->store, model_rows_pack(&(StoreModels){ &model, 1, uid, uid == 0 }, 1, cookie_of(1))),
+                0);
         assert_int_equal(outcome_of(place->store, 1), STORE_DONE);
         arena_deinit(&declared.arena);
 }
 
 static void begin_job(Place *place, const char *id, const char *name) {
         JobLabel labels[] = { { "gpus", "4" }, { "model", "llama3" }, { "ratio", "0.5" }, { "fast", "true" } };
-        JobInfo info = { .uid = UID, .gid = UID, .rank = -1, .node = -1, .labels = labels, .n_labels = N_ELEMENTS(labels) };
+        JobInfo info = {
+                .uid = UID, .gid = UID, .rank = -1, .node = -1, .labels = labels, .n_labels = N_ELEMENTS(labels)
+        };
 
         (void)snprintf(info.id, sizeof(info.id), "%s", id);
         (void)snprintf(info.name, sizeof(info.name), "%s", name);
-        assert_int_equal(store_put(place->store, pack_begin_row(&info, BEGIN_MS, "boot-1", "progress", "meter", cookie_of(1))), 0);
+        assert_int_equal(
+                store_put(place->store, pack_begin_row(&info, BEGIN_MS, "boot-1", "progress", "meter", cookie_of(1))),
+                0);
         assert_int_equal(outcome_of(place->store, 1), STORE_DONE);
 }
 
@@ -59,7 +65,12 @@ static size_t end_job(Place *place, const char *id, JobState state, int exit_sta
         MetricSet metrics = {};
         UsageSet usage = {};
         StoreJobEnd row = {
-                .job = id, .state = state, .end_realtime_ms = BEGIN_MS + 10000, .end = &end, .metrics = &metrics, .usage = &usage,
+                .job = id,
+                .state = state,
+                .end_realtime_ms = BEGIN_MS + 10000,
+                .end = &end,
+                .metrics = &metrics,
+                .usage = &usage,
         };
         size_t n = 0;
         StoreDone done;
@@ -91,16 +102,20 @@ static size_t read_results(Place *place, const char *name, Buffer *ret, int64_t 
                 *ret_exit_status = row.exit_status;
                 assert_int_equal(row.uid, UID);
                 assert_int_equal(row.time_ms, BEGIN_MS + 10000);
-                assert_string_equal(row.run, "{\"labels\":{\"gpus\":\"4\",\"model\":\"llama3\",\"ratio\":\"0.5\",\"fast\":\"true\"}}");
+                assert_string_equal(
+                        row.run,
+                        "{\"labels\":{\"gpus\":\"4\",\"model\":\"llama3\",\"ratio\":\"0.5\",\"fast\":\"true\"}}");
         }
         buffer_puts(ret, "");
         return n;
 }
 
-#define TRAINING                                                                                                            \
-        "{\"name\":\"training\",\"of\":\"job\",\"match\":{\"name\":\"train-*\"},"                                           \
-        "\"parameters\":{\"gpus\":\"int\",\"model\":\"str\",\"ratio\":\"float\",\"fast\":\"bool\",\"absent\":\"str\"},"     \
-        "\"results\":{\"rate\":{\"from\":\"job_cpu_seconds / duration_seconds\"},\"cpu_avg_utilization_pct\":\"float\"}}"
+#define TRAINING                                                                                                       \
+        "{\"name\":\"training\",\"of\":\"job\",\"match\":{\"name\":\"train-*\"},"                                      \
+        "\"parameters\":{\"gpus\":\"int\",\"model\":\"str\",\"ratio\":\"float\",\"fast\":\"bool\",\"absent\":\"str\"}" \
+        ","                                                                                                            \
+        "\"results\":{\"rate\":{\"from\":\"job_cpu_seconds / "                                                         \
+        "duration_seconds\"},\"cpu_avg_utilization_pct\":\"float\"}}"
 
 static void an_end_makes_a_result_of_each_model_that_fits(void **state) {
         scoped(buffer_deinit) Buffer documents = {};
@@ -110,7 +125,8 @@ static void an_end_makes_a_result_of_each_model_that_fits(void **state) {
         begin_job(place, "before", "train-1");
         assert_int_equal(end_job(place, "before", JOB_FINISHED, 0), 0);
         put_model(place, TRAINING, 0);
-        put_model(place, "{\"name\":\"of_another\",\"of\":\"job\",\"results\":{\"duration_seconds\":\"float\"}}", UID + 1);
+        put_model(place, "{\"name\":\"of_another\",\"of\":\"job\",\"results\":{\"duration_seconds\":\"float\"}}",
+                  UID + 1);
         begin_job(place, "a", "train-1");
         begin_job(place, "b", "other");
         begin_job(place, "c", "train-2");
@@ -118,10 +134,11 @@ static void an_end_makes_a_result_of_each_model_that_fits(void **state) {
         assert_int_equal(end_job(place, "b", JOB_FINISHED, 0), 0);
         assert_int_equal(end_job(place, "c", JOB_INTERRUPTED, 0), 0);
         assert_int_equal(read_results(place, "training", &documents, &exit_status), 1);
-        assert_string_equal(documents.text,
-                            "{\"name\":\"training\",\"component\":\"job\","
-                            "\"@parameters\":{\"gpus\":4,\"model\":\"llama3\",\"ratio\":0.5,\"fast\":true},"
-                            "\"@result\":{\"cpu_avg_utilization_pct\":25.0,\"duration_seconds\":10.0,\"job_cpu_seconds\":5.0}}");
+        assert_string_equal(
+                documents.text,
+                "{\"name\":\"training\",\"component\":\"job\","
+                "\"@parameters\":{\"gpus\":4,\"model\":\"llama3\",\"ratio\":0.5,\"fast\":true},"
+                "\"@result\":{\"cpu_avg_utilization_pct\":25.0,\"duration_seconds\":10.0,\"job_cpu_seconds\":5.0}}");
         assert_int_equal(exit_status, 3);
         assert_int_equal(read_results(place, "of_another", &documents, &exit_status), 0);
 }
@@ -167,15 +184,23 @@ static void put_pipelines(Place *place) {
                         .stage = "0:1:decode[4]", .part = PIPELINE_TASKS, .end_ms = BEGIN_MS + minute * 1000,
                         .sums = { .elapsed_s = 60, .n = 100, .n_failures = minute == 1 ? 50 : 25, .time_s = 90 },
                 };
-                intervals[n++] = (PipelineInterval){ .stage = "0:2:sink", .part = PIPELINE_QUEUE, .end_ms = BEGIN_MS + minute * 1000,
-                                                     .sums = { .elapsed_s = 60, .n = 75, .get_s = minute == 1 ? 59 : 15, .ready_s = 45,
+                intervals[n++] = (PipelineInterval){ .stage = "0:2:sink",
+                                                     .part = PIPELINE_QUEUE,
+                                                     .end_ms = BEGIN_MS + minute * 1000,
+                                                     .sums = { .elapsed_s = 60,
+                                                               .n = 75,
+                                                               .get_s = minute == 1 ? 59 : 15,
+                                                               .ready_s = 45,
                                                                .judged_s = 60 } };
         }
         intervals[n++] = (PipelineInterval){ .stage = "1:1:sink", .part = PIPELINE_QUEUE, .end_ms = BEGIN_MS + 1000,
                                              .sums = { .elapsed_s = 60, .n = 10, .get_s = 30 } };
-        const PipelineReport report = { .job = "a", .producer = "spdl 0.8.0", .intervals = intervals, .n_intervals = n };
+        const PipelineReport report = {
+                .job = "a", .producer = "spdl 0.8.0", .intervals = intervals, .n_intervals = n
+        };
 
-        assert_int_equal(store_put(place->store, pipeline_rows_pack(&report, "a", UID, false, BEGIN_MS, cookie_of(3))), 0);
+        assert_int_equal(store_put(place->store, pipeline_rows_pack(&report, "a", UID, false, BEGIN_MS, cookie_of(3))),
+                         0);
         assert_int_equal(outcome_of(place->store, 3), STORE_DONE);
 }
 
@@ -184,19 +209,23 @@ static void pipelines_are_members_of_the_result(void **state) {
         Place *place = *state;
         int64_t exit_status;
 
-        put_model(place, "{\"name\":\"first\",\"of\":\"job\",\"results\":{\"waited\":{\"from\":\"pipeline.sink.wait_share\"}}}", UID);
+        put_model(
+                place,
+                "{\"name\":\"first\",\"of\":\"job\",\"results\":{\"waited\":{\"from\":\"pipeline.sink.wait_share\"}}}",
+                UID);
         put_model(place, "{\"name\":\"all\",\"component\":\"x\",\"of\":\"job\","
                          "\"results\":{\"waited\":{\"from\":\"max(pipelines[].sink.wait_share)\"}}}", UID);
         begin_job(place, "a", "");
         put_pipelines(place);
         assert_int_equal(end_job(place, "a", JOB_FINISHED, 0), 1);
         assert_int_equal(read_results(place, "first", &documents, &exit_status), 1);
-        assert_string_equal(documents.text,
-                            "{\"name\":\"first\",\"component\":\"job\",\"@parameters\":{},\"@result\":{\"pipeline\":{"
-                            "\"decode\":{\"busy_share\":0.5,\"starved_share\":0.0,"
-                            "\"tasks\":300.0,\"failures\":75.0,\"task_seconds\":1.2,\"failure_share\":0.25},"
-                            "\"sink\":{\"items\":225.0,\"items_per_second\":1.25,\"get_seconds\":45.0,\"put_seconds\":0.0,"
-                            "\"readiness\":0.75,\"wait_share\":0.25}}}}");
+        assert_string_equal(
+                documents.text,
+                "{\"name\":\"first\",\"component\":\"job\",\"@parameters\":{},\"@result\":{\"pipeline\":{"
+                "\"decode\":{\"busy_share\":0.5,\"starved_share\":0.0,"
+                "\"tasks\":300.0,\"failures\":75.0,\"task_seconds\":1.2,\"failure_share\":0.25},"
+                "\"sink\":{\"items\":225.0,\"items_per_second\":1.25,\"get_seconds\":45.0,\"put_seconds\":0.0,"
+                "\"readiness\":0.75,\"wait_share\":0.25}}}}");
         assert_int_equal(read_results(place, "all", &documents, &exit_status), 1);
         assert_non_null(strstr(documents.text, "\"component\":\"x\""));
         assert_non_null(strstr(documents.text, "\"wait_share\":0.25}},{\"sink\":{"));
@@ -214,12 +243,15 @@ static void put_stages(Place *place, const char *job, size_t n) {
 
         for (size_t i = 0; i < 2 * n; i++) {
                 (void)snprintf(stages[i / 2], sizeof(stages[0]), "0:%zu:s%zu[4]", i / 2, i / 2);
-                intervals[i] = (PipelineInterval){ .stage = stages[i / 2], .part = i % 2 ? PIPELINE_QUEUE : PIPELINE_TASKS,
-                                                   .end_ms = BEGIN_MS + 1000, .sums = { .elapsed_s = 60, .n = 10, .time_s = 1 } };
+                intervals[i] = (PipelineInterval){ .stage = stages[i / 2],
+                                                   .part = i % 2 ? PIPELINE_QUEUE : PIPELINE_TASKS,
+                                                   .end_ms = BEGIN_MS + 1000,
+                                                   .sums = { .elapsed_s = 60, .n = 10, .time_s = 1 } };
         }
         const PipelineReport report = { .job = job, .producer = "", .intervals = intervals, .n_intervals = 2 * n };
 
-        assert_int_equal(store_put(place->store, pipeline_rows_pack(&report, job, UID, false, BEGIN_MS, cookie_of(3))), 0);
+        assert_int_equal(store_put(place->store, pipeline_rows_pack(&report, job, UID, false, BEGIN_MS, cookie_of(3))),
+                         0);
         assert_int_equal(outcome_of(place->store, 3), STORE_DONE);
 }
 
@@ -268,10 +300,13 @@ static void a_job_fits_if_its_name_and_labels_do(void **state) {
                 Declared declared = {};
                 char text[256];
 
-                (void)snprintf(text, sizeof(text), "{\"name\":\"x\",\"of\":\"job\",\"match\":%s,\"results\":{\"y\":\"float\"}}",
+                (void)snprintf(text, sizeof(text),
+                               "{\"name\":\"x\",\"of\":\"job\",\"match\":%s,\"results\":{\"y\":\"float\"}}",
                                cases[i].match);
                 declare(&declared, text);
-                assert_int_equal(indicator_model_fits_job(&declared.model.jobs, cases[i].name, find_label, cases[i].model), cases[i].fits);
+                assert_int_equal(
+                        indicator_model_fits_job(&declared.model.jobs, cases[i].name, find_label, cases[i].model),
+                        cases[i].fits);
                 arena_deinit(&declared.arena);
         }
         assert_false(indicator_model_fits_job(&(ModelJobs){}, "any", find_label, NULL));
@@ -279,11 +314,16 @@ static void a_job_fits_if_its_name_and_labels_do(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(an_end_makes_a_result_of_each_model_that_fits, place_setup_volatile, place_teardown),
-                cmocka_unit_test_setup_teardown(a_further_end_replaces_the_result, place_setup_volatile, place_teardown),
-                cmocka_unit_test_setup_teardown(results_of_users_have_ids_of_their_own, place_setup_volatile, place_teardown),
-                cmocka_unit_test_setup_teardown(pipelines_are_members_of_the_result, place_setup_volatile, place_teardown),
-                cmocka_unit_test_setup_teardown(a_job_with_very_many_stages_has_no_numbers_of_them, place_setup_volatile, place_teardown),
+                cmocka_unit_test_setup_teardown(an_end_makes_a_result_of_each_model_that_fits, place_setup_volatile,
+                                                place_teardown),
+                cmocka_unit_test_setup_teardown(a_further_end_replaces_the_result, place_setup_volatile,
+                                                place_teardown),
+                cmocka_unit_test_setup_teardown(results_of_users_have_ids_of_their_own, place_setup_volatile,
+                                                place_teardown),
+                cmocka_unit_test_setup_teardown(pipelines_are_members_of_the_result, place_setup_volatile,
+                                                place_teardown),
+                cmocka_unit_test_setup_teardown(a_job_with_very_many_stages_has_no_numbers_of_them,
+                                                place_setup_volatile, place_teardown),
                 cmocka_unit_test(a_job_fits_if_its_name_and_labels_do),
         };
 

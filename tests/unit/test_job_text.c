@@ -35,7 +35,12 @@ static void labels_of_any_text_come_back(void **state) {
 
 static void invalid_labels_are_malformed(void **state) {
         static const char *const texts[] = {
-                "", "key=value", "{\"labels\":{}}", "{\"labels\":[1]}", "{\"labels\":[{\"k\":1}]}", "{\"labels\":[{\"k\":\"a\"}",
+                "",
+                "key=value",
+                "{\"labels\":{}}",
+                "{\"labels\":[1]}",
+                "{\"labels\":[{\"k\":1}]}",
+                "{\"labels\":[{\"k\":\"a\"}",
         };
         scoped(freep) char *large = NULL;
         JobInfo info = {};
@@ -97,7 +102,8 @@ static void metrics_round_trip_with_quality_and_every_bit(void **state) {
 }
 
 static void metrics_of_another_version_are_read_by_their_keys(void **state) {
-        const char *keys = "duration_seconds no_longer_known compat.cpu_avg_utilization_pct compat.no_longer_known cpu_avg_utilization_pct";
+        const char *keys = "duration_seconds no_longer_known compat.cpu_avg_utilization_pct compat.no_longer_known "
+                           "cpu_avg_utilization_pct";
         MetricSet metrics;
         Layout layout;
 
@@ -116,7 +122,8 @@ static void metrics_of_another_version_are_read_by_their_keys(void **state) {
 }
 
 static void metrics_that_do_not_fit_their_layout_are_malformed(void **state) {
-        static const char *const texts[] = { "", "V1", "V1V2V3", "E1V2", "V1V2x", "V1 V2", "1V2", "V1Vinf", "V1Vnan", "V1V1e999", "V1E2" };
+        static const char *const texts[] = { "",    "V1",     "V1V2V3", "E1V2",     "V1V2x", "V1 V2",
+                                             "1V2", "V1Vinf", "V1Vnan", "V1V1e999", "V1E2" };
         MetricSet metrics;
         Layout layout;
 

@@ -202,7 +202,8 @@ static void a_limited_message_says_how_many_were_suppressed(void **state) {
 
         limits.of[0].window_start_ns -= LOG_LIMIT_INTERVAL_NS; /* the interval is over */
         log_for_user(&limits, 1000, LOG_LEVEL_WARNING, NULL, "refused again");
-        assert_non_null(strstr(receive(f, text), "MESSAGE=refused again (3 similar messages of this user suppressed)\n"));
+        assert_non_null(
+                strstr(receive(f, text), "MESSAGE=refused again (3 similar messages of this user suppressed)\n"));
         log_for_user(&limits, 1000, LOG_LEVEL_WARNING, NULL, "refused again");
         assert_string_equal(receive(f, text), "");
 }
@@ -228,7 +229,8 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(a_message_has_its_fields_and_stays_in_one_line_each, setup, teardown),
                 cmocka_unit_test_setup_teardown(other_text_goes_to_the_descriptor_of_stderr, setup, teardown),
-                cmocka_unit_test_setup_teardown(a_stopped_journal_blocks_nothing_and_dropped_messages_are_reported, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_stopped_journal_blocks_nothing_and_dropped_messages_are_reported,
+                                                setup, teardown),
                 cmocka_unit_test_setup_teardown(a_restarted_journal_gets_queued_messages, setup, teardown),
                 cmocka_unit_test(the_journal_is_used_only_where_stderr_leads_to_it),
                 cmocka_unit_test(without_a_socket_stderr_stays),

@@ -22,11 +22,13 @@ static void assert_says(JsonText value, const char *expected) {
         assert_non_null(value.text);
         json_text_decode(value, &out);
         assert_string_equal(out.text ? out.text : "", expected);
-        assert_true(json_text_kind(value) != JSON_KIND_STRING || json_text_is_string(value, expected, strlen(expected)));
+        assert_true(json_text_kind(value) != JSON_KIND_STRING ||
+                    json_text_is_string(value, expected, strlen(expected)));
 }
 
 static void members_are_found_among_any_others(void **state) {
-        JsonText object = text(" {\"a\":{\"b\":[1,{\"c\":\"}]\\\"\"}],\"rate\":1} , \"rate\" : -1.5e3, \"x\":null,\"\":\"e\"} ");
+        JsonText object = text(
+                " {\"a\":{\"b\":[1,{\"c\":\"}]\\\"\"}],\"rate\":1} , \"rate\" : -1.5e3, \"x\":null,\"\":\"e\"} ");
 
         (void)state;
         assert_says(json_text_find(object, "rate"), "-1.5e3");
@@ -82,8 +84,9 @@ static void numbers_are_whole_only_when_they_are_written_so(void **state) {
 }
 
 static void broken_text_ends_early(void **state) {
-        static const char *const broken[] = { "{", "{\"a\"", "{\"a\":", "{\"a\":}", "{\"a\":\"x}", "{a:1}", "{\"a\":[1}",
-                                             "{]}", "{,}", "\"", "" };
+        static const char *const broken[] = { "{",     "{\"a\"",     "{\"a\":", "{\"a\":}", "{\"a\":\"x}",
+                                              "{a:1}", "{\"a\":[1}", "{]}",     "{,}",      "\"",
+                                              "" };
 
         (void)state;
         for (size_t i = 0; i < N_ELEMENTS(broken); i++) {
@@ -103,7 +106,8 @@ static void equal_objects_read_equal_when_sorted(void **state) {
         assert_int_equal(json_text_put_sorted(text("{\"b\":1,\"a\":{\"z\":1,\"y\":2},\"ab\":\"x\"}"), &out), 0);
         assert_string_equal(out.text, "{\"a\":{\"z\":1,\"y\":2},\"ab\":\"x\",\"b\":1}");
         buffer_clear(&out);
-        assert_int_equal(json_text_put_sorted(text("{\"c\":-0.0,\"b\":5.12e2,\"a\":0.5,\"d\":1e300,\"e\":\"1.0\"}"), &out), 0);
+        assert_int_equal(
+                json_text_put_sorted(text("{\"c\":-0.0,\"b\":5.12e2,\"a\":0.5,\"d\":1e300,\"e\":\"1.0\"}"), &out), 0);
         assert_string_equal(out.text, "{\"a\":0.5,\"b\":512,\"c\":0,\"d\":1e300,\"e\":\"1.0\"}");
         buffer_clear(&out);
         assert_int_equal(json_text_put_sorted((JsonText){}, &out), 0);

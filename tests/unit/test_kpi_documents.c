@@ -50,11 +50,16 @@ static size_t read_kpis(Arena *arena, const char *text, Kpi **ret) {
         return n;
 }
 
-#define TEST_A "\"test_uuid\":\"7b6471e2-103e-43c2-9fda-f62548f2f8ed\",\"@timestamp\":\"2024-11-11T10:20:30.123456Z\",\"model\":\"x\""
-#define TEST_B "\"test_uuid\":\"8c6471e2-103e-43c2-9fda-f62548f2f8ed\",\"@timestamp\":\"2024-11-11T10:20:30.123456Z\",\"model\":\"x\""
+#define TEST_A                                                                                                         \
+        "\"test_uuid\":\"7b6471e2-103e-43c2-9fda-f62548f2f8ed\",\"@timestamp\":\"2024-11-11T10:20:30.123456Z\","       \
+        "\"model\":\"x\""
+#define TEST_B                                                                                                         \
+        "\"test_uuid\":\"8c6471e2-103e-43c2-9fda-f62548f2f8ed\",\"@timestamp\":\"2024-11-11T10:20:30.123456Z\","       \
+        "\"model\":\"x\""
 
 static void kpis_of_a_test_are_one_indicator(void **state) {
-        static const uint8_t id[] = { 0x7b, 0x64, 0x71, 0xe2, 0x10, 0x3e, 0x43, 0xc2, 0x9f, 0xda, 0xf6, 0x25, 0x48, 0xf2, 0xf8, 0xed };
+        static const uint8_t id[] = { 0x7b, 0x64, 0x71, 0xe2, 0x10, 0x3e, 0x43, 0xc2,
+                                      0x9f, 0xda, 0xf6, 0x25, 0x48, 0xf2, 0xf8, 0xed };
         Arena *arena = *state;
         Complaint complaint;
         Submission item;
@@ -69,10 +74,11 @@ static void kpis_of_a_test_are_one_indicator(void **state) {
         assert_int_equal(n_used, 2);
         assert_memory_equal(item.id, id, sizeof(id));
         assert_int_equal(item.time_ms, 1731320430123);
-        assert_json(item.indicator.document, "{\"name\":\"tuning\",\"component\":\"kpi\",\"@parameters\":{\"model\":\"x\"},"
-                                             "\"@result\":{\"a\":1,\"b\":null},"
-                                             "\"@labels\":{\"test_uuid\":\"7b6471e2-103e-43c2-9fda-f62548f2f8ed\",\"run_id\":\"r\"},"
-                                             "\"@timestamp\":\"2024-11-11T10:20:30.123456Z\"}");
+        assert_json(item.indicator.document,
+                    "{\"name\":\"tuning\",\"component\":\"kpi\",\"@parameters\":{\"model\":\"x\"},"
+                    "\"@result\":{\"a\":1,\"b\":null},"
+                    "\"@labels\":{\"test_uuid\":\"7b6471e2-103e-43c2-9fda-f62548f2f8ed\",\"run_id\":\"r\"},"
+                    "\"@timestamp\":\"2024-11-11T10:20:30.123456Z\"}");
         assert_int_equal(kpi_documents_make(kpis, 2, 3, "tuning", arena, &item, &n_used, &complaint), 0);
         assert_int_equal(item.id[0], 0x8c);
 }
@@ -90,7 +96,8 @@ static void a_name_occurs_once_in_an_indicator(void **state) {
                 kpis[i] = (Kpi){ .name = names[i], .object = object };
         assert_int_equal(kpi_documents_index(kpis, N_ELEMENTS(names)), 0);
         for (size_t i = 0; i < N_ELEMENTS(used); i++, at += n_used) {
-                assert_int_equal(kpi_documents_make(kpis, at, N_ELEMENTS(names), "m", *state, &item, &n_used, &complaint), 0);
+                assert_int_equal(
+                        kpi_documents_make(kpis, at, N_ELEMENTS(names), "m", *state, &item, &n_used, &complaint), 0);
                 assert_int_equal(n_used, used[i]);
         }
 }
@@ -119,12 +126,14 @@ static void a_model_is_made_of_what_the_kpis_say(void **state) {
                               "\"b\":{\"value\":[1],\"lower_better\":false,\"ignored_for_regression\":true},"
                               "\"c\":{\"value\":null}}", &kpis);
         assert_int_equal(kpi_documents_model(kpis, n, "tuning", *state, &model), 0);
-        assert_json(model, "{\"name\":\"tuning\",\"component\":\"kpi\",\"settings_version\":\"1.0\","
-                           "\"parameters\":{\"version\":{\"type\":\"semver\",\"optional\":true},\"size\":{\"optional\":true}},"
-                           "\"results\":{\"a\":{\"type\":\"float\",\"unit\":\"s\",\"direction\":\"lower\",\"help\":\"Time\","
-                           "\"optional\":true},"
-                           "\"b\":{\"type\":\"list\",\"direction\":\"higher\",\"ignored_for_regression\":true,\"optional\":true},"
-                           "\"c\":{\"optional\":true}}}");
+        assert_json(
+                model,
+                "{\"name\":\"tuning\",\"component\":\"kpi\",\"settings_version\":\"1.0\","
+                "\"parameters\":{\"version\":{\"type\":\"semver\",\"optional\":true},\"size\":{\"optional\":true}},"
+                "\"results\":{\"a\":{\"type\":\"float\",\"unit\":\"s\",\"direction\":\"lower\",\"help\":\"Time\","
+                "\"optional\":true},"
+                "\"b\":{\"type\":\"list\",\"direction\":\"higher\",\"ignored_for_regression\":true,\"optional\":true},"
+                "\"c\":{\"optional\":true}}}");
 }
 
 static void other_documents_are_refused(void **state) {
@@ -142,8 +151,10 @@ static void one_value_is_a_document_with_labels(void **state) {
         static const Value value = { .type = VALUE_INT, .integer = -1 };
         const Value *document;
 
-        assert_int_equal(kpi_documents_make_one(&(KpiValue){ .name = "m", .value = &value, .labels = labels, .n_labels = 2 }, *state,
-                                                &document), 0);
+        assert_int_equal(
+                kpi_documents_make_one(&(KpiValue){ .name = "m", .value = &value, .labels = labels, .n_labels = 2 },
+                                       *state, &document),
+                0);
         assert_json(document, "{\"name\":\"m\",\"component\":\"kpi\",\"@parameters\":{},\"@result\":{\"m\":-1},"
                               "\"@labels\":{\"model\":\"llama=3\",\"user\":\"\"}}");
 }
@@ -152,9 +163,9 @@ static void one_value_is_a_document_with_labels(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                TEST(kpis_of_a_test_are_one_indicator), TEST(a_name_occurs_once_in_an_indicator), TEST(an_id_of_another_form_is_not_used),
-                TEST(a_model_is_made_of_what_the_kpis_say), TEST(other_documents_are_refused),
-                TEST(one_value_is_a_document_with_labels),
+                TEST(kpis_of_a_test_are_one_indicator),  TEST(a_name_occurs_once_in_an_indicator),
+                TEST(an_id_of_another_form_is_not_used), TEST(a_model_is_made_of_what_the_kpis_say),
+                TEST(other_documents_are_refused),       TEST(one_value_is_a_document_with_labels),
         };
 
         return cmocka_run_group_tests_name("kpi_documents", tests, NULL, NULL);

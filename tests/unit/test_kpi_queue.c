@@ -26,7 +26,8 @@ static LiveKpis make(uint32_t uid, unsigned n) {
         char component[16];
 
         for (unsigned i = 0; i < n; i++) {
-                const Submission item = { .indicator = { .name = "A", .component = component, .result = &results }, .model = &model };
+                const Submission item = { .indicator = { .name = "A", .component = component, .result = &results },
+                                          .model = &model };
 
                 (void)snprintf(component, sizeof(component), "c%u", i);
                 assert_int_equal(live_kpis_add(&kpis, uid, &item, 1), 1);

@@ -49,13 +49,16 @@ static void assert_json(const Value *value, const char *json) {
 static void the_form_of_the_documentation_is_read(void **state) {
         Fixture *f = *state;
 
-        assert_int_equal(read_text(f, "# HELP cpu_max Max CPU usage | container_cpu\n"
-                                      "# UNIT cpu_max cores\n"
-                                      "cpu_max{instance_type=\"g5.2xlarge\", ocp_version=\"4.16.0-rc.6\"} 1.964734477279039\n"), 0);
+        assert_int_equal(
+                read_text(f, "# HELP cpu_max Max CPU usage | container_cpu\n"
+                             "# UNIT cpu_max cores\n"
+                             "cpu_max{instance_type=\"g5.2xlarge\", ocp_version=\"4.16.0-rc.6\"} 1.964734477279039\n"),
+                0);
         assert_int_equal(f->n, 1);
         assert_string_equal(f->kpis[0].name, "cpu_max");
-        assert_json(f->kpis[0].object, "{\"instance_type\":\"g5.2xlarge\",\"ocp_version\":\"4.16.0-rc.6\",\"unit\":\"cores\","
-                                       "\"help\":\"Max CPU usage | container_cpu\",\"value\":1.964734477279039}");
+        assert_json(f->kpis[0].object,
+                    "{\"instance_type\":\"g5.2xlarge\",\"ocp_version\":\"4.16.0-rc.6\",\"unit\":\"cores\","
+                    "\"help\":\"Max CPU usage | container_cpu\",\"value\":1.964734477279039}");
 }
 
 static void the_form_that_the_code_prints_is_read(void **state) {
@@ -68,9 +71,10 @@ static void the_form_that_the_code_prints_is_read(void **state) {
                                       "memory{lower_better=\"True\"} [-1, 2.5] MB\n"
                                       "none{} None s\n"), 0);
         assert_int_equal(f->n, 3);
-        assert_json(f->kpis[0].object, "{\"lower_better\":false,\"urls\":\"{'CI': \\\"x\\\"}\",\"format\":null,\"n\":16,"
-                                       "\"kpi_settings_version\":\"1.0\",\"unit\":\"tokens/s\",\"help\":\"Tokens, all of them\","
-                                       "\"value\":2062.2}");
+        assert_json(f->kpis[0].object,
+                    "{\"lower_better\":false,\"urls\":\"{'CI': \\\"x\\\"}\",\"format\":null,\"n\":16,"
+                    "\"kpi_settings_version\":\"1.0\",\"unit\":\"tokens/s\",\"help\":\"Tokens, all of them\","
+                    "\"value\":2062.2}");
         assert_json(value_get(f->kpis[1].object, "value"), "[-1,2.5]");
         assert_json(value_get(f->kpis[2].object, "value"), "null");
 }
@@ -84,8 +88,9 @@ static void openmetrics_is_read_with_its_times(void **state) {
                                       "rate 1e-3 1731320430\n"
                                       "# EOF\n"), 0);
         assert_int_equal(f->n, 2);
-        assert_json(f->kpis[0].object, "{\"a\":\"x\\\\y\\\"z\\n\",\"b\":\"q, v\",\"unit\":\"tokens/s\",\"help\":\"Rate of (all) tokens\","
-                                       "\"value\":197.0,\"@timestamp\":\"2024-11-11T10:20:30.123456Z\"}");
+        assert_json(f->kpis[0].object,
+                    "{\"a\":\"x\\\\y\\\"z\\n\",\"b\":\"q, v\",\"unit\":\"tokens/s\",\"help\":\"Rate of (all) tokens\","
+                    "\"value\":197.0,\"@timestamp\":\"2024-11-11T10:20:30.123456Z\"}");
         assert_json(value_get(f->kpis[1].object, "@timestamp"), "\"2024-11-11T10:20:30.000000Z\"");
 }
 
@@ -106,8 +111,10 @@ static void times_are_seconds_in_openmetrics_and_milliseconds_in_the_text_of_pro
 }
 
 static void an_exemplar_is_no_unit(void **state) {
-        static const char *const lines[] = { "a 5 # {trace_id=\"KOO5S4vxi0o\"} 0.67\n", "a{b=\"# {x}\"} 5 # {} 9.8 1520879607.789\n# EOF\n",
-                                             "a 5 1520879607.789 # {t=\"1\"} 1 2\n", "a 5  # {t=\"1\"} 1\n", "a 5 #{t=\"1\"} 1\n" };
+        static const char *const lines[] = { "a 5 # {trace_id=\"KOO5S4vxi0o\"} 0.67\n",
+                                             "a{b=\"# {x}\"} 5 # {} 9.8 1520879607.789\n# EOF\n",
+                                             "a 5 1520879607.789 # {t=\"1\"} 1 2\n", "a 5  # {t=\"1\"} 1\n",
+                                             "a 5 #{t=\"1\"} 1\n" };
         Fixture *f = *state;
 
         for (size_t i = 0; i < N_ELEMENTS(lines); i++) {

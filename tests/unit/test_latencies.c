@@ -33,9 +33,11 @@ static void make(Made *made, const char *text, uint64_t batch_length) {
         Json json = { .out = &out };
 
         *made = (Made){};
-        assert_int_equal(arena_init(&made->arena, value_parse_arena_size(strlen(text)) + latencies_arena_size(strlen(text))), 0);
+        assert_int_equal(
+                arena_init(&made->arena, value_parse_arena_size(strlen(text)) + latencies_arena_size(strlen(text))), 0);
         if (latencies_are_lines(text, strlen(text)))
-                made->r = latencies_from_lines(text, strlen(text), batch_length, &made->arena, &indicator, &made->complaint, &made->line);
+                made->r = latencies_from_lines(text, strlen(text), batch_length, &made->arena, &indicator,
+                                               &made->complaint, &made->line);
         else {
                 value_parse_begin(&reader, text, strlen(text));
                 assert_int_equal(value_parse_next(&reader, &made->arena, &document, &error), 0);
@@ -77,20 +79,23 @@ static void a_document_becomes_an_indicator(void **state) {
         static const char text[] = "{\"time_per_batch\": [0.25, 0.5], \"batch_length\": 4}";
 
         (void)state;
-        assert_made(text, 0, "{\"name\":\"inference_latency\",\"component\":\"inference\",\"@parameters\":{\"batch_length\":4},"
-                             "\"@result\":{\"prediction_batches\":2,\"prediction_queries\":8,\"prediction_latency_avg\":93750.0,"
-                             "\"batch_latency_p50_usecs\":375000.0,");
+        assert_made(text, 0,
+                    "{\"name\":\"inference_latency\",\"component\":\"inference\",\"@parameters\":{\"batch_length\":4},"
+                    "\"@result\":{\"prediction_batches\":2,\"prediction_queries\":8,\"prediction_latency_avg\":93750.0,"
+                    "\"batch_latency_p50_usecs\":375000.0,");
         assert_made(text, 0, "\"prediction_latency_p50_usecs\":93750.0,");
         assert_made(text, 0, "\"units\":{\"prediction_latency_avg\":\"us\"}}");
 }
 
 static void other_members_become_parameters(void **state) {
-        static const char text[] = "{\"model\": \"m1\", \"time_per_batch\": [1], \"framework\": \"lightgbm\", \"version\": \"3.3\","
+        static const char text[] = "{\"model\": \"m1\", \"time_per_batch\": [1], \"framework\": \"lightgbm\", "
+                                   "\"version\": \"3.3\","
                                    " \"threads\": 8, \"device\": null}";
 
         (void)state;
         assert_made(text, 0, "\"@parameters\":{\"batch_length\":1,\"model\":\"m1\",\"threads\":8,\"device\":null}");
-        assert_made(text, 0, "{\"name\":\"inference_latency\",\"framework\":\"lightgbm\",\"version\":\"3.3\",\"@parameters\":");
+        assert_made(text, 0,
+                    "{\"name\":\"inference_latency\",\"framework\":\"lightgbm\",\"version\":\"3.3\",\"@parameters\":");
 }
 
 static void different_lengths_are_reported_as_minimum_and_maximum(void **state) {
@@ -99,14 +104,18 @@ static void different_lengths_are_reported_as_minimum_and_maximum(void **state) 
         (void)state;
         assert_made(text, 0, "\"@parameters\":{\"batch_length_min\":2,\"batch_length_max\":8}");
         assert_made(text, 0, "\"prediction_queries\":18,");
-        assert_made("{\"time_per_batch\": [1, 1], \"batch_length\": [8, 8.0]}", 0, "\"@parameters\":{\"batch_length\":8}");
+        assert_made("{\"time_per_batch\": [1, 1], \"batch_length\": [8, 8.0]}", 0,
+                    "\"@parameters\":{\"batch_length\":8}");
 }
 
 static void numbers_on_lines_become_an_indicator(void **state) {
         (void)state;
-        assert_made("0.25\n  0.5 \r\n\n\n", 0, "\"@parameters\":{\"batch_length\":1},\"@result\":{\"prediction_batches\":2,");
-        assert_made("1e-3", 16, "\"@parameters\":{\"batch_length\":16},\"@result\":{\"prediction_batches\":1,\"prediction_queries\":16,"
-                                "\"prediction_latency_avg\":62.5}");
+        assert_made("0.25\n  0.5 \r\n\n\n", 0,
+                    "\"@parameters\":{\"batch_length\":1},\"@result\":{\"prediction_batches\":2,");
+        assert_made(
+                "1e-3", 16,
+                "\"@parameters\":{\"batch_length\":16},\"@result\":{\"prediction_batches\":1,\"prediction_queries\":16,"
+                "\"prediction_latency_avg\":62.5}");
         assert_made("0\n0\n", 0, "\"batch_latency_p99_usecs\":0.0,");
 }
 
@@ -119,7 +128,8 @@ static void the_option_replaces_the_member(void **state) {
 static void an_invalid_time_is_refused_with_its_position(void **state) {
         (void)state;
         assert_refused("{\"time_per_batch\": [0.1, -0.1]}", 0, "time_per_batch[1]", "is negative: ");
-        assert_refused("{\"time_per_batch\": [0.1, \"0.2\"]}", 0, "time_per_batch[1]", "is a string, must be a number of seconds");
+        assert_refused("{\"time_per_batch\": [0.1, \"0.2\"]}", 0, "time_per_batch[1]",
+                       "is a string, must be a number of seconds");
         assert_refused("{\"time_per_batch\": [null]}", 0, "time_per_batch[0]", "is null");
         assert_refused("{\"time_per_batch\": [[0.1]]}", 0, "time_per_batch[0]", "is a list");
         assert_refused("{\"time_per_batch\": [3e9]}", 0, "time_per_batch[0]", "more than 30 years");
@@ -132,11 +142,15 @@ static void an_invalid_length_is_refused_with_its_position(void **state) {
         (void)state;
         assert_refused("{\"time_per_batch\": [1], \"batch_length\": 0}", 0, "batch_length", "a whole number from 1");
         assert_refused("{\"time_per_batch\": [1], \"batch_length\": 1.5}", 0, "batch_length", "a whole number from 1");
-        assert_refused("{\"time_per_batch\": [1], \"batch_length\": \"8\"}", 0, "batch_length", "a whole number from 1");
-        assert_refused("{\"time_per_batch\": [1], \"batch_length\": 1e300}", 0, "batch_length", "a whole number from 1");
+        assert_refused("{\"time_per_batch\": [1], \"batch_length\": \"8\"}", 0, "batch_length",
+                       "a whole number from 1");
+        assert_refused("{\"time_per_batch\": [1], \"batch_length\": 1e300}", 0, "batch_length",
+                       "a whole number from 1");
         assert_refused("{\"time_per_batch\": [1], \"batch_length\": null}", 0, "batch_length", "a whole number from 1");
-        assert_refused("{\"time_per_batch\": [1, 1], \"batch_length\": [1, -1]}", 0, "batch_length[1]", "a whole number from 1");
-        assert_refused("{\"time_per_batch\": [1, 1], \"batch_length\": [1]}", 0, "batch_length", "has 1 items and time_per_batch 2: ");
+        assert_refused("{\"time_per_batch\": [1, 1], \"batch_length\": [1, -1]}", 0, "batch_length[1]",
+                       "a whole number from 1");
+        assert_refused("{\"time_per_batch\": [1, 1], \"batch_length\": [1]}", 0, "batch_length",
+                       "has 1 items and time_per_batch 2: ");
         assert_refused("{\"time_per_batch\": [1], \"batch_length\": []}", 0, "batch_length", "has 0 items");
 }
 
@@ -157,7 +171,8 @@ static void assert_line_refused(const char *text, unsigned line, const char *wor
 
 static void a_bad_line_is_refused_with_its_number(void **state) {
         (void)state;
-        assert_line_refused("0.1\n\nabc\n", 3, "'abc' is not a finite number: expected one number of seconds on each line");
+        assert_line_refused("0.1\n\nabc\n", 3,
+                            "'abc' is not a finite number: expected one number of seconds on each line");
         assert_line_refused("0.1\nnan\n", 2, "'nan' is not a finite number");
         assert_line_refused("inf", 1, "'inf' is not a finite number");
         assert_line_refused("1e999", 1, "'1e999' is not a finite number");
@@ -165,8 +180,8 @@ static void a_bad_line_is_refused_with_its_number(void **state) {
         assert_line_refused("0x10", 1, "'0x10' is not a finite number");
         assert_line_refused("[0.1, 0.2]", 1, "{\"time_per_batch\": [");
         assert_line_refused("0.1\n-1\n", 2, "is negative");
-        assert_line_refused("0.1\n0.1111111111111111111111111111111111111111111111111111111111111111111111111111111\n", 2,
-                            "is not a finite number");
+        assert_line_refused("0.1\n0.1111111111111111111111111111111111111111111111111111111111111111111111111111111\n",
+                            2, "is not a finite number");
         assert_line_refused("\n \n", 1, "contains no time");
         assert_line_refused("", 1, "contains no time");
 }

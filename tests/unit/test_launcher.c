@@ -66,7 +66,8 @@ static void assert_launch(const char *words, int64_t rank, uint32_t n_ranks, int
 }
 
 /* As assert_launch(), with the names of variables that are ignored, separated by blanks. */
-static void assert_ignored(const char *words, int64_t rank, uint32_t n_ranks, int32_t node, uint32_t n_nodes, const char *ignored) {
+static void assert_ignored(const char *words, int64_t rank, uint32_t n_ranks, int32_t node, uint32_t n_nodes,
+                           const char *ignored) {
         Launch launch = find(words);
         char names[512] = "";
 
@@ -96,7 +97,8 @@ static void a_task_of_slurm_knows_all(void **state) {
 
 static void a_step_of_slurm_may_have_less_than_its_job(void **state) {
         (void)state;
-        assert_launch("SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=2 SLURM_NTASKS=16 SLURM_NODEID=0 SLURM_STEP_NUM_NODES=1 SLURM_NNODES=4",
+        assert_launch("SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=2 SLURM_NTASKS=16 SLURM_NODEID=0 SLURM_STEP_NUM_NODES=1 "
+                      "SLURM_NNODES=4",
                       1, 2, 0, 1);
 }
 

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests: daemon/jobs/lifecycle.c daemon/jobs/job_end.c daemon/jobs/table/running_job.c daemon/jobs/job_room.c daemon/jobs/sampling.c */
+/* tests: daemon/jobs/lifecycle.c daemon/jobs/job_end.c daemon/jobs/table/running_job.c daemon/jobs/job_room.c
+ * daemon/jobs/sampling.c */
 #include "room_fixture.h"
 
 #include "jobs/job_end.h"
 #include "jobs/sampling.h"
 
 static void begin_found(Fixture *f, const char *id) {
-        JobInfo info = { .uid = JOB_UID_UNKNOWN, .gid = JOB_UID_UNKNOWN, .rank = -1, .node = -1, .isolation = ISOLATION_FOUND };
+        JobInfo info = {
+                .uid = JOB_UID_UNKNOWN, .gid = JOB_UID_UNKNOWN, .rank = -1, .node = -1, .isolation = ISOLATION_FOUND
+        };
         CgroupPlace place;
 
         (void)snprintf(info.id, sizeof(info.id), "%s", id);
@@ -82,7 +85,9 @@ static int begin_sampled(Fixture *f, const char *id, uint64_t interval_ms) {
 }
 
 static void the_cpus_are_read_as_often_as_any_running_job_asks(void **state) {
-        NodeConfig config = { .interval_ns = NS_PER_S, .filesystems_interval_ns = 60 * NS_PER_S, .job_cpu_interval_ns = 100 * NS_PER_MS };
+        NodeConfig config = { .interval_ns = NS_PER_S,
+                              .filesystems_interval_ns = 60 * NS_PER_S,
+                              .job_cpu_interval_ns = 100 * NS_PER_MS };
         Fixture *f = *state;
 
         assert_int_equal(begin_sampled(f, "a", 500), STATUS_DENIED);
@@ -90,7 +95,8 @@ static void the_cpus_are_read_as_often_as_any_running_job_asks(void **state) {
         assert_non_null(strstr(f->answer.complaint.text, "job_cpu_interval in [sampling] of perfd.conf is 0"));
         node_configure(&f->node, &config);
         assert_int_equal(begin_sampled(f, "a", 99), STATUS_DENIED);
-        assert_non_null(strstr(f->answer.complaint.text, "99 ms is below the shortest interval that a job may request, 100 ms"));
+        assert_non_null(strstr(f->answer.complaint.text,
+                               "99 ms is below the shortest interval that a job may request, 100 ms"));
         assert_int_equal(f->jobs.jobs.n, 0);
 
         assert_int_equal(begin_sampled(f, "a", 500), STATUS_OK);

@@ -29,8 +29,10 @@ static void limits_are_quantities(void **state) {
 }
 
 static void other_limits_are_refused(void **state) {
-        static const char *const wrong[] = { "", "cpu", "cpu=", "cpu=0", "cpu=-1", "cpu=x", "cpus=1", "memory=1", "cpu=1,", "cpu=1,cpu=2",
-                                             "memory=9999999T", "cpu=1 memory=4Gi" };
+        static const char *const wrong[] = {
+                "",       "cpu",      "cpu=",   "cpu=0",       "cpu=-1",          "cpu=x",
+                "cpus=1", "memory=1", "cpu=1,", "cpu=1,cpu=2", "memory=9999999T", "cpu=1 memory=4Gi"
+        };
         char error[LIMITS_ERROR_MAX];
         RunLimits limits;
 

@@ -43,7 +43,9 @@ static void derived_numbers_are_shown_like_measured_ones(void **state) {
         char text[LIVE_KPIS_DERIVED_MAX] = "{\"@result\":{\"tokens\":90,\"elapsed\":4,\"pad\":\"";
         const Value none = { .type = VALUE_OBJECT };
         Submission item = {
-                .indicator = { .name = "Train", .component = "c", .parameters = &none, .result = &none }, .model = &model, .time_ms = 1,
+                .indicator = { .name = "Train", .component = "c", .parameters = &none, .result = &none },
+                .model = &model,
+                .time_ms = 1,
         };
         Fixture *f = *state;
         size_t n = strlen(text);
@@ -55,7 +57,8 @@ static void derived_numbers_are_shown_like_measured_ones(void **state) {
         assert_string_equal(f->kpis.items[0].base, "tokens_per_s");
         assert_true(f->kpis.items[0].value == 22.5);
 
-        /* An expression that would take long on a large document is not computed, and a document that is rewritten is not read. */
+        /* An expression that would take long on a large document is not computed, and a document that is rewritten
+         * is not read. */
         item.time_ms = 2;
         memset(text + n, 'x', sizeof(text) - n - 4);
         (void)snprintf(text + sizeof(text) - 4, 4, "\"}}");
@@ -69,11 +72,15 @@ static void derived_numbers_are_shown_like_measured_ones(void **state) {
 /* The loop waits for them, and serves nobody else meanwhile. */
 static void derived_numbers_of_a_result_are_bounded_together(void **state) {
         Property properties[256];
-        const IndicatorModel model = { .name = "Train", .properties = properties, .n_properties = N_ELEMENTS(properties) };
+        const IndicatorModel model = { .name = "Train",
+                                       .properties = properties,
+                                       .n_properties = N_ELEMENTS(properties) };
         const Value none = { .type = VALUE_OBJECT };
         char text[2048] = "{\"@result\":{\"pad\":\"", names[N_ELEMENTS(properties)][8];
         Submission item = {
-                .indicator = { .name = "Train", .component = "c", .parameters = &none, .result = &none }, .model = &model, .time_ms = 1,
+                .indicator = { .name = "Train", .component = "c", .parameters = &none, .result = &none },
+                .model = &model,
+                .time_ms = 1,
         };
         Fixture *f = *state;
         size_t n = strlen(text);
@@ -84,7 +91,8 @@ static void derived_numbers_of_a_result_are_bounded_together(void **state) {
         for (size_t i = 0; i < N_ELEMENTS(properties); i++) {
                 (void)snprintf(names[i], sizeof(names[i]), "d%zu", i);
                 properties[i] = (Property){ .name = names[i], .is_result = true, .direction = DIRECTION_HIGHER,
-                                            .from = i < 8 ? "z+z+z" : "z+z+z+absent" }; /* numbers without a value are not shown */
+                                            /* numbers without a value are not shown */
+                                            .from = i < 8 ? "z+z+z" : "z+z+z+absent" };
         }
         assert_in_range(live_kpis_add(&f->kpis, 1, &item, 1), 200, 300);
         assert_int_equal(f->kpis.n, 8);
@@ -105,7 +113,9 @@ static void add(LiveKpis *kpis, const Given *given) {
                 { .name = given->result, .is_result = true, .unit = "s", .direction = given->direction ?: DIRECTION_LOWER,
                   .help = (char *)given->help ?: "a \"b\"" },
         };
-        const IndicatorModel model = { .name = given->indicator, .properties = properties, .n_properties = 3, .kpi_name = given->kpi_name };
+        const IndicatorModel model = {
+                .name = given->indicator, .properties = properties, .n_properties = 3, .kpi_name = given->kpi_name
+        };
         Member parameters[] = {
                 { "size", { .type = VALUE_STRING, .string = given->size ?: "1" } }, { "ratio", { .type = VALUE_INT, .integer = 2 } },
                 { "run", { .type = VALUE_STRING, .string = "x" } },
@@ -114,8 +124,11 @@ static void add(LiveKpis *kpis, const Given *given) {
         const Value all = { .type = VALUE_OBJECT, .members = parameters, .n_members = 3 };
         const Value results = { .type = VALUE_OBJECT, .members = result, .n_members = 1 };
         const Submission item = {
-                .indicator = { .name = given->indicator, .component = "c", .parameters = &all, .result = &results }, .model = &model,
-                .time_ms = given->time_ms, .has_exit_status = true, .exit_status = given->exit_status,
+                .indicator = { .name = given->indicator, .component = "c", .parameters = &all, .result = &results },
+                .model = &model,
+                .time_ms = given->time_ms,
+                .has_exit_status = true,
+                .exit_status = given->exit_status,
         };
 
         live_kpis_add(kpis, given->uid, &item, 50);
@@ -148,10 +161,12 @@ static void the_newest_number_of_a_series_is_shown(void **state) {
         assert_true(find(f, "perfd_kpi_time_s")->value == 3);
         add(&f->kpis, &(Given){ "A", "time_s", .size = "2\n\"\\", .value = 5 });
         assert_int_equal(find(f, "perfd_kpi_time_s") ? f->snapshot.n : 0, 2);
-        assert_string_equal(f->snapshot.samples[1].labels, "component=\"c\",uid=\"0\",size=\"2\\n\\\"\\\\\",ratio=\"2\"");
+        assert_string_equal(f->snapshot.samples[1].labels,
+                            "component=\"c\",uid=\"0\",size=\"2\\n\\\"\\\\\",ratio=\"2\"");
 }
 
-/* One parameter of any user could otherwise make Prometheus refuse the whole scrape, or act on a terminal that shows it. */
+/* One parameter of any user could otherwise make Prometheus refuse the whole scrape, or act on a terminal that shows
+ * it. */
 static void labels_and_help_have_no_unsafe_names_and_characters(void **state) {
         Property properties[] = {
                 { .name = "__name__" }, { .name = "-_x" }, { .name = "_a" }, { .name = "component" }, { .name = "uid" },
@@ -167,14 +182,17 @@ static void labels_and_help_have_no_unsafe_names_and_characters(void **state) {
         const Value all = { .type = VALUE_OBJECT, .members = parameters, .n_members = 5 };
         const Value results = { .type = VALUE_OBJECT, .members = result, .n_members = 1 };
         const Submission item = {
-                .indicator = { .name = "A", .component = "c", .parameters = &all, .result = &results }, .model = &model, .time_ms = 1,
+                .indicator = { .name = "A", .component = "c", .parameters = &all, .result = &results },
+                .model = &model,
+                .time_ms = 1,
         };
         Fixture *f = *state;
 
         live_kpis_add(&f->kpis, 1, &item, 1);
-        assert_string_equal(find(f, "perfd_kpi_time_s")->labels, "component=\"c\",uid=\"1\",parameter__name__=\"up\",parameter__x=\"1\","
-                                                       "_a=\"\\\\x1b\\\\u{202e}\\\\u{009b}\xef\xbf\xbd\u00e4\","
-                                                       "parameter_component=\"mine\",parameter_uid=\"7\"");
+        assert_string_equal(find(f, "perfd_kpi_time_s")->labels,
+                            "component=\"c\",uid=\"1\",parameter__name__=\"up\",parameter__x=\"1\","
+                            "_a=\"\\\\x1b\\\\u{202e}\\\\u{009b}\xef\xbf\xbd\u00e4\","
+                            "parameter_component=\"mine\",parameter_uid=\"7\"");
         assert_string_equal(f->snapshot.samples[0].help, "a  [1m b");
 }
 
@@ -277,7 +295,9 @@ static void a_result_has_a_limited_number_of_series_and_a_limited_help(void **st
         memcpy(help + LIVE_KPIS_HELP_MAX - 1, "\u00fc!", sizeof("\u00fc!")); /* the limit is within a character */
         for (unsigned i = 0; i < N; i++) {
                 (void)snprintf(names[i], sizeof(names[i]), "r%u", i);
-                properties[i] = (Property){ .name = names[i], .is_result = true, .direction = DIRECTION_LOWER, .help = help };
+                properties[i] = (Property){
+                        .name = names[i], .is_result = true, .direction = DIRECTION_LOWER, .help = help
+                };
                 results[i] = (Member){ names[i], { .type = VALUE_INT, .integer = i } };
         }
         assert_int_equal(live_kpis_add(&f->kpis, 1, &item, 1), LIVE_KPIS_PER_RESULT_MAX);
@@ -298,7 +318,8 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(users_have_their_own_series, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(only_results_with_a_direction_are_kpis, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(the_number_of_series_is_limited, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(a_result_has_a_limited_number_of_series_and_a_limited_help, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(a_result_has_a_limited_number_of_series_and_a_limited_help, set_up,
+                                                tear_down),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

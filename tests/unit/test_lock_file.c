@@ -111,8 +111,10 @@ static void files_of_conda_have_builds_and_channels(void **state) {
         (void)state;
         assert_packages("explicit.txt",
                         "conda python -\n"
-                        "conda _libgcc_mutex 0.1 https://conda.example.org/conda-forge/linux-64 d7c89558ba9fa049 conda_forge\n"
-                        "conda ca-certificates 2024.2.2 https://conda.example.org/conda-forge/linux-64 2f4327a1cbe7f022 hbcca054_0\n"
+                        "conda _libgcc_mutex 0.1 https://conda.example.org/conda-forge/linux-64 d7c89558ba9fa049 "
+                        "conda_forge\n"
+                        "conda ca-certificates 2024.2.2 https://conda.example.org/conda-forge/linux-64 "
+                        "2f4327a1cbe7f022 hbcca054_0\n"
                         "conda tzdata 2024a https://conda.example.org/conda-forge/noarch - h0c530f3_0\n");
         assert_packages("list.json",
                         "conda python -\n"

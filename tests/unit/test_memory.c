@@ -50,8 +50,10 @@ static void a_kernel_without_swap_reports_zero(void **state) {
         const char *fault;
 
         (void)state;
-        assert_int_equal(memory_parse_meminfo("MemTotal: 5 kB\nMemFree: 4 kB\nMemAvailable: 3 kB\nBuffers: 2 kB\nCached: 1 kB\n",
-                                       &memory, &fault), 0);
+        assert_int_equal(
+                memory_parse_meminfo("MemTotal: 5 kB\nMemFree: 4 kB\nMemAvailable: 3 kB\nBuffers: 2 kB\nCached: 1 kB\n",
+                                     &memory, &fault),
+                0);
         assert_int_equal(memory.available_bytes, 3 * KIB);
         assert_int_equal(memory.swap_total_bytes, 0);
         assert_int_equal(memory.swap_free_bytes, 0);
@@ -118,7 +120,8 @@ static void a_longer_name_with_the_same_end_or_begin_is_another(void **state) {
         const char *fault;
 
         (void)state;
-        assert_int_equal(memory_parse_vmstat("nr_x 1\nxpgmajfault 5\npgmajfault_x 6\npgmajfault 7\n", &sample, &fault), 0);
+        assert_int_equal(memory_parse_vmstat("nr_x 1\nxpgmajfault 5\npgmajfault_x 6\npgmajfault 7\n", &sample, &fault),
+                         0);
         assert_int_equal(sample.counter[KERNEL_MAJOR_FAULTS], 7);
 }
 

@@ -21,7 +21,8 @@ static int scan(Buffer *message, char path[static MESSAGE_SCAN_PATH_MAX]) {
 static void assert_malformed(const char *bytes, size_t n) {
         char path[MESSAGE_SCAN_PATH_MAX];
 
-        assert_int_equal(message_scan(&perfd__v1__request__descriptor, (const uint8_t *)bytes, n, path), MESSAGE_SCAN_MALFORMED);
+        assert_int_equal(message_scan(&perfd__v1__request__descriptor, (const uint8_t *)bytes, n, path),
+                         MESSAGE_SCAN_MALFORMED);
 }
 
 static void a_request_of_ours_passes(void **state) {

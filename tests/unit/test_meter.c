@@ -372,8 +372,10 @@ static void rates_are_per_second_and_boot_counters_as_they_stand(void **state) {
         assert_true(b.observation.disk_written_rate == 0);
         assert_true(b.observation.network_sent_rate == 2.0 * MIB);
         assert_true(b.observation.boot_mib[PERFPY_DISK_READ_BYTES] == 170);
-        assert_true(b.observation.boot_mib[PERFPY_NET_LO_SENT_BYTES] == 7 && b.observation.boot_mib[PERFPY_NET_LO_RECV_BYTES] == 0);
-        assert_true(b.observation.boot_mib[PERFPY_NET_SENT_BYTES] == 24 && b.observation.boot_mib[PERFPY_NET_RECV_BYTES] == 3);
+        assert_true(b.observation.boot_mib[PERFPY_NET_LO_SENT_BYTES] == 7 &&
+                    b.observation.boot_mib[PERFPY_NET_LO_RECV_BYTES] == 0);
+        assert_true(b.observation.boot_mib[PERFPY_NET_SENT_BYTES] == 24 &&
+                    b.observation.boot_mib[PERFPY_NET_RECV_BYTES] == 3);
         bench_end(&b);
 }
 

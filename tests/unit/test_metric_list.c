@@ -52,19 +52,23 @@ static void make(List *list, const char *answer_text, const MetricListStyle *sty
         assert_true(json_is_array(list->metrics));
 }
 
-static const char answer[] = "{\"metrics\": [{\"key\": \"max_t_mem_percent\", \"value\": 30, \"timestamp\": 1700000000123,"
+static const char answer[] = "{\"metrics\": [{\"key\": \"max_t_mem_percent\", \"value\": 30, \"timestamp\": "
+                             "1700000000123,"
                              "   \"step\": 2, \"unit\": \"%\", \"quality\": \"sampled\", \"scope\": \"node\"},"
                              "  {\"key\": \"node_cpu_hours\", \"value\": null, \"timestamp\": 1, \"step\": 0},"
-                             "  {\"key\": \"job_cpu_seconds\", \"value\": 0.5, \"timestamp\": 1700000000123, \"step\": 2}],"
-                             " \"compat\": [{\"key\": \"max_t_mem_percent\", \"value\": 30.1, \"timestamp\": 1700000000123, \"step\": 2}]}";
+                             "  {\"key\": \"job_cpu_seconds\", \"value\": 0.5, \"timestamp\": 1700000000123,"
+                             " \"step\": 2}],"
+                             " \"compat\": [{\"key\": \"max_t_mem_percent\", \"value\": 30.1, \"timestamp\":"
+                             " 1700000000123, \"step\": 2}]}";
 
 static void a_list_has_exactly_what_a_client_logs(void **state) {
         scoped(list_deinit) List list;
 
         (void)state;
         make(&list, answer, &(MetricListStyle){ .prefix = "" });
-        assert_string_equal(list.text.text, "[{\"key\":\"max_t_mem_percent\",\"value\":30.0,\"timestamp\":1700000000123,\"step\":2},\n"
-                                            " {\"key\":\"job_cpu_seconds\",\"value\":0.5,\"timestamp\":1700000000123,\"step\":2}]\n");
+        assert_string_equal(list.text.text,
+                            "[{\"key\":\"max_t_mem_percent\",\"value\":30.0,\"timestamp\":1700000000123,\"step\":2},\n"
+                            " {\"key\":\"job_cpu_seconds\",\"value\":0.5,\"timestamp\":1700000000123,\"step\":2}]\n");
         assert_true(list.names.n_same == 0 && !list.names.same && !list.names.refused);
 }
 
@@ -73,8 +77,9 @@ static void names_can_be_perf_pys_own(void **state) {
 
         (void)state;
         make(&list, answer, &(MetricListStyle){ .prefix = "//(", .has_raw_names = true, .is_compat = true });
-        assert_string_equal(list.text.text, "[{\"key\":\"//(max_t_(mem_percent)\",\"value\":30.1,\"timestamp\":1700000000123,"
-                                            "\"step\":2}]\n");
+        assert_string_equal(list.text.text,
+                            "[{\"key\":\"//(max_t_(mem_percent)\",\"value\":30.1,\"timestamp\":1700000000123,"
+                            "\"step\":2}]\n");
         assert_null(list.names.refused);
 }
 
@@ -130,18 +135,23 @@ static char *answer_of(const json_t *samples, const json_t *golden, int rank) {
 
         json_array_foreach(samples, i, s)
                 compat_add(&compat, &(PerfpySample){
-                        field(s, "cpu_pct_per_cpu_avg"), field(s, "cpu_pct_per_cpu_min"), field(s, "cpu_pct_per_cpu_max"),
-                        field(s, "mem_percent"), field(s, "disk_usage_percent"),
-                        { field(s, "disk_io_read_mb"), field(s, "disk_io_write_mb"), field(s, "net_io_lo_sent_mb"),
-                          field(s, "net_io_ext_sent_mb"), field(s, "net_io_lo_recv_mb"), field(s, "net_io_ext_recv_mb") },
-                        field(s, "timestamp"),
-                });
-        compat_metrics(&compat, field(golden, "reporting_time"), (uint32_t)field(golden, "reporting_cpu_count"), value, has);
+                                            field(s, "cpu_pct_per_cpu_avg"),
+                                            field(s, "cpu_pct_per_cpu_min"),
+                                            field(s, "cpu_pct_per_cpu_max"),
+                                            field(s, "mem_percent"),
+                                            field(s, "disk_usage_percent"),
+                                            { field(s, "disk_io_read_mb"), field(s, "disk_io_write_mb"),
+                                              field(s, "net_io_lo_sent_mb"), field(s, "net_io_ext_sent_mb"),
+                                              field(s, "net_io_lo_recv_mb"), field(s, "net_io_ext_recv_mb") },
+                                            field(s, "timestamp"),
+                                    });
+        compat_metrics(&compat, field(golden, "reporting_time"), (uint32_t)field(golden, "reporting_cpu_count"), value,
+                       has);
 
         buffer_puts(&out, "{\"compat\":[");
         for (i = 0; i < N_PERFPY_METRICS; i++)
-                buffer_printf(&out, "%s{\"key\":\"%s\",\"value\":%.17g,\"timestamp\":1,\"step\":%d}", i ? "," : "", metric_info[i].key,
-                              value[i], rank);
+                buffer_printf(&out, "%s{\"key\":\"%s\",\"value\":%.17g,\"timestamp\":1,\"step\":%d}", i ? "," : "",
+                              metric_info[i].key, value[i], rank);
         buffer_puts(&out, "]}");
         return buffer_take(&out);
 }
@@ -153,11 +163,13 @@ static void assert_golden(const json_t *golden, const char *answer_text, int ran
         assert_int_equal(json_array_size(list.metrics), N_PERFPY_METRICS);
         for (size_t i = 0; i < N_PERFPY_METRICS; i++) {
                 const json_t *got = json_array_get(list.metrics, i);
-                const json_t *logged = json_array_get(json_object_get(golden, "metrics"), (size_t)rank * N_PERFPY_METRICS + i);
+                const json_t *logged = json_array_get(json_object_get(golden, "metrics"),
+                                                      (size_t)rank * N_PERFPY_METRICS + i);
 
                 assert_string_equal(json_string_value(json_object_get(got, "key")),
                                     json_string_value(json_object_get(logged, is_raw ? "key_raw" : "key_logged")));
-                assert_true(fabs(field(got, "value") - field(logged, "value")) <= 1e-9 * fmax(1, fabs(field(logged, "value"))));
+                assert_true(fabs(field(got, "value") - field(logged, "value")) <=
+                            1e-9 * fmax(1, fabs(field(logged, "value"))));
                 assert_int_equal(field(got, "step"), field(logged, "step"));
         }
 }
@@ -241,9 +253,9 @@ static void captured_names_are_made_as_perf_py_made_them(void **state) {
                 skip(); /* captured files are not there (PERFD_FIXTURES) */
 
         assert_true(json_array_size(golden) >= 10);
-        json_array_foreach(golden, i, one)
-                assert_name(json_string_value(json_object_get(one, "prefix")), json_string_value(json_object_get(one, "raw")),
-                            json_string_value(json_object_get(one, "logged")));
+        json_array_foreach(golden, i, one) assert_name(json_string_value(json_object_get(one, "prefix")),
+                                                       json_string_value(json_object_get(one, "raw")),
+                                                       json_string_value(json_object_get(one, "logged")));
         json_decref(golden);
 }
 

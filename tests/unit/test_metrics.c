@@ -149,10 +149,12 @@ static void every_counter_of_a_device_is_exposed(void **state) {
 #undef X
         assert_int_equal(node_subject_metrics(&fixture->exposition, &fixture->snapshot), 0);
         n = 1000;
-#define X(member, decimals, family, ...) assert_exposed(fixture, "perfd_node_" family "_total{device=\"disk1\",class=\"physical\"}", ++n);
+#define X(member, decimals, family, ...)                                                                               \
+        assert_exposed(fixture, "perfd_node_" family "_total{device=\"disk1\",class=\"physical\"}", ++n);
         DISK_COUNTERS(X)
 #undef X
-#define X(member, decimals, family, ...) assert_exposed(fixture, "perfd_node_" family "_total{device=\"eth1\",class=\"physical\"}", ++n);
+#define X(member, decimals, family, ...)                                                                               \
+        assert_exposed(fixture, "perfd_node_" family "_total{device=\"eth1\",class=\"physical\"}", ++n);
         NET_COUNTERS(X)
 #undef X
 }
@@ -183,7 +185,9 @@ static void before_the_first_sample_there_is_no_node(void **state) {
 }
 
 static void devices_beyond_the_limit_are_counted(void **state) {
-        const SnapshotSize size = { .n_cpus = 1, .n_disks = DEVICES_MAX + 5, .n_nets = DEVICES_MAX, .n_filesystems = DEVICES_MAX + 1 };
+        const SnapshotSize size = {
+                .n_cpus = 1, .n_disks = DEVICES_MAX + 5, .n_nets = DEVICES_MAX, .n_filesystems = DEVICES_MAX + 1
+        };
         Fixture *fixture = *state;
 
         fixture_fill(&fixture->snapshot, &size);
@@ -231,7 +235,9 @@ static void families_of_jobs_stand_together(void **state) {
 
         assert_int_equal(jobs_subject_metrics(&fixture->exposition, &fixture->snapshot), 0);
         assert_true(says(fixture, "\nperfd_job_begin_timestamp_seconds{job=\"job-0\"} 1763676000\n"));
-        assert_true(says(fixture, "\nperfd_job_cpu_over_threshold_ratio{job=\"job-1\",scope=\"node\",cpus=\"any\",threshold=\"0.2\"} "));
+        assert_true(says(
+                fixture,
+                "\nperfd_job_cpu_over_threshold_ratio{job=\"job-1\",scope=\"node\",cpus=\"any\",threshold=\"0.2\"} "));
         assert_int_equal(count(fixture, "# TYPE perfd_job_cpu_over_threshold_ratio gauge\n"), 1);
         assert_int_equal(count(fixture, "perfd_job_cpu_over_threshold_ratio{job=\"job-0\""), 12);
         assert_int_equal(count(fixture, "# TYPE perfd_job_disk_read_bytes_total counter\n"), 1);
@@ -296,10 +302,13 @@ static void names_are_on_the_info_alone_whatever_is_in_them(void **state) {
         info->isolation = ISOLATION_SCOPE;
         info->node = 3;
         assert_int_equal(jobs_subject_metrics(&fixture->exposition, &fixture->snapshot), 0);
-        assert_true(says(fixture, "\nperfd_job_info{job=\"job-1\",name=\"gr\xc3\xbcn \\\"1\\\"\\n\\\\x \xef\xbf\xbd\",user=\"ada\","
-                                  "state=\"running\",isolation=\"scope\",rank=\"1\",node=\"3\"} 1\n"));
-        assert_true(says(fixture, "\nperfd_job_info{job=\"job-0\",name=\"training \\\"0\\\"\",user=\"ada\",state=\"running\","
-                                  "isolation=\"none\",rank=\"0\"} 1\n"));
+        assert_true(
+                says(fixture,
+                     "\nperfd_job_info{job=\"job-1\",name=\"gr\xc3\xbcn \\\"1\\\"\\n\\\\x \xef\xbf\xbd\",user=\"ada\","
+                     "state=\"running\",isolation=\"scope\",rank=\"1\",node=\"3\"} 1\n"));
+        assert_true(says(fixture,
+                         "\nperfd_job_info{job=\"job-0\",name=\"training \\\"0\\\"\",user=\"ada\",state=\"running\","
+                         "isolation=\"none\",rank=\"0\"} 1\n"));
         assert_int_equal(count(fixture, "name="), 2);
         assert_int_equal(count(fixture, "user="), 2);
         check_contiguous(fixture);
@@ -356,7 +365,9 @@ static void perfd_exposes_its_own_metrics(void **state) {
         fixture->snapshot.jobs.stats.n_with_cgroup = 24;
         fixture->exchange.sources.http.n_requests_by_class[4] = 5;
         assert_int_equal(snapshot_indicators_reserve(&fixture->snapshot.indicators, 1), 0);
-        fixture->snapshot.indicators.counts[0] = (IndicatorCount){ .name = "PiMatmul", .component = "jax", .uid = 7, .n = { 3, 2, 1 } };
+        fixture->snapshot.indicators.counts[0] = (IndicatorCount){
+                .name = "PiMatmul", .component = "jax", .uid = 7, .n = { 3, 2, 1 }
+        };
         fixture->snapshot.indicators.n = 1;
         collect(fixture, "self");
         assert_true(says(fixture, "\nperfd_build_info{version=\"" PERFD_VERSION "\"} 1\n"));
@@ -367,7 +378,9 @@ static void perfd_exposes_its_own_metrics(void **state) {
         assert_true(says(fixture, "\nperfd_requests_total{status=\"DUPLICATE\"} 9\n"));
         assert_true(says(fixture, "\nperfd_http_requests_total{class=\"4xx\"} 5\n"));
         assert_true(says(fixture, "\nperfd_store_writable 0\n"));
-        assert_true(says(fixture, "\nperfd_indicators_total{indicator=\"PiMatmul\",component=\"jax\",uid=\"7\",outcome=\"failed\"} 2\n"));
+        assert_true(says(
+                fixture,
+                "\nperfd_indicators_total{indicator=\"PiMatmul\",component=\"jax\",uid=\"7\",outcome=\"failed\"} 2\n"));
         assert_true(says(fixture, "\nperfd_cgroups_found_total 21\n"));
         assert_true(says(fixture, "\nperfd_cgroups_unrecognized_total 22\n"));
         assert_true(says(fixture, "\nperfd_cgroups_not_watched_total 23\n"));
@@ -408,7 +421,8 @@ static void scrape(Fixture *fixture, ScrapeCache *cache, const char *collect) {
         exchange->sources.shares = shares;
         exchange->response.scrape.cache = cache;
         if (collect)
-                assert_int_equal(exchange_add_parameter(&exchange->target, &exchange->response, "collect[]", collect), 0);
+                assert_int_equal(exchange_add_parameter(&exchange->target, &exchange->response, "collect[]", collect),
+                                 0);
         metrics_answer(&exchange->target, &exchange->sources, &exchange->response);
 }
 

@@ -371,7 +371,8 @@ static void of_models_with_the_same_name_those_in_force_are_listed(void **state)
                         add(f, "{name: M, results: {x: int}}", steps[i].uid, steps[i].by_admin);
                 list_models(f, &out);
                 for (const char *p = out.text; (p = strstr(p, "\"uid\":")); p++)
-                        buffer_printf(&found, "%s%.*s", found.n > 0 ? " " : "", p[6] == 'n' ? 4 : 1, p[6] == 'n' ? "file" : p + 6);
+                        buffer_printf(&found, "%s%.*s", found.n > 0 ? " " : "", p[6] == 'n' ? 4 : 1,
+                                      p[6] == 'n' ? "file" : p + 6);
                 assert_string_equal(found.text, expected[i]);
         }
 }
@@ -386,7 +387,8 @@ static void answers_have_the_models_in_force_as_they_were_declared(void **state)
         add(f, "{name: A, component: \"</script>\", results: {x: int}}", 1000, false);
         add(f, "{name: M, results: {user: int}}", 1000, false);
         list_models(f, &out);
-        assert_says(out.text, "{\"policy\":\"strict\",\"models\":[{\"name\":\"A\",\"component\":\"</script>\",\"file\":null,\"uid\":1000,"
+        assert_says(out.text, "{\"policy\":\"strict\",\"models\":[{\"name\":\"A\",\"component\":\"</"
+                              "script>\",\"file\":null,\"uid\":1000,"
                               "\"applies_to_uid\":1000,\"declaration\":{\"name\":\"A\"");
         assert_says(out.text, "/m.yaml\",\"uid\":null,\"applies_to_uid\":null,"
                               "\"declaration\":{\"name\":\"M\",\"results\":{\"x'; DROP TABLE model; --\":");

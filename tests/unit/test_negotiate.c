@@ -15,7 +15,8 @@ static void prometheus_gets_openmetrics(void **state) {
         assert_true(negotiate_openmetrics("application/openmetrics-text;version=1.0.0;q=0.5,"
                                           "application/openmetrics-text;version=0.0.1;q=0.4,"
                                           "text/plain;version=1.0.0;q=0.3,text/plain;version=0.0.4;q=0.2,*/*;q=0.1"));
-        assert_true(negotiate_openmetrics("application/openmetrics-text; version=1.0.0; escaping=allow-utf-8; q=0.6, text/plain;q=0.5"));
+        assert_true(negotiate_openmetrics(
+                "application/openmetrics-text; version=1.0.0; escaping=allow-utf-8; q=0.6, text/plain;q=0.5"));
 }
 
 static void openmetrics_must_be_named(void **state) {
@@ -33,7 +34,8 @@ static void openmetrics_must_be_named(void **state) {
 static void a_version_we_do_not_write_is_not_offered(void **state) {
         (void)state;
         assert_false(negotiate_openmetrics("application/openmetrics-text;version=2.0.0"));
-        assert_true(negotiate_openmetrics("application/openmetrics-text;version=2.0.0,application/openmetrics-text;version=1.0.0;q=0.1"));
+        assert_true(negotiate_openmetrics(
+                "application/openmetrics-text;version=2.0.0,application/openmetrics-text;version=1.0.0;q=0.1"));
 }
 
 static void the_better_liked_form_wins(void **state) {

@@ -126,7 +126,8 @@ int main(void) {
                 cmocka_unit_test(the_meter_can_be_reset),
                 cmocka_unit_test(the_least_interval_that_is_asked_for_applies_within_the_limit),
                 cmocka_unit_test(what_is_published_is_the_latest_sample),
-                cmocka_unit_test_setup_teardown(an_interval_is_one_row_of_the_history, place_setup_volatile, place_teardown),
+                cmocka_unit_test_setup_teardown(an_interval_is_one_row_of_the_history, place_setup_volatile,
+                                                place_teardown),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,7 +30,9 @@ static NodeSampleRow row_new(uint64_t begin_ms, uint64_t interval_ms, double cpu
         recording_init(&recording, observation.begin_ns, begin_ms * NS_PER_MS, interval_ms * NS_PER_MS, 2);
         assert_int_equal(recording_add(&recording, &observation), 0);
         assert_int_equal(recording_write(&recording, ret_bytes), 0);
-        return (NodeSampleRow){ .begin_ms = begin_ms, .interval_ms = interval_ms, .timeline = { ret_bytes->text, ret_bytes->n } };
+        return (NodeSampleRow){ .begin_ms = begin_ms,
+                                .interval_ms = interval_ms,
+                                .timeline = { ret_bytes->text, ret_bytes->n } };
 }
 
 static int add(NodeHistory *history, uint64_t begin_ms, uint64_t interval_ms, double cpu) {

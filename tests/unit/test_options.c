@@ -98,7 +98,8 @@ static void options_and_arguments_may_stand_in_any_order(void **state) {
 }
 
 static void every_form_of_an_argument_is_accepted(void **state) {
-        static const char *const lines[] = { "--timeout 250ms", "--timeout=250ms", "-t 250ms", "-t250ms", "-vt250ms", "-v -t 0.25" };
+        static const char *const lines[] = { "--timeout 250ms", "--timeout=250ms", "-t 250ms",
+                                             "-t250ms",         "-vt250ms",        "-v -t 0.25" };
         Parsed p;
 
         (void)state;
@@ -121,7 +122,8 @@ static void two_dashes_end_the_options(void **state) {
 }
 
 static void the_options_of_a_command_to_run_are_its_own(void **state) {
-        static const char *const lines[] = { "--rank 3 python3 --version --job x", "--rank 3 -- python3 --version --job x" };
+        static const char *const lines[] = { "--rank 3 python3 --version --job x",
+                                             "--rank 3 -- python3 --version --job x" };
         Parsed p;
 
         (void)state;
@@ -323,7 +325,8 @@ static void every_command_has_help_with_an_example(void **state) {
                         for (size_t i = 0; i < n; i++)
                                 n_columns += (line[i] & 0xc0) != 0x80;
                         if (n_columns > 80)
-                                fail_msg("perfctl %s --help has a line of %zu columns: %.*s", row->command->name, n_columns, (int)n, line);
+                                fail_msg("perfctl %s --help has a line of %zu columns: %.*s", row->command->name,
+                                         n_columns, (int)n, line);
                 }
                 assert_non_null(strstr(out.text, "--help"));
                 assert_non_null(strstr(out.text, row->command->name));
@@ -351,15 +354,18 @@ static void every_option_of_every_command_stores_its_value(void **state) {
 
                 if (!command)
                         continue;
-                assert_true(command->run && command->arguments && command->summary && command->help && command->examples[0]);
+                assert_true(command->run && command->arguments && command->summary && command->help &&
+                            command->examples[0]);
                 assert_in_range(command->options_size, command->options ? 1 : 0, sizeof(options));
                 command_fill_table(&table, command, &global, options);
                 for (size_t i = 0; i < table.n; i++) {
                         const Option *option = table.entries[i].option;
                         bool is_global = table.entries[i].base == (char *)&global;
 
-                        assert_true(option->name && option->name[0] && option->help && option->help[0] && option->parse);
-                        assert_in_range(table.entries[i].offset, 0, (is_global ? sizeof(global) : command->options_size) - 1);
+                        assert_true(option->name && option->name[0] && option->help && option->help[0] &&
+                                    option->parse);
+                        assert_in_range(table.entries[i].offset, 0,
+                                        (is_global ? sizeof(global) : command->options_size) - 1);
                         for (size_t k = 0; k < i; k++) {
                                 const OptionEntry *other = &table.entries[k];
 
@@ -368,17 +374,19 @@ static void every_option_of_every_command_stores_its_value(void **state) {
                                 if (option->letter && other->option->letter == option->letter)
                                         fail_msg("perfctl %s has -%c twice", command->name, option->letter);
                                 if (other->base == table.entries[i].base && other->offset == table.entries[i].offset)
-                                        fail_msg("perfctl %s: --%s and --%s have one place", command->name, option->name,
-                                                 other->option->name);
+                                        fail_msg("perfctl %s: --%s and --%s have one place", command->name,
+                                                 option->name, other->option->name);
                         }
                 }
         }
 }
 
-static void assert_same(const Command *command, const Option *option, const Command *other_command, const Option *other) {
+static void assert_same(const Command *command, const Option *option, const Command *other_command,
+                        const Option *other) {
         if (option->letter != other->letter || strcmp(option->help, other->help) != 0 ||
             strcmp(option->argument ?: "", other->argument ?: "") != 0)
-                fail_msg("--%s means one thing for '%s' and another for '%s'", option->name, command->name, other_command->name);
+                fail_msg("--%s means one thing for '%s' and another for '%s'", option->name, command->name,
+                         other_command->name);
 }
 
 static void an_option_means_the_same_in_every_command(void **state) {
@@ -396,7 +404,8 @@ static void an_option_means_the_same_in_every_command(void **state) {
                                 const OptionEntry *same = option_table_find(&others, name, strlen(name));
 
                                 if (same)
-                                        assert_same(row->command, table.entries[i].option, other->command, same->option);
+                                        assert_same(row->command, table.entries[i].option, other->command,
+                                                    same->option);
                         }
                 }
         }

@@ -21,10 +21,11 @@
 #include "tree.h"
 #include "util/buffer.h"
 
-#define STATUS                                                                                                          \
+#define STATUS                                                                                                         \
         "Package: bash\nEssential: yes\nStatus: install ok installed\nArchitecture: amd64\nVersion: 5.2.15-2+b2\n\n"   \
         "Package: gone\nStatus: deinstall ok config-files\nArchitecture: amd64\nVersion: 1\n\n"                        \
-        "Package: libc6\nStatus: hold ok installed\nVersion: 2.36-9\nArchitecture: amd64\nDescription: a\n Status: b\n\n" \
+        "Package: libc6\nStatus: hold ok installed\nVersion: 2.36-9\nArchitecture: amd64\nDescription: a\n Status: "   \
+        "b\n\n"                                                                                                        \
         "Package: bad\xff\nStatus: install ok installed\nVersion: 1\n\n"
 
 /* A system below a directory: a root, a directory of programs, and a directory of copies. */
@@ -84,7 +85,8 @@ static void put_packages(const StackBuilder *stack, Buffer *out) {
         buffer_puts(out, "");
         for (size_t i = 0; i < stack->n; i++)
                 for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
-                        buffer_printf(out, "%s%s", value_get_string(&stack->packages[i], keys[k]) ?: "-", k < 4 ? " " : "\n");
+                        buffer_printf(out, "%s%s", value_get_string(&stack->packages[i], keys[k]) ?: "-",
+                                      k < 4 ? " " : "\n");
 }
 
 /* Reads a database. packages: expected lines, in the order of the database; NULL: not compared. Returns the outcome. */
@@ -222,12 +224,14 @@ static void write_program(const Node *node, const char *text) {
 static void the_list_of_rpm_is_read(void **state) {
         const Node *node = *state;
 
-        write_program(node, "#!/bin/sh\n"
-                              "[ \"$1 $3 $4 $HOME\" = '--dbpath -qa --queryformat /' ] || exit 1\n"
-                              "printf 'bash\\t5.1.8-9.el9\\tRed Hat, Inc.\\tx86_64\\n'\n"
-                              "printf 'kernel\\t5.14.0-1.el9\\t(none)\\tx86_64\\nkernel\\t1:5.14.0-2.el9\\t(none)\\tx86_64\\n'\n"
-                              "printf 'gpg-pubkey\\tfd431d51-4ae0493b\\t(none)\\t(none)\\n'\n"
-                              "echo \"${2#*/var/lib/}\tmissing\"\n");
+        write_program(
+                node,
+                "#!/bin/sh\n"
+                "[ \"$1 $3 $4 $HOME\" = '--dbpath -qa --queryformat /' ] || exit 1\n"
+                "printf 'bash\\t5.1.8-9.el9\\tRed Hat, Inc.\\tx86_64\\n'\n"
+                "printf 'kernel\\t5.14.0-1.el9\\t(none)\\tx86_64\\nkernel\\t1:5.14.0-2.el9\\t(none)\\tx86_64\\n'\n"
+                "printf 'gpg-pubkey\\tfd431d51-4ae0493b\\t(none)\\t(none)\\n'\n"
+                "echo \"${2#*/var/lib/}\tmissing\"\n");
         assert_int_equal(read_packages(node, "rpm", ""), PACKAGE_DATABASE_NONE);
         tree_write(node->root, "var/lib/rpm/Packages", "");
         assert_int_equal(read_packages(node, "rpm",
@@ -268,12 +272,14 @@ static void install_real_package(const Node *node) {
         char command[1024];
 
         tree_write(node->root, "own.spec",
-                   "Name: own\nVersion: 1.2\nRelease: 3\nEpoch: 4\nSummary: Own\nLicense: none\nVendor: Own, Inc.\nBuildArch: noarch\n"
+                   "Name: own\nVersion: 1.2\nRelease: 3\nEpoch: 4\nSummary: Own\nLicense: none\nVendor: Own, "
+                   "Inc.\nBuildArch: noarch\n"
                    "%description\n%files\n");
         (void)snprintf(command, sizeof(command),
                        "cd %s && export HOME=%s && { rpmbuild -bb --define \"_topdir $HOME/build\" own.spec &&"
                        " rpm --dbpath $HOME/var/lib/rpm --initdb &&"
-                       " rpm --dbpath $HOME/var/lib/rpm -i --justdb --nodeps build/RPMS/noarch/*.rpm; } >log 2>&1 || { cat log; exit 1; }",
+                       " rpm --dbpath $HOME/var/lib/rpm -i --justdb --nodeps build/RPMS/noarch/*.rpm; } >log 2>&1 ||"
+                       " { cat log; exit 1; }",
                        node->root, node->root);
         assert_int_equal(system(command), 0);
 }

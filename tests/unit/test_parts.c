@@ -94,7 +94,8 @@ static int64_t count_of(const Fixture *f, uint32_t uid) {
 }
 
 static void the_parts_are_the_whole(void **state) {
-        scoped(rowset_freep) RowSet *set = pack(LARGE_UID, 1, N_ITEMS, NULL), *again = pack(LARGE_UID, 1, N_ITEMS, NULL);
+        scoped(rowset_freep) RowSet *set = pack(LARGE_UID, 1, N_ITEMS, NULL),
+                                    *again = pack(LARGE_UID, 1, N_ITEMS, NULL);
         scoped(rowset_freep) RowSet *half = pack(LARGE_UID, 1 + N_ITEMS / 2, N_ITEMS, NULL);
         Fixture *f = *state;
 
@@ -146,9 +147,11 @@ static void a_job_that_another_begins_meanwhile_gets_no_part(void **state) {
 
         apply_part(f, set);
         assert_int_equal(set->outcome, STORE_DONE);
-        change_place(&f->place, "INSERT INTO job (id, name, user, state, begin_ms, uid, gid, pid, pid_start_ticks, rank, node, n_nodes,"
-                                " n_ranks, isolation, command, labels)"
-                                " VALUES ('claimed', '', '', 'running', 1, 2000, 0, 0, 0, 0, 0, 1, 1, '', '[]', '{}')");
+        change_place(
+                &f->place,
+                "INSERT INTO job (id, name, user, state, begin_ms, uid, gid, pid, pid_start_ticks, rank, node, n_nodes,"
+                " n_ranks, isolation, command, labels)"
+                " VALUES ('claimed', '', '', 'running', 1, 2000, 0, 0, 0, 0, 0, 1, 1, '', '[]', '{}')");
         apply_part(f, set);
         assert_int_equal(set->outcome, STORE_DENIED);
         assert_int_equal(count_of(f, LARGE_UID), ROWSET_SMALL_ROWS_MAX);
@@ -258,7 +261,8 @@ static void a_small_set_that_comes_during_a_part_joins_its_transaction(void **st
         assert_next_done(place->store, 1, STORE_DONE);
 
         store_stats(place->store, &after);
-        assert_int_equal(after.n_commits - before.n_commits, (N_ITEMS + ROWSET_SMALL_ROWS_MAX - 1) / ROWSET_SMALL_ROWS_MAX);
+        assert_int_equal(after.n_commits - before.n_commits,
+                         (N_ITEMS + ROWSET_SMALL_ROWS_MAX - 1) / ROWSET_SMALL_ROWS_MAX);
         assert_int_equal(count_results(place->reader, &(ResultFilter){}), N_ITEMS + 1 + 2);
         assert_held_as_stored(place);
 }
@@ -301,11 +305,14 @@ static void after_a_failure_no_part_stays(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(the_parts_are_the_whole, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(the_parts_of_an_incomplete_set_are_removed_when_the_database_is_opened, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(the_parts_of_an_incomplete_set_are_removed_when_the_database_is_opened,
+                                                set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_job_that_another_begins_meanwhile_gets_no_part, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(small_sets_of_others_are_answered_first, place_setup, teardown),
-                cmocka_unit_test_setup_teardown(a_small_set_that_comes_during_a_part_joins_its_transaction, place_setup, teardown),
-                cmocka_unit_test_setup_teardown(a_set_that_joined_a_part_that_fails_is_stored_alone, place_setup, teardown),
+                cmocka_unit_test_setup_teardown(a_small_set_that_comes_during_a_part_joins_its_transaction, place_setup,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(a_set_that_joined_a_part_that_fails_is_stored_alone, place_setup,
+                                                teardown),
                 cmocka_unit_test_setup_teardown(after_a_failure_no_part_stays, place_setup, teardown),
         };
 

@@ -221,14 +221,18 @@ static void an_error_is_reported_with_its_position(void **state) {
         assert_wrong("/a/{jobb}", "character 4: expected {job}, {sluid}, {uid} or {node}");
         assert_wrong("/a/{job", "character 4: expected {job}, {sluid}, {uid} or {node}");
         assert_wrong("/a/job}", "character 7: } without {");
-        assert_wrong("/{uid}/{uid}/{job}", "character 8: each of {job}, {sluid}, {uid} and {node} may be used once in a pattern");
+        assert_wrong("/{uid}/{uid}/{job}",
+                     "character 8: each of {job}, {sluid}, {uid} and {node} may be used once in a pattern");
         assert_wrong("/{job}/{sluid}", "character 8: a pattern has {job} or {sluid}, not both");
-        assert_wrong("/a*{job}", "character 4: expected text between two placeholders, to tell where the first one ends");
-        assert_wrong("/a**/{job}", "character 4: expected text between two placeholders, to tell where the first one ends");
+        assert_wrong("/a*{job}",
+                     "character 4: expected text between two placeholders, to tell where the first one ends");
+        assert_wrong("/a**/{job}",
+                     "character 4: expected text between two placeholders, to tell where the first one ends");
         assert_wrong("/{job}/**", "character 10: expected a name after **: that of the job's cgroup");
         assert_wrong("/a/b", "character 5: expected {job} or {sluid} in the pattern that ends here");
         assert_wrong("/ok/{job}  /a/b", "character 16: expected {job} or {sluid} in the pattern that ends here");
-        assert_wrong("/1/2/3/4/5/6/7/8/9/0/1/2/3/4/5/6/7/8/9/0/1/2/3/4/{job}", "character 50: too many names in a pattern");
+        assert_wrong("/1/2/3/4/5/6/7/8/9/0/1/2/3/4/5/6/7/8/9/0/1/2/3/4/{job}",
+                     "character 50: too many names in a pattern");
         assert_wrong("/*a*a*a*a*a*a*a*a/{job}", "character 17: too many * and {…} in a pattern");
 }
 

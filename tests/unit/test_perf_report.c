@@ -60,14 +60,31 @@ static void numbers_are_spelt_as_pythons_repr_does(void **state) {
                 double v;
                 const char *text;
         } spellings[] = {
-                { 0, "0.0" }, { -0.0, "-0.0" }, { 1, "1.0" }, { 0.1, "0.1" }, { -2.5, "-2.5" }, { 0.1 + 0.2, "0.30000000000000004" },
-                { 1.0 / 3, "0.3333333333333333" }, { 2.0 / 3, "0.6666666666666666" }, { 100, "100.0" }, { 123456789, "123456789.0" },
-                { 0.0001, "0.0001" }, { 0.00012345, "0.00012345" }, { 0.00001, "1e-05" }, { 0.000012345, "1.2345e-05" },
+                { 0, "0.0" },
+                { -0.0, "-0.0" },
+                { 1, "1.0" },
+                { 0.1, "0.1" },
+                { -2.5, "-2.5" },
+                { 0.1 + 0.2, "0.30000000000000004" },
+                { 1.0 / 3, "0.3333333333333333" },
+                { 2.0 / 3, "0.6666666666666666" },
+                { 100, "100.0" },
+                { 123456789, "123456789.0" },
+                { 0.0001, "0.0001" },
+                { 0.00012345, "0.00012345" },
+                { 0.00001, "1e-05" },
+                { 0.000012345, "1.2345e-05" },
                 { 1e15, "1000000000000000.0" },
-                { 9007199254740993.0, "9007199254740992.0" }, { 1e16, "1e+16" }, { 1.5e16, "1.5e+16" },
+                { 9007199254740993.0, "9007199254740992.0" },
+                { 1e16, "1e+16" },
+                { 1.5e16, "1.5e+16" },
                 { 12345678901234567890.0, "1.2345678901234567e+19" },
-                { 1e22, "1e+22" }, { 1e-100, "1e-100" }, { 5e-324, "5e-324" }, { 1.7976931348623157e308, "1.7976931348623157e+308" },
-                { 1700000001.003, "1700000001.003" }, { 99.99999999999999, "99.99999999999999" },
+                { 1e22, "1e+22" },
+                { 1e-100, "1e-100" },
+                { 5e-324, "5e-324" },
+                { 1.7976931348623157e308, "1.7976931348623157e+308" },
+                { 1700000001.003, "1700000001.003" },
+                { 99.99999999999999, "99.99999999999999" },
         };
 
         (void)state;
@@ -115,9 +132,10 @@ static void the_artifact_that_perf_py_wrote_is_written_byte_for_byte(void **stat
 
 /* --- ranks ---------------------------------------------------------------------------------------- */
 
-#define FIELDS(cpu, time)                                                                                                      \
-        "{\"cpu_pct_per_cpu_avg\": " cpu ", \"cpu_pct_per_cpu_min\": 1, \"cpu_pct_per_cpu_max\": 2, \"mem_percent\": null,"    \
-        " \"disk_usage_percent\": 3, \"disk_io_read_mb\": 4, \"disk_io_write_mb\": 5, \"net_io_lo_sent_mb\": 6,"                \
+#define FIELDS(cpu, time)                                                                                              \
+        "{\"cpu_pct_per_cpu_avg\": " cpu                                                                               \
+        ", \"cpu_pct_per_cpu_min\": 1, \"cpu_pct_per_cpu_max\": 2, \"mem_percent\": null,"                             \
+        " \"disk_usage_percent\": 3, \"disk_io_read_mb\": 4, \"disk_io_write_mb\": 5, \"net_io_lo_sent_mb\": 6,"       \
         " \"net_io_ext_sent_mb\": 7, \"net_io_lo_recv_mb\": 8, \"net_io_ext_recv_mb\": 9, \"timestamp\": " time "}"
 
 static int add_artifact(PerfReport *report, const char *file, const char *text) {
@@ -216,7 +234,8 @@ static void samples_of_a_job_keep_their_order_and_unknown_fields(void **state) {
         assert_true(made.report.ranks[0].samples[0].cpu_avg == 12.5 && isnan(made.report.ranks[0].samples[1].cpu_avg));
         assert_true(made.report.ranks[0].samples[0].boot_mib[PERFPY_NET_SENT_BYTES] == 1);
         assert_true(isnan(made.report.ranks[0].samples[1].boot_mib[PERFPY_NET_SENT_BYTES]));
-        assert_true(made.report.ranks[0].samples[2].timestamp_s == 12.5 && isnan(made.report.ranks[0].samples[2].memory));
+        assert_true(made.report.ranks[0].samples[2].timestamp_s == 12.5 &&
+                    isnan(made.report.ranks[0].samples[2].memory));
 }
 
 static void an_answer_without_samples_adds_nothing(void **state) {
@@ -227,7 +246,8 @@ static void an_answer_without_samples_adds_nothing(void **state) {
         for (size_t i = 0; i < N_ELEMENTS(empty); i++) {
                 scoped(made_deinit) Made made = {};
 
-                assert_int_equal(perf_report_add_samples(&made.report, "a", parse(&made.arena, empty[i])), PERF_REPORT_EMPTY);
+                assert_int_equal(perf_report_add_samples(&made.report, "a", parse(&made.arena, empty[i])),
+                                 PERF_REPORT_EMPTY);
                 assert_int_equal(made.report.n_ranks, 0);
         }
 }
@@ -244,11 +264,13 @@ static void a_job_that_was_not_observed_has_one_sample_with_its_totals(void **st
         made.r = perf_report_add_totals(&made.report, "a", parse(&made.arena, job));
         assert_int_equal(made.r, 0);
         assert_int_equal(made.report.ranks[0].n, 1);
-        assert_true(made.report.ranks[0].samples[0].cpu_avg == 50 && made.report.ranks[0].samples[0].boot_mib[PERFPY_DISK_READ_BYTES] == 8);
+        assert_true(made.report.ranks[0].samples[0].cpu_avg == 50 &&
+                    made.report.ranks[0].samples[0].boot_mib[PERFPY_DISK_READ_BYTES] == 8);
         assert_true(made.report.ranks[0].samples[0].boot_mib[PERFPY_NET_RECV_BYTES] == 2);
         assert_true(isnan(made.report.ranks[0].samples[0].boot_mib[PERFPY_DISK_WRITE_BYTES]));
         assert_true(made.report.ranks[0].samples[0].timestamp_s == 1010.5);
-        assert_int_equal(perf_report_add_totals(&none.report, "a", parse(&none.arena, "{\"metrics\": []}")), PERF_REPORT_EMPTY);
+        assert_int_equal(perf_report_add_totals(&none.report, "a", parse(&none.arena, "{\"metrics\": []}")),
+                         PERF_REPORT_EMPTY);
 }
 
 int main(void) {

@@ -45,7 +45,9 @@ static void put_job_with(Fixture *fixture, const Buffer *timeline) {
                 .job = "over", .state = JOB_FINISHED, .end_realtime_ms = 9000, .end = &(JobEnd){}, .timeline = timeline,
         };
 
-        assert_int_equal(store_put(fixture->place.store, pack_begin_row(&info, 1000, "boot-1", "progress", "meter", cookie_of(1))), 0);
+        assert_int_equal(store_put(fixture->place.store,
+                                   pack_begin_row(&info, 1000, "boot-1", "progress", "meter", cookie_of(1))),
+                         0);
         assert_int_equal(outcome_of(fixture->place.store, 1), STORE_DONE);
         assert_int_equal(store_put(fixture->place.store, job_rows_pack_end(&end, cookie_of(2))), 0);
         assert_int_equal(outcome_of(fixture->place.store, 2), STORE_DONE);
@@ -70,7 +72,9 @@ static const char *ask(Fixture *fixture, const char *job, const char *compat) {
         fixture->exchange.sources.reader = fixture->place.reader;
         assert_int_equal(exchange_set_path(&fixture->exchange.target, &fixture->exchange.response, path), 0);
         if (compat)
-                assert_int_equal(exchange_add_parameter(&fixture->exchange.target, &fixture->exchange.response, "compat", compat), 0);
+                assert_int_equal(exchange_add_parameter(&fixture->exchange.target, &fixture->exchange.response,
+                                                        "compat", compat),
+                                 0);
         routes_answer(&fixture->exchange);
         return fixture->body.text;
 }
@@ -86,7 +90,9 @@ static ExportSample sample_at(uint64_t end_ms, uint32_t ratio) {
 static void stored_samples_are_listed_by_field(void **state) {
         Fixture *fixture = *state;
         ExportSample samples[] = { sample_at(2000, EXPORT_RATIO_STEPS / 4), sample_at(3000, EXPORT_RATIO_STEPS) };
-        const ExportSamples list = { .begin_realtime_ms = 1500, .n_merged = 4, .n = N_ELEMENTS(samples), .samples = samples };
+        const ExportSamples list = {
+                .begin_realtime_ms = 1500, .n_merged = 4, .n = N_ELEMENTS(samples), .samples = samples
+        };
         const char *answer;
 
         put_job(fixture, &list);

@@ -22,8 +22,9 @@ static void put_begin(Fixture *fixture) {
         scoped(job_info_deinit) JobInfo info = {};
 
         assert_int_equal(job_description_info(&fixture->job->info, &info), 0);
-        assert_int_equal(store_put(fixture->place.store, pack_begin_row(&info, fixture->job->begin_realtime_ms, "boot-1",
-                                                                             "progress", "meter", cookie_of(1))), 0);
+        assert_int_equal(store_put(fixture->place.store, pack_begin_row(&info, fixture->job->begin_realtime_ms,
+                                                                        "boot-1", "progress", "meter", cookie_of(1))),
+                         0);
         assert_int_equal(outcome_of(fixture->place.store, 1), STORE_DONE);
 }
 
@@ -61,7 +62,9 @@ static PhaseView make_phase(const Fixture *fixture, uint32_t index, const char *
 }
 
 static void send_phase(Fixture *fixture, const PhaseView *phase) {
-        StorePhase row = { .job = "job-0", .phase = phase, .progress = "progress", .boot_id = "boot-1", .meter = "meter" };
+        StorePhase row = {
+                .job = "job-0", .phase = phase, .progress = "progress", .boot_id = "boot-1", .meter = "meter"
+        };
 
         assert_int_equal(store_put(fixture->place.store, job_rows_pack_phase(&row, cookie_of(3))), 0);
 }
@@ -92,7 +95,8 @@ static const char *ask(Fixture *fixture, const char *path, const char *name, con
         fixture->exchange.sources.reader = fixture->place.reader;
         assert_int_equal(exchange_set_path(&fixture->exchange.target, &fixture->exchange.response, path), 0);
         if (name)
-                assert_int_equal(exchange_add_parameter(&fixture->exchange.target, &fixture->exchange.response, name, value), 0);
+                assert_int_equal(
+                        exchange_add_parameter(&fixture->exchange.target, &fixture->exchange.response, name, value), 0);
         routes_answer(&fixture->exchange);
         return fixture->body.text;
 }
@@ -144,15 +148,19 @@ static void ended_phases_come_in_order_before_the_current_one(void **state) {
 
         text = strstr(ask_job(fixture), "\"phases\":");
         assert_non_null(text);
-        assert_string_equal(text,
-                            "\"phases\":[{\"index\":0,\"name\":\"\",\"begin_ms\":1763676000000,\"end_ms\":1763676000100,\"seconds\":0.1,"
-                            "\"metrics\":[]},"
-                            "{\"index\":1,\"name\":\"load\",\"begin_ms\":1763676000100,\"end_ms\":1763676000200,\"seconds\":0.125,"
-                            "\"metrics\":[{\"key\":\"duration_seconds\",\"value\":0.125,\"unit\":\"s\",\"quality\":\"exact\","
-                            "\"scope\":\"node\"},"
-                            "{\"key\":\"job_cpu_seconds\",\"value\":0.5,\"unit\":\"s\",\"quality\":\"exact\",\"scope\":\"job\"}]},"
-                            "{\"index\":2,\"name\":\"tr\xc3\xa4in \\\"x\\\"\\\\\",\"begin_ms\":1763676000200,\"end_ms\":null,"
-                            "\"seconds\":0.0,\"metrics\":[]}],\"phases_truncated\":false}");
+        assert_string_equal(text, "\"phases\":[{\"index\":0,\"name\":\"\",\"begin_ms\":1763676000000,\"end_ms\":"
+                                  "1763676000100,\"seconds\":0.1,"
+                                  "\"metrics\":[]},"
+                                  "{\"index\":1,\"name\":\"load\",\"begin_ms\":1763676000100,\"end_ms\":1763676000200,"
+                                  "\"seconds\":0.125,"
+                                  "\"metrics\":[{\"key\":\"duration_seconds\",\"value\":0.125,\"unit\":\"s\","
+                                  "\"quality\":\"exact\","
+                                  "\"scope\":\"node\"},"
+                                  "{\"key\":\"job_cpu_seconds\",\"value\":0.5,\"unit\":\"s\",\"quality\":\"exact\","
+                                  "\"scope\":\"job\"}]},"
+                                  "{\"index\":2,\"name\":\"tr\xc3\xa4in "
+                                  "\\\"x\\\"\\\\\",\"begin_ms\":1763676000200,\"end_ms\":null,"
+                                  "\"seconds\":0.0,\"metrics\":[]}],\"phases_truncated\":false}");
 }
 
 static void the_current_phase_grows_with_the_samples(void **state) {
@@ -257,8 +265,9 @@ static void time_blocks_are_summed_by_name(void **state) {
         set_lasting(fixture, 4, "train"); /* without seconds so far */
 
         /* The seconds measured by perfctl time cover the whole block, including its first part. */
-        assert_string_equal(ask_times(fixture), "{\"metrics\":[{\"key\":\"load\",\"value\":0.4,\"timestamp\":1763676000000,\"step\":0},"
-                                                "{\"key\":\"train\",\"value\":0.1,\"timestamp\":1763676000000,\"step\":0}]}");
+        assert_string_equal(ask_times(fixture),
+                            "{\"metrics\":[{\"key\":\"load\",\"value\":0.4,\"timestamp\":1763676000000,\"step\":0},"
+                            "{\"key\":\"train\",\"value\":0.1,\"timestamp\":1763676000000,\"step\":0}]}");
         assert_string_equal(ask(fixture, "/api/v1/jobs/job-0/metrics", "phases", "0"), "{\"metrics\":[]}");
 }
 
@@ -267,7 +276,11 @@ static void a_name_that_is_a_metrics_key_gets_a_prefix(void **state) {
                 "duration_seconds", "job_cpu_seconds", "max_t_(mem_percent)", "phase/duration_seconds", "phases",
         };
         static const char *const keys[] = {
-                "phase/duration_seconds", "phase/job_cpu_seconds", "phase/max_t_(mem_percent)", "phase/phase/duration_seconds", "phases",
+                "phase/duration_seconds",
+                "phase/job_cpu_seconds",
+                "phase/max_t_(mem_percent)",
+                "phase/phase/duration_seconds",
+                "phases",
         };
         Fixture *fixture = *state;
         const char *p;
@@ -306,7 +319,8 @@ static void jobs_are_listed_with_their_live_metrics(void **state) {
         assert_int_equal(fixture->exchange.response.status, 400);
         assert_non_null(strstr(ask(fixture, "/api/v1/jobs/job-0/samples", NULL, NULL), "\"interval_ms\""));
         assert_non_null(strstr(ask(fixture, "/api/v1/jobs/job-0/metrics", "compat", "1"), "50.5"));
-        assert_non_null(strstr(ask(fixture, "/api/v1/jobs/job-0/metrics", "names", "raw"), "\"key\":\"max_t_(cpu_pct_per_cpu_avg)\""));
+        assert_non_null(strstr(ask(fixture, "/api/v1/jobs/job-0/metrics", "names", "raw"),
+                               "\"key\":\"max_t_(cpu_pct_per_cpu_avg)\""));
         (void)ask(fixture, "/api/v1/jobs/job-0/metrics", "names", "short");
         assert_int_equal(fixture->exchange.response.status, 400);
         (void)ask(fixture, "/api/v1/jobs/job-0/metrics", "scope", "cluster");
@@ -317,8 +331,12 @@ static void jobs_are_listed_with_their_live_metrics(void **state) {
 
 static void put_end(Fixture *fixture, const MetricSet *metrics, const UsageSet *usage) {
         const StoreJobEnd row = {
-                .job = "job-0", .state = JOB_FINISHED, .end_realtime_ms = fixture->job->begin_realtime_ms + 2500, .end = &(JobEnd){},
-                .metrics = metrics, .usage = usage,
+                .job = "job-0",
+                .state = JOB_FINISHED,
+                .end_realtime_ms = fixture->job->begin_realtime_ms + 2500,
+                .end = &(JobEnd){},
+                .metrics = metrics,
+                .usage = usage,
         };
 
         assert_int_equal(store_put(fixture->place.store, job_rows_pack_end(&row, cookie_of(2))), 0);
@@ -334,8 +352,8 @@ static void a_job_that_has_ended_is_answered_from_the_store(void **state) {
         uint64_t end_ms = fixture->job->begin_realtime_ms + 2500;
 
         (void)snprintf(end, sizeof(end), "\"end_ms\":%" PRIu64 ",", end_ms);
-        (void)snprintf(value, sizeof(value), "{\"metrics\":[{\"key\":\"duration_seconds\",\"value\":2.5,\"timestamp\":%" PRIu64 ",",
-                       end_ms);
+        (void)snprintf(value, sizeof(value),
+                       "{\"metrics\":[{\"key\":\"duration_seconds\",\"value\":2.5,\"timestamp\":%" PRIu64 ",", end_ms);
         memset(metrics.quality, QUALITY_LOST, sizeof(metrics.quality));
         memset(usage.quality, QUALITY_LOST, sizeof(usage.quality));
         metrics.quality[METRIC_DURATION] = QUALITY_EXACT;
@@ -348,7 +366,8 @@ static void a_job_that_has_ended_is_answered_from_the_store(void **state) {
         assert_memory_equal(ask(fixture, "/api/v1/jobs/job-0/metrics", NULL, NULL), value, strlen(value));
         assert_int_equal(count(fixture->body.text, "\"key\":"), 1);
         assert_non_null(strstr(ask(fixture, "/api/v1/jobs", "state", "running"), "\"jobs\":[]"));
-        assert_non_null(strstr(ask(fixture, "/api/v1/jobs", "state", "finished"), "\"metrics\":{\"duration_seconds\":2.5}"));
+        assert_non_null(
+                strstr(ask(fixture, "/api/v1/jobs", "state", "finished"), "\"metrics\":{\"duration_seconds\":2.5}"));
 }
 
 static void an_end_without_metrics_has_none(void **state) {
@@ -360,7 +379,8 @@ static void an_end_without_metrics_has_none(void **state) {
         assert_non_null(strstr(ask(fixture, "/api/v1/jobs", "state", "finished"), "\"metrics\":null"));
         assert_non_null(strstr(ask_job(fixture), "\"state\":\"finished\""));
         assert_non_null(strstr(fixture->body.text, "\"metrics\":[],\"absent\":[],\"compat\":[]"));
-        (void)snprintf(begin, sizeof(begin), "{\"begin_ms\":%" PRIu64 ",\"interval_ms\":0,\"series\":{", fixture->job->begin_realtime_ms);
+        (void)snprintf(begin, sizeof(begin), "{\"begin_ms\":%" PRIu64 ",\"interval_ms\":0,\"series\":{",
+                       fixture->job->begin_realtime_ms);
         assert_memory_equal(ask(fixture, "/api/v1/jobs/job-0/samples", NULL, NULL), begin, strlen(begin));
 }
 
@@ -383,7 +403,8 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(jobs_are_listed_with_their_live_metrics, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_job_that_has_ended_is_answered_from_the_store, setup, teardown),
                 cmocka_unit_test_setup_teardown(an_end_without_metrics_has_none, setup, teardown),
-                cmocka_unit_test_setup_teardown(a_job_that_is_not_stored_yet_is_answered_from_the_snapshot, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_job_that_is_not_stored_yet_is_answered_from_the_snapshot, setup,
+                                                teardown),
                 cmocka_unit_test_setup_teardown(a_job_that_was_never_marked_has_none, setup, teardown),
                 cmocka_unit_test_setup_teardown(ended_phases_come_in_order_before_the_current_one, setup, teardown),
                 cmocka_unit_test_setup_teardown(the_current_phase_grows_with_the_samples, setup, teardown),

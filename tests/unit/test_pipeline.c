@@ -68,7 +68,9 @@ static void labels_of_each_dialect_are_parsed(void **state) {
 }
 
 static void stages_are_ordered_by_position(void **state) {
-        PipelineStage stages[] = { { .name = "b", .order = 10 }, { .name = "c", .pipeline = 1 }, { .name = "a", .order = 2 } };
+        PipelineStage stages[] = { { .name = "b", .order = 10 },
+                                   { .name = "c", .pipeline = 1 },
+                                   { .name = "a", .order = 2 } };
 
         (void)state;
         qsort(stages, N_ELEMENTS(stages), sizeof(*stages), pipeline_stage_compare);
@@ -145,7 +147,8 @@ static void a_queue_without_items_is_not_ready(void **state) {
 
 /* --- accounting ----------------------------------------------------------------------------------- */
 
-/* Means of one minute: tasks, their time, and items, put and get time of the queue. A stage without a task time has no tasks. */
+/* Means of one minute: tasks, their time, and items, put and get time of the queue. A stage without a task time has
+ * no tasks. */
 typedef struct Minute {
         const char *label;
         double n_tasks, time_s, n_items, put_s, get_s;
@@ -222,54 +225,158 @@ static const struct {
         const char *stage, *next;
         Minute minutes[MINUTES_MAX];
 } cases[] = {
-        { "one stage, faster than the loop", 0, PIPELINE_LIMIT_CONSUMER, PIPELINE_DIRECTION_NONE, PIPELINE_CONFIDENCE_HIGH, NULL, NULL,
-          { { "0:src", 0, 0, 1980, 0.0294, 2e-6 }, { "1:25ms", 1980, 0.0258, 1980, 0.0044, 2e-6 },
+        { "one stage, faster than the loop",
+          0,
+          PIPELINE_LIMIT_CONSUMER,
+          PIPELINE_DIRECTION_NONE,
+          PIPELINE_CONFIDENCE_HIGH,
+          NULL,
+          NULL,
+          { { "0:src", 0, 0, 1980, 0.0294, 2e-6 },
+            { "1:25ms", 1980, 0.0258, 1980, 0.0044, 2e-6 },
             { "2:sink", 0, 0, 1980, 0.0303, 5e-6 } } },
-        { "one stage, slower than the loop", 0, PIPELINE_LIMIT_STAGE, PIPELINE_DIRECTION_MORE_CONCURRENCY, PIPELINE_CONFIDENCE_HIGH, "35ms",
+        { "one stage, slower than the loop",
+          0,
+          PIPELINE_LIMIT_STAGE,
+          PIPELINE_DIRECTION_MORE_CONCURRENCY,
+          PIPELINE_CONFIDENCE_HIGH,
+          "35ms",
           NULL,
-          { { "0:src", 0, 0, 1672, 0.0358, 2e-6 }, { "1:35ms", 1672, 0.0357, 1672, 5e-6, 0.036 },
+          { { "0:src", 0, 0, 1672, 0.0358, 2e-6 },
+            { "1:35ms", 1672, 0.0357, 1672, 5e-6, 0.036 },
             { "2:sink", 0, 0, 1672, 2e-6, 0.0055 } } },
-        { "three stages, the last is slow", 0, PIPELINE_LIMIT_STAGE, PIPELINE_DIRECTION_MORE_CONCURRENCY, PIPELINE_CONFIDENCE_HIGH, "40ms",
+        { "three stages, the last is slow",
+          0,
+          PIPELINE_LIMIT_STAGE,
+          PIPELINE_DIRECTION_MORE_CONCURRENCY,
+          PIPELINE_CONFIDENCE_HIGH,
+          "40ms",
           "25ms",
-          { { "0:0:src", 0, 0, 1479, 0.04, 2e-6 }, { "0:1:10ms", 1479, 0.0107, 1479, 0.0298, 2e-6 },
-            { "0:2:25ms", 1479, 0.0259, 1479, 0.0147, 2e-6 }, { "0:3:40ms", 1472, 0.0406, 1472, 5e-6, 0.04 },
+          { { "0:0:src", 0, 0, 1479, 0.04, 2e-6 },
+            { "0:1:10ms", 1479, 0.0107, 1479, 0.0298, 2e-6 },
+            { "0:2:25ms", 1479, 0.0259, 1479, 0.0147, 2e-6 },
+            { "0:3:40ms", 1472, 0.0406, 1472, 5e-6, 0.04 },
             { "0:4:sink", 0, 0, 1479, 2e-6, 0.0102 } } },
-        { "three stages, the first is slow", 0, PIPELINE_LIMIT_STAGE, PIPELINE_DIRECTION_MORE_CONCURRENCY, PIPELINE_CONFIDENCE_HIGH, "40ms",
+        { "three stages, the first is slow",
+          0,
+          PIPELINE_LIMIT_STAGE,
+          PIPELINE_DIRECTION_MORE_CONCURRENCY,
+          PIPELINE_CONFIDENCE_HIGH,
+          "40ms",
           "25ms",
-          { { "0:0:src", 0, 0, 1459, 0.041, 2e-6 }, { "0:1:40ms", 1459, 0.0411, 1459, 4e-6, 0.0154 },
-            { "0:2:25ms", 1459, 0.0256, 1459, 4e-6, 0.0304 }, { "0:3:10ms", 1459, 0.0107, 1459, 4e-6, 0.0412 },
+          { { "0:0:src", 0, 0, 1459, 0.041, 2e-6 },
+            { "0:1:40ms", 1459, 0.0411, 1459, 4e-6, 0.0154 },
+            { "0:2:25ms", 1459, 0.0256, 1459, 4e-6, 0.0304 },
+            { "0:3:10ms", 1459, 0.0107, 1459, 4e-6, 0.0412 },
             { "0:4:sink", 0, 0, 1459, 2e-6, 0.0109 } } },
-        { "two workers make the slow stage fast", 0, PIPELINE_LIMIT_CONSUMER, PIPELINE_DIRECTION_NONE, PIPELINE_CONFIDENCE_HIGH, NULL,
+        { "two workers make the slow stage fast",
+          0,
+          PIPELINE_LIMIT_CONSUMER,
+          PIPELINE_DIRECTION_NONE,
+          PIPELINE_CONFIDENCE_HIGH,
           NULL,
-          { { "0:0:src", 0, 0, 1985, 0.028, 2e-6 }, { "0:1:10ms", 1985, 0.0106, 1985, 0.0194, 2e-6 },
-            { "0:2:25ms", 1972, 0.0259, 1972, 0.0041, 0.0005 }, { "0:3:40ms_c2[2]", 1965, 0.041, 1965, 0.019, 2e-6 },
+          NULL,
+          { { "0:0:src", 0, 0, 1985, 0.028, 2e-6 },
+            { "0:1:10ms", 1985, 0.0106, 1985, 0.0194, 2e-6 },
+            { "0:2:25ms", 1972, 0.0259, 1972, 0.0041, 0.0005 },
+            { "0:3:40ms_c2[2]", 1965, 0.041, 1965, 0.019, 2e-6 },
             { "0:4:sink", 0, 0, 1965, 0.0303, 5e-6 } } },
-        { "the queue before an aggregation is drained by it", 0, PIPELINE_LIMIT_CONSUMER, PIPELINE_DIRECTION_NONE, PIPELINE_CONFIDENCE_HIGH,
-          NULL, NULL,
-          { { "0:0:src", 0, 0, 7944, 0.0074, 2e-6 }, { "0:1:6ms", 7932, 0.0066, 7932, 0.0008, 0.0019 },
-            { "0:2:aggregate(4)", 7932, 0.00014, 1965, 0.022, 3e-6 }, { "0:3:sink", 0, 0, 1965, 0.0303, 3e-6 } } },
-        { "production run", 12, PIPELINE_LIMIT_HANDOVER, PIPELINE_DIRECTION_LARGER_BUFFER, PIPELINE_CONFIDENCE_LOW, "sink", NULL,
-          { { "0:src", 0, 0, 2926, 0.0157, 8e-5 }, { "1:aggregate(8)", 2905, 0.00395, 366, 0.13, 0 },
-            { "2:download", 365, 0.2526, 365, 1.727, 0.001 }, { "3:disaggregate", 2917, 0.00568, 2917, 0.0148, 0.00025 },
-            { "4:preprocess", 2916, 0.0863, 2916, 0.1605, 0.0003 }, { "5:aggregate(4)", 2916, 0.00564, 729, 0.0581, 0.0011 },
-            { "6:collate", 728, 0.0161, 728, 0.974, 0.0005 }, { "7:gpu_transfer", 728, 0.02065, 728, 0.0607, 0.0132 },
+        { "the queue before an aggregation is drained by it",
+          0,
+          PIPELINE_LIMIT_CONSUMER,
+          PIPELINE_DIRECTION_NONE,
+          PIPELINE_CONFIDENCE_HIGH,
+          NULL,
+          NULL,
+          { { "0:0:src", 0, 0, 7944, 0.0074, 2e-6 },
+            { "0:1:6ms", 7932, 0.0066, 7932, 0.0008, 0.0019 },
+            { "0:2:aggregate(4)", 7932, 0.00014, 1965, 0.022, 3e-6 },
+            { "0:3:sink", 0, 0, 1965, 0.0303, 3e-6 } } },
+        { "production run",
+          12,
+          PIPELINE_LIMIT_HANDOVER,
+          PIPELINE_DIRECTION_LARGER_BUFFER,
+          PIPELINE_CONFIDENCE_LOW,
+          "sink",
+          NULL,
+          { { "0:src", 0, 0, 2926, 0.0157, 8e-5 },
+            { "1:aggregate(8)", 2905, 0.00395, 366, 0.13, 0 },
+            { "2:download", 365, 0.2526, 365, 1.727, 0.001 },
+            { "3:disaggregate", 2917, 0.00568, 2917, 0.0148, 0.00025 },
+            { "4:preprocess", 2916, 0.0863, 2916, 0.1605, 0.0003 },
+            { "5:aggregate(4)", 2916, 0.00564, 729, 0.0581, 0.0011 },
+            { "6:collate", 728, 0.0161, 728, 0.974, 0.0005 },
+            { "7:gpu_transfer", 728, 0.02065, 728, 0.0607, 0.0132 },
             { "8:sink", 0, 0, 727, 0.0689, 0.0129 } } },
-        { "slow source", 0, PIPELINE_LIMIT_SOURCE, PIPELINE_DIRECTION_FASTER_SOURCE, PIPELINE_CONFIDENCE_HIGH, "src", NULL,
-          { { "0:src", 0, 0, 600, 1e-5, 0.095 }, { "1:decode[1]", 600, 0.005, 600, 1e-5, 0.095 }, { "2:sink", 0, 0, 600, 1e-5, 0.09 } } },
-        { "stages share too few threads", 4, PIPELINE_LIMIT_POOL, PIPELINE_DIRECTION_MORE_THREADS, PIPELINE_CONFIDENCE_HIGH, NULL, NULL,
-          { { "0:src", 0, 0, 6000, 0.08, 1e-5 }, { "1:a[8]", 6000, 0.04, 6000, 0.04, 0.04 }, { "2:b[8]", 6000, 0.04, 6000, 1e-5, 0.01 },
+        { "slow source",
+          0,
+          PIPELINE_LIMIT_SOURCE,
+          PIPELINE_DIRECTION_FASTER_SOURCE,
+          PIPELINE_CONFIDENCE_HIGH,
+          "src",
+          NULL,
+          { { "0:src", 0, 0, 600, 1e-5, 0.095 },
+            { "1:decode[1]", 600, 0.005, 600, 1e-5, 0.095 },
+            { "2:sink", 0, 0, 600, 1e-5, 0.09 } } },
+        { "stages share too few threads",
+          4,
+          PIPELINE_LIMIT_POOL,
+          PIPELINE_DIRECTION_MORE_THREADS,
+          PIPELINE_CONFIDENCE_HIGH,
+          NULL,
+          NULL,
+          { { "0:src", 0, 0, 6000, 0.08, 1e-5 },
+            { "1:a[8]", 6000, 0.04, 6000, 0.04, 0.04 },
+            { "2:b[8]", 6000, 0.04, 6000, 1e-5, 0.01 },
             { "3:sink", 0, 0, 6000, 1e-5, 0.009 } } },
-        { "slow aggregation", 0, PIPELINE_LIMIT_STAGE, PIPELINE_DIRECTION_FASTER_TASK, PIPELINE_CONFIDENCE_MEDIUM, "aggregate(4)", "a",
-          { { "0:src", 0, 0, 600, 0.08, 1e-5 }, { "1:a[1]", 600, 0.02, 600, 0.08, 0.01 }, { "2:aggregate(4)", 600, 0.085, 150, 1e-5, 0.39 },
+        { "slow aggregation",
+          0,
+          PIPELINE_LIMIT_STAGE,
+          PIPELINE_DIRECTION_FASTER_TASK,
+          PIPELINE_CONFIDENCE_MEDIUM,
+          "aggregate(4)",
+          "a",
+          { { "0:src", 0, 0, 600, 0.08, 1e-5 },
+            { "1:a[1]", 600, 0.02, 600, 0.08, 0.01 },
+            { "2:aggregate(4)", 600, 0.085, 150, 1e-5, 0.39 },
             { "3:sink", 0, 0, 150, 1e-5, 0.38 } } },
-        { "nothing stands out", 0, PIPELINE_LIMIT_UNKNOWN, PIPELINE_DIRECTION_NONE, PIPELINE_CONFIDENCE_NONE, NULL, NULL,
-          { { "0:src", 0, 0, 600, 0.03, 0.03 }, { "1:a[1]", 600, 0.03, 600, 0.005, 0.03 }, { "2:sink", 0, 0, 600, 0.03, 0.03 } } },
-        { "both sides wait", 0, PIPELINE_LIMIT_HANDOVER, PIPELINE_DIRECTION_LARGER_BUFFER, PIPELINE_CONFIDENCE_LOW, "sink", NULL,
-          { { "0:src", 0, 0, 4000, 0.01, 2e-6 }, { "1:a", 4000, 0.0094, 4000, 0.0054, 0.005 }, { "2:sink", 0, 0, 4000, 5e-5, 0.005 } } },
-        { "one call of get for four workers", 0, PIPELINE_LIMIT_SOURCE, PIPELINE_DIRECTION_FASTER_SOURCE, PIPELINE_CONFIDENCE_HIGH, "src",
-          NULL, { { "0:src", 0, 0, 5600, 1e-5, 0.0105 }, { "1:a[4]", 5600, 0.0107, 5600, 1e-5, 0.0105 },
+        { "nothing stands out",
+          0,
+          PIPELINE_LIMIT_UNKNOWN,
+          PIPELINE_DIRECTION_NONE,
+          PIPELINE_CONFIDENCE_NONE,
+          NULL,
+          NULL,
+          { { "0:src", 0, 0, 600, 0.03, 0.03 },
+            { "1:a[1]", 600, 0.03, 600, 0.005, 0.03 },
+            { "2:sink", 0, 0, 600, 0.03, 0.03 } } },
+        { "both sides wait",
+          0,
+          PIPELINE_LIMIT_HANDOVER,
+          PIPELINE_DIRECTION_LARGER_BUFFER,
+          PIPELINE_CONFIDENCE_LOW,
+          "sink",
+          NULL,
+          { { "0:src", 0, 0, 4000, 0.01, 2e-6 },
+            { "1:a", 4000, 0.0094, 4000, 0.0054, 0.005 },
+            { "2:sink", 0, 0, 4000, 5e-5, 0.005 } } },
+        { "one call of get for four workers",
+          0,
+          PIPELINE_LIMIT_SOURCE,
+          PIPELINE_DIRECTION_FASTER_SOURCE,
+          PIPELINE_CONFIDENCE_HIGH,
+          "src",
+          NULL,
+          { { "0:src", 0, 0, 5600, 1e-5, 0.0105 },
+            { "1:a[4]", 5600, 0.0107, 5600, 1e-5, 0.0105 },
             { "2:sink", 0, 0, 5600, 1e-5, 0.0086 } } },
-        { "a consumer that took no item", 0, PIPELINE_LIMIT_UNKNOWN, PIPELINE_DIRECTION_NONE, PIPELINE_CONFIDENCE_NONE, NULL, NULL,
+        { "a consumer that took no item",
+          0,
+          PIPELINE_LIMIT_UNKNOWN,
+          PIPELINE_DIRECTION_NONE,
+          PIPELINE_CONFIDENCE_NONE,
+          NULL,
+          NULL,
           { { "0:src", 0, 0, 0, 0, 0 }, { "1:sink", 0, 0, 0, 0, 0 } } },
 };
 
@@ -285,9 +392,10 @@ static void each_case_has_its_limit(void **state) {
                         n++;
                 }
                 got = pipeline_diagnosis_of(stages, n, cases[i].n_threads);
-                if (got.limit != cases[i].limit || got.direction != cases[i].direction || got.confidence != cases[i].confidence)
-                        fail_msg("%s: %s, %s, %s", cases[i].name, pipeline_limit_names[got.limit], pipeline_direction_names[got.direction],
-                                 pipeline_confidence_names[got.confidence]);
+                if (got.limit != cases[i].limit || got.direction != cases[i].direction ||
+                    got.confidence != cases[i].confidence)
+                        fail_msg("%s: %s, %s, %s", cases[i].name, pipeline_limit_names[got.limit],
+                                 pipeline_direction_names[got.direction], pipeline_confidence_names[got.confidence]);
                 assert_string_equal(got.stage < n ? stages[got.stage].name : "", cases[i].stage ?: "");
                 assert_string_equal(got.next_stage < n ? stages[got.next_stage].name : "", cases[i].next ?: "");
         }
@@ -343,8 +451,9 @@ static void less_concurrency_follows_from_the_cpus(void **state) {
                 job.cpus_given = joined[i].given;
                 pipeline_diagnosis_join_job(&job, &got, stages, 3);
                 assert_int_equal(got.limit, joined[i].limit);
-                assert_int_equal(got.direction, got.limit == PIPELINE_LIMIT_SOURCE ? PIPELINE_DIRECTION_FASTER_SOURCE
-                                                                                   : PIPELINE_DIRECTION_LESS_CONCURRENCY);
+                assert_int_equal(got.direction, got.limit == PIPELINE_LIMIT_SOURCE
+                                                        ? PIPELINE_DIRECTION_FASTER_SOURCE
+                                                        : PIPELINE_DIRECTION_LESS_CONCURRENCY);
                 assert_int_equal(got.stage, got.limit == PIPELINE_LIMIT_SOURCE ? 0 : 1);
         }
 }
@@ -360,24 +469,37 @@ static void the_job_explains_a_busy_stage(void **state) {
                 PipelineDirection direction;
                 PipelineConfidence confidence;
         } jobs[] = {
-                { NAN, NAN, NAN, NAN, NAN, NAN, PIPELINE_LIMIT_STAGE, PIPELINE_DIRECTION_MORE_CONCURRENCY, PIPELINE_CONFIDENCE_HIGH },
+                { NAN, NAN, NAN, NAN, NAN, NAN, PIPELINE_LIMIT_STAGE, PIPELINE_DIRECTION_MORE_CONCURRENCY,
+                  PIPELINE_CONFIDENCE_HIGH },
                 /* Others use half of a full node, while tasks wait. */
-                { 4, 8, 8, 4, 0.6, NAN, PIPELINE_LIMIT_HOST, PIPELINE_DIRECTION_OTHER_HOST, PIPELINE_CONFIDENCE_MEDIUM },
+                { 4, 8, 8, 4, 0.6, NAN, PIPELINE_LIMIT_HOST, PIPELINE_DIRECTION_OTHER_HOST,
+                  PIPELINE_CONFIDENCE_MEDIUM },
                 { 4, 8, 8, 4, 0.2, NAN, PIPELINE_LIMIT_HOST, PIPELINE_DIRECTION_OTHER_HOST, PIPELINE_CONFIDENCE_LOW },
-                /* A node that is not full, tasks that do not wait, and others that use little, are no noisy neighbours. */
-                { 3, 8, 8, 4, 0.6, NAN, PIPELINE_LIMIT_STAGE, PIPELINE_DIRECTION_MORE_CONCURRENCY, PIPELINE_CONFIDENCE_HIGH },
-                { 4, 8, 8, 4, 0.05, NAN, PIPELINE_LIMIT_STAGE, PIPELINE_DIRECTION_MORE_CONCURRENCY, PIPELINE_CONFIDENCE_HIGH },
+                /* A node that is not full, tasks that do not wait, and others that use little, are no noisy
+                 * neighbours. */
+                { 3, 8, 8, 4, 0.6, NAN, PIPELINE_LIMIT_STAGE, PIPELINE_DIRECTION_MORE_CONCURRENCY,
+                  PIPELINE_CONFIDENCE_HIGH },
+                { 4, 8, 8, 4, 0.05, NAN, PIPELINE_LIMIT_STAGE, PIPELINE_DIRECTION_MORE_CONCURRENCY,
+                  PIPELINE_CONFIDENCE_HIGH },
                 /* Tasks that sleep most of the time gain nothing on another host. */
-                { 0.1, 8, 8, 7.9, 0.2, NAN, PIPELINE_LIMIT_STAGE, PIPELINE_DIRECTION_MORE_CONCURRENCY, PIPELINE_CONFIDENCE_HIGH },
-                { 0.1, 8, 8, 7.9, 1, NAN, PIPELINE_LIMIT_HOST, PIPELINE_DIRECTION_OTHER_HOST, PIPELINE_CONFIDENCE_MEDIUM },
-                { 2.4, 4, 4, 0.9, 0.6, NAN, PIPELINE_LIMIT_STAGE, PIPELINE_DIRECTION_MORE_CONCURRENCY, PIPELINE_CONFIDENCE_HIGH },
+                { 0.1, 8, 8, 7.9, 0.2, NAN, PIPELINE_LIMIT_STAGE, PIPELINE_DIRECTION_MORE_CONCURRENCY,
+                  PIPELINE_CONFIDENCE_HIGH },
+                { 0.1, 8, 8, 7.9, 1, NAN, PIPELINE_LIMIT_HOST, PIPELINE_DIRECTION_OTHER_HOST,
+                  PIPELINE_CONFIDENCE_MEDIUM },
+                { 2.4, 4, 4, 0.9, 0.6, NAN, PIPELINE_LIMIT_STAGE, PIPELINE_DIRECTION_MORE_CONCURRENCY,
+                  PIPELINE_CONFIDENCE_HIGH },
                 /* The CPU limit: tasks compete for few CPUs, or it throttles them though they use less in the mean. */
-                { 2.4, 2, 8, 0, 0.6, 0.9, PIPELINE_LIMIT_CPU, PIPELINE_DIRECTION_LESS_CONCURRENCY, PIPELINE_CONFIDENCE_MEDIUM },
+                { 2.4, 2, 8, 0, 0.6, 0.9, PIPELINE_LIMIT_CPU, PIPELINE_DIRECTION_LESS_CONCURRENCY,
+                  PIPELINE_CONFIDENCE_MEDIUM },
                 /* The mean over the whole job, with its start, is below the limit, but tasks wait most of the time. */
-                { 1.8, 2, 8, 0, 0.6, NAN, PIPELINE_LIMIT_CPU, PIPELINE_DIRECTION_LESS_CONCURRENCY, PIPELINE_CONFIDENCE_MEDIUM },
-                { 1.8, 2, 8, 0, 0.4, NAN, PIPELINE_LIMIT_STAGE, PIPELINE_DIRECTION_MORE_CONCURRENCY, PIPELINE_CONFIDENCE_HIGH },
-                { 1.9, 4, 8, 0, 0.1, 0.3, PIPELINE_LIMIT_CPU, PIPELINE_DIRECTION_MORE_CPUS, PIPELINE_CONFIDENCE_MEDIUM },
-                { 1.9, 4, 8, 0, 0.1, 0.05, PIPELINE_LIMIT_STAGE, PIPELINE_DIRECTION_MORE_CONCURRENCY, PIPELINE_CONFIDENCE_HIGH },
+                { 1.8, 2, 8, 0, 0.6, NAN, PIPELINE_LIMIT_CPU, PIPELINE_DIRECTION_LESS_CONCURRENCY,
+                  PIPELINE_CONFIDENCE_MEDIUM },
+                { 1.8, 2, 8, 0, 0.4, NAN, PIPELINE_LIMIT_STAGE, PIPELINE_DIRECTION_MORE_CONCURRENCY,
+                  PIPELINE_CONFIDENCE_HIGH },
+                { 1.9, 4, 8, 0, 0.1, 0.3, PIPELINE_LIMIT_CPU, PIPELINE_DIRECTION_MORE_CPUS,
+                  PIPELINE_CONFIDENCE_MEDIUM },
+                { 1.9, 4, 8, 0, 0.1, 0.05, PIPELINE_LIMIT_STAGE, PIPELINE_DIRECTION_MORE_CONCURRENCY,
+                  PIPELINE_CONFIDENCE_HIGH },
         };
         PipelineStage stages[2];
 
@@ -398,8 +520,8 @@ static void the_job_explains_a_busy_stage(void **state) {
 }
 
 /*
- * SPDL's experiment: a training job whose node is at 45 % of its CPUs, beside more and more processes without a purpose. What its rate
- * lacks of the highest one, 4.29 batches a second, is time in which it waited for a CPU.
+ * SPDL's experiment: a training job whose node is at 45 % of its CPUs, beside more and more processes without a
+ * purpose. What its rate lacks of the highest one, 4.29 batches a second, is time in which it waited for a CPU.
  */
 static void the_published_noisy_neighbour_is_named(void **state) {
         static const Minute minutes[] = {
@@ -429,7 +551,8 @@ static void the_published_noisy_neighbour_is_named(void **state) {
                 pipeline_diagnosis_join_job(&job, &got, stages, 2);
                 if ((got.limit == PIPELINE_LIMIT_HOST) != levels[i].is_named)
                         fail_msg("at %.2f %%: %s", levels[i].cpu_pct, pipeline_limit_names[got.limit]);
-                assert_int_equal(got.direction, levels[i].is_named ? PIPELINE_DIRECTION_OTHER_HOST : PIPELINE_DIRECTION_MORE_CONCURRENCY);
+                assert_int_equal(got.direction, levels[i].is_named ? PIPELINE_DIRECTION_OTHER_HOST
+                                                                   : PIPELINE_DIRECTION_MORE_CONCURRENCY);
         }
 }
 
@@ -446,7 +569,8 @@ static void a_source_whose_queue_has_items_is_not_the_limit(void **state) {
                 for (size_t k = 0; k < 3; k++)
                         stages[k] = stage_of(&minutes[k]);
                 add_queue(&stages[0], 60, 5600, 1e-5, 0.0105, readiness[i]);
-                assert_int_equal(pipeline_diagnosis_of(stages, 3, 0).limit, i == 0 ? PIPELINE_LIMIT_SOURCE : PIPELINE_LIMIT_UNKNOWN);
+                assert_int_equal(pipeline_diagnosis_of(stages, 3, 0).limit,
+                                 i == 0 ? PIPELINE_LIMIT_SOURCE : PIPELINE_LIMIT_UNKNOWN);
         }
 }
 

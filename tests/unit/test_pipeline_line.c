@@ -35,21 +35,29 @@ static void a_line_has_tasks_or_a_queue(void **state) {
         PipelineLine line;
 
         (void)state;
-        assert_int_equal(read_line("{\"stage\":\"0:1:decode[4]\",\"time\":1764000060.25,\"num_tasks\":10,\"num_failures\":2,"
-                                   "\"ave_time\":0.5,\"p99_time\":0.9,\"other\":[1]}", &line), 0);
+        assert_int_equal(
+                read_line("{\"stage\":\"0:1:decode[4]\",\"time\":1764000060.25,\"num_tasks\":10,\"num_failures\":2,"
+                          "\"ave_time\":0.5,\"p99_time\":0.9,\"other\":[1]}",
+                          &line),
+                0);
         assert_int_equal(line.kind, PIPELINE_LINE_INTERVAL);
         assert_string_equal(line.interval.stage, "0:1:decode[4]");
         assert_int_equal(line.interval.end_ms, 1764000060250);
-        assert_true(line.interval.sums.n == 10 && line.interval.sums.time_s == 4 && line.interval.percentiles.p99_s == 0.9);
+        assert_true(line.interval.sums.n == 10 && line.interval.sums.time_s == 4 &&
+                    line.interval.percentiles.p99_s == 0.9);
 
         /* SPDL names the queue of a stage with a suffix, and its exports have texts of numbers. */
-        assert_int_equal(read_line("{\"stage\":\"1:decode_queue\",\"timestamp\":\"1764000060\",\"elapsed\":\"60\",\"num_items\":\"6\","
-                                   "\"ave_put_time\":\"0.5\",\"ave_get_time\":1,\"occupancy_rate\":\"0.25\",\"buffer_size\":2} ",
-                                   &line), 0);
+        assert_int_equal(read_line("{\"stage\":\"1:decode_queue\",\"timestamp\":\"1764000060\",\"elapsed\":\"60\","
+                                   "\"num_items\":\"6\","
+                                   "\"ave_put_time\":\"0.5\",\"ave_get_time\":1,\"occupancy_rate\":\"0.25\",\"buffer_"
+                                   "size\":2} ",
+                                   &line),
+                         0);
         assert_string_equal(line.interval.stage, "1:decode");
         assert_int_equal(line.interval.part, PIPELINE_QUEUE);
         assert_int_equal(line.interval.buffer_size, 2);
-        assert_true(line.interval.sums.time_s == 3 && line.interval.sums.get_s == 6 && line.interval.sums.ready_s == 15);
+        assert_true(line.interval.sums.time_s == 3 && line.interval.sums.get_s == 6 &&
+                    line.interval.sums.ready_s == 15);
 }
 
 static void a_line_has_an_event_or_a_description(void **state) {
@@ -105,7 +113,11 @@ static void what_waits_is_merged_and_no_count_is_lost(void **state) {
         (void)state;
         for (unsigned i = 0; i < 3 * PIPELINE_PENDING_MAX; i++) {
                 const PipelineInterval interval = {
-                        .stage = label, .part = i % 2, .end_ms = i, .sums = { .n = 1, .elapsed_s = 1 }, .percentiles = { .p90_s = i },
+                        .stage = label,
+                        .part = i % 2,
+                        .end_ms = i,
+                        .sums = { .n = 1, .elapsed_s = 1 },
+                        .percentiles = { .p90_s = i },
                 };
 
                 (void)snprintf(label, sizeof(label), "%u:s", i % 7);
@@ -133,7 +145,9 @@ static void intervals_of_too_many_stages_are_dropped_and_counted(void **state) {
 
         (void)state;
         for (unsigned i = 0; i < PIPELINE_PENDING_MAX + 1000; i++) {
-                const PipelineInterval interval = { .stage = label, .part = PIPELINE_TASKS, .end_ms = i, .sums = { .n = 1 } };
+                const PipelineInterval interval = {
+                        .stage = label, .part = PIPELINE_TASKS, .end_ms = i, .sums = { .n = 1 }
+                };
 
                 (void)snprintf(label, sizeof(label), "1:%u", i);
                 assert_int_equal(pipeline_pending_add_interval(&pending, &interval), 0);
@@ -144,7 +158,9 @@ static void intervals_of_too_many_stages_are_dropped_and_counted(void **state) {
 
         report = pipeline_pending_report(&pending);
         pipeline_pending_remove(&pending, &report);
-        assert_int_equal(pipeline_pending_add_interval(&pending, &(PipelineInterval){ .stage = "1:s", .part = PIPELINE_TASKS }), 0);
+        assert_int_equal(
+                pipeline_pending_add_interval(&pending, &(PipelineInterval){ .stage = "1:s", .part = PIPELINE_TASKS }),
+                0);
         assert_int_equal(pending.n_dropped, 1000);
         pipeline_pending_deinit(&pending);
 }
@@ -171,7 +187,8 @@ static void intervals_that_perfd_may_have_stored_are_not_merged(void **state) {
         report = (PipelineReport){ .n_intervals = 10 };
         pipeline_pending_remove(&pending, &report);
         assert_int_equal(pending.intervals[0].end_ms, 11);
-        assert_int_equal(pipeline_pending_report(&pending).n_intervals, PIPELINE_REPORT_INTERVALS_MAX / N_PIPELINE_PARTS);
+        assert_int_equal(pipeline_pending_report(&pending).n_intervals,
+                         PIPELINE_REPORT_INTERVALS_MAX / N_PIPELINE_PARTS);
         for (; pending.n_merged == n_merged; interval.end_ms++)
                 assert_int_equal(pipeline_pending_add_interval(&pending, &interval), 0);
         assert_int_equal(pending.intervals[0].end_ms, 11);

@@ -8,7 +8,9 @@
 #include "snapshot/snapshot.h"
 
 static PipelineInterval interval_of(const char *stage, PipelinePart part, uint64_t end_ms) {
-        return (PipelineInterval){ .stage = stage, .part = part, .end_ms = end_ms, .sums = { .elapsed_s = 1, .n = 10, .time_s = 5 } };
+        return (PipelineInterval){
+                .stage = stage, .part = part, .end_ms = end_ms, .sums = { .elapsed_s = 1, .n = 10, .time_s = 5 }
+        };
 }
 
 /* Sends intervals as the peer, and returns the status of the answer. */
@@ -73,7 +75,10 @@ static void a_process_in_a_job_reports_for_it(void **state) {
         f->peer.pid = PID_IN_42;
         f->connection++;
         assert_int_equal(report(f, &room, "", &interval, 1), STATUS_OK);
-        assert_int_equal(ask_place(&f->place, "SELECT count(*) FROM pipeline_series JOIN job ON job.row = job WHERE id = 'slurm-42'"), 1);
+        assert_int_equal(
+                ask_place(&f->place,
+                          "SELECT count(*) FROM pipeline_series JOIN job ON job.row = job WHERE id = 'slurm-42'"),
+                1);
         pipeline_room_deinit(&room);
 }
 
@@ -86,7 +91,8 @@ static void a_failed_store_is_told(void **state) {
         StoreDone done;
 
         pipeline_room_init(&room, f->place.store, &f->jobs.identity, &f->jobs.jobs);
-        assert_int_equal(pipeline_room_kinds[0].place(&room, &request, (Ticket){ .generation = 1 }, &f->answer), DESK_PENDING);
+        assert_int_equal(pipeline_room_kinds[0].place(&room, &request, (Ticket){ .generation = 1 }, &f->answer),
+                         DESK_PENDING);
         assert_true(wait_done(f->place.store, &done, DEADLINE_MS));
         done.outcome = STORE_FAILED;
         assert_int_equal(pipeline_room_kinds[0].complete(&room, &done, &f->answer), 0);
@@ -95,7 +101,8 @@ static void a_failed_store_is_told(void **state) {
 }
 
 static void running_jobs_are_in_the_metrics_with_their_totals(void **state) {
-        PipelineInterval intervals[] = { interval_of("0:1:a", PIPELINE_TASKS, 1000), interval_of("0:1:a", PIPELINE_QUEUE, 1000) };
+        PipelineInterval intervals[] = { interval_of("0:1:a", PIPELINE_TASKS, 1000),
+                                         interval_of("0:1:a", PIPELINE_QUEUE, 1000) };
         scoped(buffer_deinit) Buffer out = {};
         Snapshot snapshot = {};
         Exposition exposition;
@@ -221,7 +228,8 @@ static void the_text_of_stages_is_shared_by_users(void **state) {
 
 static void a_time_far_ahead_is_not_believed(void **state) {
         const uint64_t now_ms = clock_realtime_ns() / NS_PER_MS, ahead_ms = now_ms + UINT64_C(2) * 3600 * 1000;
-        PipelineInterval intervals[] = { interval_of("0:1:a", PIPELINE_TASKS, 1000), interval_of("0:1:a", PIPELINE_QUEUE, 1000),
+        PipelineInterval intervals[] = { interval_of("0:1:a", PIPELINE_TASKS, 1000),
+                                         interval_of("0:1:a", PIPELINE_QUEUE, 1000),
                                          interval_of("0:2:b", PIPELINE_TASKS, ahead_ms) };
         PipelineEvent event = { "gc", ahead_ms, 1 };
         const PipelineReport sent = { .job = "a", .producer = "", .events = &event, .n_events = 1 };
@@ -242,8 +250,9 @@ static void a_time_far_ahead_is_not_believed(void **state) {
         assert_int_equal(report(f, &room, "a", intervals, 3), STATUS_INVALID);
         assert_string_equal(f->answer.complaint.path, "pipeline_report.stages[1].time_ms");
         says(f->answer.complaint.text, "more than an hour ahead of this node's synchronised clock");
-        assert_int_equal(pipeline_room_kinds[0].place(&room, &request, (Ticket){ .connection = f->connection, .generation = 1 },
-                                                      &f->answer), 0);
+        assert_int_equal(pipeline_room_kinds[0].place(
+                                 &room, &request, (Ticket){ .connection = f->connection, .generation = 1 }, &f->answer),
+                         0);
         assert_int_equal(f->answer.status, STATUS_INVALID);
         assert_string_equal(f->answer.complaint.path, "pipeline_report.events[0].time_ms");
         intervals[2].end_ms = now_ms + 1800 * 1000;

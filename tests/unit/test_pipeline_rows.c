@@ -18,7 +18,9 @@ static void put_job(Place *place, const char *id) {
         JobInfo info = { .uid = UID, .gid = UID, .rank = -1, .node = -1 };
 
         (void)snprintf(info.id, sizeof(info.id), "%s", id);
-        assert_int_equal(store_put(place->store, pack_begin_row(&info, BEGIN_MS, "boot-1", "progress", "meter", cookie_of(1))), 0);
+        assert_int_equal(
+                store_put(place->store, pack_begin_row(&info, BEGIN_MS, "boot-1", "progress", "meter", cookie_of(1))),
+                0);
         assert_int_equal(outcome_of(place->store, 1), STORE_DONE);
 }
 
@@ -49,7 +51,8 @@ static StoreOutcome put(Place *place, const PipelineReport *report, const char *
                         StoredSeries *ret_first) {
         StoreDone done;
 
-        assert_int_equal(store_put(place->store, pipeline_rows_pack(report, job, uid, false, BEGIN_MS, cookie_of(2))), 0);
+        assert_int_equal(store_put(place->store, pipeline_rows_pack(report, job, uid, false, BEGIN_MS, cookie_of(2))),
+                         0);
         assert_true(wait_done(place->store, &done, DEADLINE_MS));
         assert_string_equal(pipeline_rows_job(done.rows), job);
         *ret = *pipeline_rows_stored(done.rows);
@@ -59,7 +62,9 @@ static StoreOutcome put(Place *place, const PipelineReport *report, const char *
 }
 
 static StoredReport put_intervals(Place *place, PipelineInterval *intervals, size_t n, StoredSeries *ret_first) {
-        const PipelineReport report = { .job = "train", .producer = "spdl 0.8.0", .intervals = intervals, .n_intervals = n };
+        const PipelineReport report = {
+                .job = "train", .producer = "spdl 0.8.0", .intervals = intervals, .n_intervals = n
+        };
         StoredReport stored;
 
         assert_int_equal(put(place, &report, "train", UID, &stored, ret_first), STORE_DONE);
@@ -147,7 +152,9 @@ static void the_oldest_intervals_of_a_long_run_are_merged(void **state) {
         assert_int_equal(ask_place(place, "SELECT n_rows = (SELECT count(*) FROM pipeline_interval) FROM pipeline"), 1);
         assert_true(total(place, "n") == 10.0 * n && total(place, "elapsed_s") == 60.0 * n);
         assert_int_equal(ask_place(place, "SELECT max(p90_s) = 5000.5 FROM pipeline_interval"), 1);
-        assert_int_equal(ask_place(place, "SELECT count(*) FROM pipeline_interval WHERE level = -1 AND end_ms = 1764000060000"), 1);
+        assert_int_equal(
+                ask_place(place, "SELECT count(*) FROM pipeline_interval WHERE level = -1 AND end_ms = 1764000060000"),
+                1);
         /* All of the run has about the same resolution, and the newest is as received. */
         assert_in_range(ask_place(place, "SELECT max(elapsed_s) FROM pipeline_interval"), 60 * 8, 60 * 16);
         assert_int_equal(ask_place(place, "SELECT level FROM pipeline_interval ORDER BY end_ms DESC LIMIT 1"), 0);
@@ -181,7 +188,8 @@ static void a_page_may_begin_with_the_sum_of_an_interval_of_the_page_before(void
         assert_int_equal(pipeline_reader_list_intervals(place->reader, "train", &filter), 0);
         assert_int_equal(pipeline_reader_next_interval(place->reader, &row), 0);
         assert_int_equal(row.end_ms, intervals[2].end_ms);
-        assert_true(row.level == 1 && row.sums.n == 20 && row.end_ms - 1000 * (uint64_t)row.sums.elapsed_s < filter.after.end_ms);
+        assert_true(row.level == 1 && row.sums.n == 20 &&
+                    row.end_ms - 1000 * (uint64_t)row.sums.elapsed_s < filter.after.end_ms);
         assert_int_equal(pipeline_reader_next_interval(place->reader, &row), 0);
         assert_true(row.end_ms == intervals[3].end_ms && row.sums.n == 10);
         assert_int_equal(pipeline_reader_next_interval(place->reader, &row), READER_END);
@@ -200,10 +208,14 @@ static void totals_that_were_lost_are_counted_again(void **state) {
 
         assert_int_equal(put_intervals(place, &next, 1, NULL).n_new, 1);
         assert_int_equal(put_intervals(place, &intervals[1], 1, NULL).n_repeated, 1);
-        assert_int_equal(ask_place(place, "SELECT count(*) FROM pipeline WHERE n_series = 1"
-                                          " AND n_rows = (SELECT count(*) FROM pipeline_interval)"
-                                          " AND merged_ms = (SELECT max(end_ms) FROM pipeline_interval WHERE level > 0)"), 1);
-        assert_int_equal(ask_place(place, "SELECT n_bytes = 4096 + 400 + 100 * n_rows FROM pipeline, holder WHERE uid = 1000"), 1);
+        assert_int_equal(ask_place(place,
+                                   "SELECT count(*) FROM pipeline WHERE n_series = 1"
+                                   " AND n_rows = (SELECT count(*) FROM pipeline_interval)"
+                                   " AND merged_ms = (SELECT max(end_ms) FROM pipeline_interval WHERE level > 0)"),
+                         1);
+        assert_int_equal(
+                ask_place(place, "SELECT n_bytes = 4096 + 400 + 100 * n_rows FROM pipeline, holder WHERE uid = 1000"),
+                1);
 }
 
 static void series_of_a_job_are_bounded(void **state) {
@@ -241,8 +253,12 @@ static RowSet *pack_large(bool has_times) {
         }
         if (!has_times)
                 intervals[PARTS_STAGES - 1].end_ms = 0;
-        return pipeline_rows_pack(&(PipelineReport){ .job = "train", .producer = "", .intervals = intervals, .n_intervals = PARTS_STAGES,
-                                                     .events = &event, .n_events = 1 },
+        return pipeline_rows_pack(&(PipelineReport){ .job = "train",
+                                                     .producer = "",
+                                                     .intervals = intervals,
+                                                     .n_intervals = PARTS_STAGES,
+                                                     .events = &event,
+                                                     .n_events = 1 },
                                   "train", UID, false, BEGIN_MS, cookie_of(1));
 }
 
@@ -326,8 +342,11 @@ static void events_count_once_and_the_newest_are_kept(void **state) {
         assert_int_equal(head.description.n, 13);
         assert_int_equal(head.first_batch_ms, BEGIN_MS - 1000);
         assert_true(head.first_batch_s == 2.5);
-        assert_int_equal(ask_place(place, "SELECT count(*) FROM pipeline_event"), PIPELINE_JOB_EVENTS_MAX + PIPELINE_JOB_FIRST_BATCHES_MAX);
-        assert_int_equal(pipeline_reader_list_events(place->reader, "train", &(PipelineFilter){ .since_ms = BEGIN_MS + 5999 }), 0);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM pipeline_event"),
+                         PIPELINE_JOB_EVENTS_MAX + PIPELINE_JOB_FIRST_BATCHES_MAX);
+        assert_int_equal(
+                pipeline_reader_list_events(place->reader, "train", &(PipelineFilter){ .since_ms = BEGIN_MS + 5999 }),
+                0);
         assert_int_equal(pipeline_reader_next_event(place->reader, &row), 0);
         assert_string_equal(row.name, "gc");
         assert_int_equal(pipeline_reader_next_event(place->reader, &row), READER_END);
@@ -359,8 +378,10 @@ static void rows_are_removed_with_their_job_and_belong_to_its_user(void **state)
         assert_int_equal(ask_place(place, "SELECT row FROM job"), 2);
         place_close(place);
         place_open(place);
-        EVENTUALLY(ask_place(place, "SELECT (SELECT count(*) FROM pipeline_series) + (SELECT count(*) FROM pipeline_interval) +"
-                                    " (SELECT count(*) FROM pipeline_event) + (SELECT count(*) FROM pipeline_leftover)") == 0);
+        EVENTUALLY(
+                ask_place(place,
+                          "SELECT (SELECT count(*) FROM pipeline_series) + (SELECT count(*) FROM pipeline_interval) +"
+                          " (SELECT count(*) FROM pipeline_event) + (SELECT count(*) FROM pipeline_leftover)") == 0);
 }
 
 /* A detected job may have an unknown user until its user begins it. */
@@ -382,7 +403,8 @@ static void rows_are_charged_to_the_later_user_of_their_job(void **state) {
         assert_int_equal(ask_place(place, "SELECT n_bytes FROM holder WHERE uid = 1001"), 0);
 }
 
-/* However many rows a removed job has, a step between batches removes a bounded number, and so does each removal for space. */
+/* However many rows a removed job has, a step between batches removes a bounded number, and so does each removal for
+ * space. */
 static void rows_of_a_removed_job_are_removed_in_steps(void **state) {
         const StoreTable *noted = store_table(&store_pipelines, "pipeline_leftover");
         Place *place = *state;
@@ -392,10 +414,12 @@ static void rows_of_a_removed_job_are_removed_in_steps(void **state) {
         int64_t n = 0;
 
         place_close(place);
-        change_place(place, "INSERT INTO pipeline VALUES (1, 10, 5000, 0, 0, 0, NULL);"
-                            "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000)"
-                            " INSERT INTO pipeline_interval SELECT 1, 0, i / 10, i % 10, 1, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0 FROM n;"
-                            "DELETE FROM job");
+        change_place(
+                place,
+                "INSERT INTO pipeline VALUES (1, 10, 5000, 0, 0, 0, NULL);"
+                "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000)"
+                " INSERT INTO pipeline_interval SELECT 1, 0, i / 10, i % 10, 1, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0 FROM n;"
+                "DELETE FROM job");
         place_path(place, "perfd.db", path);
         assert_int_equal(opening_open_file(path, &database), 0);
         assert_int_equal(retention_find_leftover(store_pipelines.tables, &database, &has_more), 0);
@@ -435,14 +459,19 @@ static void intervals_of_a_user_above_the_share_are_merged(void **state) {
         const unsigned n = PIPELINE_SERIES_ROWS_MAX;
         JobInfo victim = { .id = "victim", .uid = UID + 1, .rank = -1, .node = -1 };
         StoreJobEnd end = {
-                .job = "victim", .state = JOB_FINISHED, .end_realtime_ms = 2, .end = &(JobEnd){}, .timeline = &BYTES("points"),
+                .job = "victim",
+                .state = JOB_FINISHED,
+                .end_realtime_ms = 2,
+                .end = &(JobEnd){},
+                .timeline = &BYTES("points"),
         };
         Place *place = *state;
         StoreConfig config = place_config(place);
 
         config.size_max_bytes = 2 << 20;
         store_configure(place->store, &config);
-        assert_int_equal(store_put(place->store, pack_begin_row(&victim, 1, "boot-1", "progress", "meter", cookie_of(1))), 0);
+        assert_int_equal(
+                store_put(place->store, pack_begin_row(&victim, 1, "boot-1", "progress", "meter", cookie_of(1))), 0);
         assert_int_equal(outcome_of(place->store, 1), STORE_DONE);
         assert_int_equal(store_put(place->store, job_rows_pack_end(&end, cookie_of(1))), 0);
         assert_int_equal(outcome_of(place->store, 1), STORE_DONE);
@@ -454,14 +483,16 @@ static void intervals_of_a_user_above_the_share_are_merged(void **state) {
                         FLOOD_STAGES * n * 3 / 4);
         assert_int_equal(ask_place(place, "SELECT n_rows = (SELECT count(*) FROM pipeline_interval) FROM pipeline"), 1);
         assert_int_equal(ask_place(place,
-                                   "SELECT n_bytes = 4096 + 400 * pipeline.n_series + 100 * n_rows FROM pipeline, holder WHERE uid = 1000"),
+                                   "SELECT n_bytes = 4096 + 400 * pipeline.n_series + 100 * n_rows FROM pipeline,"
+                                   " holder WHERE uid = 1000"),
                          1);
         assert_true(total(place, "n") == 10.0 * n * FLOOD_STAGES);
 }
 
 /* --- HTTP ----------------------------------------------------------------------------------------- */
 
-static const char *ask(Place *place, Buffer *body, const char *path, const char *name, const char *value, unsigned status) {
+static const char *ask(Place *place, Buffer *body, const char *path, const char *name, const char *value,
+                       unsigned status) {
         Exchange exchange;
 
         exchange_init(&exchange, body);
@@ -489,7 +520,8 @@ static void the_stages_of_a_job_are_answered_in_their_order(void **state) {
         (void)put_intervals(place, &intervals[2], 1, NULL);
         (void)put_intervals(place, intervals, 2, NULL);
         text = ask(place, &body, "/api/v1/jobs/train/pipeline", NULL, NULL, 200);
-        assert_says(text, "\"stage\":\"0:1:decode[4]\",\"pipeline\":0,\"position\":1,\"name\":\"decode\",\"concurrency\":4");
+        assert_says(text,
+                    "\"stage\":\"0:1:decode[4]\",\"pipeline\":0,\"position\":1,\"name\":\"decode\",\"concurrency\":4");
         assert_says(text, "\"success_s\":4.5");
         assert_says(text, "\"put_wait_s\":1.0");
         assert_true(strstr(text, "decode") < strstr(text, "collate"));
@@ -512,15 +544,19 @@ static void intervals_are_answered_as_json_and_csv(void **state) {
         assert_says(text, "\"occupancy_rate\":0.5,\"begin_ms\":1764000000005,\"empty_s\":30.0,\"empty_rate\":0.5}");
         assert_says(text, "\"occupancy_rate\":null,\"begin_ms\":1764000000000,\"empty_s\":null,\"empty_rate\":null}");
         assert_says(text, "\"truncated\":false");
-        assert_says(ask(place, &body, "/api/v1/jobs/train/pipeline/intervals", "limit", "1", 200), "\"truncated\":true");
+        assert_says(ask(place, &body, "/api/v1/jobs/train/pipeline/intervals", "limit", "1", 200),
+                    "\"truncated\":true");
         assert_says(body.text, "\"next\":\"00000019ab698d260303a313a6465636f64655b345d\"");
-        text = ask(place, &body, "/api/v1/jobs/train/pipeline/intervals", "page", "00000019ab698d260303a313a6465636f64655b345d", 200);
+        text = ask(place, &body, "/api/v1/jobs/train/pipeline/intervals", "page",
+                   "00000019ab698d260303a313a6465636f64655b345d", 200);
         assert_says(text, "\"end_ms\":1764000120000");
         assert_null(strstr(text, "\"end_ms\":1764000060000"));
         assert_says(text, "\"part\":\"queue\"");
         assert_says(text, "\"truncated\":false,\"next\":null");
-        assert_says(ask(place, &body, "/api/v1/jobs/train/pipeline/intervals", "page", "0", 400), "'next' in the previous page");
-        assert_says(ask(place, &body, "/api/v1/jobs/train/pipeline/intervals", "stage", "none", 200), "\"intervals\":[]");
+        assert_says(ask(place, &body, "/api/v1/jobs/train/pipeline/intervals", "page", "0", 400),
+                    "'next' in the previous page");
+        assert_says(ask(place, &body, "/api/v1/jobs/train/pipeline/intervals", "stage", "none", 200),
+                    "\"intervals\":[]");
         text = ask(place, &body, "/api/v1/jobs/train/pipeline/intervals", "format", "csv", 200);
         assert_says(text, "stage,part,end_ms,merged,");
         assert_says(text, "0:1:decode[4],queue,1764000060005,1,60,,,,,,9,0.15,");
@@ -537,8 +573,10 @@ static void events_are_answered(void **state) {
         assert_int_equal(put(place, &report, "train", UID, &stored, NULL), STORE_DONE);
         assert_says(ask(place, &body, "/api/v1/jobs/train/pipeline/events", NULL, NULL, 200),
                     "{\"name\":\"gc\",\"time_ms\":1764000000000,\"seconds\":0.25}");
-        assert_says(ask(place, &body, "/api/v1/jobs/train/pipeline/events", "until_ms", "1764000000000", 200), "\"events\":[]");
-        assert_says(ask(place, &body, "/api/v1/jobs/train/pipeline", NULL, NULL, 200), "\"description\":{\"threads\":4}");
+        assert_says(ask(place, &body, "/api/v1/jobs/train/pipeline/events", "until_ms", "1764000000000", 200),
+                    "\"events\":[]");
+        assert_says(ask(place, &body, "/api/v1/jobs/train/pipeline", NULL, NULL, 200),
+                    "\"description\":{\"threads\":4}");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, place_teardown)

@@ -16,7 +16,9 @@
 #define TEXT_OF_65 65
 #define HOSTILE "a'b\"c $(id)\n`id`/../"
 
-static Binding all[] = { { .name = "x", .text = HOSTILE }, { .name = "@n", .text = "2" }, { .name = "a.b-c", .text = "" } };
+static Binding all[] = { { .name = "x", .text = HOSTILE },
+                         { .name = "@n", .text = "2" },
+                         { .name = "a.b-c", .text = "" } };
 
 static Bindings bindings(void) {
         for (size_t i = 0; i < N_ELEMENTS(all); i++)
@@ -110,7 +112,9 @@ static void every_value_is_quoted_for_a_shell(void **state) {
         {
                 scoped(buffer_deinit) Buffer script = {};
 
-                assert_int_equal(placeholder_fill_script("set -eu; set -- other; f() { printf %s {x}; }; f 1", &some, &script, &error), 0);
+                assert_int_equal(placeholder_fill_script("set -eu; set -- other; f() { printf %s {x}; }; f 1", &some,
+                                                         &script, &error),
+                                 0);
                 text_put_word(&out, script.text);
         }
         pipe = popen(out.text, "r");
@@ -124,9 +128,11 @@ static void names_are_short_words(void **state) {
         char name[TEXT_OF_65 + 1];
 
         (void)state;
-        assert_true(placeholder_name_is_valid("x") && placeholder_name_is_valid("@repeat") && placeholder_name_is_valid("a.b:c-d_e"));
-        assert_false(placeholder_name_is_valid("") || placeholder_name_is_valid("@") || placeholder_name_is_valid("a b") ||
-                     placeholder_name_is_valid("a/b") || placeholder_name_is_valid("a@b"));
+        assert_true(placeholder_name_is_valid("x") && placeholder_name_is_valid("@repeat") &&
+                    placeholder_name_is_valid("a.b:c-d_e"));
+        assert_false(placeholder_name_is_valid("") || placeholder_name_is_valid("@") ||
+                     placeholder_name_is_valid("a b") || placeholder_name_is_valid("a/b") ||
+                     placeholder_name_is_valid("a@b"));
         memset(name, 'x', TEXT_OF_65);
         name[TEXT_OF_65] = '\0';
         assert_false(placeholder_name_is_valid(name));

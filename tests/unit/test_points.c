@@ -130,7 +130,8 @@ static void a_changed_model_causes_a_new_index(void **state) {
 
         properties[0].index = INDEX_NONE;
         properties[2].index = INDEX_INT;
-        assert_int_equal(store_put(place->store, model_rows_pack_declared(models, 1, clock_realtime_ns() / NS_PER_MS)), 0);
+        assert_int_equal(store_put(place->store, model_rows_pack_declared(models, 1, clock_realtime_ns() / NS_PER_MS)),
+                         0);
         EVENTUALLY(ask_place(place, "SELECT count(*) FROM property WHERE key = 'reps'") > 0 &&
                    ask_place(place, "SELECT max(indexed_from) FROM indicator") == 0);
         assert_int_equal(ask_place(place, "SELECT count(*) FROM property WHERE key = 'matrix_size'"), 0);
@@ -262,9 +263,11 @@ static void an_indexed_parameter_is_a_search_in_an_index(void **state) {
                     "SEARCH point USING PRIMARY KEY (series=? AND time_ms>? AND (time_ms,row)<(?,?))");
         assert_plan(place, statement_with("run, document FROM result INDEXED BY result_by_name"),
                     "SEARCH result USING INDEX result_by_name (name=? AND time_ms>? AND time_ms<?)");
-        assert_plan(place, statement_with(" FROM series INDEXED BY"), "SEARCH series USING INDEX series_by_pair (name=?)");
+        assert_plan(place, statement_with(" FROM series INDEXED BY"),
+                    "SEARCH series USING INDEX series_by_pair (name=?)");
         assert_plan(place, statement_with("WHERE r.row = ?"), "SEARCH r USING INTEGER PRIMARY KEY (rowid=?)");
-        assert_plan(place, statement_with("INDEXED BY result_by_batch"), "SEARCH r USING INDEX result_by_batch (batch=?)");
+        assert_plan(place, statement_with("INDEXED BY result_by_batch"),
+                    "SEARCH r USING INDEX result_by_batch (batch=?)");
 }
 
 /* --- models and batches -------------------------------------------------------------------------- */
@@ -279,7 +282,8 @@ static void registered_models_are_there_at_the_next_start(void **state) {
         ModelRow row;
 
         model.document = &document;
-        assert_int_equal(store_put(place->store, model_rows_pack_declared(declared, 1, clock_realtime_ns() / NS_PER_MS)), 0);
+        assert_int_equal(
+                store_put(place->store, model_rows_pack_declared(declared, 1, clock_realtime_ns() / NS_PER_MS)), 0);
         for (uint64_t cookie = 1; cookie < 3; cookie++) {
                 StoreModels sent = { ONE(&model), .uid = 1000 + (uint32_t)cookie, .by_admin = true };
 
@@ -298,18 +302,23 @@ static void registered_models_are_there_at_the_next_start(void **state) {
         assert_int_equal(indicator_reader_next_model(place->reader, &row), 0);
         assert_null(row.component);
         assert_true(json_text_is_string(json_text_find(json_text_find(row.results, "rate"), "unit"), "GFLOP/s", 7));
-        assert_true(json_text_is_string(json_text_find(json_text_find(row.results, "elapsed"), "direction"), "lower", 5));
+        assert_true(
+                json_text_is_string(json_text_find(json_text_find(row.results, "elapsed"), "direction"), "lower", 5));
 
         /* Removing a model does not affect models with another component. */
-        assert_int_equal(store_put(place->store, model_rows_pack_removal("PiMatmul", "tensorflow", MODEL_ROWS_OF_ALL, cookie_of(3))), 0);
+        assert_int_equal(store_put(place->store,
+                                   model_rows_pack_removal("PiMatmul", "tensorflow", MODEL_ROWS_OF_ALL, cookie_of(3))),
+                         0);
         assert_int_equal(outcome_of(place->store, 3), STORE_DONE);
         assert_int_equal(ask_place(place, "SELECT count(*) FROM model WHERE NOT is_declared"), 1);
-        assert_int_equal(store_put(place->store, model_rows_pack_removal("PiMatmul", NULL, MODEL_ROWS_OF_ALL, cookie_of(4))), 0);
+        assert_int_equal(
+                store_put(place->store, model_rows_pack_removal("PiMatmul", NULL, MODEL_ROWS_OF_ALL, cookie_of(4))), 0);
         assert_int_equal(outcome_of(place->store, 4), STORE_DONE);
         assert_int_equal(ask_place(place, "SELECT count(*) FROM model WHERE NOT is_declared"), 0);
 
         /* Models of files are replaced when they are declared again. */
-        assert_int_equal(store_put(place->store, model_rows_pack_declared(NULL, 0, clock_realtime_ns() / NS_PER_MS)), 0);
+        assert_int_equal(store_put(place->store, model_rows_pack_declared(NULL, 0, clock_realtime_ns() / NS_PER_MS)),
+                         0);
         EVENTUALLY(ask_place(place, "SELECT count(*) FROM model") == 0);
 }
 
@@ -370,7 +379,8 @@ static void a_batch_is_found_in_its_order(void **state) {
                 assert_int_equal(row.batch_index, i);
                 assert_int_equal(row.exit_status, i == 1 ? 137 : 0);
                 assert_true(json_text_is_string(json_text_find(row.run, "stderr"), "Killed", 6));
-                assert_int_equal(json_text_kind(json_text_find(row.document, "@result")), i == 1 ? JSON_KIND_NONE : JSON_KIND_OBJECT);
+                assert_int_equal(json_text_kind(json_text_find(row.document, "@result")),
+                                 i == 1 ? JSON_KIND_NONE : JSON_KIND_OBJECT);
         }
         assert_int_equal(result_reader_next_of_batch(place->reader, &row), READER_END);
 }
@@ -419,7 +429,9 @@ static void put_written(Store *store, uint64_t n, const char *written, uint32_t 
         run_results_make_nth(&results, n, &model);
         results.submission.indicator.component = "tensorflow";
         results.submission.indicator.written_component = written;
-        assert_int_equal(store_put(store, result_rows_pack(&results.submission, 1, &(Peer){ .uid = uid }, 5000, cookie_of(n))), 0);
+        assert_int_equal(
+                store_put(store, result_rows_pack(&results.submission, 1, &(Peer){ .uid = uid }, 5000, cookie_of(n))),
+                0);
         assert_int_equal(outcome_of(store, n), STORE_DONE);
 }
 
@@ -464,7 +476,9 @@ static void indicators_are_listed_by_name_and_by_their_models(void **state) {
         assert_int_equal(indicator_reader_next(place->reader, &row), READER_END);
 
         model.component = "pytorch";
-        assert_int_equal(store_put(place->store, model_rows_pack(&(StoreModels){ ONE(&model), .uid = 1000 }, 1, cookie_of(5000))), 0);
+        assert_int_equal(store_put(place->store,
+                                   model_rows_pack(&(StoreModels){ ONE(&model), .uid = 1000 }, 1, cookie_of(5000))),
+                         0);
         assert_int_equal(outcome_of(place->store, 5000), STORE_DONE);
         assert_int_equal(indicator_reader_list_with_models(place->reader), 0);
         list_ends_after(place->reader, "pytorch");
@@ -500,22 +514,34 @@ static void accepted_levels_of_others_are_not_listed(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(a_component_is_shown_as_it_was_written_first, place_setup_volatile, place_teardown),
-                cmocka_unit_test_setup_teardown(a_specification_is_found_by_its_digest, place_setup_volatile, place_teardown),
-                cmocka_unit_test_setup_teardown(an_index_answers_as_the_documents_do, place_setup_volatile, place_teardown),
+                cmocka_unit_test_setup_teardown(a_component_is_shown_as_it_was_written_first, place_setup_volatile,
+                                                place_teardown),
+                cmocka_unit_test_setup_teardown(a_specification_is_found_by_its_digest, place_setup_volatile,
+                                                place_teardown),
+                cmocka_unit_test_setup_teardown(an_index_answers_as_the_documents_do, place_setup_volatile,
+                                                place_teardown),
                 cmocka_unit_test_setup_teardown(results_stored_before_their_model_are_indexed_later,
                                                 place_setup_volatile, place_teardown),
-                cmocka_unit_test_setup_teardown(a_changed_model_causes_a_new_index, place_setup_volatile, place_teardown),
+                cmocka_unit_test_setup_teardown(a_changed_model_causes_a_new_index, place_setup_volatile,
+                                                place_teardown),
                 cmocka_unit_test_setup_teardown(results_without_a_model_among_others_are_answered_right,
                                                 place_setup_volatile, place_teardown),
-                cmocka_unit_test_setup_teardown(a_duplicate_result_adds_nothing_to_the_index, place_setup_volatile, place_teardown),
-                cmocka_unit_test_setup_teardown(removed_results_leave_the_index_too, place_setup_volatile, place_teardown),
-                cmocka_unit_test_setup_teardown(the_newest_come_first_and_reading_can_stop, place_setup_volatile, place_teardown),
-                cmocka_unit_test_setup_teardown(an_indexed_parameter_is_a_search_in_an_index, place_setup_volatile, place_teardown),
-                cmocka_unit_test_setup_teardown(registered_models_are_there_at_the_next_start, place_setup_volatile, place_teardown),
-                cmocka_unit_test_setup_teardown(models_that_are_replaced_leave_nothing_behind, place_setup_volatile, place_teardown),
-                cmocka_unit_test_setup_teardown(indicators_are_listed_by_name_and_by_their_models, place_setup_volatile, place_teardown),
-                cmocka_unit_test_setup_teardown(accepted_levels_of_others_are_not_listed, place_setup_volatile, place_teardown),
+                cmocka_unit_test_setup_teardown(a_duplicate_result_adds_nothing_to_the_index, place_setup_volatile,
+                                                place_teardown),
+                cmocka_unit_test_setup_teardown(removed_results_leave_the_index_too, place_setup_volatile,
+                                                place_teardown),
+                cmocka_unit_test_setup_teardown(the_newest_come_first_and_reading_can_stop, place_setup_volatile,
+                                                place_teardown),
+                cmocka_unit_test_setup_teardown(an_indexed_parameter_is_a_search_in_an_index, place_setup_volatile,
+                                                place_teardown),
+                cmocka_unit_test_setup_teardown(registered_models_are_there_at_the_next_start, place_setup_volatile,
+                                                place_teardown),
+                cmocka_unit_test_setup_teardown(models_that_are_replaced_leave_nothing_behind, place_setup_volatile,
+                                                place_teardown),
+                cmocka_unit_test_setup_teardown(indicators_are_listed_by_name_and_by_their_models, place_setup_volatile,
+                                                place_teardown),
+                cmocka_unit_test_setup_teardown(accepted_levels_of_others_are_not_listed, place_setup_volatile,
+                                                place_teardown),
                 cmocka_unit_test_setup_teardown(a_batch_is_found_in_its_order, place_setup_volatile, place_teardown),
         };
 

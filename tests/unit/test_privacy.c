@@ -74,10 +74,11 @@ static void the_user_who_runs_perfd_sees_everything(void **state) {
 }
 
 static void a_run_is_shown_without_its_private_members(void **state) {
-        const char run[] = "{\"stderr\":\"a, \\\"b\\\"\",\"begin\":\"2026\",\"rusage\":{\"stderr\":1},"
-                           "\"environment\":{\"TOKEN\":\"x\"},\"std\\u0065rr\":2,\"directory\":\"/home/a\",\"origin\":3,"
-                           "\"script\":{\"sha256\":\"ab\",\"origin\":\"/home/a/b.py\",\"directory\":4,\"script\":{\"origin\":5}},"
-                           "\"a\\nb\":[1,2.5,null]}";
+        const char run[] =
+                "{\"stderr\":\"a, \\\"b\\\"\",\"begin\":\"2026\",\"rusage\":{\"stderr\":1},"
+                "\"environment\":{\"TOKEN\":\"x\"},\"std\\u0065rr\":2,\"directory\":\"/home/a\",\"origin\":3,"
+                "\"script\":{\"sha256\":\"ab\",\"origin\":\"/home/a/b.py\",\"directory\":4,\"script\":{\"origin\":5}},"
+                "\"a\\nb\":[1,2.5,null]}";
         scoped(buffer_deinit) Buffer out = {};
         Json json = { .out = &out };
 
@@ -85,11 +86,13 @@ static void a_run_is_shown_without_its_private_members(void **state) {
         json_object_begin(&json);
         privacy_put_run(&json, json_text(run, strlen(run)));
         json_object_end(&json);
-        assert_string_equal(out.text, "{\"run\":{\"begin\":\"2026\",\"rusage\":{\"stderr\":1},\"script\":{\"sha256\":\"ab\"}},"
-                                      "\"hidden\":{\"run.stderr\":\"" PRIVACY_REASON "\",\"run.environment\":\"" PRIVACY_REASON "\","
-                                      "\"run.directory\":\"" PRIVACY_REASON "\",\"run.origin\":\"" PRIVACY_REASON "\","
-                                      "\"run.script.origin\":\"" PRIVACY_REASON "\",\"run.script.directory\":\"" PRIVACY_REASON "\","
-                                      "\"run.script.script\":\"" PRIVACY_REASON "\",\"run.a\\nb\":\"" PRIVACY_REASON "\"}}");
+        assert_string_equal(
+                out.text,
+                "{\"run\":{\"begin\":\"2026\",\"rusage\":{\"stderr\":1},\"script\":{\"sha256\":\"ab\"}},"
+                "\"hidden\":{\"run.stderr\":\"" PRIVACY_REASON "\",\"run.environment\":\"" PRIVACY_REASON "\","
+                "\"run.directory\":\"" PRIVACY_REASON "\",\"run.origin\":\"" PRIVACY_REASON "\","
+                "\"run.script.origin\":\"" PRIVACY_REASON "\",\"run.script.directory\":\"" PRIVACY_REASON "\","
+                "\"run.script.script\":\"" PRIVACY_REASON "\",\"run.a\\nb\":\"" PRIVACY_REASON "\"}}");
 }
 
 static void hidden_members_are_named_with_the_reason(void **state) {

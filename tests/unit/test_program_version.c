@@ -43,7 +43,9 @@ typedef struct Program {
 static Program make_program(void) {
         Program program = {
                 .header = { .e_phoff = offsetof(Program, segment), .e_phnum = 1, .e_phentsize = sizeof(ElfW(Phdr)) },
-                .segment = { .p_type = PT_NOTE, .p_offset = offsetof(Program, note), .p_filesz = sizeof(ElfW(Nhdr)) + 24 },
+                .segment = { .p_type = PT_NOTE,
+                             .p_offset = offsetof(Program, note),
+                             .p_filesz = sizeof(ElfW(Nhdr)) + 24 },
                 .note = { .n_namesz = 4, .n_descsz = 20, .n_type = NT_GNU_BUILD_ID },
                 .name = "GNU",
                 .id = { 0x12, 0x34, 0xab },
@@ -101,12 +103,13 @@ static void a_digest_is_kept_until_the_program_changes(void **state) {
         assert_int_equal(stat(path, &st), 0);
         (void)snprintf(cache, sizeof(cache), "%s/perfd/programs", directory);
         assert_int_equal(file_make_dirs(cache, 0700), 0);
-        (void)snprintf(cache, sizeof(cache), "%s/perfd/programs/%02u", directory, (unsigned)((st.st_ino ^ st.st_dev) % 64));
+        (void)snprintf(cache, sizeof(cache), "%s/perfd/programs/%02u", directory,
+                       (unsigned)((st.st_ino ^ st.st_dev) % 64));
         {
                 char text[512];
-                int n = snprintf(text, sizeof(text), "%ju %ju %jd %jd.%09ld %jd.%09ld %064d\n", (uintmax_t)st.st_dev, (uintmax_t)st.st_ino,
-                                 (intmax_t)st.st_size, (intmax_t)st.st_mtim.tv_sec, st.st_mtim.tv_nsec, (intmax_t)st.st_ctim.tv_sec,
-                                 st.st_ctim.tv_nsec, 7);
+                int n = snprintf(text, sizeof(text), "%ju %ju %jd %jd.%09ld %jd.%09ld %064d\n", (uintmax_t)st.st_dev,
+                                 (uintmax_t)st.st_ino, (intmax_t)st.st_size, (intmax_t)st.st_mtim.tv_sec,
+                                 st.st_mtim.tv_nsec, (intmax_t)st.st_ctim.tv_sec, st.st_ctim.tv_nsec, 7);
 
                 assert_int_equal(file_replace(cache, text, (size_t)n, 0600, false), 0);
         }

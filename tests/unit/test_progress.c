@@ -27,7 +27,10 @@ static void fill_usage(Usage *usage, uint64_t usage_us) {
 static void all_members_round_trip(void **state) {
         scoped(freep) char *text = NULL;
         Job job = { .is_announced = false, .group.is_usage_cut = true, .group.id = UINT64_C(1) << 40 };
-        Phase phase = { .index = 4, .begin_realtime_ms = 1763750000123, .name = "train = \"3\", \\\xc3\xa9poque", .has_usage = true };
+        Phase phase = { .index = 4,
+                        .begin_realtime_ms = 1763750000123,
+                        .name = "train = \"3\", \\\xc3\xa9poque",
+                        .has_usage = true };
         Progress progress;
         Window window;
         Usage usage;

@@ -108,7 +108,8 @@ static const Value *read_json(Fixture *f, const char *json) {
 
 static void the_run_record_arrives_with_the_result(void **state) {
         Fixture *f = *state;
-        Submission item = make_item(f, "{\"name\":\"M\",\"component\":\"c\",\"@parameters\":{},\"@result\":{\"rate\":1.0}}");
+        Submission item = make_item(
+                f, "{\"name\":\"M\",\"component\":\"c\",\"@parameters\":{},\"@result\":{\"rate\":1.0}}");
         const Submission *got;
 
         item.has_exit_status = item.has_batch = true;
@@ -144,8 +145,9 @@ static void a_failed_run_arrives_without_a_document(void **state) {
 
 static void a_model_arrives_as_it_was_declared(void **state) {
         Fixture *f = *state;
-        const Value *model = read_json(f, "{\"name\":\"M\",\"parameters\":{\"n\":{\"type\":[\"int\",\"str\"],\"index\":\"exact\"}},"
-                                          "\"results\":{\"rate\":{\"type\":\"float\",\"unit\":\"GFLOP/s\",\"direction\":\"higher\"}}}");
+        const Value *model = read_json(
+                f, "{\"name\":\"M\",\"parameters\":{\"n\":{\"type\":[\"int\",\"str\"],\"index\":\"exact\"}},"
+                   "\"results\":{\"rate\":{\"type\":\"float\",\"unit\":\"GFLOP/s\",\"direction\":\"higher\"}}}");
 
         assert_int_equal(protocol_encode_register(4, &model, 1, &f->bytes), 0);
         assert_int_equal(decode(f, 4)->kind, REQUEST_REGISTER);
@@ -175,7 +177,8 @@ static void the_size_of_a_submission_bounds_its_share_of_the_frame(void **state)
         size_t n_bytes = PROTOCOL_SUBMIT_OVERHEAD, size;
 
         for (size_t i = 0; i < 3; i++) {
-                items[i] = make_item(f, "{\"name\":\"M\",\"component\":\"c\",\"@parameters\":{},\"@result\":{\"rate\":1.0}}");
+                items[i] = make_item(
+                        f, "{\"name\":\"M\",\"component\":\"c\",\"@parameters\":{},\"@result\":{\"rate\":1.0}}");
                 assert_int_equal(protocol_submission_size(&items[i], NULL, &size), 0);
                 n_bytes += size;
         }
@@ -186,8 +189,14 @@ static void the_size_of_a_submission_bounds_its_share_of_the_frame(void **state)
 static void a_begin_carries_all_members(void **state) {
         Fixture *f = *state;
         JobLabel labels[2] = { { "batch", "256" }, { "empty", "" } };
-        JobInfo info = { .id = "job-1", .name = "train", .command = "python3 train.py", .user = "alice", .pid = 42, .rank = 0,
-                         .labels = labels, .n_labels = 2 };
+        JobInfo info = { .id = "job-1",
+                         .name = "train",
+                         .command = "python3 train.py",
+                         .user = "alice",
+                         .pid = 42,
+                         .rank = 0,
+                         .labels = labels,
+                         .n_labels = 2 };
         const JobInfo *got;
 
         assert_int_equal(protocol_encode_job_begin(1, &(JobBegin){ .info = &info }, &f->bytes), 0);
@@ -206,7 +215,9 @@ static void a_begin_carries_all_members(void **state) {
 
 static void a_begin_carries_place_and_owner(void **state) {
         Fixture *f = *state;
-        JobInfo info = { .id = "job-1", .rank = 3, .node = 0, .n_nodes = 2, .n_ranks = 4, .isolation = ISOLATION_CGROUP, .uid = 7 };
+        JobInfo info = {
+                .id = "job-1", .rank = 3, .node = 0, .n_nodes = 2, .n_ranks = 4, .isolation = ISOLATION_CGROUP, .uid = 7
+        };
         JobBegin begin = { .info = &info, .has_uid = true, .member_pid = 43, .is_fresh = true,
                            .sample_ns = 20 * NS_PER_MS };
         const Request *request;
@@ -229,7 +240,8 @@ static void a_mark_arrives_with_and_without_seconds(void **state) {
         Fixture *f = *state;
         const Request *request;
 
-        assert_int_equal(protocol_encode_mark(4, &(JobRef){ .id = "job-1", .is_inherited = true }, "train", 1.5, &f->bytes), 0);
+        assert_int_equal(
+                protocol_encode_mark(4, &(JobRef){ .id = "job-1", .is_inherited = true }, "train", 1.5, &f->bytes), 0);
         request = decode(f, 4);
         assert_int_equal(request->kind, REQUEST_MARK);
         assert_string_equal(request->mark.job, "job-1");
@@ -305,7 +317,8 @@ static Reply decode_reply(const uint8_t *bytes, size_t n) {
 }
 
 static void an_answer_comes_back_with_its_complaint(void **state) {
-        Answer answer = { .status = STATUS_INVALID, .complaint = { "submit.indicators[3].@result.rate", "expected a number" } };
+        Answer answer = { .status = STATUS_INVALID,
+                          .complaint = { "submit.indicators[3].@result.rate", "expected a number" } };
         uint8_t bytes[CODEC_REPLY_MAX];
         Reply reply;
 
@@ -382,7 +395,8 @@ static void invalid_bytes_of_a_reply_are_malformed(void **state) {
         Reply reply;
 
         (void)state;
-        assert_int_equal(protocol_decode_reply(&(Frame){ .data = body, .n = sizeof(body) }, &reply), PROTOCOL_MALFORMED);
+        assert_int_equal(protocol_decode_reply(&(Frame){ .data = body, .n = sizeof(body) }, &reply),
+                         PROTOCOL_MALFORMED);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

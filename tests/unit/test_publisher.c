@@ -105,7 +105,8 @@ static Snapshot *begin_large(Publisher *publisher) {
         Snapshot *snapshot = publisher_begin(publisher);
 
         assert_non_null(snapshot);
-        assert_int_equal(snapshot_jobs_begin(&snapshot->jobs, &(JobsSize){ .n_peaks = (1U << 20) / sizeof(WindowPeaks) }), 0);
+        assert_int_equal(
+                snapshot_jobs_begin(&snapshot->jobs, &(JobsSize){ .n_peaks = (1U << 20) / sizeof(WindowPeaks) }), 0);
         return snapshot;
 }
 
@@ -192,7 +193,8 @@ static void *on_reader(void *userdata) {
                 if (!snapshot)
                         continue;
                 v = snapshot->node.realtime_ns;
-                if (snapshot->node.boottime_ns != v || snapshot->self.n_fds_max != v || snapshot->jobs.peaks[0].n_observations != v)
+                if (snapshot->node.boottime_ns != v || snapshot->self.n_fds_max != v ||
+                    snapshot->jobs.peaks[0].n_observations != v)
                         atomic_fetch_add(&race->n_torn, 1);
                 if (v < last)
                         atomic_fetch_add(&race->n_backwards, 1);
@@ -223,7 +225,8 @@ static void readers_see_whole_snapshots_in_order(void **state) {
                 snapshot->node.realtime_ns = v;
                 snapshot->node.boottime_ns = v;
                 snapshot->self.n_fds_max = v;
-                assert_int_equal(snapshot_jobs_begin(&snapshot->jobs, &(JobsSize){ .n_peaks = v % 16 == 0 ? N_LARGE : 1 }), 0);
+                assert_int_equal(
+                        snapshot_jobs_begin(&snapshot->jobs, &(JobsSize){ .n_peaks = v % 16 == 0 ? N_LARGE : 1 }), 0);
                 (void)snapshot_jobs_copy_peaks(&snapshot->jobs, &(WindowPeaks){ .n_observations = v });
                 publisher_publish(publisher, snapshot);
                 if (v % 2 == 0)

@@ -52,7 +52,8 @@ static int tear_down(void **state) {
         return 0;
 }
 
-/* Gives the directory of packages a time of the last change so many seconds ago: what has just changed is not copied. */
+/* Gives the directory of packages a time of the last change so many seconds ago: what has just changed is not
+ * copied. */
 static void set_age(const Tree *tree, time_t seconds) {
         struct timespec now, times[2];
         char path[256];
@@ -70,7 +71,8 @@ static void install(const Tree *tree, const char *name, const char *record) {
         (void)snprintf(path, sizeof(path), SITE "/%s-1.2.dist-info", name);
         make_directory(tree, path);
         (void)snprintf(path, sizeof(path), SITE "/%s-1.2.dist-info/METADATA", name);
-        (void)snprintf(metadata, sizeof(metadata), "Metadata-Version: 2.1\nName: %s\nVersion: 1.2\n\nVersion: 9\n", name);
+        (void)snprintf(metadata, sizeof(metadata), "Metadata-Version: 2.1\nName: %s\nVersion: 1.2\n\nVersion: 9\n",
+                       name);
         tree_write(tree->root, path, metadata);
         (void)snprintf(path, sizeof(path), SITE "/%s-1.2.dist-info/RECORD", name);
         if (record)
@@ -119,7 +121,9 @@ static void every_installation_of_a_wheel_has_one_hash(void **state) {
 }
 
 static void a_package_without_hashes_has_none(void **state) {
-        static const char *const records[] = { NULL, "", "\n\n", "own/a.so,,\n", "a\n", ",,", "own-1.2.dist-info/METADATA,sha256=x,1\n" };
+        static const char *const records[] = {
+                NULL, "", "\n\n", "own/a.so,,\n", "a\n", ",,", "own-1.2.dist-info/METADATA,sha256=x,1\n"
+        };
         Tree *tree = *state;
         char hash[128];
 

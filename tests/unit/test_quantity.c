@@ -54,8 +54,10 @@ static void every_suffix_has_its_factor(void **state) {
 }
 
 static void an_invalid_quantity_is_refused(void **state) {
-        static const char *const texts[] = { "", "m", "Gi", "-1", "+1", "1 Gi", " 1", "1gi", "1kb", "1KiB", "1mm", "1.2.3", ".", "1e",
-                                             "1e+", "inf", "nan", "0x10", "1Gi;rm", "1\n" };
+        static const char *const texts[] = {
+                "",    "m",     "Gi", "-1", "+1",  "1 Gi", " 1",  "1gi",  "1kb",    "1KiB",
+                "1mm", "1.2.3", ".",  "1e", "1e+", "inf",  "nan", "0x10", "1Gi;rm", "1\n"
+        };
         double v = -7;
 
         (void)state;

@@ -38,7 +38,8 @@ static void equal_values_share_their_ranks(void **state) {
         assert_true(probability(a, 0, b, N(b)) == 1);
 }
 
-/* Equal values make a distribution that need not be symmetric: of 56 sums, 3 are as low as the observed one, and none is as high. */
+/* Equal values make a distribution that need not be symmetric: of 56 sums, 3 are as low as the observed one, and
+ * none is as high. */
 static void one_side_is_that_of_the_difference(void **state) {
         static const double low[] = { 1, 2, 3 }, high[] = { 4, 5, 6 }, mixed[] = { 0, 2.5, 9 };
         static const double a[] = { 1, 2, 2 }, b[] = { 2, 3, 3, 3, 3 }, c[] = { 1, 1 }, d[] = { 1, 2, 2, 2, 3, 3, 3 };

@@ -151,7 +151,8 @@ static Outcome rank_often(unsigned n_trials, size_t k, size_t n, size_t n_fast, 
                 assert_int_equal(ranking_make(a, k, &config), 0);
 
                 for (size_t i = 1; i < k; i++) {
-                        bool is_slow = a[i].values >= values + n_fast * n, is_told = a[i].verdict == VERDICT_SIGNIFICANT || a[i].rank != 1;
+                        bool is_slow = a[i].values >= values + n_fast * n,
+                             is_told = a[i].verdict == VERDICT_SIGNIFICANT || a[i].rank != 1;
 
                         n_slow += is_slow;
                         n_found += is_slow && is_told;

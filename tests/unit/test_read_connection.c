@@ -30,7 +30,8 @@ static void a_failed_connection_is_made_again(void **state) {
         place_close(place);
         place_path(place, "perfd.db", path);
         other = place_open_database(place, SQLITE_OPEN_READWRITE);
-        assert_int_equal(sqlite3_exec(other, "PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE", NULL, NULL, NULL), SQLITE_OK);
+        assert_int_equal(sqlite3_exec(other, "PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE", NULL, NULL, NULL),
+                         SQLITE_OK);
 
         assert_int_equal(read_connection_init(&connection, path, NULL, 10 * NS_PER_S), 0);
         assert_int_equal(read_connection_begin(&connection, &any, NULL, 0), READER_TIMEOUT);

@@ -29,7 +29,8 @@ static void put_pattern(Store *store, uint64_t n, const Pattern *pattern) {
         for (uint64_t i = 0; i < n; i += GROUP) {
                 for (uint64_t k = 0; k < GROUP; k++) {
                         (void)snprintf(names[k], sizeof(names[k]), "name-%u", (unsigned)((i + k) % pattern->names));
-                        (void)snprintf(components[k], sizeof(components[k]), "part-%u", (unsigned)((i + k) % pattern->components));
+                        (void)snprintf(components[k], sizeof(components[k]), "part-%u",
+                                       (unsigned)((i + k) % pattern->components));
                         (void)snprintf(jobs[k], sizeof(jobs[k]), "job-%u", (unsigned)((i + k) % pattern->jobs));
                         item_make(&items[k], names[k], components[k], i + k + 1);
                         submissions[k] = items[k].submission;
@@ -76,7 +77,9 @@ static void pages_cover_ten_thousand_results_each_once(void **state) {
         };
 
         for (size_t i = 0; i < N_ELEMENTS(patterns); i++) {
-                const ResultFilter filters[] = { {}, { .name = "name-0" }, { .component = "part-0" }, { .job = "job-0" } };
+                const ResultFilter filters[] = {
+                        {}, { .name = "name-0" }, { .component = "part-0" }, { .job = "job-0" }
+                };
                 Place *place;
 
                 if (i > 0)
@@ -117,7 +120,9 @@ static void filters_are_met_all_at_once(void **state) {
         assert_int_equal(count_results(place->reader, &(ResultFilter){ .component = "part-2" }), 1000);
         assert_int_equal(count_results(place->reader, &(ResultFilter){ .job = "job-4" }), 600);
         assert_int_equal(count_results(place->reader, &(ResultFilter){ .name = "name-1", .component = "part-2" }), 500);
-        assert_int_equal(count_results(place->reader, &(ResultFilter){ .name = "name-1", .component = "part-2", .job = "job-4" }), 100);
+        assert_int_equal(count_results(place->reader,
+                                       &(ResultFilter){ .name = "name-1", .component = "part-2", .job = "job-4" }),
+                         100);
         assert_int_equal(count_results(place->reader, &(ResultFilter){ .name = "name-7" }), 0);
         assert_int_equal(count_results(place->reader, &(ResultFilter){ .name = "part-2" }), 0);
 }
@@ -176,7 +181,9 @@ static void many_names_share_the_memory_of_few(void **state) {
                         (void)snprintf(name, sizeof(name), "name-%u", (unsigned)(i % 500));
                         item_make(&item, name, "part", i);
                         item.submission.time_ms = i;
-                        assert_int_equal(store_put(place->store, result_rows_pack(&item.submission, 1, ROOT, 1, cookie_of(i))), 0);
+                        assert_int_equal(
+                                store_put(place->store, result_rows_pack(&item.submission, 1, ROOT, 1, cookie_of(i))),
+                                0);
                 }
         for (size_t i = 0; i < 3000; i++) {
                 StoreDone done;
@@ -245,7 +252,8 @@ static void jobs_are_found_by_name_user_state_and_time(void **state) {
         assert_int_equal(count_jobs(place->reader, &(JobFilter){ .state = "running" }), 24);
         assert_int_equal(count_jobs(place->reader, &(JobFilter){ .state = "no such state" }), 0);
         assert_int_equal(count_jobs(place->reader, &(JobFilter){ .name = "name-1", .user = "user-2" }), 20);
-        assert_int_equal(count_jobs(place->reader, &(JobFilter){ .name = "name-1", .user = "user-2", .state = "running" }), 4);
+        assert_int_equal(
+                count_jobs(place->reader, &(JobFilter){ .name = "name-1", .user = "user-2", .state = "running" }), 4);
         assert_int_equal(count_jobs(place->reader, &(JobFilter){ .since_ms = 110, .until_ms = 112 }), 8);
 }
 
@@ -333,7 +341,8 @@ static void the_limit_holds_inside_one_step_that_finds_nothing(void **state) {
          */
         put_pattern(place->store, 50000, &(Pattern){ .times = 50000, .names = 1, .components = 1, .jobs = 1 });
         assert_int_equal(put_number(place->store, 60000, 1), STORE_DONE);
-        assert_int_equal(reader_new(&hasty, store_path(place->store), store_wal_barrier(place->store), 500 * NS_PER_US), 0);
+        assert_int_equal(reader_new(&hasty, store_path(place->store), store_wal_barrier(place->store), 500 * NS_PER_US),
+                         0);
         for (size_t i = 0; i < 10 && r != READER_TIMEOUT; i++) {
                 /* The first query also connects, which takes time. */
                 r = result_reader_list(hasty, &(ResultFilter){ .component = "tensorflow" });
@@ -380,10 +389,13 @@ static void an_unreadable_database_is_reported_until_readable(void **state) {
 /* --- plans --------------------------------------------------------------------------------------- */
 
 static void every_page_comes_from_an_index_in_its_order(void **state) {
-        static const char *const jobs[] = { "begin (", "name (name=? AND ", "user (user=? AND ", "name (name=? AND ", "state (state=? AND ",
-                                            "name (name=? AND ", "user (user=? AND ", "name (name=? AND " };
-        static const char *const results[] = { "time (", "name (name=? AND ", "time (", "name (name=? AND ", "job (job=? AND ",
-                                               "job (job=? AND ", "job (job=? AND ", "job (job=? AND " };
+        static const char *const jobs[] = { "begin (",           "name (name=? AND ",   "user (user=? AND ",
+                                            "name (name=? AND ", "state (state=? AND ", "name (name=? AND ",
+                                            "user (user=? AND ", "name (name=? AND " };
+        static const char *const results[] = { "time (",          "name (name=? AND ",
+                                               "time (",          "name (name=? AND ",
+                                               "job (job=? AND ", "job (job=? AND ",
+                                               "job (job=? AND ", "job (job=? AND " };
         const Statement *job = NULL, *result = NULL;
         char step[128];
 
@@ -397,7 +409,8 @@ static void every_page_comes_from_an_index_in_its_order(void **state) {
         }
         assert_plan(*state, statement_with(" WHERE job.id = ?"), "INDEX job_by_id (id=?)");
         assert_plan(*state, statement_with("FROM phase INDEXED BY phase_by_job"), "INDEX phase_by_job (job=?)");
-        assert_plan(*state, statement_with("FROM node_sample WHERE begin_ms >= ?"), "USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)");
+        assert_plan(*state, statement_with("FROM node_sample WHERE begin_ms >= ?"),
+                    "USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)");
 }
 
 int main(void) {

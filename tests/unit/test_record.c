@@ -85,7 +85,8 @@ static void every_type_round_trips(void **state) {
         (void)state;
         assert_int_equal(record_format(&outer_record, &outer, &text), 0);
         assert_int_equal(record_parse(&outer_record, text, &back), 0);
-        assert_true(back.flag && back.u32 == UINT32_MAX && back.i32 == INT32_MIN && back.u64 == UINT64_MAX && back.i64 == INT64_MIN);
+        assert_true(back.flag && back.u32 == UINT32_MAX && back.i32 == INT32_MIN && back.u64 == UINT64_MAX &&
+                    back.i64 == INT64_MIN);
         assert_true(back.d == -1.0 / 3);
         assert_string_equal(back.text, "seven77");
         assert_string_equal(back.string, all_bytes);
@@ -133,13 +134,44 @@ static void unknown_members_of_any_type_are_skipped(void **state) {
 
 static void a_mismatching_value_is_refused_and_nothing_is_written(void **state) {
         static const char *const texts[] = {
-                "", " ", "x", "[]", "{", "{\"u32\"", "{\"u32\":1", "{\"u32\":1}}", "{\"flag\":1}", "{\"flag\":\"true\"}",
-                "{\"u32\":4294967296}", "{\"u32\":-1}", "{\"u32\":1.0}", "{\"u32\":\"1\"}", "{\"u32\":}", "{\"i32\":2147483648}",
-                "{\"u64\":18446744073709551616}", "{\"u64\":+1}", "{\"i64\":9223372036854775808}", "{\"d\":1e999}", "{\"d\":nan}",
-                "{\"text\":\"eight888\"}", "{\"text\":7}", "{\"text\":\"\\u0000\"}", "{\"string\":null}", "{\"colour\":\"violet\"}",
-                "{\"colour\":1}", "{\"bits\":{}}", "{\"bits\":[\"red\"", "{\"counts\":[1]}", "{\"counts\":{\"red\":-1}}", "{\"inner\":[]}",
-                "{\"inner\":{\"v\":true}}", "{\"option\":null}", "{\"items\":{}}", "{\"items\":[1]}",
-                "{\"items\":[{},{\"note\":\"x\"},{},{}]}", "{\"string\":\"kept\",\"items\":[{\"note\":\"x\"},{\"v\":\"\"}]}",
+                "",
+                " ",
+                "x",
+                "[]",
+                "{",
+                "{\"u32\"",
+                "{\"u32\":1",
+                "{\"u32\":1}}",
+                "{\"flag\":1}",
+                "{\"flag\":\"true\"}",
+                "{\"u32\":4294967296}",
+                "{\"u32\":-1}",
+                "{\"u32\":1.0}",
+                "{\"u32\":\"1\"}",
+                "{\"u32\":}",
+                "{\"i32\":2147483648}",
+                "{\"u64\":18446744073709551616}",
+                "{\"u64\":+1}",
+                "{\"i64\":9223372036854775808}",
+                "{\"d\":1e999}",
+                "{\"d\":nan}",
+                "{\"text\":\"eight888\"}",
+                "{\"text\":7}",
+                "{\"text\":\"\\u0000\"}",
+                "{\"string\":null}",
+                "{\"colour\":\"violet\"}",
+                "{\"colour\":1}",
+                "{\"bits\":{}}",
+                "{\"bits\":[\"red\"",
+                "{\"counts\":[1]}",
+                "{\"counts\":{\"red\":-1}}",
+                "{\"inner\":[]}",
+                "{\"inner\":{\"v\":true}}",
+                "{\"option\":null}",
+                "{\"items\":{}}",
+                "{\"items\":[1]}",
+                "{\"items\":[{},{\"note\":\"x\"},{},{}]}",
+                "{\"string\":\"kept\",\"items\":[{\"note\":\"x\"},{\"v\":\"\"}]}",
         };
         Outer outer, before;
 

@@ -153,7 +153,8 @@ static void values_out_of_range_are_refused(void **state) {
         assert_int_equal(outcome_with(first_item + offsetof(Item, colour), 1), 0);
         assert_int_equal(outcome_with(first_item + offsetof(Item, colour), 3), RECORD_IMAGE_MALFORMED);
         /* the second item is "four" with its NUL at the end */
-        assert_int_equal(outcome_with(first_item + sizeof(Item) + offsetof(Item, name) + 4, 'x'), RECORD_IMAGE_MALFORMED);
+        assert_int_equal(outcome_with(first_item + sizeof(Item) + offsetof(Item, name) + 4, 'x'),
+                         RECORD_IMAGE_MALFORMED);
 }
 
 static void any_byte_may_be_damaged(void **state) {

@@ -82,7 +82,8 @@ static void unobserved_time_is_a_gap(void **state) {
         add(&r, 3000, 4000, 0.6);
         assert_int_equal(r.n, 4);
         assert_int_equal(point_at(&r, 1).observed_ns, 0);
-        assert_true(isnan(point_at(&r, 2).series[SERIES_CPU].mean) && isnan(point_at(&r, 2).series[SERIES_NET_SENT].max));
+        assert_true(isnan(point_at(&r, 2).series[SERIES_CPU].mean) &&
+                    isnan(point_at(&r, 2).series[SERIES_NET_SENT].max));
         assert_cpu(&r, 3, 0.6, 0.6, 0.6);
         recording_deinit(&r);
 }
@@ -96,7 +97,8 @@ static void a_series_without_a_source_is_unknown_beside_the_others(void **state)
         o.has_memory = false;
         o.disk_read_rate = NAN;
         assert_int_equal(recording_add(&r, &o), 0);
-        assert_true(isnan(point_at(&r, 0).series[SERIES_MEMORY].mean) && isnan(point_at(&r, 0).series[SERIES_DISK_READ].mean));
+        assert_true(isnan(point_at(&r, 0).series[SERIES_MEMORY].mean) &&
+                    isnan(point_at(&r, 0).series[SERIES_DISK_READ].mean));
         assert_cpu(&r, 0, 0.5, 0.5, 0.5);
         recording_deinit(&r);
 }
@@ -181,7 +183,9 @@ static void memory_grows_with_the_job(void **state) {
 static void observations_outside_are_clipped_or_ignored(void **state) {
         Recording r;
         Observation before = { .begin_ns = BEGIN - 2 * SECOND, .end_ns = BEGIN, .has_cpu = true };
-        Observation across = { .begin_ns = BEGIN - SECOND, .end_ns = BEGIN + 500 * MS, .has_cpu = true, .cpu_mean = 0.5 };
+        Observation across = {
+                .begin_ns = BEGIN - SECOND, .end_ns = BEGIN + 500 * MS, .has_cpu = true, .cpu_mean = 0.5
+        };
         Observation backwards = { .begin_ns = BEGIN + 2 * SECOND, .end_ns = BEGIN + SECOND, .has_cpu = true };
 
         (void)state;

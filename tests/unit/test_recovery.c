@@ -48,7 +48,8 @@ static void a_job_whose_process_ended_is_interrupted(void **state) {
         restart(f);
         assert_null(jobs_find(&f->jobs.jobs, "a"));
         assert_int_equal(f->jobs.jobs.stats.n_interrupted, 1);
-        assert_true(f->jobs.jobs.totals.is_ahead); /* a crash before the end is stored repeats the recovery, and must not count twice */
+        /* a crash before the end is stored repeats the recovery, and must not count twice */
+        assert_true(f->jobs.jobs.totals.is_ahead);
         wait_written(f);
         assert_int_equal(job_room_checkpoint(&f->jobs, false), 0);
         assert_false(f->jobs.jobs.totals.is_ahead);
@@ -99,7 +100,8 @@ static void a_recreated_cgroup_is_the_next_one_of_a_detected_job(void **state) {
         {
                 char command[600];
 
-                (void)snprintf(command, sizeof(command), "cp -a %s/" GROUP_42 " %s/new && rm -r %s/" GROUP_42 " && mv %s/new %s/" GROUP_42,
+                (void)snprintf(command, sizeof(command),
+                               "cp -a %s/" GROUP_42 " %s/new && rm -r %s/" GROUP_42 " && mv %s/new %s/" GROUP_42,
                                f->root, f->root, f->root, f->root, f->root);
                 assert_int_equal(system(command), 0);
         }

@@ -149,8 +149,9 @@ static Status unregister_nth(Fixture *f, unsigned i) {
         return unregister_model(f, name, "c");
 }
 
-#define LEVEL(key, kpi) \
-        "{\"name\": \"@accepted\", \"component\": \"" key "\", \"accepted\": {\"kpi\": \"" kpi "\", \"until_ms\": 5, \"where\": [\"n=1\"]}}"
+#define LEVEL(key, kpi)                                                                                                \
+        "{\"name\": \"@accepted\", \"component\": \"" key "\", \"accepted\": {\"kpi\": \"" kpi                         \
+        "\", \"until_ms\": 5, \"where\": [\"n=1\"]}}"
 
 /* An accepted level is registered as a model is, but applies to no results, and has a limit of its own. */
 static void accepted_levels_are_no_models(void **state) {
@@ -175,7 +176,8 @@ static void accepted_levels_are_no_models(void **state) {
                 status = register_model(f, text);
         }
         assert_int_equal(f->answer.status, STATUS_QUOTA);
-        assert_non_null(strstr(f->answer.complaint.text, "uid 1000 holds ")); /* the share of all models is smaller here */
+        /* the share of all models is smaller here */
+        assert_non_null(strstr(f->answer.complaint.text, "uid 1000 holds "));
         rooms_end(f);
         rooms_begin(f);
         assert_int_equal(registry_start(&f->indicators.registry), 0);
@@ -362,12 +364,16 @@ static void a_strict_policy_refuses_undeclared_keys(void **state) {
         items[0].submission.indicator.parameters = &none;
         set_policy(f, MODEL_ACCEPT);
         for (size_t i = 0; i < N_ELEMENTS(items); i++)
-                assert_int_equal(registry_check(&f->indicators.registry, 1000, &items[i].submission, &n_deviations, &complaint), 0);
+                assert_int_equal(
+                        registry_check(&f->indicators.registry, 1000, &items[i].submission, &n_deviations, &complaint),
+                        0);
         assert_non_null(items[0].submission.model);
         assert_null(items[1].submission.model);
         set_policy(f, MODEL_STRICT);
-        assert_int_equal(registry_check(&f->indicators.registry, 1000, &items[0].submission, &n_deviations, &complaint), 0);
-        assert_int_equal(registry_check(&f->indicators.registry, 1000, &items[1].submission, &n_deviations, &complaint), REGISTRY_REFUSED);
+        assert_int_equal(registry_check(&f->indicators.registry, 1000, &items[0].submission, &n_deviations, &complaint),
+                         0);
+        assert_int_equal(registry_check(&f->indicators.registry, 1000, &items[1].submission, &n_deviations, &complaint),
+                         REGISTRY_REFUSED);
         assert_string_equal(complaint.path, "name");
 }
 

@@ -3,17 +3,21 @@
 #include "http/jobs/advice.h"
 #include "report_fixture.h"
 
-static const char job_json[] =
-        "{\"id\":\"train-17\",\"name\":\"resnet\\u001b[2J\",\"state\":\"finished\","
-        "\"command\":\"python3 train.py\",\"user\":\"alice\",\"uid\":1000,\"gid\":100,\"pid\":42,\"rank\":3,"
-        "\"begin_ms\":1700000000000,\"end_ms\":1700000083000,\"note\":\"%s\","
-        "\"exit\":{\"status\":%d,\"signal\":%d},\"rusage\":{\"ru_utime\":12.5,\"ru_stime\":0.25,\"ru_maxrss\":1048576},"
-        "\"labels\":{\"batch\":\"256\"},"
-        "\"metrics\":[{\"key\":\"cpu_avg_utilization_pct\",\"value\":43.21,\"unit\":\"%%\",\"quality\":\"exact\"},"
-        "{\"key\":\"max_t_mem_percent\",\"value\":61.5,\"unit\":\"%%\",\"quality\":\"sampled\"},"
-        "{\"key\":\"node_cpu_hours\",\"value\":1.5,\"unit\":\"h\",\"quality\":\"exact\"},"
-        "{\"key\":\"total_disk_io_read_mb\",\"value\":1536.0,\"unit\":\"MiB\",\"quality\":\"exact\"}],"
-        "\"absent\":[{\"key\":\"max_t_cpu_pct_per_cpu_avg\",\"reason\":\"no observation fell into it\"}],\"compat\":[]}";
+static const char job_json[] = "{\"id\":\"train-17\",\"name\":\"resnet\\u001b[2J\",\"state\":\"finished\","
+                               "\"command\":\"python3 "
+                               "train.py\",\"user\":\"alice\",\"uid\":1000,\"gid\":100,\"pid\":42,\"rank\":3,"
+                               "\"begin_ms\":1700000000000,\"end_ms\":1700000083000,\"note\":\"%s\","
+                               "\"exit\":{\"status\":%d,\"signal\":%d},\"rusage\":{\"ru_utime\":12.5,\"ru_stime\":0.25,"
+                               "\"ru_maxrss\":1048576},"
+                               "\"labels\":{\"batch\":\"256\"},"
+                               "\"metrics\":[{\"key\":\"cpu_avg_utilization_pct\",\"value\":43.21,\"unit\":\"%%\","
+                               "\"quality\":\"exact\"},"
+                               "{\"key\":\"max_t_mem_percent\",\"value\":61.5,\"unit\":\"%%\",\"quality\":\"sampled\"},"
+                               "{\"key\":\"node_cpu_hours\",\"value\":1.5,\"unit\":\"h\",\"quality\":\"exact\"},"
+                               "{\"key\":\"total_disk_io_read_mb\",\"value\":1536.0,\"unit\":\"MiB\",\"quality\":"
+                               "\"exact\"}],"
+                               "\"absent\":[{\"key\":\"max_t_cpu_pct_per_cpu_avg\",\"reason\":\"no observation fell "
+                               "into it\"}],\"compat\":[]}";
 
 static const char node_json[] = "{\"hostname\":\"n17\",\"cpus\":64,\"time_ms\":1700000100000,\"interval_ms\":1000}";
 
@@ -29,8 +33,9 @@ static const char *report(Fixture *f, const char *note, int status, int signal, 
 
 static void a_job_that_began_after_the_last_sample_has_just_begun(void **state) {
         Fixture *f = *state;
-        const Value *job = read_value(f, "{\"id\":\"j\",\"state\":\"running\",\"begin_ms\":1700000100300,\"end_ms\":null,"
-                                         "\"metrics\":[],\"absent\":[],\"compat\":[]}");
+        const Value *job = read_value(f,
+                                      "{\"id\":\"j\",\"state\":\"running\",\"begin_ms\":1700000100300,\"end_ms\":null,"
+                                      "\"metrics\":[],\"absent\":[],\"compat\":[]}");
 
         buffer_clear(&f->out);
         report_write_head(&f->screen, job, read_value(f, node_json));
@@ -102,7 +107,8 @@ static void a_report_fits_on_one_screen(void **state) {
 
 static void answers_with_missing_members_are_harmless(void **state) {
         Fixture *f = *state;
-        static const char *const answers[] = { "{}", "[]", "null", "{\"metrics\":3,\"exit\":[],\"labels\":\"x\",\"id\":7,\"rank\":\"a\"}" };
+        static const char *const answers[] = { "{}", "[]", "null",
+                                               "{\"metrics\":3,\"exit\":[],\"labels\":\"x\",\"id\":7,\"rank\":\"a\"}" };
 
         for (size_t i = 0; i < N_ELEMENTS(answers); i++) {
                 buffer_clear(&f->out);
@@ -193,14 +199,17 @@ static void an_answer_of_an_older_perfd_is_a_report(void **state) {
 static const Value *read_own(Fixture *f, const char *metrics) {
         scoped(buffer_deinit) Buffer text = {};
 
-        buffer_printf(&text, "{\"id\":\"j\",\"state\":\"finished\",\"begin_ms\":1000,\"end_ms\":11000,\"isolation\":\"found\","
-                             "\"cgroup\":\"/a/b\",\"on\":{\"hostname\":\"n\",\"cpus\":4,\"memory_bytes\":1073741824},\"metrics\":[%s]}",
+        buffer_printf(&text,
+                      "{\"id\":\"j\",\"state\":\"finished\",\"begin_ms\":1000,\"end_ms\":11000,\"isolation\":\"found\","
+                      "\"cgroup\":\"/a/"
+                      "b\",\"on\":{\"hostname\":\"n\",\"cpus\":4,\"memory_bytes\":1073741824},\"metrics\":[%s]}",
                       metrics);
         return read_value(f, text.text);
 }
 
 static void memory_without_a_limit_is_of_the_nodes(void **state) {
-        const char *text = report_of(*state, read_own(*state, OWN("job_memory_peak_bytes", 536870912.0, "bytes")), NULL);
+        const char *text = report_of(*state, read_own(*state, OWN("job_memory_peak_bytes", 536870912.0, "bytes")),
+                                     NULL);
 
         assert_says(text, "512 MiB of 1.00 GiB ");
         assert_says(text, " 50 % of the node\n");
@@ -211,7 +220,9 @@ static void oom_kills_are_highlighted(void **state) {
         const char *text = report_of(*state, read_own(*state, OWN("job_oom_kills", 1.0, "1") ","
                                                               OWN("job_memory_high_events", 12.0, "1")), NULL);
 
-        assert_says(text, "            1 process killed for lack of memory,\n            throttled 12 times at memory.high\n");
+        assert_says(
+                text,
+                "            1 process killed for lack of memory,\n            throttled 12 times at memory.high\n");
 }
 
 static void a_job_without_throttling_says_so_briefly(void **state) {
@@ -223,7 +234,8 @@ static void a_job_without_throttling_says_so_briefly(void **state) {
 }
 
 static void an_unknown_owner_is_omitted(void **state) {
-        const char *text = report_of(*state, read_value(*state, "{\"id\":\"j\",\"state\":\"running\",\"uid\":4294967295}"), NULL);
+        const char *text = report_of(
+                *state, read_value(*state, "{\"id\":\"j\",\"state\":\"running\",\"uid\":4294967295}"), NULL);
 
         assert_null(strstr(text, " by "));
         text = report_of(*state, read_value(*state, "{\"id\":\"j\",\"state\":\"running\",\"uid\":0}"), NULL);
@@ -231,8 +243,13 @@ static void an_unknown_owner_is_omitted(void **state) {
 }
 
 static void a_found_cgroup_that_is_long_keeps_its_end(void **state) {
-        const char *text = report_of(*state, read_value(*state, "{\"id\":\"j\",\"state\":\"running\",\"isolation\":\"found\",\"cgroup\":"
-                "\"/system.slice/slurmstepd.scope/a-name-that-is-very-long-indeed-and-then-some/job_4711/step_0/user/task_0\"}"), NULL);
+        const char *text = report_of(*state,
+                                     read_value(*state, "{\"id\":\"j\",\"state\":\"running\",\"isolation\":\"found\","
+                                                        "\"cgroup\":"
+                                                        "\"/system.slice/slurmstepd.scope/"
+                                                        "a-name-that-is-very-long-indeed-and-then-some/job_4711/step_0/"
+                                                        "user/task_0\"}"),
+                                     NULL);
 
         assert_says(text, ".../job_4711/step_0/user/task_0 (existed before)\n");
 }
@@ -245,10 +262,13 @@ static void results_show_their_score_or_their_first_numbers(void **state) {
 
         report_results_format(read_value(*state, "{\"name\":\"Copy\",\"component\":\"dd\",\"score\":8123.5,"
                                              "\"document\":{\"@result\":{\"a\":1}}}"), &results.items[0]);
-        report_results_format(read_value(*state, "{\"name\":\"Step\",\"component\":\"\",\"score\":null,\"document\":{\"@result\":"
-                                             "{\"note\":\"x\",\"a\":1.5,\"b\":2,\"c\":3,\"d\":4}}}"), &results.items[1]);
+        report_results_format(
+                read_value(*state, "{\"name\":\"Step\",\"component\":\"\",\"score\":null,\"document\":{\"@result\":"
+                                   "{\"note\":\"x\",\"a\":1.5,\"b\":2,\"c\":3,\"d\":4}}}"),
+                &results.items[1]);
         text = report_of(*state, read_document(*state, "scope"), &results);
-        assert_says(text, "Measured\n  Copy (dd)               score 8124\n  Step                    a 1.50, b 2, c 3\n  and more\n");
+        assert_says(text, "Measured\n  Copy (dd)               score 8124\n  Step                    a 1.50, b 2, c "
+                          "3\n  and more\n");
 }
 
 static void advice_is_last_with_the_name_of_its_rule(void **state) {
@@ -337,7 +357,8 @@ static void colours_are_there_only_when_asked_for(void **state) {
 
 /* Writes the document with all strings replaced, and each value replaced by one of another type. */
 static void put_spoilt(Json *json, const Value *value, const char *text, size_t *at, size_t i_wrong, unsigned wrong) {
-        static const char *const others[] = { "null", "true", "-3", "1e308", "\"x\"", "[]", "[[null]]", "{}", "{\"value\":{}}" };
+        static const char *const others[] = { "null", "true",     "-3", "1e308",         "\"x\"",
+                                              "[]",   "[[null]]", "{}", "{\"value\":{}}" };
 
         if ((*at)++ == i_wrong) {
                 json_raw(json, others[wrong % N_ELEMENTS(others)]);
@@ -382,7 +403,8 @@ static void nothing_of_an_answer_reaches_the_terminal_raw(void **state) {
 
         for (size_t i = 0; i < N_ELEMENTS(names); i++) {
                 const Value *job = read_document(f, names[i]);
-                const char *text = report_of(f, spoil(f, job, "\x1b[2J\x07\r\n\t\x7f\xc2\x9b\xe2\x80\xae;", SIZE_MAX, 0), NULL);
+                const char *text = report_of(
+                        f, spoil(f, job, "\x1b[2J\x07\r\n\t\x7f\xc2\x9b\xe2\x80\xae;", SIZE_MAX, 0), NULL);
 
                 for (const unsigned char *p = (const unsigned char *)text; *p; p++)
                         assert_true(*p == '\n' || (*p >= 0x20 && *p < 0x7f));

@@ -12,8 +12,10 @@ static void phases_have_time_share_and_cores(void **state) {
 static const Value *read_phases(Fixture *f, const char *phases, const char *more) {
         scoped(buffer_deinit) Buffer text = {};
 
-        buffer_printf(&text, "{\"id\":\"j\",\"state\":\"running\",\"begin_ms\":1000,\"on\":{\"cpus\":4,\"time_ms\":21000},"
-                             "\"phases\":[%s]%s}", phases, more);
+        buffer_printf(&text,
+                      "{\"id\":\"j\",\"state\":\"running\",\"begin_ms\":1000,\"on\":{\"cpus\":4,\"time_ms\":21000},"
+                      "\"phases\":[%s]%s}",
+                      phases, more);
         return read_value(f, text.text);
 }
 

@@ -69,8 +69,9 @@ static void a_duplicate_rank_belongs_to_another_run(void **state) {
         ranks[2].rank = 1;
         ranks[2].id = "train-18.1";
         assert_int_equal(join(f, ranks, 4), RUN_INVALID);
-        assert_says(f->run.error, "2.json:1: job 'train-18.1' on n2 belongs to another run than job 'train-17.1' on n1 in 1.json:1: "
-                                  "same rank");
+        assert_says(f->run.error,
+                    "2.json:1: job 'train-18.1' on n2 belongs to another run than job 'train-17.1' on n1 in "
+                    "1.json:1: same rank");
 }
 
 static void runs_of_different_size_are_refused(void **state) {
@@ -289,7 +290,8 @@ static void each_advice_is_shown_once_with_its_ranks(void **state) {
         Rank ranks[4];
 
         make_four(ranks);
-        ranks[1].more = ranks[2].more = ",\"advice\":[{\"rule\":\"io-wait\",\"text\":\"It waited for I/O 61 % of the time.\"}]";
+        ranks[1].more = ranks[2].more = ",\"advice\":[{\"rule\":\"io-wait\",\"text\":\"It waited for I/O 61 % of the "
+                                        "time.\"}]";
         ranks[3].more = ",\"advice\":[{\"rule\":\"cpu-unused\",\"text\":\"It was given 2 CPUs.\"}]";
         assert_int_equal(join(f, ranks, 4), 0);
         assert_says(screen_of(f, true), "Advice\n  ! rank 1: It waited for I/O 61 % of the time. [io-wait: ranks 1-2]\n"
@@ -350,8 +352,8 @@ static void a_report_fits_every_width_and_nothing_reaches_the_terminal_raw(void 
         for (size_t i = 0; i < 4; i++) {
                 ranks[i].host = i < 2 ? "a-host-with-a-name\\u001b[2J-that-is-long" : "n\\u0007\\u009b";
                 ranks[i].name = "\\u001b[2J\\r\\n";
-                ranks[i].command = "\\u202e and a command that is much longer than the screen is wide, whichever width the screen "
-                                   "has got now";
+                ranks[i].command = "\\u202e and a command that is much longer than the screen is wide, whichever "
+                                   "width the screen has got now";
                 ranks[i].more = ",\"advice\":[{\"rule\":\"\\u001b\","
                                 "\"text\":\"\\u001b[31m and words and words and words and words and words and\"}]";
         }

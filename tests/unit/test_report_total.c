@@ -20,7 +20,8 @@ static void numbers_of_ranks_add_up_and_those_of_nodes_count_once(void **state) 
         assert_total(json, "total_disk_io_read_mb", 60, "sum");
         assert_total(json, "node_cpu_hours", 4 * 22 / 3600.0, "sum");
         assert_total(json, "max_t_mem_percent", 13, "max");
-        assert_int_equal(answer_number_or_zero(find_item(value_get(json, "total"), "job_memory_peak_bytes"), "rank"), 2);
+        assert_int_equal(answer_number_or_zero(find_item(value_get(json, "total"), "job_memory_peak_bytes"), "rank"),
+                         2);
 }
 
 static void allocations_are_limited_to_the_host(void **state) {

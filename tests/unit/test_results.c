@@ -247,8 +247,11 @@ static void long_make(Fixture *f, Long *ret) {
                 submissions[i] = items[i].submission;
         }
         *ret = (Long){
-                .items = items, .submissions = submissions,
-                .request = { .kind = REQUEST_SUBMIT, .peer = f->peer, .submit = { .items = submissions, .n_items = N_LONG } },
+                .items = items,
+                .submissions = submissions,
+                .request = { .kind = REQUEST_SUBMIT,
+                             .peer = f->peer,
+                             .submit = { .items = submissions, .n_items = N_LONG } },
                 .ticket = { .connection = f->connection, .generation = 1, .number = ++f->n_requests },
         };
 }

@@ -82,7 +82,8 @@ static int set_up(void **state) {
         config->store.is_volatile = true; /* these tests do not depend on syncing */
         config->patterns = (PatternsConfig){}; /* ignore the jobs of this machine */
         (void)snprintf(config->sockets.path, sizeof(config->sockets.path), "%s/perfd.sock", f->place.directory);
-        (void)snprintf(config->sockets.http_path, sizeof(config->sockets.http_path), "%s/perfd-http.sock", f->place.directory);
+        (void)snprintf(config->sockets.http_path, sizeof(config->sockets.http_path), "%s/perfd-http.sock",
+                       f->place.directory);
         strcpy(config->sockets.http_listen, "off");
         (void)snprintf(config->indicators.directory, sizeof(config->indicators.directory), "%s/models", f->root);
         assert_int_equal(mkdir(config->indicators.directory, 0755), 0);
@@ -317,7 +318,8 @@ static void a_checkpoint_stores_a_point_of_the_history(void **state) {
         } while (stats.queue_rows > 0);
         assert_int_equal(store_node_list(f->place.reader, 0, 0), 0);
         assert_int_equal(store_node_next(f->place.reader, &row), 0);
-        assert_in_range(row.interval_ms, 1, f->rooms.config.jobs.checkpoint_interval_ns / NS_PER_MS - 1); /* it was cut short */
+        /* it was cut short */
+        assert_in_range(row.interval_ms, 1, f->rooms.config.jobs.checkpoint_interval_ns / NS_PER_MS - 1);
         assert_int_equal(store_node_next(f->place.reader, &row), READER_END);
 }
 

@@ -98,7 +98,8 @@ static void every_route_is_described_with_its_parameters(void **state) {
 
                         (void)snprintf(reference, sizeof(reference), "#/components/parameters/%s\"", name);
                         (void)snprintf(definition, sizeof(definition), "\"name\": \"%s\"", name);
-                        at = strstr(begin, reference) && strstr(begin, reference) < end ? begin : strstr(begin, definition);
+                        at = strstr(begin, reference) && strstr(begin, reference) < end ? begin
+                                                                                        : strstr(begin, definition);
                         if (!at || at >= end)
                                 fail_msg("%s's parameter %s is not in openapi.json", route->path, name);
                 }
@@ -217,9 +218,23 @@ static void before_the_first_snapshot_live_numbers_are_unavailable(void **state)
 
 static void invalid_paths_are_not_found(void **state) {
         static const char *const paths[] = {
-                "/metrics/", "//metrics", "/Metrics", "/api", "/api/v1", "/api/v1/", "/api/v1/jobs/",
-                "/api/v1/jobs/a/", "/api/v1/jobs//metrics",
-                "/api/v1/jobs/a/metrics/b", "/index.html", "/-/", "/-/ready/now", "/..", "/%2e%2e/etc/passwd", "/api%2Fv1%2Fnode", "/ ",
+                "/metrics/",
+                "//metrics",
+                "/Metrics",
+                "/api",
+                "/api/v1",
+                "/api/v1/",
+                "/api/v1/jobs/",
+                "/api/v1/jobs/a/",
+                "/api/v1/jobs//metrics",
+                "/api/v1/jobs/a/metrics/b",
+                "/index.html",
+                "/-/",
+                "/-/ready/now",
+                "/..",
+                "/%2e%2e/etc/passwd",
+                "/api%2Fv1%2Fnode",
+                "/ ",
         };
         Fixture *fixture = *state;
 
@@ -230,8 +245,15 @@ static void invalid_paths_are_not_found(void **state) {
 
 static void names_with_odd_characters_are_refused(void **state) {
         static const char *const paths[] = {
-                "/api/v1/jobs/%20", "/api/v1/jobs/a%2Fb", "/api/v1/jobs/%27%3B--/metrics", "/api/v1/jobs/%ff/samples", "/api/v1/jobs/%0a",
-                "/api/v1/indicators/a%20b/results", "/api/v1/indicators/%25/results", "/api/v1/jobs/a%00b", "/api/v1/jobs/%c3%bc",
+                "/api/v1/jobs/%20",
+                "/api/v1/jobs/a%2Fb",
+                "/api/v1/jobs/%27%3B--/metrics",
+                "/api/v1/jobs/%ff/samples",
+                "/api/v1/jobs/%0a",
+                "/api/v1/indicators/a%20b/results",
+                "/api/v1/indicators/%25/results",
+                "/api/v1/jobs/a%00b",
+                "/api/v1/jobs/%c3%bc",
         };
         Fixture *fixture = *state;
 
@@ -280,8 +302,8 @@ static void invalid_values_are_named_with_the_expected_ones(void **state) {
 
 static void routes_that_need_the_store_report_read_errors(void **state) {
         static const char *const questions[] = {
-                "/api/v1/jobs", "/api/v1/indicators", "/api/v1/indicators/a/results", "/api/v1/node/samples", "/api/v1/jobs/unknown",
-                "/api/v1/jobs/job-0/samples",
+                "/api/v1/jobs",         "/api/v1/indicators",   "/api/v1/indicators/a/results",
+                "/api/v1/node/samples", "/api/v1/jobs/unknown", "/api/v1/jobs/job-0/samples",
         };
         Fixture *fixture = *state;
 
@@ -300,8 +322,9 @@ static void a_running_job_is_answered_without_the_store(void **state) {
         assert_true(says(fixture, "\"quality\":\"exact\""));
 
         assert_int_equal(ask(fixture, "/api/v1/jobs/job-1/metrics?key=max_t_mem_percent", true), 200);
-        assert_string_equal(fixture->body.text, "{\"metrics\":[{\"key\":\"max_t_mem_percent\",\"value\":1033.3333333333335,"
-                                                "\"timestamp\":1763676000000,\"step\":1}]}");
+        assert_string_equal(fixture->body.text,
+                            "{\"metrics\":[{\"key\":\"max_t_mem_percent\",\"value\":1033.3333333333335,"
+                            "\"timestamp\":1763676000000,\"step\":1}]}");
 }
 
 static void metrics_are_served_under_both_paths(void **state) {
@@ -310,7 +333,8 @@ static void metrics_are_served_under_both_paths(void **state) {
         assert_int_equal(ask(fixture, "/api/v1/jobs/job-0/metrics?compat=1&names=raw", true), 200);
         assert_true(says(fixture, "\"key\":\"max_t_(mem_percent)\",\"value\":50.5"));
         assert_false(says(fixture, "duration_seconds"));
-        assert_int_equal(ask(fixture, "/api/v1/jobs/job-0/metrics?compat=1&names=sanitised&key=max_t_(mem_percent)", true), 200);
+        assert_int_equal(
+                ask(fixture, "/api/v1/jobs/job-0/metrics?compat=1&names=sanitised&key=max_t_(mem_percent)", true), 200);
         assert_true(says(fixture, "[{\"key\":\"max_t_mem_percent\",\"value\":50.5,"));
         assert_int_equal(ask(fixture, "/api/v1/jobs/job-0/metrics?key=nothing", true), 200);
         assert_string_equal(fixture->body.text, "{\"metrics\":[]}");
@@ -336,8 +360,10 @@ static void one_scope_can_be_chosen(void **state) {
         assert_true(says(fixture, "\"duration_seconds\""));
         assert_false(says(fixture, "\"job_"));
         assert_int_equal(ask(fixture, "/api/v1/jobs/job-0/metrics?scope=job", true), 200);
-        assert_true(says(fixture, "{\"metrics\":[{\"key\":\"job_cpus_given\",\"value\":0.6666666666666666,\"timestamp\":1763676000000,"
-                                  "\"step\":0}"));
+        assert_true(says(
+                fixture,
+                "{\"metrics\":[{\"key\":\"job_cpus_given\",\"value\":0.6666666666666666,\"timestamp\":1763676000000,"
+                "\"step\":0}"));
         assert_false(says(fixture, "\"duration_seconds\""));
         assert_int_equal(ask(fixture, "/api/v1/jobs/job-0/metrics?scope=job&compat=1", true), 200);
         assert_string_equal(fixture->body.text, "{\"metrics\":[]}");
@@ -347,10 +373,11 @@ static void absent_metrics_of_the_node_come_with_a_reason(void **state) {
         Fixture *fixture = *state;
 
         fixture->snapshot.node.sample.have &= ~(1U << SOURCE_LOADAVG);
-        (void)snprintf(fixture->snapshot.node.sampler.error[SOURCE_LOADAVG], sizeof(fixture->snapshot.node.sampler.error[0]), "%s",
-                       "proc/loadavg: Permission denied");
+        (void)snprintf(fixture->snapshot.node.sampler.error[SOURCE_LOADAVG],
+                       sizeof(fixture->snapshot.node.sampler.error[0]), "%s", "proc/loadavg: Permission denied");
         assert_int_equal(ask(fixture, "/api/v1/node", true), 200);
-        assert_true(says(fixture, "\"absent\":[{\"key\":\"max_t_cpu_pct_per_cpu_avg\",\"scope\":\"node\",\"reason\":\""));
+        assert_true(
+                says(fixture, "\"absent\":[{\"key\":\"max_t_cpu_pct_per_cpu_avg\",\"scope\":\"node\",\"reason\":\""));
         assert_true(says(fixture, "\"load\":null"));
         assert_true(says(fixture, "\"up\":false,\"failures\":0,\"error\":\"proc/loadavg: Permission denied\""));
 }
@@ -369,7 +396,8 @@ static void quotas_name_the_users_and_their_shares(void **state) {
         assert_int_equal(shares_charge(far, RESOURCE_QUERIES, 1000, &none), SHARES_REFUSED);
 
         assert_int_equal(ask(fixture, "/api/v1/quota", true), 200);
-        assert_non_null(strstr(fixture->body.text, "{\"name\":\"jobs\",\"unit\":\"running jobs\",\"limit\":100,\"held\":7,\"users\":1,"));
+        assert_non_null(strstr(fixture->body.text,
+                               "{\"name\":\"jobs\",\"unit\":\"running jobs\",\"limit\":100,\"held\":7,\"users\":1,"));
         assert_non_null(strstr(fixture->body.text, "\"user\":\"192.0.2.7\",\"uid\":null,\"administrator\":false"));
         assert_non_null(strstr(fixture->body.text, "\"user\":\"uid 1234\",\"uid\":1234"));
 
@@ -388,7 +416,8 @@ static void only_chosen_collectors_answer(void **state) {
         Fixture *fixture = *state;
 
         assert_int_equal(ask(fixture, "/metrics", true), 200);
-        assert_true(says(fixture, "perfd_node_load1") && says(fixture, "perfd_job_info") && says(fixture, "perfd_build_info"));
+        assert_true(says(fixture, "perfd_node_load1") && says(fixture, "perfd_job_info") &&
+                    says(fixture, "perfd_build_info"));
         assert_false(says(fixture, "perfd_node_cpu_core_seconds"));
         assert_int_equal(ask(fixture, "/metrics?collect[]=percpu&collect%5B%5D=self", true), 200);
         assert_false(says(fixture, "perfd_node_load1") || says(fixture, "perfd_job_info"));
@@ -462,7 +491,8 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(every_described_path_is_a_route, setup, teardown),
                 cmocka_unit_test(the_words_of_tables_are_described),
                 cmocka_unit_test_setup_teardown(no_path_has_two_routes, setup, teardown),
-                cmocka_unit_test_setup_teardown(before_the_first_snapshot_live_numbers_are_unavailable, setup, teardown),
+                cmocka_unit_test_setup_teardown(before_the_first_snapshot_live_numbers_are_unavailable, setup,
+                                                teardown),
                 cmocka_unit_test_setup_teardown(invalid_paths_are_not_found, setup, teardown),
                 cmocka_unit_test_setup_teardown(names_with_odd_characters_are_refused, setup, teardown),
                 cmocka_unit_test_setup_teardown(unknown_and_repeated_parameters_are_named, setup, teardown),

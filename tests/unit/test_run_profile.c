@@ -27,7 +27,8 @@ static RunComparison compare(const Change *changes, size_t n_changes, size_t n_c
         for (size_t i = 0; i < N_RUNS; i++) {
                 runs[i] = kpi_profile_unknown();
                 for (size_t k = 0; k < n_changes; k++)
-                        runs[i].numbers[changes[k].number] = i >= N_RUNS - n_changed_runs ? changes[k].after : changes[k].before;
+                        runs[i].numbers[changes[k].number] = i >= N_RUNS - n_changed_runs ? changes[k].after
+                                                                                          : changes[k].before;
         }
         return kpi_profile_compare(runs, N_BEFORE, N_RUNS);
 }
@@ -42,17 +43,20 @@ static void the_machine_disturbs_if_the_run_itself_is_no_reason(void **state) {
                 { { { RUN_STEAL, 0.01, 0.04 }, { RUN_CPUS_USED, 1, 1 } }, false },
                 { { { RUN_STEAL, NAN, 0.5 }, { RUN_CPUS_USED, 1, 1 } }, false },
                 { { { RUN_OTHERS_CPU, 0.1, 0.8 }, { RUN_CPU_WAITED, 0.01, 0.4 } }, true },
-                { { { RUN_OTHERS_CPU, 0.1, 0.8 }, { RUN_CPU_WAITED, 0.01, 0.05 } }, false }, /* there were CPUs for all */
+                /* there were CPUs for all */
+                { { { RUN_OTHERS_CPU, 0.1, 0.8 }, { RUN_CPU_WAITED, 0.01, 0.05 } }, false },
                 { { { RUN_OTHERS_CPU, 0.1, 0.8 }, { RUN_CPU_WAITED, NAN, NAN } }, false },
                 { { { RUN_IO_STALLED, 0.02, 0.6 }, { RUN_IO_BYTES, 1e6, 1.1e6 } }, true },
-                { { { RUN_IO_STALLED, 0.02, 0.6 }, { RUN_IO_BYTES, 1e6, 9e6 } }, false }, /* the new version reads more */
+                /* the new version reads more */
+                { { { RUN_IO_STALLED, 0.02, 0.6 }, { RUN_IO_BYTES, 1e6, 9e6 } }, false },
                 { { { RUN_MEMORY_STALLED, 0, 0.3 }, { RUN_MEMORY_BYTES, 1e9, 1e9 } }, true },
                 { { { RUN_MEMORY_STALLED, 0, 0.3 }, { RUN_MEMORY_BYTES, 1e9, 3e9 } }, false },
         };
 
         (void)state;
         for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
-                RunComparison all = compare(cases[i].changes, 2, N_RUNS - N_BEFORE), one = compare(cases[i].changes, 2, 1);
+                RunComparison all = compare(cases[i].changes, 2, N_RUNS - N_BEFORE),
+                              one = compare(cases[i].changes, 2, 1);
 
                 assert_int_equal(all.is_disturbed, cases[i].is_disturbed);
                 assert_int_equal(all.is_disturbance[cases[i].changes[0].number], cases[i].is_disturbed);
@@ -93,7 +97,9 @@ static int64_t put_run(Place *place, unsigned n, double steal, const char *kerne
         Item item;
 
         (void)snprintf(info.id, sizeof(info.id), "job%u", n);
-        assert_int_equal(store_put(place->store, pack_begin_row(&info, BEGIN_MS, "boot-1", "progress", "meter", cookie_of(1))), 0);
+        assert_int_equal(
+                store_put(place->store, pack_begin_row(&info, BEGIN_MS, "boot-1", "progress", "meter", cookie_of(1))),
+                0);
         assert_int_equal(outcome_of(place->store, 1), STORE_DONE);
 
         item_make(&item, "PiMatmul", "tensorflow", n);
@@ -103,7 +109,8 @@ static int64_t put_run(Place *place, unsigned n, double steal, const char *kerne
         item.submission.run_text = json_text(text, strlen(text));
         assert_int_equal(put_one(place->store, &item.submission, 2), STORE_DONE);
 
-        metrics.quality[METRIC_CPU_HOURS] = metrics.quality[METRIC_CPU_UNUSED_HOURS] = metrics.quality[METRIC_CPU_STEAL] = QUALITY_EXACT;
+        metrics.quality[METRIC_CPU_HOURS] = metrics.quality[METRIC_CPU_UNUSED_HOURS] =
+                metrics.quality[METRIC_CPU_STEAL] = QUALITY_EXACT;
         metrics.value[METRIC_CPU_HOURS] = 20;
         metrics.value[METRIC_CPU_UNUSED_HOURS] = 10;
         metrics.value[METRIC_CPU_STEAL] = 20 * steal;
@@ -124,10 +131,11 @@ static void a_profile_has_the_numbers_and_what_differs(void **state) {
                 runs[i].result = put_run(place, i, i < 3 ? 0.01 : 0.25, i < 3 ? "6.1" : "6.2");
         assert_int_equal(kpi_profile_write(place->reader, runs, 3, 4, &text, &is_disturbed), 0);
         assert_true(is_disturbed);
-        assert_string_equal(text.text, "{\"runs\":1,\"runs_before\":3,\"is_disturbed\":true,\"numbers\":["
-                                       "{\"name\":\"others_cpu_share\",\"value\":0.25,\"before\":0.25,\"is_disturbance\":false},"
-                                       "{\"name\":\"steal_share\",\"value\":0.25,\"before\":0.01,\"is_disturbance\":true}],"
-                                       "\"differs\":[{\"key\":\"kernel\",\"value\":\"6.2\",\"before\":\"6.1\"}]}");
+        assert_string_equal(text.text,
+                            "{\"runs\":1,\"runs_before\":3,\"is_disturbed\":true,\"numbers\":["
+                            "{\"name\":\"others_cpu_share\",\"value\":0.25,\"before\":0.25,\"is_disturbance\":false},"
+                            "{\"name\":\"steal_share\",\"value\":0.25,\"before\":0.01,\"is_disturbance\":true}],"
+                            "\"differs\":[{\"key\":\"kernel\",\"value\":\"6.2\",\"before\":\"6.1\"}]}");
 
         /* A result that was removed meanwhile is left out. */
         buffer_clear(&text);
@@ -157,8 +165,10 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(the_machine_disturbs_if_the_run_itself_is_no_reason),
                 cmocka_unit_test(the_numbers_are_medians),
-                cmocka_unit_test_setup_teardown(a_profile_has_the_numbers_and_what_differs, place_setup_volatile, place_teardown),
-                cmocka_unit_test_setup_teardown(without_jobs_and_facts_there_is_no_profile, place_setup_volatile, place_teardown),
+                cmocka_unit_test_setup_teardown(a_profile_has_the_numbers_and_what_differs, place_setup_volatile,
+                                                place_teardown),
+                cmocka_unit_test_setup_teardown(without_jobs_and_facts_there_is_no_profile, place_setup_volatile,
+                                                place_teardown),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -185,7 +185,8 @@ static void a_second_process_is_refused(void **state) {
         assert_true(runtime_file_open(&second, f->directory) < 0);
 }
 
-/* A writer that is killed at any moment leaves one of its texts, and none that is older than one it is known to have written. */
+/* A writer that is killed at any moment leaves one of its texts, and none that is older than one it is known to have
+ * written. */
 static void a_text_survives_a_kill(void **state) {
         Fixture *f = *state;
 
@@ -206,7 +207,8 @@ static void a_text_survives_a_kill(void **state) {
                                 char line[4000];
 
                                 (void)snprintf(line, sizeof(line), "%u %0*d", i, 1000 + (int)(i % 2000), 7);
-                                if (runtime_file_write(f->file, line, strlen(line)) != 0 || write(pipes[1], &i, sizeof(i)) < 0)
+                                if (runtime_file_write(f->file, line, strlen(line)) != 0 ||
+                                    write(pipes[1], &i, sizeof(i)) < 0)
                                         _exit(1);
                         }
                 }

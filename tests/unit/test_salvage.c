@@ -51,7 +51,8 @@ static void a_damaged_page_found_while_writing_costs_no_row(void **state) {
         damage_root(place, "job_by_user");
 
         place_open(place);
-        assert_int_equal(store_put(place->store, pack_begin_row(&(JobInfo){ .id = "a" }, 1, "b", "w", "m", cookie_of(5))), 0);
+        assert_int_equal(
+                store_put(place->store, pack_begin_row(&(JobInfo){ .id = "a" }, 1, "b", "w", "m", cookie_of(5))), 0);
         assert_int_equal(outcome_of(place->store, 5), STORE_DONE);
         store_stats(place->store, &stats);
         assert_true(stats.is_writable);
@@ -122,7 +123,8 @@ static void running_jobs_and_their_phases_outlive_damage(void **state) {
         over.job = "b";
         assert_int_equal(store_put(place->store, job_rows_pack_end(&over, cookie_of(4))), 0);
         assert_int_equal(outcome_of(place->store, 4), STORE_DONE);
-        assert_int_equal(store_put(place->store, pack_begin_row(&(JobInfo){ .id = "d" }, 30, "b", "w", "m", cookie_of(5))), 0);
+        assert_int_equal(
+                store_put(place->store, pack_begin_row(&(JobInfo){ .id = "d" }, 30, "b", "w", "m", cookie_of(5))), 0);
         assert_int_equal(outcome_of(place->store, 5), STORE_DONE);
         assert_salvaged(place, 1);
 
@@ -133,8 +135,11 @@ static void running_jobs_and_their_phases_outlive_damage(void **state) {
         assert_int_equal(row.view.state, JOB_RUNNING);
         reader_reset(place->reader);
         assert_int_equal(ask_place(place, "SELECT count(*) FROM job"), 4);
-        assert_int_equal(ask_place(place, "SELECT count(*) FROM phase JOIN job ON job.row = phase.job WHERE id = 'b'"), 1);
-        assert_int_equal(ask_place(place, "SELECT count(*) FROM timeline JOIN job ON job.row = part / 3 WHERE id IN ('a', 'b')"), 6);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM phase JOIN job ON job.row = phase.job WHERE id = 'b'"),
+                         1);
+        assert_int_equal(
+                ask_place(place, "SELECT count(*) FROM timeline JOIN job ON job.row = part / 3 WHERE id IN ('a', 'b')"),
+                6);
         assert_held_as_stored(place);
 }
 
@@ -143,30 +148,39 @@ static void pipelines_are_charged_to_their_user(void **state) {
         Place *place = *state;
 
         place_open(place);
-        assert_int_equal(store_put(place->store, pack_begin_row(&(JobInfo){ .id = "a", .uid = 1000 }, 1, "b", "w", "m", cookie_of(5))), 0);
+        assert_int_equal(store_put(place->store, pack_begin_row(&(JobInfo){ .id = "a", .uid = 1000 }, 1, "b", "w", "m",
+                                                                cookie_of(5))),
+                         0);
         assert_int_equal(outcome_of(place->store, 5), STORE_DONE);
         place_close(place);
-        change_place(place, "INSERT INTO pipeline_series VALUES (7, 1, '0:1:a', 0, '', 3, 3, 1, 0, 3, 3, 0, 3, 0, 0, 0);"
-                            "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 50)"
-                            " INSERT INTO pipeline_interval SELECT 1, 0, i, 7, 1, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0 FROM n;"
-                            "INSERT INTO pipeline VALUES (1, 1, 50, 0, 2, 1, '{\"threads\":4}')");
-        assert_int_equal(ask_place(place, "SELECT n_bytes FROM holder WHERE uid = 1000"), 4096 + 400 + 50 * 100 + 2 * 100 + 13);
+        change_place(place,
+                     "INSERT INTO pipeline_series VALUES (7, 1, '0:1:a', 0, '', 3, 3, 1, 0, 3, 3, 0, 3, 0, 0, 0);"
+                     "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 50)"
+                     " INSERT INTO pipeline_interval SELECT 1, 0, i, 7, 1, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0 FROM n;"
+                     "INSERT INTO pipeline VALUES (1, 1, 50, 0, 2, 1, '{\"threads\":4}')");
+        assert_int_equal(ask_place(place, "SELECT n_bytes FROM holder WHERE uid = 1000"),
+                         4096 + 400 + 50 * 100 + 2 * 100 + 13);
         damage_root(place, "job_by_user");
 
         place_open(place);
-        assert_int_equal(store_put(place->store, pack_begin_row(&(JobInfo){ .id = "b" }, 1, "b", "w", "m", cookie_of(6))), 0);
+        assert_int_equal(
+                store_put(place->store, pack_begin_row(&(JobInfo){ .id = "b" }, 1, "b", "w", "m", cookie_of(6))), 0);
         assert_int_equal(outcome_of(place->store, 6), STORE_DONE);
         assert_salvaged(place, 1);
         assert_int_equal(ask_place(place, "SELECT n_rows FROM pipeline"), 50);
-        assert_int_equal(ask_place(place, "SELECT n_bytes FROM holder WHERE uid = 1000"), 4096 + 400 + 50 * 100 + 2 * 100 + 13);
+        assert_int_equal(ask_place(place, "SELECT n_bytes FROM holder WHERE uid = 1000"),
+                         4096 + 400 + 50 * 100 + 2 * 100 + 13);
         place_close(place);
         change_place(place, "DELETE FROM job");
         assert_int_equal(ask_place(place, "SELECT n_bytes FROM holder WHERE uid = 1000"), 0);
 }
 
-/* Stores a report of an interval, and of an event without duration, as the writer does between two steps of a salvage. */
+/* Stores a report of an interval, and of an event without duration, as the writer does between two steps of a
+ * salvage. */
 static void report_interval(Database *database, uint64_t end_ms, uint64_t n_expected) {
-        PipelineInterval interval = { .stage = "0:1:a", .part = PIPELINE_TASKS, .end_ms = end_ms, .sums = { .elapsed_s = 1, .n = 1 } };
+        PipelineInterval interval = {
+                .stage = "0:1:a", .part = PIPELINE_TASKS, .end_ms = end_ms, .sums = { .elapsed_s = 1, .n = 1 }
+        };
         PipelineEvent event = { "gc", end_ms, 0 };
         const PipelineReport report = {
                 .job = "a", .producer = "", .intervals = &interval, .n_intervals = 1, .events = &event, .n_events = 1,
@@ -182,13 +196,17 @@ static void report_interval(Database *database, uint64_t end_ms, uint64_t n_expe
 
 static void put_merged_pipeline(Place *place) {
         place_open(place);
-        assert_int_equal(store_put(place->store, pack_begin_row(&(JobInfo){ .id = "a", .uid = 1000 }, 1, "b", "w", "m", cookie_of(5))), 0);
+        assert_int_equal(store_put(place->store, pack_begin_row(&(JobInfo){ .id = "a", .uid = 1000 }, 1, "b", "w", "m",
+                                                                cookie_of(5))),
+                         0);
         assert_int_equal(outcome_of(place->store, 5), STORE_DONE);
         place_close(place);
-        change_place(place, "INSERT INTO pipeline_series VALUES (7, 1, '0:1:a', 0, '', 1000, 50, 1, 0, 50, 50, 0, 0, 0, 0, 0);"
-                            "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 50)"
-                            " INSERT INTO pipeline_interval SELECT 1, i < 30, i * 20, 7, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0 FROM n;"
-                            "INSERT INTO pipeline VALUES (1, 1, 50, 29 * 20, 9, 4.5, '{\"threads\":4}')");
+        change_place(
+                place,
+                "INSERT INTO pipeline_series VALUES (7, 1, '0:1:a', 0, '', 1000, 50, 1, 0, 50, 50, 0, 0, 0, 0, 0);"
+                "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 50)"
+                " INSERT INTO pipeline_interval SELECT 1, i < 30, i * 20, 7, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0 FROM n;"
+                "INSERT INTO pipeline VALUES (1, 1, 50, 29 * 20, 9, 4.5, '{\"threads\":4}')");
 }
 
 /* Reports on the job after the first rows were salvaged, and after the last. meanwhile: SQL that runs in between. */
@@ -219,11 +237,15 @@ static void running_pipelines_are_reported_during_a_salvage(void **state) {
 
         put_merged_pipeline(place);
         salvage_with_reports(place, "");
-        assert_int_equal(ask_place(place, "SELECT count(*) FROM pipeline WHERE n_series = 1 AND n_rows = 52 AND merged_ms = 29 * 20"
-                                          " AND n_events = 9 + 3 AND event_s = 4.5 AND description IS NOT NULL"), 1);
+        assert_int_equal(
+                ask_place(place,
+                          "SELECT count(*) FROM pipeline WHERE n_series = 1 AND n_rows = 52 AND merged_ms = 29 * 20"
+                          " AND n_events = 9 + 3 AND event_s = 4.5 AND description IS NOT NULL"),
+                1);
         assert_int_equal(ask_place(place, "SELECT count(*) FROM pipeline_interval WHERE series = 7"), 52);
         assert_int_equal(ask_place(place, "SELECT n = 52 FROM pipeline_series"), 1);
-        assert_int_equal(ask_place(place, "SELECT n_bytes FROM holder WHERE uid = 1000"), 4096 + 400 + 52 * 100 + 12 * 100 + 13);
+        assert_int_equal(ask_place(place, "SELECT n_bytes FROM holder WHERE uid = 1000"),
+                         4096 + 400 + 52 * 100 + 12 * 100 + 13);
 }
 
 /* Of a job that has ended, the row is salvaged late: a report may come before it. */
@@ -232,9 +254,13 @@ static void a_row_of_a_report_gets_the_totals_of_the_damaged_file(void **state) 
 
         put_merged_pipeline(place);
         salvage_with_reports(place, "UPDATE pipeline SET merged_ms = 0, n_events = 2, event_s = 0, description = NULL");
-        assert_int_equal(ask_place(place, "SELECT count(*) FROM pipeline WHERE n_series = 1 AND n_rows = 52 AND merged_ms = 29 * 20"
-                                          " AND n_events = 9 + 1 AND event_s = 4.5 AND description IS NOT NULL"), 1);
-        assert_int_equal(ask_place(place, "SELECT n_bytes FROM holder WHERE uid = 1000"), 4096 + 400 + 52 * 100 + 10 * 100 + 13);
+        assert_int_equal(
+                ask_place(place,
+                          "SELECT count(*) FROM pipeline WHERE n_series = 1 AND n_rows = 52 AND merged_ms = 29 * 20"
+                          " AND n_events = 9 + 1 AND event_s = 4.5 AND description IS NOT NULL"),
+                1);
+        assert_int_equal(ask_place(place, "SELECT n_bytes FROM holder WHERE uid = 1000"),
+                         4096 + 400 + 52 * 100 + 10 * 100 + 13);
 }
 
 /* Of about a thousand rows, one page with about 16 is lost, wherever the page is. */
@@ -268,7 +294,8 @@ static void only_the_rows_of_damaged_pages_are_lost(void **state) {
         assert_true(ask_place(place, "SELECT n_bytes FROM holder") > 0);
         assert_held_as_stored(place);
         assert_in_range(ask_place(place, "SELECT n_results FROM stack"), n_left / 2 - 50, n_left / 2);
-        assert_int_equal(ask_place(place, "SELECT n_results FROM stack"), ask_place(place, "SELECT count(*) FROM result WHERE stack = 7"));
+        assert_int_equal(ask_place(place, "SELECT n_results FROM stack"),
+                         ask_place(place, "SELECT count(*) FROM result WHERE stack = 7"));
         assert_int_equal(ask_place(place, "SELECT n_results FROM specification"),
                          ask_place(place, "SELECT count(*) FROM result WHERE specification = 8"));
 }
@@ -313,17 +340,25 @@ static void columns_are_found_by_name(void **state) {
         place_open(place);
         for (uint64_t n = 1; n <= 20; n++)
                 assert_int_equal(put_number(place->store, n, n), STORE_DONE);
-        assert_int_equal(store_put(place->store, pack_begin_row(&(JobInfo){ .id = "a", .uid = 7 }, 1, "b", "w", "m", cookie_of(5))), 0);
+        assert_int_equal(store_put(place->store,
+                                   pack_begin_row(&(JobInfo){ .id = "a", .uid = 7 }, 1, "b", "w", "m", cookie_of(5))),
+                         0);
         assert_int_equal(outcome_of(place->store, 5), STORE_DONE);
         place_close(place);
-#define RESULTS "SELECT sum(time_ms) + sum(uid) + total(length(document)) + count(version IS NULL) + count(exit_status) FROM result"
+#define RESULTS                                                                                                        \
+        "SELECT sum(time_ms) + sum(uid) + total(length(document)) + count(version IS NULL) + count(exit_status) FROM " \
+        "result"
         (void)snprintf(before, sizeof(before), "SELECT (" RESULTS ") = %lld", (long long)ask_place(place, RESULTS));
 
         change_place(place, "ALTER TABLE result RENAME TO sound;"
-                            "CREATE TABLE result (document TEXT NOT NULL, time_ms INTEGER NOT NULL, uid INTEGER NOT NULL, run TEXT,"
-                            " row INTEGER PRIMARY KEY, job TEXT, id BLOB NOT NULL, name INTEGER, component INTEGER, batch_index INTEGER,"
-                            " score REAL, exit_status INTEGER, version TEXT, series INTEGER, job_row INTEGER, batch BLOB) STRICT;"
-                            "INSERT INTO result SELECT document, time_ms, uid, run, row, job, id, name, component, batch_index, score,"
+                            "CREATE TABLE result (document TEXT NOT NULL, time_ms INTEGER NOT NULL, uid INTEGER NOT "
+                            "NULL, run TEXT,"
+                            " row INTEGER PRIMARY KEY, job TEXT, id BLOB NOT NULL, name INTEGER, component INTEGER, "
+                            "batch_index INTEGER,"
+                            " score REAL, exit_status INTEGER, version TEXT, series INTEGER, job_row INTEGER, batch "
+                            "BLOB) STRICT;"
+                            "INSERT INTO result SELECT document, time_ms, uid, run, row, job, id, name, component, "
+                            "batch_index, score,"
                             " exit_status, version, series, job_row, batch FROM sound;"
                             "DROP TABLE sound;"
                             "ALTER TABLE job DROP COLUMN by_admin;");
@@ -403,9 +438,12 @@ static void jobs_of_a_damaged_page_are_restored_from_indexes(void **state) {
 
         free(open_with_note(place, 0));
         assert_salvaged(place, 1);
-        assert_int_equal(ask_place(place, "SELECT count(*) FROM job WHERE name = 'train' AND user = 'alice' AND uid = 1000 AND n_phases = 3"
-                                          " AND begin_ms = 10 AND note LIKE 'restored from indexes%'"), 10);
-        assert_int_equal(ask_place(place, "SELECT count(*) FROM job WHERE state = 'finished' AND id GLOB 'job-[1-9]'"), 9);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM job WHERE name = 'train' AND user = 'alice' AND uid = "
+                                          "1000 AND n_phases = 3"
+                                          " AND begin_ms = 10 AND note LIKE 'restored from indexes%'"),
+                         10);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM job WHERE state = 'finished' AND id GLOB 'job-[1-9]'"),
+                         9);
         assert_int_equal(ask_place(place, "SELECT count(*) FROM job WHERE state = 'interrupted' AND id = 'job-10'"), 1);
         assert_int_equal(ask_place(place, "SELECT count(*) FROM phase JOIN job ON job.row = phase.job"), 10);
         assert_int_equal(ask_place(place, "SELECT count(*) FROM timeline JOIN job ON job.row = part / 3"), 3 * 9);

@@ -81,7 +81,8 @@ static void samples_are_listed_as_they_were_taken(void **state) {
 
 /* Whatever is merged, each observation of the job counts once, and none from before the job. */
 static void merged_samples_keep_the_mean_and_the_maxima_of_the_job_alone(void **state) {
-        static const uint64_t befores[] = { 0, 1, 2, 3, 5, 1023, 1025 }, lengths[] = { 1001, 1002, 1999, 2001, 4003, 16001, 70001 };
+        static const uint64_t befores[] = { 0, 1, 2, 3, 5, 1023, 1025 },
+                              lengths[] = { 1001, 1002, 1999, 2001, 4003, 16001, 70001 };
 
         (void)state;
         for (size_t b = 0; b < N_ELEMENTS(befores); b++)
@@ -98,9 +99,11 @@ static void merged_samples_keep_the_mean_and_the_maxima_of_the_job_alone(void **
                         list = list_of(&log, &span);
                         assert_true(list.n <= N_MAX && list.n >= N_MAX / 2);
                         for (size_t i = 0; i < list.n; i++) {
-                                sum += (double)list.samples[i].ratios[EXPORT_CPU_MEAN] * (double)list.samples[i].observed_ns;
+                                sum += (double)list.samples[i].ratios[EXPORT_CPU_MEAN] *
+                                       (double)list.samples[i].observed_ns;
                                 observed_ns += list.samples[i].observed_ns;
-                                assert_true(i == 0 || list.samples[i].end_realtime_ms > list.samples[i - 1].end_realtime_ms);
+                                assert_true(i == 0 ||
+                                            list.samples[i].end_realtime_ms > list.samples[i - 1].end_realtime_ms);
                                 assert_true(list.samples[i].ratios[EXPORT_CPU_MAX] <= EXPORT_RATIO_STEPS * 6 / 7 + 1);
                         }
                         for (uint64_t i = 0; i < lengths[l]; i++)

@@ -213,7 +213,8 @@ static void a_truncated_file_affects_only_its_part_of_the_sample(void **state) {
                 tree_write(f->root, sample_source_paths[cut[i]], text);
                 read_at(f, 1 + HOUR_NS);
                 assert_int_equal(f->sample.have, ALL_SOURCES & ~(1U << cut[i]));
-                (void)snprintf(expected, sizeof(expected), "%s: truncated in the middle of a line", sample_source_paths[cut[i]]);
+                (void)snprintf(expected, sizeof(expected), "%s: truncated in the middle of a line",
+                               sample_source_paths[cut[i]]);
                 assert_error(f, cut[i], expected, 1);
 
                 f->sampler = sampler_free(f->sampler);
@@ -302,8 +303,8 @@ static void file_systems_are_asked_below_the_root(void **state) {
         struct statvfs st;
 
         start(f, "mounts");
-        (void)snprintf(command, sizeof(command), "mkdir -p %s/boot/efi %s/home/scratch \"%s/with blank\\\\and\t%s\"", f->root,
-                       f->root, f->root, "tab");
+        (void)snprintf(command, sizeof(command), "mkdir -p %s/boot/efi %s/home/scratch \"%s/with blank\\\\and\t%s\"",
+                       f->root, f->root, f->root, "tab");
         assert_int_equal(system(command), 0);
         assert_int_equal(statvfs(f->root, &st), 0);
 

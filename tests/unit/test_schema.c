@@ -33,21 +33,29 @@ typedef struct Objects {
         char names[OBJECTS_MAX][64];
 } Objects;
 
-/* Adds the objects that a table's schema creates: all must belong to that table, except for triggers of tables before it. */
+/* Adds the objects that a table's schema creates: all must belong to that table, except for triggers of tables
+ * before it. */
 static void add_objects(sqlite3 *db, const StoreTable *table, Objects *objects) {
         size_t n_before = objects->n;
         bool has_itself = false;
         sqlite3_stmt *statement;
 
-        assert_int_equal(sqlite3_exec(db, "CREATE TEMP TABLE before AS SELECT name FROM main.sqlite_schema", NULL, NULL, NULL), SQLITE_OK);
+        assert_int_equal(
+                sqlite3_exec(db, "CREATE TEMP TABLE before AS SELECT name FROM main.sqlite_schema", NULL, NULL, NULL),
+                SQLITE_OK);
         assert_int_equal(sqlite3_exec(db, table->schema, NULL, NULL, NULL), SQLITE_OK);
-        assert_int_equal(sqlite3_prepare_v2(db, "SELECT name, tbl_name, type FROM main.sqlite_schema WHERE name NOT IN before"
-                                                " AND name <> 'sqlite_sequence'", -1, &statement, NULL), SQLITE_OK);
+        assert_int_equal(
+                sqlite3_prepare_v2(db,
+                                   "SELECT name, tbl_name, type FROM main.sqlite_schema WHERE name NOT IN before"
+                                   " AND name <> 'sqlite_sequence'",
+                                   -1, &statement, NULL),
+                SQLITE_OK);
         while (sqlite3_step(statement) == SQLITE_ROW) {
                 if (strcmp((const char *)sqlite3_column_text(statement, 2), "trigger") != 0)
                         assert_string_equal((const char *)sqlite3_column_text(statement, 1), table->name);
                 assert_true(objects->n < OBJECTS_MAX);
-                (void)snprintf(objects->names[objects->n], sizeof(objects->names[0]), "%s", sqlite3_column_text(statement, 0));
+                (void)snprintf(objects->names[objects->n], sizeof(objects->names[0]), "%s",
+                               sqlite3_column_text(statement, 0));
                 has_itself |= strcmp(objects->names[objects->n++], table->name) == 0;
         }
         sqlite3_finalize(statement);
@@ -76,7 +84,8 @@ static void every_table_index_and_trigger_belongs_to_one_row(void **state) {
         sqlite3_close(memory);
 
         /* SQLite makes sqlite_sequence, the highest numbers of jobs. */
-        assert_int_equal(sqlite3_prepare_v2(db, "SELECT name FROM sqlite_schema WHERE name <> 'sqlite_sequence'", -1, &statement, NULL),
+        assert_int_equal(sqlite3_prepare_v2(db, "SELECT name FROM sqlite_schema WHERE name <> 'sqlite_sequence'", -1,
+                                            &statement, NULL),
                          SQLITE_OK);
         for (; sqlite3_step(statement) == SQLITE_ROW; n++)
                 assert_int_equal(count_name(objects, (const char *)sqlite3_column_text(statement, 0)), 1);
@@ -126,8 +135,10 @@ static void every_removal_is_in_the_array_of_statements(void **state) {
 /* SQLite stores the columns of the key first, and salvage reads the columns of a row in their declared order. */
 static void tables_without_rowids_begin_with_the_columns_of_their_key(void **state) {
         assert_true(ask_place(*state, "SELECT count(*) FROM pragma_table_list WHERE schema = 'main' AND wr") >= 7);
-        assert_int_equal(ask_place(*state, "SELECT count(*) FROM pragma_table_list AS t JOIN pragma_table_info(t.name) AS c"
-                                           " WHERE t.schema = 'main' AND t.wr AND c.pk > 0 AND c.pk <> c.cid + 1"), 0);
+        assert_int_equal(ask_place(*state,
+                                   "SELECT count(*) FROM pragma_table_list AS t JOIN pragma_table_info(t.name) AS c"
+                                   " WHERE t.schema = 'main' AND t.wr AND c.pk > 0 AND c.pk <> c.cid + 1"),
+                         0);
 }
 
 /* The linker includes a file with its statements only if one of its functions is used. */
@@ -160,10 +171,16 @@ static void a_removed_job_takes_its_phases_and_timeline_with_it(void **state) {
         Place *place = *state;
         PhaseView phase = { .name = "load" };
         StoreJobEnd end = {
-                .job = "a", .state = JOB_FINISHED, .end_realtime_ms = 2, .end = &(JobEnd){}, .phase = &phase, .timeline = &BYTES("t"),
+                .job = "a",
+                .state = JOB_FINISHED,
+                .end_realtime_ms = 2,
+                .end = &(JobEnd){},
+                .phase = &phase,
+                .timeline = &BYTES("t"),
         };
 
-        assert_int_equal(store_put(place->store, pack_begin_row(&(JobInfo){ .id = "a" }, 1, "b", "w", "m", cookie_of(1))), 0);
+        assert_int_equal(
+                store_put(place->store, pack_begin_row(&(JobInfo){ .id = "a" }, 1, "b", "w", "m", cookie_of(1))), 0);
         assert_int_equal(store_put(place->store, job_rows_pack_end(&end, cookie_of(2))), 0);
         assert_int_equal(outcome_of(place->store, 1), STORE_DONE);
         assert_int_equal(outcome_of(place->store, 2), STORE_DONE);
@@ -179,7 +196,8 @@ static void a_removed_job_takes_its_phases_and_timeline_with_it(void **state) {
 /* --- versions ------------------------------------------------------------------------------------ */
 
 static void put_a_job_and_close(Place *place) {
-        assert_int_equal(store_put(place->store, pack_begin_row(&(JobInfo){ .id = "a" }, 1, "b", "w", "m", cookie_of(1))), 0);
+        assert_int_equal(
+                store_put(place->store, pack_begin_row(&(JobInfo){ .id = "a" }, 1, "b", "w", "m", cookie_of(1))), 0);
         assert_int_equal(outcome_of(place->store, 1), STORE_DONE);
         place_close(place);
 }

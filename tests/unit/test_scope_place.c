@@ -37,23 +37,28 @@ static void assert_none(const char *path, uint32_t uid, const char *reason) {
 static void a_session_asks_the_manager_of_its_user(void **state) {
         (void)state;
         assert_place(SESSION, 1000, SCOPE_MANAGER_USER, "", "/user.slice/user-1000.slice");
-        assert_place("/user.slice/user-1000.slice/session-c1.scope", 1000, SCOPE_MANAGER_USER, "", "/user.slice/user-1000.slice");
+        assert_place("/user.slice/user-1000.slice/session-c1.scope", 1000, SCOPE_MANAGER_USER, "",
+                     "/user.slice/user-1000.slice");
 }
 
 static void root_stays_in_the_slice_of_its_session(void **state) {
         (void)state;
-        assert_place("/user.slice/user-0.slice/session-2.scope", 0, SCOPE_MANAGER_SYSTEM, "user-0.slice", "/user.slice/user-0.slice");
+        assert_place("/user.slice/user-0.slice/session-2.scope", 0, SCOPE_MANAGER_SYSTEM, "user-0.slice",
+                     "/user.slice/user-0.slice");
         /* after sudo */
         assert_place(SESSION, 0, SCOPE_MANAGER_SYSTEM, "user-1000.slice", "/user.slice/user-1000.slice");
 }
 
 static void a_scope_of_the_users_manager_stays_in_its_slice(void **state) {
         (void)state;
-        assert_place(MANAGER "/app.slice/vte-spawn-1.scope", 1000, SCOPE_MANAGER_USER, "app.slice", MANAGER "/app.slice");
-        assert_place(MANAGER "/app.slice/app-x.slice/x-1.scope", 1000, SCOPE_MANAGER_USER, "app-x.slice", MANAGER "/app.slice/app-x.slice");
+        assert_place(MANAGER "/app.slice/vte-spawn-1.scope", 1000, SCOPE_MANAGER_USER, "app.slice",
+                     MANAGER "/app.slice");
+        assert_place(MANAGER "/app.slice/app-x.slice/x-1.scope", 1000, SCOPE_MANAGER_USER, "app-x.slice",
+                     MANAGER "/app.slice/app-x.slice");
         assert_place(MANAGER "/init.scope", 1000, SCOPE_MANAGER_USER, "", MANAGER);
         /* After sudo in the user's manager. */
-        assert_place(MANAGER "/app.slice/vte-spawn-1.scope", 0, SCOPE_MANAGER_SYSTEM, "user-1000.slice", "/user.slice/user-1000.slice");
+        assert_place(MANAGER "/app.slice/vte-spawn-1.scope", 0, SCOPE_MANAGER_SYSTEM, "user-1000.slice",
+                     "/user.slice/user-1000.slice");
         assert_place("/user.slice/user-0.slice/user@0.service/init.scope", 0, SCOPE_MANAGER_USER, "",
                      "/user.slice/user-0.slice/user@0.service");
 }
@@ -89,9 +94,11 @@ static void groups_created_by_others_are_not_left(void **state) {
         (void)state;
         for (uint32_t uid = 0; uid <= 1000; uid += 1000) {
                 assert_none("/system.slice/cron.service", uid, "in the service cron.service");
-                assert_none("/system.slice/slurmstepd.scope/job_42/step_0/user/task_0", uid, "in the scope slurmstepd.scope");
+                assert_none("/system.slice/slurmstepd.scope/job_42/step_0/user/task_0", uid,
+                            "in the scope slurmstepd.scope");
                 assert_none("/system.slice/docker-0123.scope", uid, "in the scope docker-0123.scope");
-                assert_none("/kubepods.slice/kubepods-pod1.slice/cri-containerd-0123.scope", uid, "in the scope cri-containerd-0123.scope");
+                assert_none("/kubepods.slice/kubepods-pod1.slice/cri-containerd-0123.scope", uid,
+                            "in the scope cri-containerd-0123.scope");
                 assert_none("/machine.slice/machine-x.scope/payload/user.slice", uid, "in the scope machine-x.scope");
                 assert_none("/system.slice/perfd-j1.scope", uid, "in the scope perfd-j1.scope");
                 assert_none("/docker/0123", uid, "in the control group docker");
@@ -115,7 +122,8 @@ static void a_session_of_another_user_is_not_left(void **state) {
         (void)state;
         assert_none(SESSION, 1001, "in a session of another user");
         assert_none("/user.slice/user-0.slice/session-2.scope", 1000, "in a session of another user"); /* after su */
-        assert_none("/user.slice/user-1000.slice/user@1001.service/init.scope", 1000, "in the service user@1001.service");
+        assert_none("/user.slice/user-1000.slice/user@1001.service/init.scope", 1000,
+                    "in the service user@1001.service");
 }
 
 static void similar_names_do_not_match(void **state) {

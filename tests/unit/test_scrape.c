@@ -10,7 +10,8 @@
 
 #include "http/scrape.h"
 
-static const ScrapeKey first = { .place = 0 }, packed = { .place = 0, .is_packed = true }, last = { .place = SCRAPE_TEXTS_MAX - 1 };
+static const ScrapeKey first = { .place = 0 }, packed = { .place = 0, .is_packed = true },
+                       last = { .place = SCRAPE_TEXTS_MAX - 1 };
 
 static ScrapeText make_text(const char *words) {
         scoped(buffer_deinit) Buffer buffer = {};

@@ -44,8 +44,8 @@ static void assert_script(const char *file, const char *const *words) {
         Script script;
 
         for (size_t i = 0; i < 4 && words[i]; i++) {
-                (void)snprintf(texts[i], sizeof(texts[i]), "%s%s%s", words[i][0] == '%' ? directory : "", words[i][0] == '%' ? "/" : "",
-                               words[i] + (words[i][0] == '%'));
+                (void)snprintf(texts[i], sizeof(texts[i]), "%s%s%s", words[i][0] == '%' ? directory : "",
+                               words[i][0] == '%' ? "/" : "", words[i] + (words[i][0] == '%'));
                 command[i] = texts[i];
         }
 

@@ -10,10 +10,10 @@
 #include "util/scoped.h"
 
 static void only_complete_versions_are_valid(void **state) {
-        static const char *const valid[] = { "0.0.0", "2.13.0-rc1+2024-09-02", "1.0.0-alpha.1", "1.0.0+001", "1.0.0-0a.x-y",
-                                             "99999999999999999999.1.2" };
-        static const char *const invalid[] = { "", "2.13", "v1.0.0", "1.0.0-", "1.0.0+", "01.0.0", "1.0.0-01", "1.0.0-a..b", "1.0.0 ",
-                                               "1.0.0.0", "1.0.0+a+b", "1..0" };
+        static const char *const valid[] = { "0.0.0",     "2.13.0-rc1+2024-09-02", "1.0.0-alpha.1",
+                                             "1.0.0+001", "1.0.0-0a.x-y",          "99999999999999999999.1.2" };
+        static const char *const invalid[] = { "",         "2.13",       "v1.0.0", "1.0.0-",  "1.0.0+",    "01.0.0",
+                                               "1.0.0-01", "1.0.0-a..b", "1.0.0 ", "1.0.0.0", "1.0.0+a+b", "1..0" };
 
         (void)state;
         for (size_t i = 0; i < N_ELEMENTS(valid); i++)
@@ -25,8 +25,13 @@ static void only_complete_versions_are_valid(void **state) {
 /* The list of section 11 of Semantic Versioning 2.0.0, and versions around it. */
 static void versions_are_ordered(void **state) {
         static const char *const ordered[] = {
-                "0.9.9",      "1.0.0-alpha", "1.0.0-alpha.1", "1.0.0-alpha.beta", "1.0.0-beta", "1.0.0-beta.2",
-                "1.0.0-beta.11", "1.0.0-rc.1", "1.0.0", "2.9.0", "2.10.0-rc1", "2.10.0", "2.10.1", "99999999999999999999.0.0",
+                "0.9.9",         "1.0.0-alpha",
+                "1.0.0-alpha.1", "1.0.0-alpha.beta",
+                "1.0.0-beta",    "1.0.0-beta.2",
+                "1.0.0-beta.11", "1.0.0-rc.1",
+                "1.0.0",         "2.9.0",
+                "2.10.0-rc1",    "2.10.0",
+                "2.10.1",        "99999999999999999999.0.0",
         };
 
         (void)state;

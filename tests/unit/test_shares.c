@@ -12,7 +12,9 @@
 
 #define LIMIT 1000U
 
-static const SharesConfig config = { .limits = { [RESOURCE_QUERIES] = LIMIT, [RESOURCE_CONNECTIONS] = 100, [RESOURCE_INPUT] = 1U << 20 } };
+static const SharesConfig config = {
+        .limits = { [RESOURCE_QUERIES] = LIMIT, [RESOURCE_CONNECTIONS] = 100, [RESOURCE_INPUT] = 1U << 20 }
+};
 
 static int set_up(void **state) {
         Shares *shares = NULL;
@@ -196,8 +198,9 @@ static void test_refusals_are_explained_and_reported(void **state) {
 
         assert_int_equal(shares_charge(far, RESOURCE_QUERIES, LIMIT, &charge), SHARES_REFUSED);
         shares_explain(far, RESOURCE_QUERIES, reason);
-        assert_string_equal(reason, "192.0.2.7 holds 0 running or waiting queries, and its share is 480 while 0 users hold some "
-                                    "([limits] queries = 1000 for all): release some, or try again later");
+        assert_string_equal(
+                reason, "192.0.2.7 holds 0 running or waiting queries, and its share is 480 while 0 users hold some "
+                        "([limits] queries = 1000 for all): release some, or try again later");
         shares_explain(near, RESOURCE_INPUT, reason);
         assert_non_null(strstr(reason, "uid 9 holds 0 bytes of incomplete requests"));
 

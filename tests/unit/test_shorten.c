@@ -24,7 +24,8 @@ static int tear_down(void **state) {
 #define STRING(text) { .type = VALUE_STRING, .string = (text) }
 
 static void texts_that_fit_are_unchanged(void **state) {
-        static const Member members[] = { { "stderr", STRING("12345") }, { "n", { .type = VALUE_INT, .integer = 123456789 } } };
+        static const Member members[] = { { "stderr", STRING("12345") },
+                                          { "n", { .type = VALUE_INT, .integer = 123456789 } } };
         const Value run = { .type = VALUE_OBJECT, .members = members, .n_members = 2 }, *cut;
 
         assert_int_equal(shorten_value(&run, 5, *state, &cut), 0);

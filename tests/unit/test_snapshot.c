@@ -76,7 +76,9 @@ static void a_nodes_metrics_are_those_of_its_window(void **state) {
 /* Adds jobs with a window; every second job has a cgroup of its own, the first a phase, and the last has ended. */
 static void fill_jobs(Fixture *fixture) {
         JobsSnapshot *jobs = &fixture->snapshot.jobs;
-        const JobsSize size = { .n_records = N_JOBS, .n_peaks = N_JOBS - 1, .n_usages = N_JOBS / 2, .n_phases = 1, .n_results = 1 };
+        const JobsSize size = {
+                .n_records = N_JOBS, .n_peaks = N_JOBS - 1, .n_usages = N_JOBS / 2, .n_phases = 1, .n_results = 1
+        };
         Phase phase = { .index = 3, .name = "train", .begin_realtime_ms = 5, .window = fixture->window };
         JobResult result = { .end = { .has_exit_status = true, .exit_status = 9 } };
 
@@ -240,7 +242,8 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(unknown_node_resources_are_zero, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_nodes_metrics_are_those_of_its_window, setup, teardown),
-                cmocka_unit_test_setup_teardown(metrics_of_a_running_job_are_computed_from_its_counters, setup, teardown),
+                cmocka_unit_test_setup_teardown(metrics_of_a_running_job_are_computed_from_its_counters, setup,
+                                                teardown),
                 cmocka_unit_test_setup_teardown(metrics_of_an_ended_job_are_its_result, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_phase_has_metrics_of_its_own, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_cut_usage_is_not_exact, setup, teardown),

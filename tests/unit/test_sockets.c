@@ -193,7 +193,8 @@ static int open_with_passed(const Fixture *f, const int *families, int n, const 
                         struct sockaddr_in in = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
                         int fd = socket(families[i], SOCK_STREAM, 0);
 
-                        (void)snprintf(un.sun_path, sizeof(un.sun_path), "%s/passed-%d-%d.sock", f->directory, (int)getpid(), i);
+                        (void)snprintf(un.sun_path, sizeof(un.sun_path), "%s/passed-%d-%d.sock", f->directory,
+                                       (int)getpid(), i);
                         r = families[i] == AF_UNIX ? bind(fd, (const struct sockaddr *)&un, sizeof(un))
                                                    : bind(fd, (const struct sockaddr *)&in, sizeof(in));
                         if (r < 0 || listen(fd, 8) < 0 || (fd != 3 + i && dup2(fd, 3 + i) < 0))

@@ -45,7 +45,8 @@ static int tear_down(void **state) {
 static ResultsStored *put_as(Fixture *f, uint32_t uid, const Submission *items, size_t n) {
         StoreDone done;
 
-        assert_int_equal(store_put(f->place->store, result_rows_pack(items, n, &(Peer){ .uid = uid }, 5000, cookie_of(1))), 0);
+        assert_int_equal(
+                store_put(f->place->store, result_rows_pack(items, n, &(Peer){ .uid = uid }, 5000, cookie_of(1))), 0);
         assert_true(wait_done(f->place->store, &done, DEADLINE_MS));
         assert_true(done.outcome == STORE_DONE || done.outcome == STORE_DUPLICATE);
         return (ResultsStored *)(uintptr_t)result_rows_stored(done.rows);
@@ -77,7 +78,8 @@ static void a_specification_is_stored_once_for_many_results(void **state) {
         assert_int_equal(put_as(f, 1000, items, 5)->n_new, 5);
         assert_int_equal(ask_place(f->place, "SELECT count(*) FROM specification"), 2);
         assert_int_equal(ask_place(f->place, "SELECT sum(n_results) FROM specification"), 4);
-        assert_int_equal(ask_place(f->place, "SELECT count(*) FROM result WHERE specification IS NULL AND time_ms = 2"), 1);
+        assert_int_equal(ask_place(f->place, "SELECT count(*) FROM result WHERE specification IS NULL AND time_ms = 2"),
+                         1);
 
         sha256_of(text, sizeof(text) - 1, digest);
         assert_int_equal(result_reader_find_specification(f->place->reader, digest, &row), 0);
@@ -152,7 +154,8 @@ static void check_difference(Fixture *f, uint64_t n, const char *text, const cha
         assert_string_equal(put_as(f, 1000, &results.submission, 1)->difference, expected);
 }
 
-#define DOCUMENT(parameters, result) "{\"name\":\"m\",\"component\":\"c\",\"@parameters\":{" parameters "},\"@result\":{" result "}}"
+#define DOCUMENT(parameters, result)                                                                                   \
+        "{\"name\":\"m\",\"component\":\"c\",\"@parameters\":{" parameters "},\"@result\":{" result "}}"
 
 static void what_differs_is_named(void **state) {
         Fixture *f = *state;
@@ -163,7 +166,8 @@ static void what_differs_is_named(void **state) {
         check_difference(f, 3, DOCUMENT("", "\"n\":{\"x\":1,\"y\":2}"), DOCUMENT("", "\"n\":{\"x\":1}"),
                          "@result.n.y is 2, and is missing now");
         check_difference(f, 4, DOCUMENT("", "\"x\":1"), DOCUMENT("\"k\":\"v\"", "\"x\":1"), ""); /* is filled */
-        check_difference(f, 5, DOCUMENT("", "\"x\":\"0123456789012345678901234567890123456789é\""), DOCUMENT("", "\"x\":1"),
+        check_difference(f, 5, DOCUMENT("", "\"x\":\"0123456789012345678901234567890123456789é\""),
+                         DOCUMENT("", "\"x\":1"),
                          "@result.x is \"012345678901234567890123456789012345678…, and is 1 now");
 }
 
@@ -174,8 +178,9 @@ static const ResultsStored *send_text(Fixture *f, uint64_t n, const char *text, 
 
         run_results_make_nth(&results, n, NULL);
         results.submission.replaces = replaces;
-        assert_int_equal(indicator_from_value(value_of(&f->arena, text), DOCUMENT_LIMITS_NONE, &results.submission.indicator,
-                                              &complaint), 0);
+        assert_int_equal(indicator_from_value(value_of(&f->arena, text), DOCUMENT_LIMITS_NONE,
+                                              &results.submission.indicator, &complaint),
+                         0);
         return put_as(f, 1000, &results.submission, 1);
 }
 
@@ -216,7 +221,8 @@ static void the_owner_replaces_a_result(void **state) {
         assert_true(has_document(f, DOCUMENT("\"c\":1", "\"x\":2")));
         assert_false(send_text(f, 1, DOCUMENT("\"c\":1", "\"x\":2"), true)->has_replaced);
 
-        stored = send_text(f, 1, "{\"name\":\"other\",\"component\":\"c\",\"@parameters\":{},\"@result\":{\"x\":3}}", true);
+        stored = send_text(f, 1, "{\"name\":\"other\",\"component\":\"c\",\"@parameters\":{},\"@result\":{\"x\":3}}",
+                           true);
         assert_false(stored->has_replaced);
         assert_string_equal(stored->difference, "it is a result of another indicator or component");
 

@@ -46,11 +46,14 @@ static int set_up(void **state) {
                 f->items[i].job = i ? "job-1" : "";
                 f->items[i].time_ms = 1700000000000 + i;
                 assert_int_equal(id_make_result(f->items[i].time_ms, f->items[i].id), 0);
-                assert_int_equal(indicator_from_value(
-                        read_document(&f->arena, "{\"name\":\"M\",\"component\":\"c\",\"@parameters\":{\"n\":3},"
-                                                 "\"@result\":{\"rate\":1.0,\"text\":\"a\\n\\\"ü\",\"deep\":{\"l\":[1,2.5,null,true]}},"
-                                                 "\"overall_score\":0.5}"),
-                        DOCUMENT_LIMITS_DEFAULT, &f->items[i].indicator, &complaint), 0);
+                assert_int_equal(indicator_from_value(read_document(&f->arena, "{\"name\":\"M\",\"component\":\"c\",\"@"
+                                                                               "parameters\":{\"n\":3},"
+                                                                               "\"@result\":{\"rate\":1.0,\"text\":"
+                                                                               "\"a\\n\\\"ü\",\"deep\":{\"l\":[1,2.5,"
+                                                                               "null,true]}},"
+                                                                               "\"overall_score\":0.5}"),
+                                                      DOCUMENT_LIMITS_DEFAULT, &f->items[i].indicator, &complaint),
+                                 0);
         }
         f->batch = (Batch){ .items = f->items, .n_items = 2, .ended_job = "job-1" };
         f->batch.end = (JobEnd){ .has_exit_status = true, .exit_status = 137, .signal = 9, .has_rusage = true,
@@ -203,7 +206,8 @@ static void files_appear_whole_private_and_in_order(void **state) {
         assert_int_equal(spool_list(nested, &entries, &n), 0);
         assert_int_equal(n, 3);
         assert_string_equal(entries[0]->d_name, name); /* the last file written is the oldest */
-        assert_true(strcmp(entries[0]->d_name, entries[1]->d_name) < 0 && strcmp(entries[1]->d_name, entries[2]->d_name) < 0);
+        assert_true(strcmp(entries[0]->d_name, entries[1]->d_name) < 0 &&
+                    strcmp(entries[1]->d_name, entries[2]->d_name) < 0);
         spool_entries_free(entries, n);
 }
 

@@ -60,10 +60,11 @@ static void assert_refused(Arena *arena, const char *text, const char *path, con
 }
 
 static void equal_stacks_have_one_form(void **state) {
-        static const char form[] =
-                "{\"base_image\":\"ubi8\",\"build\":{\"a\":{\"c\":1,\"d\":2},\"b\":1},\"os\":{\"name\":\"rhel\",\"version\":\"8.2\"},"
-                "\"packages\":[{\"kind\":\"python\",\"name\":\"numpy\",\"version\":\"1.18\"},"
-                "{\"kind\":\"python\",\"name\":\"typing-extensions\",\"version\":\"3.7\"}],\"python\":{\"version\":\"3.6\"}}";
+        static const char form[] = "{\"base_image\":\"ubi8\",\"build\":{\"a\":{\"c\":1,\"d\":2},\"b\":1},\"os\":{"
+                                   "\"name\":\"rhel\",\"version\":\"8.2\"},"
+                                   "\"packages\":[{\"kind\":\"python\",\"name\":\"numpy\",\"version\":\"1.18\"},"
+                                   "{\"kind\":\"python\",\"name\":\"typing-extensions\",\"version\":\"3.7\"}],"
+                                   "\"python\":{\"version\":\"3.6\"}}";
 
         assert_form(*state, form, form);
         assert_form(*state,
@@ -71,7 +72,8 @@ static void equal_stacks_have_one_form(void **state) {
                     "\"os\":{\"version\":\"8.2\",\"name\":\"rhel\"},\"package_manager\":null,"
                     "\"packages\":[{\"name\":\"Typing_.Extensions\",\"version\":\"3.7\"},"
                     "{\"version\":\"1.18\",\"name\":\"NumPy\",\"build\":\"\"},"
-                    "{\"name\":\"numpy\",\"version\":\"1.18\"}],\"build\":{\"b\":1,\"a\":{\"d\":2,\"c\":1}},\"base_image\":\"ubi8\"}",
+                    "{\"name\":\"numpy\",\"version\":\"1.18\"}],\"build\":{\"b\":1,\"a\":{\"d\":2,\"c\":1}},\"base_"
+                    "image\":\"ubi8\"}",
                     form);
         assert_form(*state, "{}", "{\"packages\":[]}");
 }
@@ -99,8 +101,9 @@ static void several_hashes_are_kept_as_one(void **state) {
 }
 
 static void two_versions_in_one_environment_are_refused(void **state) {
-        assert_refused(*state, "{\"packages\":[{\"name\":\"numpy\",\"version\":\"1\"},{\"name\":\"Numpy\",\"version\":\"2\"}]}", "packages",
-                       "'numpy' (python) twice, with versions 1 and 2");
+        assert_refused(*state,
+                       "{\"packages\":[{\"name\":\"numpy\",\"version\":\"1\"},{\"name\":\"Numpy\",\"version\":\"2\"}]}",
+                       "packages", "'numpy' (python) twice, with versions 1 and 2");
         assert_form(*state, "{\"packages\":[{\"name\":\"kernel\",\"kind\":\"rpm\",\"version\":\"2\"},"
                             "{\"name\":\"kernel\",\"kind\":\"rpm\",\"version\":\"1\"}]}",
                     "{\"packages\":[{\"kind\":\"rpm\",\"name\":\"kernel\",\"version\":\"1\"},"
@@ -111,8 +114,10 @@ static void wrong_documents_are_refused_at_their_place(void **state) {
         assert_refused(*state, "{\"pakages\":[]}", "", "unknown member 'pakages'");
         assert_refused(*state, "{\"packages\":{}}", "packages", "is an object, must be a list");
         assert_refused(*state, "{\"packages\":[{\"version\":\"1\"}]}", "packages[0]", "has no name");
-        assert_refused(*state, "{\"packages\":[{\"name\":\"a\"},{\"name\":1}]}", "packages[1].name", "must be a string");
-        assert_refused(*state, "{\"packages\":[{\"name\":\"a\",\"hash\":\"1\",\"hashes\":[\"2\"]}]}", "packages[0]", "either");
+        assert_refused(*state, "{\"packages\":[{\"name\":\"a\"},{\"name\":1}]}", "packages[1].name",
+                       "must be a string");
+        assert_refused(*state, "{\"packages\":[{\"name\":\"a\",\"hash\":\"1\",\"hashes\":[\"2\"]}]}", "packages[0]",
+                       "either");
         assert_refused(*state, "{\"packages\":[{\"name\":\"a\",\"hashes\":[1]}]}", "packages[0]", "'hashes'");
         assert_refused(*state, "{\"os\":\"rhel\"}", "os", "must be an object");
         assert_refused(*state, "{\"python\":{\"version\":3}}", "python.version", "must be a string");
@@ -147,7 +152,8 @@ static void the_facts_leave_the_packages_out(void **state) {
         Complaint complaint;
         Stack stack;
 
-        assert_int_equal(read_stack(*state, "{\"base_image\":\"b\",\"packages\":[{\"name\":\"a\"}]}", &stack, &complaint), 0);
+        assert_int_equal(
+                read_stack(*state, "{\"base_image\":\"b\",\"packages\":[{\"name\":\"a\"}]}", &stack, &complaint), 0);
         assert_int_equal(stack_put_facts(&stack, &facts), 0);
         assert_string_equal(facts.text, "{\"base_image\":\"b\"}");
         assert_int_equal(stack_put_canonical(&stack, &form), 0);

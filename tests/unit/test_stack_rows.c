@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Software stacks in a store: stored once, completed, kept, removed, and read. */
-/* tests: daemon/store/indicators/attachments.c daemon/store/indicators/stack_facts.c daemon/store/indicators/stack_reader.c */
+/* tests: daemon/store/indicators/attachments.c daemon/store/indicators/stack_facts.c
+ * daemon/store/indicators/stack_reader.c */
 
 #include "stack_fixture.h"
 
@@ -28,8 +29,13 @@ static int set_up(void **state) {
         f->b = stack_of(&f->arena, WITH_NUMPY("2"));
         f->model = matmul_model(f->properties);
         assert_int_equal(place_setup_volatile((void **)&f->place), 0);
-        assert_int_equal(store_put(f->place->store, model_rows_pack(&(StoreModels){ .models = (const IndicatorModel *const[]){ &f->model },
-                                                                                    .n_models = 1, .uid = 1000 }, 1, cookie_of(5000))), 0);
+        assert_int_equal(
+                store_put(f->place->store,
+                          model_rows_pack(&(StoreModels){ .models = (const IndicatorModel *const[]){ &f->model },
+                                                          .n_models = 1,
+                                                          .uid = 1000 },
+                                          1, cookie_of(5000))),
+                0);
         assert_int_equal(outcome_of(f->place->store, 5000), STORE_DONE);
         return 0;
 }
@@ -55,7 +61,8 @@ static uint64_t n_of_numpy(Fixture *f, const char *condition) {
 
 static void a_stack_is_stored_once_for_many_results(void **state) {
         Fixture *f = *state;
-        SubmissionStack again = stack_of(&f->arena, "{\"packages\":[{\"name\":\"SIX\"},{\"name\":\"numpy\",\"version\":\"1\"}]}");
+        SubmissionStack again = stack_of(&f->arena,
+                                         "{\"packages\":[{\"name\":\"SIX\"},{\"name\":\"numpy\",\"version\":\"1\"}]}");
 
         for (uint64_t n = 1; n <= 3; n++)
                 assert_int_equal(put(f, n, n == 2 ? &again : &f->a)->n_new, 1);
@@ -79,7 +86,8 @@ static void one_submission_may_have_several_stacks(void **state) {
                 items[i] = results[i].submission;
                 items[i].stack = stacks[i];
         }
-        assert_int_equal(store_put(f->place->store, result_rows_pack(items, 4, &(Peer){ .uid = 1000 }, 5000, cookie_of(1))), 0);
+        assert_int_equal(
+                store_put(f->place->store, result_rows_pack(items, 4, &(Peer){ .uid = 1000 }, 5000, cookie_of(1))), 0);
         assert_int_equal(outcome_of(f->place->store, 1), STORE_DONE);
         assert_int_equal(n_of_numpy(f, "package.numpy=1"), 1);
         assert_int_equal(n_of_numpy(f, "package.numpy=2"), 2);
@@ -92,13 +100,16 @@ static void a_stack_goes_with_its_last_result(void **state) {
         (void)put(f, 1, &f->a);
         (void)put(f, 2, &f->a);
         (void)put(f, 3, &f->b);
-        assert_int_equal(ask_place(f->place, "SELECT (SELECT sum(n_bytes) FROM holder) - (SELECT sum(n_bytes) FROM stack)"
-                                             " - (SELECT sum(256 + length(CAST(document AS BLOB))) FROM result)"), 0);
+        assert_int_equal(ask_place(f->place,
+                                   "SELECT (SELECT sum(n_bytes) FROM holder) - (SELECT sum(n_bytes) FROM stack)"
+                                   " - (SELECT sum(256 + length(CAST(document AS BLOB))) FROM result)"),
+                         0);
         change_place(f->place, "DELETE FROM result WHERE time_ms = 1");
         assert_int_equal(ask_place(f->place, "SELECT count(*) FROM stack"), 2);
         change_place(f->place, "DELETE FROM result WHERE time_ms = 2");
         assert_int_equal(ask_place(f->place, "SELECT count(*) FROM stack"), 1);
-        assert_int_equal(ask_place(f->place, "SELECT count(*) FROM stack_package AS s JOIN stack ON stack.id = s.stack"), 2);
+        assert_int_equal(
+                ask_place(f->place, "SELECT count(*) FROM stack_package AS s JOIN stack ON stack.id = s.stack"), 2);
         assert_int_equal(ask_place(f->place, "SELECT count(*) FROM stack_package"), 2);
         change_place(f->place, "DELETE FROM result");
         assert_int_equal(ask_place(f->place, "SELECT count(*) FROM stack"), 0);
@@ -171,8 +182,9 @@ static void another_user_does_not_complete_a_result(void **state) {
         (void)put(f, 1, NULL);
         run_results_make_nth(&results, 1, &f->model);
         results.submission.stack = &f->a;
-        assert_int_equal(store_put(f->place->store, result_rows_pack(&results.submission, 1, &(Peer){ .uid = 1001 }, 5000,
-                                                                      cookie_of(2))), 0);
+        assert_int_equal(store_put(f->place->store, result_rows_pack(&results.submission, 1, &(Peer){ .uid = 1001 },
+                                                                     5000, cookie_of(2))),
+                         0);
         (void)outcome_of(f->place->store, 2);
         assert_int_equal(ask_place(f->place, "SELECT count(*) FROM result WHERE stack IS NOT NULL"), 0);
         assert_int_equal(ask_place(f->place, "SELECT count(*) FROM stack"), 0);
@@ -238,12 +250,14 @@ static void names_of_packages_are_listed_once(void **state) {
 }
 
 static void facts_are_looked_up_by_their_keys(void **state) {
-        static const char text[] =
-                "{\"base_image\":\"ubi8\",\"os\":{\"name\":\"rhel\",\"version\":\"8.2\"},"
-                "\"python\":{\"name\":\"cpython\",\"version\":\"3.8\"},"
-                "\"packages\":[{\"name\":\"numpy\",\"version\":\"1\",\"source\":\"https://x\",\"hash\":\"sha256:0123456789abcdef\","
-                "\"build\":\"cp38\"},{\"name\":\"bare\",\"source\":\"s\"},{\"name\":\"my.build\",\"version\":\"7\",\"kind\":\"rpm\"},"
-                "{\"name\":\"kernel\",\"version\":\"2\",\"kind\":\"rpm\"},{\"name\":\"kernel\",\"version\":\"1\",\"kind\":\"rpm\"}]}";
+        static const char text[] = "{\"base_image\":\"ubi8\",\"os\":{\"name\":\"rhel\",\"version\":\"8.2\"},"
+                                   "\"python\":{\"name\":\"cpython\",\"version\":\"3.8\"},"
+                                   "\"packages\":[{\"name\":\"numpy\",\"version\":\"1\",\"source\":\"https://"
+                                   "x\",\"hash\":\"sha256:0123456789abcdef\","
+                                   "\"build\":\"cp38\"},{\"name\":\"bare\",\"source\":\"s\"},{\"name\":\"my.build\","
+                                   "\"version\":\"7\",\"kind\":\"rpm\"},"
+                                   "{\"name\":\"kernel\",\"version\":\"2\",\"kind\":\"rpm\"},{\"name\":\"kernel\","
+                                   "\"version\":\"1\",\"kind\":\"rpm\"}]}";
         static const struct {
                 const char *key, *value;
         } expected[] = {

@@ -34,24 +34,33 @@ static void check(const char *rows_text, const size_t *expected, size_t n) {
 }
 
 #define CHECK(text, ...) check(text, (const size_t[]){ __VA_ARGS__ }, N_ELEMENTS(((const size_t[]){ __VA_ARGS__ })))
-#define ROW(stage, part, begin, end, merged) \
-        "{\"stage\":\"" stage "\",\"part\":\"" part "\",\"begin_ms\":" #begin ",\"end_ms\":" #end ",\"merged\":" #merged "}"
+#define ROW(stage, part, begin, end, merged)                                                                           \
+        "{\"stage\":\"" stage "\",\"part\":\"" part "\",\"begin_ms\":" #begin ",\"end_ms\":" #end                      \
+        ",\"merged\":" #merged "}"
 
 static void intervals_of_an_ended_job_are_all_listed(void **state) {
         (void)state;
-        CHECK(ROW("1:a", "tasks", 0, 1000, 1) "," ROW("1:a", "tasks", 1000, 5000, 4) "," ROW("1:a", "tasks", 4999, 9000, 4) ","
-              ROW("1:a", "queue", 0, 1000, 1) "," ROW("1:a", "queue", 1001, 9000, 8) "," ROW("2:b", "tasks", 0, 9000, 8), 0, 1, 2, 3, 4, 5);
+        CHECK(ROW("1:a", "tasks", 0, 1000, 1) "," ROW("1:a", "tasks", 1000, 5000, 4) "," ROW(
+                      "1:a", "tasks", 4999, 9000, 4) "," ROW("1:a", "queue", 0, 1000,
+                                                             1) "," ROW("1:a", "queue", 1001, 9000,
+                                                                        8) "," ROW("2:b", "tasks", 0, 9000, 8),
+              0, 1, 2, 3, 4, 5);
 }
 
 static void parts_of_a_later_sum_are_left_out(void **state) {
         (void)state;
-        CHECK(ROW("1:a", "tasks", 0, 1000, 1) "," ROW("1:a", "tasks", 1000, 2000, 1) "," ROW("1:a", "tasks", 2000, 4000, 2) ","
-              ROW("1:a", "tasks", 4000, 5000, 1) "," ROW("1:a", "tasks", 1001, 9000, 8) "," ROW("1:a", "tasks", 9000, 10000, 1), 0, 4, 5);
+        CHECK(ROW("1:a", "tasks", 0, 1000, 1) "," ROW("1:a", "tasks", 1000, 2000, 1) "," ROW(
+                      "1:a", "tasks", 2000, 4000, 2) "," ROW("1:a", "tasks", 4000, 5000,
+                                                             1) "," ROW("1:a", "tasks", 1001, 9000,
+                                                                        8) "," ROW("1:a", "tasks", 9000, 10000, 1),
+              0, 4, 5);
 }
 
 static void intervals_of_other_series_are_no_parts(void **state) {
         (void)state;
-        CHECK(ROW("1:a", "queue", 1000, 2000, 1) "," ROW("1:a", "tasks", 0, 4000, 4) "," ROW("1:b", "tasks", 0, 4000, 4), 0, 1, 2);
+        CHECK(ROW("1:a", "queue", 1000, 2000, 1) "," ROW("1:a", "tasks", 0, 4000, 4) "," ROW("1:b", "tasks", 0, 4000,
+                                                                                             4),
+              0, 1, 2);
 }
 
 static void an_answer_without_intervals_has_no_rows(void **state) {

@@ -129,7 +129,8 @@ static char *read_golden(void) {
         size_t n = 0;
         FILE *file;
 
-        (void)snprintf(path, sizeof(path), "%s/thoth/golden_batch_statistics.json", directory ? directory : "../shared/fixtures");
+        (void)snprintf(path, sizeof(path), "%s/thoth/golden_batch_statistics.json",
+                       directory ? directory : "../shared/fixtures");
         file = fopen(path, "re");
         if (!file)
                 return NULL;
@@ -200,7 +201,8 @@ static void the_interval_of_a_median_has_its_true_level(void **state) {
         interval = statistics_median_interval(sorted, 6, 0.95);
         assert_true(interval.low == 1 && interval.high == 6 && fabs(interval.level - (1 - 2.0 / 64)) < 1e-12);
         interval = statistics_median_interval(sorted, 12, 0.95);
-        assert_true(interval.low == 3 && interval.high == 10 && fabs(interval.level - (1 - 2.0 * (1 + 12 + 66) / 4096)) < 1e-12);
+        assert_true(interval.low == 3 && interval.high == 10 &&
+                    fabs(interval.level - (1 - 2.0 * (1 + 12 + 66) / 4096)) < 1e-12);
         assert_true(isnan(statistics_median_interval(sorted, 9, 0.999).level));
 }
 
@@ -267,7 +269,8 @@ static void many_values_are_sorted_like_few(void **state) {
         for (unsigned kind = 0; kind < 3; kind++)
                 for (size_t k = 0; k < N_ELEMENTS(sizes); k++) {
                         size_t n = sizes[k];
-                        scoped(freep) double *values = malloc(n * sizeof(*values)), *expected = malloc(n * sizeof(*expected));
+                        scoped(freep) double *values = malloc(n * sizeof(*values)),
+                                             *expected = malloc(n * sizeof(*expected));
 
                         assert_true(values && expected);
                         for (size_t i = 0; i < n; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The public interface of the store: rows, outcomes, and rows after a restart. */
-/* tests: daemon/store/store.c daemon/store/queue.c daemon/store/table/rowset.c daemon/store/database/pack.c daemon/store/writer.c
- daemon/store/database/database.c daemon/store/indicators/result_rows.c */
+/* tests: daemon/store/store.c daemon/store/queue.c daemon/store/table/rowset.c daemon/store/database/pack.c
+ daemon/store/writer.c daemon/store/database/database.c daemon/store/indicators/result_rows.c */
 
 #include "store/indicators/result_reader.h"
 #include "store/indicators/result_rows.h"
@@ -92,7 +92,8 @@ static void completions_come_in_the_order_of_the_puts(void **state) {
                 Item item;
 
                 item_make(&item, "PiMatmul", n % 2 ? "tensorflow" : "pytorch", n);
-                assert_int_equal(store_put(place->store, result_rows_pack(&item.submission, 1, ROOT, n, cookie_of(n))), 0);
+                assert_int_equal(store_put(place->store, result_rows_pack(&item.submission, 1, ROOT, n, cookie_of(n))),
+                                 0);
         }
         for (uint64_t n = 1; n <= 2000; n++)
                 assert_int_equal(outcome_of(place->store, n), STORE_DONE);
@@ -227,7 +228,8 @@ static void the_descriptor_stays_readable_until_all_is_read(void **state) {
                 Item item;
 
                 item_make(&item, "PiMatmul", "tensorflow", n);
-                assert_int_equal(store_put(place->store, result_rows_pack(&item.submission, 1, ROOT, 1, cookie_of(n))), 0);
+                assert_int_equal(store_put(place->store, result_rows_pack(&item.submission, 1, ROOT, 1, cookie_of(n))),
+                                 0);
         }
         EVENTUALLY((store_stats(place->store, &stats), stats.queue_rows == 0));
         assert_int_equal(poll(&fd, 1, DEADLINE_MS), 1);
@@ -253,7 +255,8 @@ static void *on_putter_start(void *userdata) {
                 Item item;
 
                 item_make(&item, "PiMatmul", "tensorflow", putter->first + n);
-                if (store_put(putter->store, result_rows_pack(&item.submission, 1, ROOT, 1, cookie_of(putter->first + n))) != 0)
+                if (store_put(putter->store,
+                              result_rows_pack(&item.submission, 1, ROOT, 1, cookie_of(putter->first + n))) != 0)
                         return putter;
         }
         return NULL;
@@ -289,7 +292,8 @@ static void closing_writes_out_what_is_queued(void **state) {
                 Item item;
 
                 item_make(&item, "PiMatmul", "tensorflow", n);
-                assert_int_equal(store_put(place->store, result_rows_pack(&item.submission, 1, ROOT, 1, (StoreCookie){})), 0);
+                assert_int_equal(
+                        store_put(place->store, result_rows_pack(&item.submission, 1, ROOT, 1, (StoreCookie){})), 0);
         }
         place_close(place);
         place_open(place);
@@ -342,8 +346,9 @@ static void put_for_ever(const Place *place, int fd) {
                         n_put++;
                 }
                 while (wait_done(store, &done, 0))
-                        if (done.outcome != STORE_DONE || write(fd, &done.cookie.ticket.number, sizeof(done.cookie.ticket.number)) !=
-                                                                    sizeof(done.cookie.ticket.number))
+                        if (done.outcome != STORE_DONE ||
+                            write(fd, &done.cookie.ticket.number, sizeof(done.cookie.ticket.number)) !=
+                                    sizeof(done.cookie.ticket.number))
                                 _exit(1);
         }
 }

@@ -26,11 +26,13 @@ static JobInfo make_job(const char *id, JobLabel *labels, size_t n_labels) {
 static StoreOutcome begin_job(Store *store, const char *id, uint64_t begin_ms) {
         JobInfo info = make_job(id, NULL, 0);
 
-        assert_int_equal(store_put(store, pack_begin_row(&info, begin_ms, "boot-1", "window-1", "meter-1", cookie_of(1))), 0);
+        assert_int_equal(
+                store_put(store, pack_begin_row(&info, begin_ms, "boot-1", "window-1", "meter-1", cookie_of(1))), 0);
         return outcome_of(store, 1);
 }
 
-static StoreOutcome end_job(Store *store, const char *id, JobState job_state, const JobEnd *end, const MetricSet *metrics) {
+static StoreOutcome end_job(Store *store, const char *id, JobState job_state, const JobEnd *end,
+                            const MetricSet *metrics) {
         StoreJobEnd row = {
                 .job = id, .state = job_state, .end_realtime_ms = 2000, .end = end,
                 .note = "a note", .metrics = metrics, .timeline = &BYTES("a timeline"),
@@ -98,7 +100,8 @@ static void a_job_round_trips(void **state) {
         assert_memory_equal(row.timeline.bytes, "a timeline", row.timeline.n);
 }
 
-static StoreOutcome put_for_jobs(Store *store, uint64_t n, uint32_t uid, const char *first_job, const char *second_job) {
+static StoreOutcome put_for_jobs(Store *store, uint64_t n, uint32_t uid, const char *first_job,
+                                 const char *second_job) {
         Submission both[2];
         Item items[2];
 
@@ -137,7 +140,8 @@ static StoreOutcome put_inherited(Store *store, uint64_t n, uint32_t uid, const 
         item_make(&item, "PiMatmul", "tensorflow", n);
         item.submission.job = job;
         item.submission.is_job_inherited = true;
-        assert_int_equal(store_put(store, result_rows_pack(&item.submission, 1, &(Peer){ .uid = uid }, 1, cookie_of(n))), 0);
+        assert_int_equal(
+                store_put(store, result_rows_pack(&item.submission, 1, &(Peer){ .uid = uid }, 1, cookie_of(n))), 0);
         return outcome_of(store, n);
 }
 
@@ -158,7 +162,8 @@ static void an_inherited_job_is_ignored_after_its_end(void **state) {
                 all[i].is_job_inherited = true;
         }
 
-        assert_int_equal(store_put(place->store, result_rows_pack(all, 3, &(Peer){ .uid = 1000 }, 1, cookie_of(10))), 0);
+        assert_int_equal(store_put(place->store, result_rows_pack(all, 3, &(Peer){ .uid = 1000 }, 1, cookie_of(10))),
+                         0);
         assert_true(wait_done(place->store, &done, 5000));
         assert_int_equal(done.outcome, STORE_DONE);
         assert_true(result_rows_stored(done.rows)->has_left_job);
@@ -245,10 +250,17 @@ static void a_late_end_replaces_an_unknown_end(void **state) {
         Place *place = *state;
         MetricSet metrics = {};
         UsageSet usage;
-        JobEnd end = { .realtime_ms = 4000, .has_exit_status = true, .has_rusage = true, .rusage = { .ru_utime = 1.25 } };
+        JobEnd end = {
+                .realtime_ms = 4000, .has_exit_status = true, .has_rusage = true, .rusage = { .ru_utime = 1.25 }
+        };
         const StoreJobEnd closed = {
-                .job = "job-1", .state = JOB_INTERRUPTED, .end_realtime_ms = 2000, .end = &(JobEnd){}, .note = JOB_NO_END_NOTE,
-                .metrics = &metrics, .usage = &usage,
+                .job = "job-1",
+                .state = JOB_INTERRUPTED,
+                .end_realtime_ms = 2000,
+                .end = &(JobEnd){},
+                .note = JOB_NO_END_NOTE,
+                .metrics = &metrics,
+                .usage = &usage,
         };
         JobRow row;
 
@@ -258,7 +270,9 @@ static void a_late_end_replaces_an_unknown_end(void **state) {
         assert_int_equal(begin_job(place->store, "job-1", 1000), STORE_DONE);
         assert_int_equal(store_put(place->store, job_rows_pack_end(&closed, cookie_of(2))), 0);
         assert_int_equal(outcome_of(place->store, 2), STORE_DONE);
-        assert_int_equal(store_put(place->store, job_rows_pack_amend("job-1", &(Peer){ .uid = 1000 }, &end, 9000, 2, cookie_of(3))), 0);
+        assert_int_equal(store_put(place->store,
+                                   job_rows_pack_amend("job-1", &(Peer){ .uid = 1000 }, &end, 9000, 2, cookie_of(3))),
+                         0);
         assert_int_equal(outcome_of(place->store, 3), STORE_DONE);
 
         assert_int_equal(job_reader_find(place->reader, "job-1", &row), 0);
@@ -298,7 +312,8 @@ static void running_jobs_are_recovered_with_their_last_checkpoint(void **state) 
         assert_int_equal(begin_job(place->store, "job-2", 20), STORE_DONE);
         assert_int_equal(begin_job(place->store, "job-3", 30), STORE_DONE);
         assert_int_equal(end_job(place->store, "job-3", JOB_FINISHED, &(JobEnd){}, NULL), STORE_DONE);
-        assert_int_equal(store_put(place->store, job_rows_pack_checkpoints(&checkpoint, 1, "boot-2", "meter-2", 99)), 0);
+        assert_int_equal(store_put(place->store, job_rows_pack_checkpoints(&checkpoint, 1, "boot-2", "meter-2", 99)),
+                         0);
         place_close(place);
         place_open(place);
 
@@ -347,14 +362,18 @@ static void many_phases_of_a_removed_job_are_removed_in_steps(void **state) {
         assert_int_equal(begin_job(place->store, "few", 1000), STORE_DONE);
         assert_int_equal(end_job(place->store, "many", JOB_FINISHED, &(JobEnd){}, NULL), STORE_DONE);
         place_close(place);
-        change_place(place, "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000)"
-                            " INSERT INTO phase SELECT NULL, j.row, i, '', 0, 0, 1, NULL, NULL, NULL, NULL FROM n, job AS j"
-                            " WHERE j.id = 'many' OR i <= 512;"
-                            "UPDATE job SET n_phases = (SELECT count(*) FROM phase WHERE job = job.row)");
+        change_place(place,
+                     "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000)"
+                     " INSERT INTO phase SELECT NULL, j.row, i, '', 0, 0, 1, NULL, NULL, NULL, NULL FROM n, job AS j"
+                     " WHERE j.id = 'many' OR i <= 512;"
+                     "UPDATE job SET n_phases = (SELECT count(*) FROM phase WHERE job = job.row)");
         place_path(place, "perfd.db", path);
         assert_int_equal(opening_open_file(path, &database), 0);
         assert_int_equal(database_begin(&database), 0);
-        assert_int_equal(job->retention->run(&database, database_prepare(&database, job->retention->remove, FIELDS(field_i64(1))), &n), 0);
+        assert_int_equal(job->retention->run(&database,
+                                             database_prepare(&database, job->retention->remove, FIELDS(field_i64(1))),
+                                             &n),
+                         0);
         assert_int_equal(database_commit(&database), 0);
         assert_int_equal(n, 1);
         assert_int_equal(ask_place(place, "SELECT count(*) FROM job WHERE id = 'many'"), 0);

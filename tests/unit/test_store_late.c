@@ -55,7 +55,9 @@ static void open_late(Place *place, const char *reason) {
         StoreStats stats;
 
         assert_int_equal(store_open(&place->store, &config, &note), 0);
-        assert_int_equal(reader_new(&place->reader, store_path(place->store), store_wal_barrier(place->store), 10 * NS_PER_S), 0);
+        assert_int_equal(
+                reader_new(&place->reader, store_path(place->store), store_wal_barrier(place->store), 10 * NS_PER_S),
+                0);
         assert_non_null(note);
         assert_non_null(strstr(note, store_path(place->store)));
         assert_non_null(strstr(note, reason));
@@ -66,7 +68,8 @@ static void open_late(Place *place, const char *reason) {
         assert_non_null(strstr(stats.error, "cannot open"));
         assert_non_null(strstr(stats.error, reason));
 
-        assert_int_equal(job_reader_recover(store_is_late(place->store) ? NULL : store_path(place->store), NULL, &recovery), 0);
+        assert_int_equal(
+                job_reader_recover(store_is_late(place->store) ? NULL : store_path(place->store), NULL, &recovery), 0);
         assert_null(recovery->meter);
         assert_int_equal(recovery->n_jobs, 0);
 }
@@ -173,7 +176,8 @@ static sqlite3 *hold(const Place *place) {
 
         place_path(place, "perfd.db", path);
         assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-        assert_int_equal(sqlite3_exec(db, "PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE", NULL, NULL, NULL), SQLITE_OK);
+        assert_int_equal(sqlite3_exec(db, "PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE", NULL, NULL, NULL),
+                         SQLITE_OK);
         return db;
 }
 

@@ -14,12 +14,15 @@ static JobInfo make_job(const char *id) {
 }
 
 static StoreOutcome begin(Store *store, const JobInfo *info) {
-        assert_int_equal(store_put(store, pack_begin_row(info, 1000, "boot-1", "progress-1", "meter-1", cookie_of(1))), 0);
+        assert_int_equal(store_put(store, pack_begin_row(info, 1000, "boot-1", "progress-1", "meter-1", cookie_of(1))),
+                         0);
         return outcome_of(store, 1);
 }
 
 static PhaseView make_phase(uint32_t index, const char *name) {
-        PhaseView phase = { .index = index, .begin_realtime_ms = 1000 + 100 * index, .end_realtime_ms = 1100 + 100 * index };
+        PhaseView phase = { .index = index,
+                            .begin_realtime_ms = 1000 + 100 * index,
+                            .end_realtime_ms = 1100 + 100 * index };
 
         (void)snprintf(phase.name, sizeof(phase.name), "%s", name);
         for (size_t i = 0; i < N_METRICS; i++) {
@@ -42,8 +45,13 @@ static StoreOutcome put_phase(Store *store, const char *job, const PhaseView *ph
 
 static StoreOutcome end(Store *store, const char *job, const UsageSet *usage, const PhaseView *phase) {
         StoreJobEnd row = {
-                .job = job, .state = JOB_FINISHED, .end_realtime_ms = 2000, .end = &(JobEnd){}, .metrics = &(MetricSet){},
-                .usage = usage, .phase = phase,
+                .job = job,
+                .state = JOB_FINISHED,
+                .end_realtime_ms = 2000,
+                .end = &(JobEnd){},
+                .metrics = &(MetricSet){},
+                .usage = usage,
+                .phase = phase,
         };
 
         assert_int_equal(store_put(store, job_rows_pack_end(&row, cookie_of(2))), 0);
@@ -141,7 +149,11 @@ static StoreOutcome learn(Store *store, const StoreJobIdentity *learned) {
 static void a_running_job_may_turn_out_to_have_a_cgroup_and_an_owner(void **state) {
         Place *place = *state;
         StoreJobIdentity learned = {
-                .job = "job-1", .isolation = ISOLATION_FOUND, .cgroup = "cpuacct:/slurm/uid_0/job_7", .uid = 2000, .gid = 3000,
+                .job = "job-1",
+                .isolation = ISOLATION_FOUND,
+                .cgroup = "cpuacct:/slurm/uid_0/job_7",
+                .uid = 2000,
+                .gid = 3000,
         };
         JobInfo info = make_job("job-1");
         JobRow row;
@@ -314,7 +326,8 @@ static void invalid_numbers_are_absent(void **state) {
         assert_int_equal(begin(place->store, &info), STORE_DONE);
         assert_int_equal(put_phase(place->store, "job-1", &phase, "p"), STORE_DONE);
         assert_int_equal(end(place->store, "job-1", &phase.usage, NULL), STORE_DONE);
-        change_place(place, "CREATE TABLE good_job AS SELECT * FROM job; CREATE TABLE good_phase AS SELECT * FROM phase");
+        change_place(place,
+                     "CREATE TABLE good_job AS SELECT * FROM job; CREATE TABLE good_phase AS SELECT * FROM phase");
         for (size_t i = 0; i < N_ELEMENTS(damages); i++) {
                 char sql[1024];
                 PhaseView back;
@@ -330,10 +343,12 @@ static void invalid_numbers_are_absent(void **state) {
                 assert_int_equal(job_reader_next_phase(place->reader, &back), 0);
                 assert_string_equal(back.name, "load");
                 for (size_t k = 0; k < N_USAGES; k++)
-                        assert_false(quality_is_present(row.view.usage.quality[k]) || quality_is_present(back.usage.quality[k]));
+                        assert_false(quality_is_present(row.view.usage.quality[k]) ||
+                                     quality_is_present(back.usage.quality[k]));
                 for (size_t k = 0; k < N_METRICS; k++)
                         assert_false(quality_is_present(back.metrics.quality[k]));
-                change_place(place, "DELETE FROM job; INSERT INTO job SELECT * FROM good_job; INSERT INTO phase SELECT * FROM good_phase");
+                change_place(place, "DELETE FROM job; INSERT INTO job SELECT * FROM good_job; INSERT INTO phase SELECT "
+                                    "* FROM good_phase");
         }
         assert_int_equal(job_reader_list_phases(place->reader, "job-1"), 0);
         assert_phase(place->reader, &phase);
@@ -357,7 +372,9 @@ static void invalid_layouts_are_absent(void **state) {
 
                 (void)snprintf(sql, sizeof(sql), "UPDATE layout SET keys = id || ' ' || %s", damages[i]);
                 change_place(place, sql);
-                assert_int_equal(reader_new(&reader, store_path(place->store), store_wal_barrier(place->store), 10 * NS_PER_S), 0);
+                assert_int_equal(
+                        reader_new(&reader, store_path(place->store), store_wal_barrier(place->store), 10 * NS_PER_S),
+                        0);
                 assert_int_equal(job_reader_find(reader, "job-1", &row), 0);
                 assert_false(row.has_metrics);
                 assert_int_equal(row.view.usage.quality[USAGE_CPU_SECONDS], QUALITY_UNKNOWN_SOURCE);
@@ -372,8 +389,9 @@ static void invalid_places_are_unknown(void **state) {
         JobRow row;
 
         assert_int_equal(begin(place->store, &info), STORE_DONE);
-        change_place(place, "UPDATE job SET node = -7, n_nodes = -1, n_ranks = 4294967296, isolation = 'of a later version', cgroup = '',"
-                      " n_phases = 9223372036854775807");
+        change_place(place, "UPDATE job SET node = -7, n_nodes = -1, n_ranks = 4294967296, isolation = 'of a later "
+                            "version', cgroup = '',"
+                            " n_phases = 9223372036854775807");
         assert_int_equal(job_reader_find(place->reader, "job-1", &row), 0);
         assert_int_equal(row.view.info.node, -1);
         assert_int_equal(row.view.info.n_nodes, 0);

@@ -147,7 +147,9 @@ static void put_phase(Store *store, Run *run, const Bench *bench) {
         row.meter = account;
         assert_int_equal(store_put(store, job_rows_pack_phase(&row, cookie_of(3))), 0);
         assert_int_equal(outcome_of(store, 3), STORE_DONE);
-        run->phase = (PhaseView){ .index = run->phase.index + 1, .name = "evaluate", .begin_realtime_ms = run->phase.end_realtime_ms };
+        run->phase = (PhaseView){ .index = run->phase.index + 1,
+                                  .name = "evaluate",
+                                  .begin_realtime_ms = run->phase.end_realtime_ms };
         free(account);
         free(text);
 }
@@ -156,7 +158,8 @@ static void put_end(Store *store, const Run *run, const Bench *bench) {
         JobEnd end = {
                 .has_exit_status = true, .has_rusage = true,
                 .rusage = {
-                        .ru_utime = 1439.284511, .ru_stime = 12.038171, .ru_maxrss = 4183204, .ru_minflt = 1938271, .ru_majflt = 12,
+                        .ru_utime = 1439.284511, .ru_stime = 12.038171, .ru_maxrss = 4183204, .ru_minflt = 1938271,
+                        .ru_majflt = 12,
                         .ru_inblock = 20184728, .ru_oublock = 8172816, .ru_nvcsw = 182731, .ru_nivcsw = 48172,
                 },
         };
@@ -184,7 +187,8 @@ static void run_begin(Run *run, Store *store, const Bench *bench, unsigned n) {
 
         *run = (Run){
                 .info = {
-                        .name = "train-resnet50", .command = "python3 train.py --epochs 90 --batch 256 --data /scratch/imagenet",
+                        .name = "train-resnet50",
+                        .command = "python3 train.py --epochs 90 --batch 256 --data /scratch/imagenet",
                         .user = "ada", .uid = 1000, .gid = 1000, .pid = 481516, .pid_start_ticks = 2342108, .rank = 3,
                         .node = 1, .n_nodes = 4, .n_ranks = 16, .isolation = ISOLATION_FOUND, .cgroup = cgroup,
                         .n_labels = N_ELEMENTS(labels), .labels = labels,
@@ -235,7 +239,8 @@ static void run_some(Store *store, Bench *bench, unsigned first, Pass pass, unsi
                 pass(&bench->now, second, &seed);
                 assert_int_equal(look(bench), METER_OBSERVED);
                 for (unsigned i = 0; i < N_AT_ONCE; i++) {
-                        window_observe(&runs[i].window.peaks, &runs[i].window.begin, &bench->observation, bench->now.realtime_ns);
+                        window_observe(&runs[i].window.peaks, &runs[i].window.begin, &bench->observation,
+                                       bench->now.realtime_ns);
                         assert_int_equal(recording_add(&runs[i].recording, &bench->observation), 0);
                         pass_group_second(&runs[i].group, &seed);
                         usage_advance(&runs[i].usage, &runs[i].group);

@@ -243,7 +243,11 @@ static uint64_t count_jobs(Reader *reader, const char *job_state) {
 static void put_job(Store *store, const char *id, uint64_t begin_ms, bool is_over) {
         JobInfo info = { .uid = 1000 };
         StoreJobEnd row = {
-                .job = id, .state = JOB_FINISHED, .end_realtime_ms = begin_ms + 1, .end = &(JobEnd){}, .timeline = &BYTES("points"),
+                .job = id,
+                .state = JOB_FINISHED,
+                .end_realtime_ms = begin_ms + 1,
+                .end = &(JobEnd){},
+                .timeline = &BYTES("points"),
         };
 
         (void)snprintf(info.id, sizeof(info.id), "%s", id);
@@ -373,7 +377,9 @@ static void large_rows_expire_in_smaller_steps(void **state) {
         config.keep_results_ns = 60 * NS_PER_S;
         assert_int_equal(retention_configure(&retention, &database, &config), 0);
         for (size_t i = 0; i < EXPIRY_TABLES_MAX; i++)
-                retention.expiry.tables[i] = (ExpiryTable){ .period_end_ns = UINT64_MAX, .counting_ns = UINT64_MAX, .n_left = 1000 };
+                retention.expiry.tables[i] = (ExpiryTable){ .period_end_ns = UINT64_MAX,
+                                                            .counting_ns = UINT64_MAX,
+                                                            .n_left = 1000 };
         for (uint64_t n = 0; has_more; n = retention.n_removed) {
                 assert_int_equal(retention_step(&retention, &database, clock_realtime_ns(), &has_more), 0);
                 assert_in_range(retention.n_removed - n, 0, n == 0 ? 16 : 2);

@@ -51,11 +51,12 @@ static void each_format_has_each_number(void **state) {
                                 "|:---|:---|---:|---:|---:|---:|---:|---:|\n"
                                 "| A | rate | 2 | 2.50 | 2.12 | 2.50 | 1 | 4 |\n"
                                 "| A | a,\"b\"\\|c | 1 | 0.500 | - | 0.500 | 0.500 | 0.500 |\n");
-        expect(EXPORT_JSON, "{\"batch\":\"42\",\"runs\":3,\"failed\":1,\"results\":["
-                            "{\"indicator\":\"A\",\"component\":\"c\",\"result\":\"rate\",\"n\":2,\"mean\":2.5,"
-                            "\"stddev\":2.1213203435596424,\"median\":2.5,\"min\":1.0,\"max\":4.0,\"values\":[4.0,1.0]},"
-                            "{\"indicator\":\"A\",\"component\":\"c\",\"result\":\"a,\\\"b\\\"|c\",\"n\":1,\"mean\":0.5,"
-                            "\"stddev\":null,\"median\":0.5,\"min\":0.5,\"max\":0.5,\"values\":[0.5]}]}\n");
+        expect(EXPORT_JSON,
+               "{\"batch\":\"42\",\"runs\":3,\"failed\":1,\"results\":["
+               "{\"indicator\":\"A\",\"component\":\"c\",\"result\":\"rate\",\"n\":2,\"mean\":2.5,"
+               "\"stddev\":2.1213203435596424,\"median\":2.5,\"min\":1.0,\"max\":4.0,\"values\":[4.0,1.0]},"
+               "{\"indicator\":\"A\",\"component\":\"c\",\"result\":\"a,\\\"b\\\"|c\",\"n\":1,\"mean\":0.5,"
+               "\"stddev\":null,\"median\":0.5,\"min\":0.5,\"max\":0.5,\"values\":[0.5]}]}\n");
 }
 
 int main(void) {

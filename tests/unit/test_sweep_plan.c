@@ -51,7 +51,8 @@ static void extra_replaces_and_adds_settings(void **state) {
 
 static void exclude_removes_points_that_match_completely(void **state) {
         (void)state;
-        assert_points(COMMAND "settings: {a: [1, 2, 3], b: [x, y]}\nexclude: [{a: [1, 2], b: x}, {a: '3'}]", "a=1 b=y|a=2 b=y|");
+        assert_points(COMMAND "settings: {a: [1, 2, 3], b: [x, y]}\nexclude: [{a: [1, 2], b: x}, {a: '3'}]",
+                      "a=1 b=y|a=2 b=y|");
         /* A point of `extra` that equals one of `settings` without both null values is a duplicate. */
         assert_points(COMMAND "settings: {a: [1, 2], b: 0}\nextra: [{a: 2}]\nexclude: [{a: 2}]", "a=1 b=0|");
 }
@@ -82,15 +83,19 @@ static void errors_are_reported_with_the_key_and_a_fix(void **state) {
         assert_wrong(COMMAND "settings: {a: [1, 2, 1], b: 1}", "settings.a: the value '1' is given twice: remove one");
         assert_wrong(COMMAND "settings: {a: [1, '1'], b: 1}", "settings.a: the value '1' is given twice");
         assert_wrong(COMMAND "settings: {a/b: 1}", "settings.a/b: is not a valid name");
-        assert_wrong(COMMAND "settings: {directory: 1}", "settings.directory: {directory} stands for the directory of a point: give");
+        assert_wrong(COMMAND "settings: {directory: 1}",
+                     "settings.directory: {directory} stands for the directory of a point: give");
         assert_wrong(COMMAND "settings: {a: 1}", "command: {b} is not a setting: add it to settings");
         assert_wrong(COMMAND "extra: [{a: 1, b: 1}, {a: 2}]", "command: {b} is not a setting");
         assert_wrong(COMMAND "settings: {a: 1, b: 2}\nextra: []", "extra: is an empty list: remove it");
         assert_wrong(COMMAND "settings: {a: 1, b: 2}\nextra: {a: 3}", "extra: is an object: expected a list");
-        assert_wrong(COMMAND "settings: {a: 1, b: 2}\nextra: [{}]", "extra[0]: is an empty mapping: name the settings that differ");
-        assert_wrong(COMMAND "settings: {a: [1, 2], b: 2}\nextra: [{a: 2}]", "extra: the point a=2 b=2 is given twice: remove it");
+        assert_wrong(COMMAND "settings: {a: 1, b: 2}\nextra: [{}]",
+                     "extra[0]: is an empty mapping: name the settings that differ");
+        assert_wrong(COMMAND "settings: {a: [1, 2], b: 2}\nextra: [{a: 2}]",
+                     "extra: the point a=2 b=2 is given twice: remove it");
         assert_wrong(COMMAND "settings: {a: 1, b: 2}\nexclude: [{c: 1}]", "exclude[0].c: no such setting");
-        assert_wrong(COMMAND "settings: {a: 1, b: 2}\nexclude: [{}]", "exclude[0]: is an empty mapping, which would exclude every point");
+        assert_wrong(COMMAND "settings: {a: 1, b: 2}\nexclude: [{}]",
+                     "exclude[0]: is an empty mapping, which would exclude every point");
         assert_wrong(COMMAND "settings: {a: 1, b: 2}\nexclude: [{a: 1}]", "exclude: no point is left: remove an entry");
         assert_wrong(COMMAND "name: \"a\\nb\"\nsettings: {a: 1, b: 2}", "name: expected a string of 1 to 128 bytes");
 }
@@ -118,28 +123,35 @@ static void suspicious_settings_are_a_warning(void **state) {
         scoped(planned_deinit) Planned planned = {};
 
         (void)state;
-        assert_int_equal(planned_read(&planned, COMMAND "settings: {a: 1, b: 2, c: 3, '@n': [1, 2]}\nexclude: [{a: 7}]"), 0);
+        assert_int_equal(
+                planned_read(&planned, COMMAND "settings: {a: 1, b: 2, c: 3, '@n': [1, 2]}\nexclude: [{a: 7}]"), 0);
         assert_string_equal(planned.plan.warnings.text,
                             "exclude[0]: matches no point\nsettings.c: the command does not use {c}\n");
 }
 
-#define SPECIFICATION "specification: {script: 'echo a', run: {requests: {cpu: 1}}, environment: [{name: A, value: b}]}\n"
+#define SPECIFICATION                                                                                                  \
+        "specification: {script: 'echo a', run: {requests: {cpu: 1}}, environment: [{name: A, value: b}]}\n"
 
 static void settings_of_a_specification_are_its_fields(void **state) {
         scoped(planned_deinit) Planned planned = {};
 
         (void)state;
         assert_int_equal(planned_read(&planned, SPECIFICATION
-                                      "settings: {run.requests.cpu: [1, 2], environment.A: c, '@i': [1, 2], base: d}"), 0);
+                                      "settings: {run.requests.cpu: [1, 2], environment.A: c, '@i': [1, 2], base: "
+                                      "d}"), 0);
         assert_non_null(planned.plan.specification);
         assert_int_equal(planned.plan.n_points, 4);
         assert_string_equal(planned.plan.warnings.text, "settings.base: no field of the specification: added\n");
 
-        assert_wrong(SPECIFICATION "settings: {run.limits.cpu: 1}", "settings.run.limits.cpu: the specification has no such field");
-        assert_wrong(SPECIFICATION "settings: {environment.A.b: 1, base.a: 1}", "settings.base.a: the specification has no such field");
-        assert_wrong(SPECIFICATION "command: ls\nsettings: {base: 1}", "command: the script of the specification is run");
+        assert_wrong(SPECIFICATION "settings: {run.limits.cpu: 1}",
+                     "settings.run.limits.cpu: the specification has no such field");
+        assert_wrong(SPECIFICATION "settings: {environment.A.b: 1, base.a: 1}",
+                     "settings.base.a: the specification has no such field");
+        assert_wrong(SPECIFICATION "command: ls\nsettings: {base: 1}",
+                     "command: the script of the specification is run");
         assert_wrong("specification: [1]\nsettings: {a: 1}", "specification: is a list: expected the path");
-        assert_wrong("specification: {script: ''}\nsettings: {a: 1}", "specification: script: expected the text of a script");
+        assert_wrong("specification: {script: ''}\nsettings: {a: 1}",
+                     "specification: script: expected the text of a script");
         assert_wrong(COMMAND "script: a.sh\nsettings: {a: 1, b: 2}", "script: requires a specification");
 }
 

@@ -38,14 +38,18 @@ static void assert_written(const char *specification, const char *settings, cons
         assert_string_equal(out.text, expected);
         assert_int_equal(strlen(uses), changes->n_members);
         for (size_t i = 0; uses[i]; i++)
-                assert_int_equal(found[i], uses[i] == 'n' ? SWEEP_USE_NONE : uses[i] == 'c' ? SWEEP_USE_CHANGED : SWEEP_USE_ADDED);
+                assert_int_equal(found[i], uses[i] == 'n'   ? SWEEP_USE_NONE
+                                           : uses[i] == 'c' ? SWEEP_USE_CHANGED
+                                                            : SWEEP_USE_ADDED);
 }
 
 static void a_setting_replaces_the_field_at_its_path(void **state) {
         (void)state;
-        assert_written("{\"a\":{\"b\":1,\"c\":[1,2]},\"d\":null}", "{\"a.b\":\"x\"}", "{\"a\":{\"b\":\"x\",\"c\":[1,2]},\"d\":null}", "c");
+        assert_written("{\"a\":{\"b\":1,\"c\":[1,2]},\"d\":null}", "{\"a.b\":\"x\"}",
+                       "{\"a\":{\"b\":\"x\",\"c\":[1,2]},\"d\":null}", "c");
         assert_written("{\"a\":{\"b\":1},\"d\":null}", "{\"d\":true,\"a\":2.5}", "{\"a\":2.5,\"d\":true}", "cc");
-        assert_written("{\"a\":{\"ruamel.yaml\":\"==1\"}}", "{\"a.ruamel.yaml\":\"==2\"}", "{\"a\":{\"ruamel.yaml\":\"==2\"}}", "c");
+        assert_written("{\"a\":{\"ruamel.yaml\":\"==1\"}}", "{\"a.ruamel.yaml\":\"==2\"}",
+                       "{\"a\":{\"ruamel.yaml\":\"==2\"}}", "c");
         assert_written("{\"ab\":1,\"a\":{\"b\":1}}", "{\"a.b\":2}", "{\"ab\":1,\"a\":{\"b\":2}}", "c");
 }
 
@@ -62,10 +66,13 @@ static void a_name_is_the_key_of_a_list_of_entries(void **state) {
                                             "\"files\":[{\"path\":\"in.txt\",\"content\":\"a\"}]}";
 
         (void)state;
-        assert_written(specification, "{\"environment.A\":4,\"files.in.txt\":\"b\"}",
-                       "{\"environment\":[{\"name\":\"A\",\"more\":2,\"value\":\"4\"},{\"name\":\"B\",\"value\":\"x\"},7],"
-                       "\"files\":[{\"path\":\"in.txt\",\"content\":\"b\"}]}", "cc");
-        assert_written("{\"environment\":[]}", "{\"environment.C\":0.5}", "{\"environment\":[{\"name\":\"C\",\"value\":\"0.5\"}]}", "c");
+        assert_written(
+                specification, "{\"environment.A\":4,\"files.in.txt\":\"b\"}",
+                "{\"environment\":[{\"name\":\"A\",\"more\":2,\"value\":\"4\"},{\"name\":\"B\",\"value\":\"x\"},7],"
+                "\"files\":[{\"path\":\"in.txt\",\"content\":\"b\"}]}",
+                "cc");
+        assert_written("{\"environment\":[]}", "{\"environment.C\":0.5}",
+                       "{\"environment\":[{\"name\":\"C\",\"value\":\"0.5\"}]}", "c");
         assert_written("{\"base\":1}", "{\"environment.C\":true}",
                        "{\"base\":1,\"environment\":[{\"name\":\"C\",\"value\":\"true\"}]}", "c");
         assert_written("{\"files\":[],\"list\":[{\"name\":\"a\"}]}", "{\"files.b\":1,\"list.b\":2}",

@@ -52,7 +52,9 @@ static void identify(const char *key, const char *text, const char *key_2, const
                 { .key = key_2, .value = { .type = VALUE_STRING, .string = text_2 } },
         };
 
-        assert_int_equal(sweep_text_identify(&(Value){ .type = VALUE_OBJECT, .members = members, .n_members = key_2 ? 2 : 1 }, out), 0);
+        assert_int_equal(sweep_text_identify(
+                                 &(Value){ .type = VALUE_OBJECT, .members = members, .n_members = key_2 ? 2 : 1 }, out),
+                         0);
 }
 
 static void identity_knows_no_order_and_no_types(void **state) {

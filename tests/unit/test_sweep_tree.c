@@ -114,7 +114,8 @@ static void a_point_begins_with_its_settings_and_no_exit_code(void **state) {
         assert_int_equal(file_read_at(AT_FDCWD, path, 100, &text, NULL), -EISDIR);
         assert_int_equal(sweep_tree_end(path, 130), 0);
         /* A failed point is run again in its directory. */
-        assert_int_equal(sweep_tree_begin(&tree, &planned.plan, &planned.plan.points[1], 2, find(&tree, "{a: 2}"), &next), 0);
+        assert_int_equal(
+                sweep_tree_begin(&tree, &planned.plan, &planned.plan.points[1], 2, find(&tree, "{a: 2}"), &next), 0);
         assert_non_null(strstr(next, "/009__a=2"));
 
         sweep_tree_deinit(&tree);
@@ -157,7 +158,8 @@ static void settings_of_a_point_identify_as_the_point(void **state) {
         scoped(planned_deinit) Planned planned = {};
 
         (void)state;
-        assert_int_equal(planned_read(&planned, "command: x\nsettings: {b: [1, 1.5, \"a\\nb\"], a: [true, null, 'null ']}"), 0);
+        assert_int_equal(
+                planned_read(&planned, "command: x\nsettings: {b: [1, 1.5, \"a\\nb\"], a: [true, null, 'null ']}"), 0);
         for (size_t i = 0; i < planned.plan.n_points; i++) {
                 scoped(buffer_deinit) Buffer file = {}, of_point = {}, of_file = {};
                 scoped(arena_deinit) Arena arena = {};

@@ -37,7 +37,8 @@ static void note(Fixture *f, const char *name, const char *component, IndicatorO
 static uint64_t count(Fixture *f, const char *name, const char *component, IndicatorOutcome outcome) {
         assert_int_equal(tally_publish(&f->tally, &f->snapshot), 0);
         for (size_t i = 0; i < f->snapshot.n; i++)
-                if (strcmp(f->snapshot.counts[i].name, name) == 0 && strcmp(f->snapshot.counts[i].component, component) == 0)
+                if (strcmp(f->snapshot.counts[i].name, name) == 0 &&
+                    strcmp(f->snapshot.counts[i].component, component) == 0)
                         return f->snapshot.counts[i].n[outcome];
         return 0;
 }

@@ -248,7 +248,8 @@ static void a_timeline_written_again_has_the_same_bytes(void **state) {
 }
 
 /* Writes the head and the numbers of each column of a timeline; the same numbers in each column of a series. */
-static int read_made(const int64_t head[static 5], const int64_t *observed, const int64_t *numbers, size_t n, Timeline *ret) {
+static int read_made(const int64_t head[static 5], const int64_t *observed, const int64_t *numbers, size_t n,
+                     Timeline *ret) {
         scoped(buffer_deinit) Buffer bytes = {};
         ColumnWriter writer = { .out = &bytes };
 
@@ -264,13 +265,18 @@ static int read_made(const int64_t head[static 5], const int64_t *observed, cons
 
 static void an_invalid_timeline_is_refused(void **state) {
         static const int64_t heads[][5] = {
-                { -1, 0, 1000, 2, 0 }, { 0, -1, 1000, 2, 0 }, { 0, 0, 0, 2, 0 }, { 0, 0, -1000, 2, 0 }, { 0, 0, INT64_MAX, 2, 0 },
-                { 0, 0, 1000, -1, 0 }, { 0, 0, 1000, 3, 0 }, { 0, 0, 1000, 10001, 0 }, { 0, 0, 1000, INT64_MAX, 0 },
-                { 0, 0, 1000, 2, -1 }, { 0, 0, 1000, 2, 11 }, { 0, 0, 1000, 2, INT64_MIN },
+                { -1, 0, 1000, 2, 0 }, { 0, -1, 1000, 2, 0 },     { 0, 0, 0, 2, 0 },
+                { 0, 0, -1000, 2, 0 }, { 0, 0, INT64_MAX, 2, 0 }, { 0, 0, 1000, -1, 0 },
+                { 0, 0, 1000, 3, 0 },  { 0, 0, 1000, 10001, 0 },  { 0, 0, 1000, INT64_MAX, 0 },
+                { 0, 0, 1000, 2, -1 }, { 0, 0, 1000, 2, 11 },     { 0, 0, 1000, 2, INT64_MIN },
         };
-        static const int64_t head[5] = { 0, 0, 1000, 2, 0 }, dropping[5] = { 0, 0, 1000, 2, 10 }, observed[2] = { 64000, 1 };
+        static const int64_t head[5] = { 0, 0, 1000, 2, 0 }, dropping[5] = { 0, 0, 1000, 2, 10 },
+                             observed[2] = { 64000, 1 };
         static const int64_t numbers[][2] = { { -2, 0 }, { 0, UINT16_MAX }, { INT64_MIN, 0 }, { 0, INT64_MAX } };
-        static const int64_t shares[][2] = { { -1, 1 }, { 1, 64001 }, { 1, INT64_MAX }, { 0, 1 } /* a gap has no values */ };
+        static const int64_t shares[][2] = { { -1, 1 },
+                                             { 1, 64001 },
+                                             { 1, INT64_MAX },
+                                             { 0, 1 } /* a gap has no values */ };
         Timeline t = { .n = 42 };
 
         (void)state;

@@ -83,7 +83,8 @@ static void large_requests_get_no_more_than_small_ones(void **state) {
                 *(serve(f, n) == &f->few ? &n_bytes_few : &n_bytes_many) += n;
         }
         /* With large requests, a turn is one request of 100,000 bytes; with small ones, a quantum. */
-        assert_in_range(n_bytes_many / 100000, n_bytes_few / TURNS_QUANTUM_BYTES * 9 / 10, n_bytes_few / TURNS_QUANTUM_BYTES * 11 / 10);
+        assert_in_range(n_bytes_many / 100000, n_bytes_few / TURNS_QUANTUM_BYTES * 9 / 10,
+                        n_bytes_few / TURNS_QUANTUM_BYTES * 11 / 10);
 }
 
 static void connections_of_a_user_take_turns(void **state) {

@@ -60,7 +60,9 @@ static Job *add(Fixture *f, const char *id, uint64_t begin_ms) {
         job->group.id = 77;
         job->group.usage = calloc(1, sizeof(*job->group.usage));
         assert_non_null(job->group.usage);
-        *job->group.usage = (Usage){ .is_fresh = true, .unseen_us = 5, .seen = 6, .memory_max_bytes = 7, .pids_max = 8 };
+        *job->group.usage = (Usage){
+                .is_fresh = true, .unseen_us = 5, .seen = 6, .memory_max_bytes = 7, .pids_max = 8
+        };
         job->group.usage->begin = (CgroupSample){ .boottime_ns = 10, .have = 11, .n_cpus = 12 };
         job->group.usage->last = (CgroupSample){ .boottime_ns = begin_ms, .have = 21, .n_cpus = 22 };
 #define X(member, ...)                                            \

@@ -27,7 +27,8 @@ static void cpu_time_of_the_client_is_not_counted(void **state) {
         assert_usage(&set, USAGE_CPU_SECONDS, 0.0201, QUALITY_EXACT);
         assert_usage(&set, USAGE_CPU_USER, 0.0199, QUALITY_EXACT);
         assert_usage(&set, USAGE_CPU_SYSTEM, 0.0002, QUALITY_EXACT);
-        assert_usage(&set, USAGE_CPU_MEAN, 0.201, QUALITY_EXACT); /* the 100 us before the first sample were the client's */
+        /* the 100 us before the first sample were the client's */
+        assert_usage(&set, USAGE_CPU_MEAN, 0.201, QUALITY_EXACT);
 }
 
 static void no_more_than_the_cpu_time_counted_is_excluded(void **state) {

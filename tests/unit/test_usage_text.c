@@ -45,7 +45,8 @@ static void members_of_other_versions_are_skipped(void **state) {
                                       "{\"of\":2,\"begin\":{\"boottime_ns\":5,\"have\":[\"cpu\",\"later_part\",\"io\"],"
                                       "\"usage_us\":7,\"later\":\"x\"},"
                                       "\"later\":{\"a\":[{\"b\":\"}\"}]},"
-                                      "\"last\":{\"boottime_ns\":1000000005,\"have\":[\"cpu\",\"io\"],\"usage_us\":9,\"read_bytes\":3},"
+                                      "\"last\":{\"boottime_ns\":1000000005,\"have\":[\"cpu\",\"io\"],\"usage_us\":9,"
+                                      "\"read_bytes\":3},"
                                       "\"is_fresh\":true}",
                                       &usage),
                          0);

@@ -59,7 +59,9 @@ static void arena_memory_is_zero_and_aligned_even_when_used_before(void **state)
 }
 
 static void doubles_are_written_short_and_read_back_the_same(void **state) {
-        static const double values[] = { 0.1, 1.0 / 3, 1e300, 5e-324, 123456789012345678.0, -2.5, 1e15, 99.95, 0.30000000000000004 };
+        static const double values[] = {
+                0.1, 1.0 / 3, 1e300, 5e-324, 123456789012345678.0, -2.5, 1e15, 99.95, 0.30000000000000004
+        };
         Buffer b = {};
 
         (void)state;
@@ -245,8 +247,9 @@ static void json_is_separated_escaped_and_typed(void **state) {
         json_array_end(&json);
         json_object_end(&json);
 
-        assert_string_equal(b.text, "{\"a\\\"b\":\"line\\n\\u0001 \xc3\xa9\",\"min\":-9223372036854775808,\"whole\":2.0,"
-                                    "\"negative_zero\":-0.0,\"nan\":null,\"list\":[true,[],null]}");
+        assert_string_equal(b.text,
+                            "{\"a\\\"b\":\"line\\n\\u0001 \xc3\xa9\",\"min\":-9223372036854775808,\"whole\":2.0,"
+                            "\"negative_zero\":-0.0,\"nan\":null,\"list\":[true,[],null]}");
         buffer_deinit(&b);
 }
 
@@ -475,10 +478,19 @@ static void assert_time(const char *text, uint64_t expected_ns) {
 }
 
 static void times_with_and_without_a_zone_are_read(void **state) {
-        static const char *const wrong[] = { "", "2020", "2020-08-18", "2020-02-30T00:00:00", "2020-08-18T24:00:00", "2020-13-01T00:00:00",
-                                             "1969-12-31T23:59:59", "2020-08-18T16:33:32.", "2020-08-18T16:33:32+2",
+        static const char *const wrong[] = { "",
+                                             "2020",
+                                             "2020-08-18",
+                                             "2020-02-30T00:00:00",
+                                             "2020-08-18T24:00:00",
+                                             "2020-13-01T00:00:00",
+                                             "1969-12-31T23:59:59",
+                                             "2020-08-18T16:33:32.",
+                                             "2020-08-18T16:33:32+2",
                                              "2020-08-18T16:33:32Zx",
-                                             "2020-8-18T16:33:32", "9999-01-01T00:00:00", "1970-01-01T00:00:00+01:00" };
+                                             "2020-8-18T16:33:32",
+                                             "9999-01-01T00:00:00",
+                                             "1970-01-01T00:00:00+01:00" };
         uint64_t ns;
 
         (void)state;

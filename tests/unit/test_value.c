@@ -96,7 +96,8 @@ static void scalars_have_one_order_whatever_their_type(void **state) {
         (void)state;
         for (size_t i = 0; i < 2 * N_ELEMENTS(ordered); i++)
                 for (size_t k = 0; k < 2 * N_ELEMENTS(ordered); k++)
-                        assert_int_equal(value_compare(&ordered[i / 2][i % 2], &ordered[k / 2][k % 2]), (i / 2 > k / 2) - (i / 2 < k / 2));
+                        assert_int_equal(value_compare(&ordered[i / 2][i % 2], &ordered[k / 2][k % 2]),
+                                         (i / 2 > k / 2) - (i / 2 < k / 2));
         assert_true(value_is_scalar(&ordered[0][0]));
         assert_false(value_is_scalar(&object));
         assert_false(value_is_scalar(&(Value){ .type = VALUE_NULL }));
@@ -135,8 +136,9 @@ static void json_keeps_types_and_order(void **state) {
 
         (void)state;
         value_write_json(&list, &json);
-        assert_string_equal(out.text, "[false,[],{\"text\":\"x\",\"int\":9223372036854775807,\"float\":2.5,\"whole\":-3.0,"
-                                      "\"huge\":9.223372036854776e+18,\"flag\":true,\"none\":null}]");
+        assert_string_equal(out.text,
+                            "[false,[],{\"text\":\"x\",\"int\":9223372036854775807,\"float\":2.5,\"whole\":-3.0,"
+                            "\"huge\":9.223372036854776e+18,\"flag\":true,\"none\":null}]");
 }
 
 static void every_type_has_words(void **state) {

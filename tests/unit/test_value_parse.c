@@ -396,7 +396,13 @@ static void a_full_arena_is_an_outcome(void **state) {
 /* Checks value_parse_arena_size() with the texts that come closest to its limit. */
 static void the_densest_texts_fit_their_arena(void **state) {
         static const char *const pieces[] = {
-                "0 ", "[[[[[[[[\"\"]]]]]]]] ", "{\"\":\"\"} ", "[\"\"] ", "[0,0,0,0,0,0] ", "[[0],[0],[0],[0]] ", "[[],[],[],[],[]] ",
+                "0 ",
+                "[[[[[[[[\"\"]]]]]]]] ",
+                "{\"\":\"\"} ",
+                "[\"\"] ",
+                "[0,0,0,0,0,0] ",
+                "[[0],[0],[0],[0]] ",
+                "[[],[],[],[],[]] ",
         };
 
         (void)state;
@@ -435,7 +441,8 @@ static void a_text_with_one_value_is_read_whole(void **state) {
                 const Value *value = NULL;
                 Arena arena = {};
 
-                assert_int_equal(value_parse_only(rows[i].text, strlen(rows[i].text), &arena, &value, &error), rows[i].r);
+                assert_int_equal(value_parse_only(rows[i].text, strlen(rows[i].text), &arena, &value, &error),
+                                 rows[i].r);
                 assert_int_equal(!value, rows[i].r != 0);
                 arena_deinit(&arena);
         }

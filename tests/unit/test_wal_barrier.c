@@ -161,8 +161,8 @@ static uint64_t put_until(Place *place, uint64_t n, uint64_t n_bytes) {
 }
 
 /*
- * Grows the log behind an open query until the barrier is closed, and stores one more row after the restart; returns the bytes on disk.
- * At 2 MiB, the barrier is closed if the checkpointer has ended, else at the end of the log.
+ * Grows the log behind an open query until the barrier is closed, and stores one more row after the restart; returns
+ * the bytes on disk. At 2 MiB, the barrier is closed if the checkpointer has ended, else at the end of the log.
  */
 static uint64_t grow_behind_a_question(Place *place, uint64_t *n) {
         hold(place->reader);
@@ -217,9 +217,10 @@ int main(void) {
                 cmocka_unit_test(readers_wait_for_a_closed_gate_to_open),
                 cmocka_unit_test(readers_enter_after_the_maximum_wait),
                 cmocka_unit_test(the_last_to_leave_a_closed_gate_wakes_the_writer),
-                cmocka_unit_test_setup_teardown(the_log_grows_during_a_query_and_restarts_after_it,
-                                                open_small, remove_place),
-                cmocka_unit_test_setup_teardown(the_log_keeps_its_length_while_rows_are_stored, open_small, remove_place),
+                cmocka_unit_test_setup_teardown(the_log_grows_during_a_query_and_restarts_after_it, open_small,
+                                                remove_place),
+                cmocka_unit_test_setup_teardown(the_log_keeps_its_length_while_rows_are_stored, open_small,
+                                                remove_place),
                 cmocka_unit_test_setup_teardown(another_reading_program_delays_nothing, open_small, remove_place),
         };
 

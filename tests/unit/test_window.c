@@ -47,7 +47,8 @@ static void begin(Bench *bench) {
 }
 
 static void measure(Bench *bench) {
-        window_metrics(&bench->window.begin, &bench->window.peaks, meter_totals(bench->meter), bench->now.n_online, &bench->metrics);
+        window_metrics(&bench->window.begin, &bench->window.peaks, meter_totals(bench->meter), bench->now.n_online,
+                       &bench->metrics);
 }
 
 static void assert_metric(const Bench *bench, Metric metric, double value, Quality quality) {
@@ -71,7 +72,8 @@ static void run_three_seconds(Bench *b) {
 
 /* Returns true if one metric is the difference of the total, which is not a value of any other metric here. */
 static bool has_metric(Total total) {
-        Totals begin = { .boottime_ns = SECOND, .have = ALL_SOURCES }, end = { .boottime_ns = 2 * SECOND, .have = ALL_SOURCES };
+        Totals begin = { .boottime_ns = SECOND, .have = ALL_SOURCES },
+               end = { .boottime_ns = 2 * SECOND, .have = ALL_SOURCES };
         Window window = {};
         MetricSet metrics;
         Sample sample;
@@ -472,9 +474,11 @@ static void a_window_of_another_version_is_read(void **state) {
         Window window;
 
         (void)state;
-        assert_int_equal(record_parse(&window_record,
-                                      "{\"mood\":\"good\",\"n_observations\":3,\"has_cpu\":true,\"cpu_max\":0.5,\"future\":[]}", &window),
-                         0);
+        assert_int_equal(
+                record_parse(&window_record,
+                             "{\"mood\":\"good\",\"n_observations\":3,\"has_cpu\":true,\"cpu_max\":0.5,\"future\":[]}",
+                             &window),
+                0);
         assert_int_equal(window.peaks.n_observations, 3);
         assert_true(window.peaks.has_cpu && window.peaks.cpu_max == 0.5);
         assert_int_equal(window.begin.boottime_ns, 0);

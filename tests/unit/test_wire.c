@@ -134,7 +134,8 @@ static void hanging_up_without_a_word_is_an_error_and_no_signal(void **state) {
 
 static void another_protocol_is_noticed(void **state) {
         Fixture *f = *state;
-        static const char *const words[] = { "HTTP/1.1 400 Bad Request\r\n\r\n", "\xff\xff\xff\xff\xff\xff\xff", "\x02\xff\xff" };
+        static const char *const words[] = { "HTTP/1.1 400 Bad Request\r\n\r\n", "\xff\xff\xff\xff\xff\xff\xff",
+                                             "\x02\xff\xff" };
 
         for (size_t i = 0; i < N_ELEMENTS(words); i++) {
                 Reply got;

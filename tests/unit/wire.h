@@ -81,7 +81,8 @@ static inline void put_member_int(Buffer *object, const char *key, int64_t v) {
 static inline void put_member_double(Buffer *object, const char *key, double v) {
         char text[64];
 
-        (void)snprintf(text, sizeof(text), __builtin_isinf(v) ? "%s1e999" : "%s%#.17g", v < 0 ? "-" : "", __builtin_fabs(v));
+        (void)snprintf(text, sizeof(text), __builtin_isinf(v) ? "%s1e999" : "%s%#.17g", v < 0 ? "-" : "",
+                       __builtin_fabs(v));
         put_member(object, key, text);
 }
 

@@ -146,12 +146,15 @@ static int import_inspection(Import *import, const char *directory) {
         ImportCount count = {};
         int r;
 
-        r = inspection_open(&inspection, directory, import->options->failed.indicator, import->options->failed.component);
+        r = inspection_open(&inspection, directory, import->options->failed.indicator,
+                            import->options->failed.component);
         if (r == -ENOMEM)
                 return r;
         if (r < 0) {
-                message_print("cannot import %s: %s; an inspection has results/0/result, results/1/result and so on", directory,
-                              r == -ENODATA || (r == -ENOENT && access(directory, F_OK) == 0) ? "no results" : strerrordesc_np(-r));
+                message_print("cannot import %s: %s; an inspection has results/0/result, results/1/result and so on",
+                              directory,
+                              r == -ENODATA || (r == -ENOENT && access(directory, F_OK) == 0) ? "no results"
+                                                                                              : strerrordesc_np(-r));
                 import->n_troubled++;
                 return 0;
         }
@@ -213,10 +216,11 @@ const Command cmd_import_amun = {
         .name = "import amun",
         .arguments = "DIRECTORY…",
         .summary = "Import result directories of Amun, each as a batch",
-        .help = "Amun is the service of Project Thoth that ran benchmark scripts in a cluster. Reads build/specification and "
-                "results/N/result of each directory. Failed runs are kept with their exit status and output. Importing a directory again "
-                "adds the software stack and the specification to results that lack them, and reports results that differ from the stored "
-                "results, which are kept. Exits with 1 when a file was skipped; the file and the reason are printed.",
+        .help = "Amun is the service of Project Thoth that ran benchmark scripts in a cluster. Reads "
+                "build/specification and results/N/result of each directory. Failed runs are kept with their exit "
+                "status and output. Importing a directory again adds the software stack and the specification to "
+                "results that lack them, and reports results that differ from the stored results, which are kept. "
+                "Exits with 1 when a file was skipped; the file and the reason are printed.",
         .examples = {
                 "perfctl import amun inspection-matmul-fd697eb4",
                 "perfctl import amun --json zoo/inspection-*",

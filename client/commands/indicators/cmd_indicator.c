@@ -78,7 +78,8 @@ static void write_declared(Screen *screen, const Value *declared) {
         if (!*unit && !*direction)
                 return;
 
-        buffer_printf(&text, "%s%s%s%s%s", *unit ? " " : "", unit, *direction ? ", " : "", direction, *direction ? " is better" : "");
+        buffer_printf(&text, "%s%s%s%s%s", *unit ? " " : "", unit, *direction ? ", " : "", direction,
+                      *direction ? " is better" : "");
         screen_styled(screen, STYLE_DIM, text.text ? text.text : "");
 }
 
@@ -96,7 +97,8 @@ static void put_value(Buffer *out, const Value *value, bool is_measured) {
 }
 
 /* declared: the declarations of these members in a model, or NULL. */
-static void write_members(Screen *screen, const char *title, const Value *object, const Value *declared, bool is_measured) {
+static void write_members(Screen *screen, const char *title, const Value *object, const Value *declared,
+                          bool is_measured) {
         if (!object || object->type != VALUE_OBJECT || object->n_members == 0)
                 return;
 
@@ -187,7 +189,8 @@ static int show_specification(const CommandLine *line, const char *digest, Scree
 }
 
 /* models: all that perfd knows. */
-static int show_latest(const CommandLine *line, ApiQuery *query, const Value *models, const char *name, Screen *screen) {
+static int show_latest(const CommandLine *line, ApiQuery *query, const Value *models, const char *name,
+                       Screen *screen) {
         scoped(buffer_deinit) Buffer path = {};
         const Value *declaration;
         const Value *results, *document;
@@ -206,10 +209,12 @@ static int show_latest(const CommandLine *line, ApiQuery *query, const Value *mo
         text_time(answer_time(&results->items[0], "time_ms"), when);
         buffer_printf(screen->out, "\nLatest result: %s", when);
         if (answer_number_or_zero(&results->items[0], "exit_status") != 0)
-                buffer_printf(screen->out, ", failed with exit status %.0f", answer_number_or_zero(&results->items[0], "exit_status"));
+                buffer_printf(screen->out, ", failed with exit status %.0f",
+                              answer_number_or_zero(&results->items[0], "exit_status"));
         buffer_putc(screen->out, '\n');
         declaration = find_declaration(models, name, answer_text(&results->items[0], "component"));
-        write_members(screen, "Parameters", value_get(document, "@parameters"), value_get(declaration, "parameters"), false);
+        write_members(screen, "Parameters", value_get(document, "@parameters"), value_get(declaration, "parameters"),
+                      false);
         write_members(screen, "Results", value_get(document, "@result"), value_get(declaration, "results"), true);
         write_derived(screen, value_get(&results->items[0], "derived"), value_get(declaration, "results"));
         specification = value_get_string(&results->items[0], "specification");
@@ -245,7 +250,8 @@ static int write_batch(Screen *screen, const Value *batch) {
         (void)screen_text(screen, answer_text(batch, "name"));
         buffer_putc(screen->out, ' ');
         (void)screen_text(screen, answer_text(batch, "component"));
-        buffer_printf(screen->out, ": %.0f runs", answer_number_or_zero(batch, "n") + answer_number_or_zero(batch, "n_failed"));
+        buffer_printf(screen->out, ": %.0f runs",
+                      answer_number_or_zero(batch, "n") + answer_number_or_zero(batch, "n_failed"));
         if (answer_length(failed) > 0)
                 buffer_printf(screen->out, ", of which %zu failed", answer_length(failed));
         buffer_puts(screen->out, "\n\n");
@@ -254,7 +260,8 @@ static int write_batch(Screen *screen, const Value *batch) {
         if (grid_write(&grid, screen, isatty(STDOUT_FILENO) == 1) < 0)
                 return EXIT_FAILED;
         for (size_t i = 0; i < answer_length(failed); i++)
-                buffer_printf(screen->out, "Run %.0f failed with %.0f\n", answer_number_or_zero(&failed->items[i], "index"),
+                buffer_printf(screen->out, "Run %.0f failed with %.0f\n",
+                              answer_number_or_zero(&failed->items[i], "index"),
                               answer_number_or_zero(&failed->items[i], "exit_status"));
         return EXIT_DONE;
 }
@@ -324,9 +331,10 @@ const Command cmd_indicator_show = {
         .name = "indicator show",
         .arguments = "[NAME]",
         .summary = "Show versions and the latest result of an indicator, or a batch of runs",
-        .help = "Shows the versions of an indicator and its latest result or, with --batch, statistics of the results of a batch of runs "
-                "and of the resources that they used.",
-        .examples = { "perfctl indicator show PiMatmul", "perfctl indicator show --batch 0123456789abcdef0123456789abcdef" },
+        .help = "Shows the versions of an indicator and its latest result or, with --batch, statistics of the "
+                "results of a batch of runs and of the resources that they used.",
+        .examples = { "perfctl indicator show PiMatmul",
+                      "perfctl indicator show --batch 0123456789abcdef0123456789abcdef" },
         COMMAND_OPTIONS(IndicatorShowOptions, indicator_show_options),
         .n_arguments_max = 1,
         .value = OPTION_VALUE_INDICATOR,
@@ -379,7 +387,8 @@ static int print_groups(const Value *answer, const CommandLine *line) {
         grid_init(&grid, n_columns, answer_n_members(units) > 0 ? 2 : 1);
         fill_heads(&grid, value_get(first, "key"), value_get(first, "values"), units);
         for (size_t i = 0; i < groups->n_items; i++) {
-                const Value *group = &groups->items[i], *key = value_get(group, "key"), *values = value_get(group, "values");
+                const Value *group = &groups->items[i], *key = value_get(group, "key"),
+                            *values = value_get(group, "values");
 
                 for (size_t k = 0; k < answer_n_members(key); k++)
                         grid_value(&grid, &key->members[k].value);
@@ -391,8 +400,8 @@ static int print_groups(const Value *answer, const CommandLine *line) {
 
         r = grid_print(&grid, line->global.no_color);
         if (answer_flag(answer, "truncated"))
-                message_print("showing %zu of %" PRIu64 " groups; narrow them with --where, or group by fewer keys", groups->n_items,
-                    answer_time(answer, "n_groups"));
+                message_print("showing %zu of %" PRIu64 " groups; narrow them with --where, or group by fewer keys",
+                              groups->n_items, answer_time(answer, "n_groups"));
         return r;
 }
 
@@ -400,7 +409,8 @@ static int indicator_query_run(const CommandLine *line) {
         const IndicatorQueryOptions *options = line->options;
         scoped(api_query_deinit) ApiQuery query = {};
         scoped(buffer_deinit) Buffer path = {};
-        bool is_csv = strcmp(options->format, "csv") == 0, is_json = options->json || strcmp(options->format, "json") == 0;
+        bool is_csv = strcmp(options->format, "csv") == 0,
+             is_json = options->json || strcmp(options->format, "json") == 0;
         int r;
 
         indicator_path_begin(&path, line->arguments[0], "query");
@@ -434,9 +444,9 @@ const Command cmd_indicator_query = {
         .name = "indicator query",
         .arguments = "NAME",
         .summary = "Compute statistics of an indicator's results",
-        .help = "Statistics are n, mean, median, sd, standard_error, min, max, q1, q3, iqr, cov, covm, skew and p0 to p100, of a "
-                "result or of overall_score. Failed runs are counted separately. A KEY is a parameter, component, version or "
-                "hardware.",
+        .help = "Statistics are n, mean, median, sd, standard_error, min, max, q1, q3, iqr, cov, covm, skew and p0 "
+                "to p100, of a result or of overall_score. Failed runs are counted separately. A KEY is a parameter, "
+                "component, version or hardware.",
         .examples = {
                 "perfctl indicator query PiMatmul -w size=512 -b component -s median:rate",
                 "perfctl indicator query PiMatmul --since 30d --stat median:rate,p95:elapsed",

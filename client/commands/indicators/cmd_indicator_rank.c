@@ -73,7 +73,8 @@ static void write_common(Screen *screen, const Value *ranking) {
                 screen_line(screen, "Hardware unknown (perfctl submit does not record it; use perfctl run)");
 }
 
-/* Writes the difference of the medians to the best alternative, and whether it is significant: "49.5 % lower, significant". */
+/* Writes the difference of the medians to the best alternative, and whether it is significant: "49.5 % lower,
+ * significant". */
 static void put_difference(Grid *grid, const Value *alternative, double best) {
         const char *difference = answer_text(alternative, "difference");
         double ratio = answer_number(alternative, "ratio"), median = answer_number(alternative, "median");
@@ -88,7 +89,8 @@ static void put_difference(Grid *grid, const Value *alternative, double best) {
         else if (ratio >= 2 && median > 0)
                 snprintf(text, sizeof(text), "%.3g times as high, %.30s", ratio, difference);
         else
-                snprintf(text, sizeof(text), "%.3g %% %s, %.30s", 100 * fabs(ratio - 1), median < best ? "lower" : "higher", difference);
+                snprintf(text, sizeof(text), "%.3g %% %s, %.30s", 100 * fabs(ratio - 1),
+                         median < best ? "lower" : "higher", difference);
         grid_right(grid, text);
 }
 
@@ -145,7 +147,8 @@ static void fill_alternatives(Grid *grid, const Value *alternatives, const char 
 
 /* "2 failed, 1 without rate", or nothing. */
 static void put_excluded(Buffer *out, const Value *group, const char *objective) {
-        double n_failed = answer_number_or_zero(group, "n_failed"), n_without = answer_number_or_zero(group, "n_without");
+        double n_failed = answer_number_or_zero(group, "n_failed"),
+               n_without = answer_number_or_zero(group, "n_without");
 
         if (n_failed > 0)
                 buffer_printf(out, "%.0f failed", n_failed);
@@ -214,7 +217,8 @@ static void write_also_differ(Screen *screen, const Value *differ, uint64_t n_ex
         size_t n = answer_length(differ);
 
         if (n_excluded > 0)
-                screen_line(screen, "Not compared: the software stacks of %" PRIu64 " runs, which are too many", n_excluded);
+                screen_line(screen, "Not compared: the software stacks of %" PRIu64 " runs, which are too many",
+                            n_excluded);
         if (n == 0)
                 return;
         for (size_t i = 0; i < n && i < DIFFERING_SHOWN; i++) {
@@ -278,7 +282,8 @@ static void write_alone(Screen *screen, const Value *ranking, const Value *answe
                 put_excluded(&why, group, answer_text(answer, "objective"));
                 buffer_puts(&line, i > 0 ? "; " : "");
                 put_members(&line, value_get(group, "key"), false);
-                buffer_printf(&line, " (%.0f%s%s)", answer_number_or_zero(group, "n"), why.n > 0 ? ", " : "", why.text ? why.text : "");
+                buffer_printf(&line, " (%.0f%s%s)", answer_number_or_zero(group, "n"), why.n > 0 ? ", " : "",
+                              why.text ? why.text : "");
         }
         screen_line(screen, "%s", line.text ?: "");
 }
@@ -295,7 +300,8 @@ static int write_rankings(Screen *screen, const Value *answer) {
                 if (answer_length(value_get(&rankings->items[i], "alternatives")) > 1 || n_alone++ >= ALONE_MAX)
                         continue;
                 if (n_alone == 1)
-                        buffer_puts(screen->out, "\nNothing to compare: need two alternatives with at least 3 runs each; have:\n");
+                        buffer_puts(screen->out,
+                                    "\nNothing to compare: need two alternatives with at least 3 runs each; have:\n");
                 write_alone(screen, &rankings->items[i], answer);
         }
         if (n_alone > ALONE_MAX)
@@ -323,15 +329,20 @@ static void write_legend(Screen *screen, const Value *answer) {
         scoped(buffer_deinit) Buffer text = {};
 
         if (has_difference(answer, "significant"))
-                buffer_printf(&text, "significant: the difference from the best is unlikely to be chance (%.3g %% level, corrected "
-                              "for all comparisons in the table). ", 100 - percent);
+                buffer_printf(
+                        &text,
+                        "significant: the difference from the best is unlikely to be chance (%.3g %% level, corrected "
+                        "for all comparisons in the table). ",
+                        100 - percent);
         if (has_difference(answer, "noise"))
                 buffer_printf(&text, "noise: not significant. ");
         if (text.n == 0)
                 return;
 
         if (has_intervals(screen))
-                buffer_printf(&text, "interval: confidence interval of the median, with its true confidence; none: too few runs for %g %%.",
+                buffer_printf(&text,
+                              "interval: confidence interval of the median, with its true confidence; none: too few "
+                              "runs for %g %%.",
                               percent);
         buffer_putc(screen->out, '\n');
         screen_line(screen, "%s", text.text);
@@ -369,7 +380,8 @@ static void write_counts(Screen *screen, const Value *answer) {
         buffer_clear(&text);
         buffer_puts(&text, "Not compared across (see --across): ");
         for (size_t i = 0; i < answer_length(apart); i++)
-                buffer_printf(&text, "%s%s", i > 0 ? ", " : "", apart->items[i].type == VALUE_STRING ? apart->items[i].string : "");
+                buffer_printf(&text, "%s%s", i > 0 ? ", " : "",
+                              apart->items[i].type == VALUE_STRING ? apart->items[i].string : "");
         screen_line(screen, "%s", text.text ?: "");
 }
 
@@ -396,7 +408,8 @@ static const char *find_declared(const Value *models, const char *name) {
         for (size_t i = 0; i < answer_length(models); i++) {
                 const Value *results = value_get(value_get(&models->items[i], "declaration"), "results");
 
-                if (strcmp(answer_text(&models->items[i], "name"), name) != 0 || !answer_model_applies(&models->items[i]))
+                if (strcmp(answer_text(&models->items[i], "name"), name) != 0 ||
+                    !answer_model_applies(&models->items[i]))
                         continue;
                 for (size_t k = 0; k < answer_n_members(results); k++) {
                         const char *type = answer_text(&results->members[k].value, "type");
@@ -485,9 +498,9 @@ const Command cmd_indicator_rank = {
         .name = "indicator rank",
         .arguments = "NAME",
         .summary = "Rank alternatives, and show which differences are significant",
-        .help = "Orders alternatives by their median, with a confidence interval. Alternatives that cannot be distinguished share "
-                "a rank, marked with =. Each set of parameters and each hardware has its own ranking; --across compares across "
-                "them.",
+        .help = "Orders alternatives by their median, with a confidence interval. Alternatives that cannot be "
+                "distinguished share a rank, marked with =. Each set of parameters and each hardware has its own "
+                "ranking; --across compares across them.",
         .examples = {
                 "perfctl indicator rank PiMatmul",
                 "perfctl indicator rank PiMatmul --objective rate --direction higher",

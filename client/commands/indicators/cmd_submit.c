@@ -123,8 +123,8 @@ static void print_complaint(const Origin *origin, const Complaint *complaint) {
         if (origin->column > 1)
                 snprintf(column, sizeof(column), ":%u", origin->column);
         message_print("%s:%u%s: %s%s%s%s%s", origin->name, origin->line, column, origin->path,
-                      origin->path[0] && complaint->path[0] ? "." : "", complaint->path, origin->path[0] || complaint->path[0] ? ": " : "",
-                      complaint->text);
+                      origin->path[0] && complaint->path[0] ? "." : "", complaint->path,
+                      origin->path[0] || complaint->path[0] ? ": " : "", complaint->text);
 }
 
 /* time_ms 0: unknown. */
@@ -150,7 +150,8 @@ static int take_document(Intake *intake, Arena *arena, const Origin *origin, con
         return r < 0 ? r : 0;
 }
 
-/* Takes a document, or those of a list. 0 also when something was complained about, here and below; < 0 only for trouble of our own. */
+/* Takes a document, or those of a list. 0 also when something was complained about, here and below; < 0 only for
+ * trouble of our own. */
 static int take_value(Intake *intake, Arena *arena, const Origin *origin, const Value *value, size_t *n) {
         int r = 0;
 
@@ -277,8 +278,9 @@ static int take_text(Intake *intake, const char *name, const Buffer *text) {
 
         if (intake->format)
                 return take_formatted(intake, arena, name, text);
-        return intake->is_latencies && latencies_are_lines(text->text, text->n) ? take_numbers(intake, arena, name, text) :
-                                                                                  take_documents(intake, arena, name, text);
+        return intake->is_latencies && latencies_are_lines(text->text, text->n)
+                       ? take_numbers(intake, arena, name, text)
+                       : take_documents(intake, arena, name, text);
 }
 
 static int take_file(Intake *intake, const char *file) {
@@ -336,7 +338,8 @@ static int print_result(const SubmitOptions *options, const Delivery *delivery, 
         return output_print(&out);
 }
 
-static int spool_rest(const SubmitOptions *options, const Intake *intake, const Delivery *delivery, const char *reason) {
+static int spool_rest(const SubmitOptions *options, const Intake *intake, const Delivery *delivery,
+                      const char *reason) {
         Batch rest = { .items = intake->items + delivery->n_acked, .n_items = intake->n_items - delivery->n_acked };
         char directory[PATH_MAX] = "", name[SPOOL_NAME_MAX];
         int r;
@@ -346,7 +349,8 @@ static int spool_rest(const SubmitOptions *options, const Intake *intake, const 
         if (r == 0)
                 r = spool_put(directory, &rest, intake->realtime_ms, name);
         if (r < 0) {
-                message_print("cannot keep the results in %s: %s", directory[0] ? directory : "a spool", strerrordesc_np(-r));
+                message_print("cannot keep the results in %s: %s", directory[0] ? directory : "a spool",
+                              strerrordesc_np(-r));
                 return delivery_failure_status(delivery, DELIVERY_UNAVAILABLE);
         }
 
@@ -363,11 +367,11 @@ static void flush_spool(const SubmitOptions *options, Courier *courier) {
                 return;
 
         if (flush.n_stored + flush.n_duplicate + flush.n_ends > 0)
-                message_print("also sent from the spool: %zu results, %zu ends of jobs", flush.n_stored + flush.n_duplicate,
-                              flush.n_ends);
+                message_print("also sent from the spool: %zu results, %zu ends of jobs",
+                              flush.n_stored + flush.n_duplicate, flush.n_ends);
         if (flush.n_rejected > 0)
-                message_print("%zu files of the spool were refused and moved to %s/rejected: %s", flush.n_rejected, directory,
-                              flush.reason);
+                message_print("%zu files of the spool were refused and moved to %s/rejected: %s", flush.n_rejected,
+                              directory, flush.reason);
 }
 
 static int report_refusal(const Intake *intake, const Delivery *delivery, const char *reason) {
@@ -395,7 +399,8 @@ static int submit(const CommandLine *line, const Intake *intake) {
         if (r > 0)
                 delivery_explain(&delivery, &courier, reason);
         if (delivery.n_requests > 1)
-                message_print("sent %zu requests: each is stored as a whole, but not all of them together", delivery.n_requests);
+                message_print("sent %zu requests: each is stored as a whole, but not all of them together",
+                              delivery.n_requests);
         if (delivery.remark[0])
                 message_print("%s; use --job to choose", delivery.remark);
         if (r == DELIVERY_UNAVAILABLE) {
@@ -425,7 +430,8 @@ static int load_format(const CommandLine *line, Intake *intake, OutputFormat *re
         if (!format_is_given(&options->format))
                 return EXIT_DONE;
         if (options->latencies)
-                return command_refuse(line->command->name, "--latencies has a form of its own, without --from, --each or --line");
+                return command_refuse(line->command->name,
+                                      "--latencies has a form of its own, without --from, --each or --line");
         r = format_load(&options->format, options->failed.indicator, options->failed.component, ret);
         intake->format = ret;
         return r;
@@ -474,11 +480,12 @@ const Command cmd_submit = {
         .name = "submit",
         .arguments = "[FILE]…",
         .summary = "Submit indicators: JSON documents printed by a script",
-        .help = "Reads the files, or standard input for - and without files. A file may hold several documents, one after the "
-                "other. All are checked before the first is sent. Results that perfd cannot accept within the timeout are kept in "
-                "the spool, and sent by the next submit or flush. With --latencies, a file holds the seconds that each batch of a "
-                "model took, on lines or as {\"time_per_batch\": [...], \"batch_length\": 8}, and their percentiles are "
-                "submitted. With --from, --each or --line, it holds the output of another program, see perfctl-formats(5).",
+        .help = "Reads the files, or standard input for - and without files. A file may hold several documents, one "
+                "after the other. All are checked before the first is sent. Results that perfd cannot accept within "
+                "the timeout are kept in the spool, and sent by the next submit or flush. With --latencies, a file "
+                "holds the seconds that each batch of a model took, on lines or as {\"time_per_batch\": [...], "
+                "\"batch_length\": 8}, and their percentiles are submitted. With --from, --each or --line, it holds "
+                "the output of another program, see perfctl-formats(5).",
         .examples = {
                 "./matmul.py | perfctl submit",
                 "perfctl submit --job train-17 result.json",

@@ -18,7 +18,8 @@
 #include "util/parse.h"
 
 /* Prints the outcome of a delivery. r: of the delivery. done: "begun" or "ended". Returns the exit status. */
-static int print_change(const char *id, bool is_json, const Courier *courier, const Delivery *delivery, int r, const char *done) {
+static int print_change(const char *id, bool is_json, const Courier *courier, const Delivery *delivery, int r,
+                        const char *done) {
         scoped(buffer_deinit) Buffer out = {};
         bool is_duplicate;
 
@@ -58,7 +59,9 @@ static const Option job_list_options[] = {
 
 static void put_state(Grid *grid, const char *state) {
         grid_whole(grid, state);
-        grid_style(grid, strcmp(state, "running") == 0 ? STYLE_GOOD : strcmp(state, "interrupted") == 0 ? STYLE_WARN : STYLE_DIM);
+        grid_style(grid, strcmp(state, "running") == 0       ? STYLE_GOOD
+                         : strcmp(state, "interrupted") == 0 ? STYLE_WARN
+                                                             : STYLE_DIM);
 }
 
 static void put_exit(Grid *grid, const Value *exit) {
@@ -145,8 +148,8 @@ const Command cmd_job_list = {
         .arguments = "",
         .summary = "List jobs, newest first",
         .help = "",
-        .examples = { "perfctl job list", "perfctl job list --state running", "perfctl job list --failed --since 1d --user alice",
-                      "perfctl job list --limit 3 --json" },
+        .examples = { "perfctl job list", "perfctl job list --state running",
+                      "perfctl job list --failed --since 1d --user alice", "perfctl job list --limit 3 --json" },
         COMMAND_OPTIONS(JobListOptions, job_list_options),
         .run = job_list_run,
 };
@@ -250,7 +253,8 @@ static int parse_user(const Option *option, const char *value, void *place, char
         if (user)
                 uid->value = user->pw_uid;
         else if (parse_u64(value, &uid->value) != 0 || uid->value >= UINT32_MAX)
-                return option_refuse(option, value, "the name of a user of this machine, or a number from 0 to 4294967294", ret_error);
+                return option_refuse(option, value,
+                                     "the name of a user of this machine, or a number from 0 to 4294967294", ret_error);
         uid->is_given = true;
         return 0;
 }
@@ -287,8 +291,10 @@ static int job_begin_run(const CommandLine *line) {
         launcher_find(&launch);
         r = job_info_fill(&info, &job, &launch, NULL);
         if (r == 0)
-                r = deliver_begin(&courier, &(JobBegin){ .info = &info, .has_uid = job.uid.is_given, .sample_ns = job.interval_ns },
-                                  &delivery);
+                r = deliver_begin(
+                        &courier,
+                        &(JobBegin){ .info = &info, .has_uid = job.uid.is_given, .sample_ns = job.interval_ns },
+                        &delivery);
 
         return print_change(id, options->json, &courier, &delivery, r, "begun");
 }
@@ -297,8 +303,8 @@ const Command cmd_job_begin = {
         .name = "job begin",
         .arguments = "JOB",
         .summary = "Begin a job, for example in a scheduler's prolog",
-        .help = "If the same user has already begun the job, the command changes nothing and succeeds. With --pid, the job counts as "
-                "interrupted when that process ends before `job end`.",
+        .help = "If the same user has already begun the job, the command changes nothing and succeeds. With --pid, "
+                "the job counts as interrupted when that process ends before `job end`.",
         .examples = { "perfctl job begin --name train --pid $$ train-17" },
         COMMAND_OPTIONS(JobBeginOptions, job_begin_options),
         .n_arguments_min = 1,

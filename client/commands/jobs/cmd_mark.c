@@ -69,8 +69,9 @@ const Command cmd_mark = {
         .name = "mark",
         .arguments = "NAME",
         .summary = "Start a phase of the current job; ends the previous one",
-        .help = "A phase has the same metrics as a job. The job is --job, else $PERFD_JOB, else the job whose control group this "
-                "process is in. Takes at most 0.2 seconds (0.5 with --job), and prints nothing on success.",
+        .help = "A phase has the same metrics as a job. The job is --job, else $PERFD_JOB, else the job whose "
+                "control group this process is in. Takes at most 0.2 seconds (0.5 with --job), and prints nothing on "
+                "success.",
         .examples = { "perfctl mark load", "perfctl mark --job train-17 train || true" },
         COMMAND_OPTIONS(MarkOptions, options_table),
         .n_arguments_min = 1,

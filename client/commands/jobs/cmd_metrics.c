@@ -49,7 +49,8 @@ static void write_metrics(Screen *screen, const Value *answer) {
                 size_t n = screen_text(screen, answer_text(metric, "key"));
 
                 screen_pad(screen, n, 34);
-                buffer_printf(screen->out, " %16.6g  %-4s  ", answer_number_or_zero(metric, "value"), answer_text(metric, "unit"));
+                buffer_printf(screen->out, " %16.6g  %-4s  ", answer_number_or_zero(metric, "value"),
+                              answer_text(metric, "unit"));
                 screen_styled(screen, strcmp(quality, "exact") == 0 ? STYLE_GOOD : STYLE_DIM, quality);
                 buffer_putc(screen->out, '\n');
         }
@@ -79,13 +80,15 @@ static int print_list(const MetricsOptions *options, const Value *const *answers
         if (r < 0)
                 return command_fail(r);
         if (names.refused) {
-                message_print("--prefix '%s' makes the name '%s', which MLflow rejects: empty, '.' or '..' between slashes",
-                    style.prefix, names.refused);
+                message_print(
+                        "--prefix '%s' makes the name '%s', which MLflow rejects: empty, '.' or '..' between slashes",
+                        style.prefix, names.refused);
                 return EXIT_USAGE;
         }
         if (names.n_same > 0)
-                message_print("%zu names are duplicates, '%s' first: --prefix leaves too little of their 50 characters; all are printed",
-                    names.n_same, names.same);
+                message_print("%zu names are duplicates, '%s' first: --prefix leaves too little of their 50 "
+                              "characters; all are printed",
+                              names.n_same, names.same);
         return output_print(&out);
 }
 
@@ -162,7 +165,8 @@ static void report_unknown_fields(const PerfReportRank *rank) {
         }
 
         if (names.n > 0 && buffer_error(&names) == 0)
-                message_print("null in the report: %s; for the reasons see 'perfctl metrics %s'", names.text, rank->from);
+                message_print("null in the report: %s; for the reasons see 'perfctl metrics %s'", names.text,
+                              rank->from);
 }
 
 /* Reports where the samples are not those that were taken, from the start to the end of the job. */
@@ -171,11 +175,13 @@ static void report_limits(const char *id, const Value *answer) {
         double late_ms = answer_number(answer, "samples_begin_ms") - answer_number(answer, "begin_ms");
 
         if (n_merged > 1)
-                message_print("job '%s' ran too long to keep each sample: each sample of the report is the mean or the maximum of %ju "
-                              "samples", id, (uintmax_t)n_merged);
+                message_print("job '%s' ran too long to keep each sample: each sample of the report is the mean or "
+                              "the maximum of %ju samples",
+                              id, (uintmax_t)n_merged);
         if (late_ms >= LATE_MS_MIN)
-                message_print("job '%s' has no samples of its first %.1f s: perfd began to observe it later, or was restarted", id,
-                              late_ms / 1e3);
+                message_print("job '%s' has no samples of its first %.1f s: perfd began to observe it later, or was "
+                              "restarted",
+                              id, late_ms / 1e3);
 }
 
 /* Writes the same bytes as upstream, without a newline at the end except on a terminal. */
@@ -286,11 +292,15 @@ static int print_samples(const CommandLine *line) {
 
 static int check_options(const CommandLine *line) {
         const MetricsOptions *options = line->options;
-        const char *of_list = options->all_ranks ? "all-ranks" : options->prefix ? "prefix" : options->names ? "names" : NULL;
+        const char *of_list = options->all_ranks ? "all-ranks"
+                              : options->prefix  ? "prefix"
+                              : options->names   ? "names"
+                                                 : NULL;
         const char *of_samples = options->renumber ? "renumber" : options->output ? "output" : NULL;
 
         if (options->samples && (options->mlflow || options->json))
-                return command_refuse(line->command->name, "--samples cannot be combined with --%s", options->mlflow ? "mlflow" : "json");
+                return command_refuse(line->command->name, "--samples cannot be combined with --%s",
+                                      options->mlflow ? "mlflow" : "json");
         if (of_list && !options->mlflow)
                 return command_refuse(line->command->name, "--%s requires --mlflow", of_list);
         if (of_samples && !options->samples)
@@ -334,10 +344,11 @@ const Command cmd_metrics = {
         .name = "metrics",
         .arguments = "[JOB|FILE...]",
         .summary = "List all metrics of the node or of a job",
-        .help = "Prints one line for each metric: name, value, unit, and whether the value is exact or sampled. With --samples, "
-                "prints the artifact of lightgbm-benchmark, whose sampler is perf.py: for each rank, a list of samples with twelve "
-                "fields each, as perfd took them while the job ran. Counters begin at 0 with the job or, with --as perf.py, at boot. An "
-                "argument with a slash, or that ends in .json, is a file, for example of another node.",
+        .help = "Prints one line for each metric: name, value, unit, and whether the value is exact or sampled. With "
+                "--samples, prints the artifact of lightgbm-benchmark, whose sampler is perf.py: for each rank, a "
+                "list of samples with twelve fields each, as perfd took them while the job ran. Counters begin at 0 "
+                "with the job or, with --as perf.py, at boot. An argument with a slash, or that ends in .json, is a "
+                "file, for example of another node.",
         .examples = {
                 "perfctl metrics",
                 "perfctl metrics train-17 | grep cpu",

@@ -135,7 +135,8 @@ static int report_run(const CommandLine *line) {
         const ReportOptions *options = line->options;
 
         if (options->brief && (options->all_nodes || options->json))
-                return command_refuse(line->command->name, "--brief cannot be combined with %s", options->json ? "--json" : "--all-nodes");
+                return command_refuse(line->command->name, "--brief cannot be combined with %s",
+                                      options->json ? "--json" : "--all-nodes");
         if (!options->all_nodes)
                 return report_job(line);
         if (line->n_arguments == 0)
@@ -147,10 +148,10 @@ const Command cmd_report = {
         .name = "report",
         .arguments = "{[--brief] [JOB] | --all-nodes FILE…}",
         .summary = "Show a report of a job on one screen",
-        .help = "What ran, where and how it ended; allocated and used resources; phases; the node during the job; advice. A "
-                "number marked with ~ comes from samples; the others are exact. JOB is an id or a name; default: $PERFD_JOB, else the "
-                "newest job of this user. With --all-nodes, which takes files or - instead "
-                "of a job, the reports of all nodes and ranks of a run are shown as one.",
+        .help = "What ran, where and how it ended; allocated and used resources; phases; the node during the job; "
+                "advice. A number marked with ~ comes from samples; the others are exact. JOB is an id or a name; "
+                "default: $PERFD_JOB, else the newest job of this user. With --all-nodes, which takes files or - "
+                "instead of a job, the reports of all nodes and ranks of a run are shown as one.",
         .examples = {
                 "perfctl report",
                 "perfctl report train-17",

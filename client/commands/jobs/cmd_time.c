@@ -72,9 +72,11 @@ static void mark_end(Timed *timed, double wall_seconds) {
         job = (JobRef){ .id = timed->begin.job, .is_inherited = timed->is_inherited };
         r = phase_mark_send(&timed->courier, &job, timed->begin.previous, wall_seconds, &end, &delivery, reason);
         if (r != 0)
-                message_print("the end of phase '%s' is not recorded: %s", timed->name, r < 0 ? strerrordesc_np(-r) : reason);
+                message_print("the end of phase '%s' is not recorded: %s", timed->name,
+                              r < 0 ? strerrordesc_np(-r) : reason);
         else if (strcmp(end.previous, timed->name) != 0)
-                message_print("phase '%s' ended before its command: the seconds are recorded for phase '%s', which was marked meanwhile",
+                message_print("phase '%s' ended before its command: the seconds are recorded for phase '%s', which "
+                              "was marked meanwhile",
                               timed->name, end.previous);
 }
 
@@ -87,7 +89,8 @@ static int time_run(const CommandLine *line) {
 
         deliver_courier_init(&timed.courier, line->global.socket, PHASE_MARK_TIMEOUT_NS);
         if (line->n_before_dashes != 1)
-                return command_refuse(line->command->name, "expected NAME, '--' and a command; usage: perfctl time [OPTION]… %s",
+                return command_refuse(line->command->name,
+                                      "expected NAME, '--' and a command; usage: perfctl time [OPTION]… %s",
                                       line->command->arguments);
         if (!phase_mark_check_name(timed.name))
                 return EXIT_USAGE;
@@ -109,10 +112,11 @@ const Command cmd_time = {
         .name = "time",
         .arguments = "NAME -- COMMAND [ARGUMENT]…",
         .summary = "Run a command as a phase of the current job",
-        .help = "Marks NAME, runs the command, and marks the previous phase again with the seconds that the command took. perfctl "
-                "exits as the command did. A perfd that is down, slow or without such a job delays the command by at most 0.2 "
-                "seconds at each end.",
-        .examples = { "perfctl time load -- ./load.sh data/", "perfctl time --job train-17 evaluate -- python3 eval.py" },
+        .help = "Marks NAME, runs the command, and marks the previous phase again with the seconds that the command "
+                "took. perfctl exits as the command did. A perfd that is down, slow or without such a job delays the "
+                "command by at most 0.2 seconds at each end.",
+        .examples = { "perfctl time load -- ./load.sh data/",
+                      "perfctl time --job train-17 evaluate -- python3 eval.py" },
         COMMAND_OPTIONS(TimeOptions, options_table),
         .n_arguments_min = 2,
         .n_arguments_max = COMMAND_MANY,

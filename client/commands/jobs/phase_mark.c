@@ -12,12 +12,13 @@ bool phase_mark_check_name(const char *name) {
         if (*name && strlen(name) < PHASE_NAME_MAX && utf8_is_line(name))
                 return true;
 
-        message_print("invalid phase name '%.80s': expected 1 to %u bytes of UTF-8 without control characters", name, PHASE_NAME_MAX - 1);
+        message_print("invalid phase name '%.80s': expected 1 to %u bytes of UTF-8 without control characters", name,
+                      PHASE_NAME_MAX - 1);
         return false;
 }
 
-int phase_mark_send(Courier *courier, const JobRef *job, const char *name, double wall_seconds, MarkResult *ret, Delivery *ret_delivery,
-                    char ret_text[static DELIVERY_TEXT_MAX]) {
+int phase_mark_send(Courier *courier, const JobRef *job, const char *name, double wall_seconds, MarkResult *ret,
+                    Delivery *ret_delivery, char ret_text[static DELIVERY_TEXT_MAX]) {
         int r;
 
         deliver_courier_deinit(courier); /* an earlier connection may be one to a perfd that has been restarted */

@@ -20,7 +20,7 @@ bool phase_mark_check_name(const char *name);
  * Sends the mark once, for PHASE_MARK_TIMEOUT_NS at most. Returns as deliver_mark() does; for a positive outcome,
  * ret_text has the reason.
  */
-int phase_mark_send(Courier *courier, const JobRef *job, const char *name, double wall_seconds, MarkResult *ret, Delivery *ret_delivery,
-                    char ret_text[static DELIVERY_TEXT_MAX]);
+int phase_mark_send(Courier *courier, const JobRef *job, const char *name, double wall_seconds, MarkResult *ret,
+                    Delivery *ret_delivery, char ret_text[static DELIVERY_TEXT_MAX]);
 /* Returns true if perfd may have recorded the mark: it did not answer in time, but the request is in its socket. */
 bool phase_mark_may_be_taken(const Courier *courier, const Delivery *delivery);

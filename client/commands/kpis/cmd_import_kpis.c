@@ -119,10 +119,11 @@ static int make_items(KpiImport *import) {
         for (size_t i = 0; i < import->n_kpis && r == 0; i += n_used) {
                 Submission item;
 
-                r = kpi_documents_make(import->kpis, i, import->n_kpis, import->options->name, &import->arena, &item, &n_used,
-                                       &complaint);
+                r = kpi_documents_make(import->kpis, i, import->n_kpis, import->options->name, &import->arena, &item,
+                                       &n_used, &complaint);
                 if (r == INDICATOR_INVALID) {
-                        message_print("%s: KPI %s: %s: %s", import->file, import->kpis[i].name, complaint.path, complaint.text);
+                        message_print("%s: KPI %s: %s: %s", import->file, import->kpis[i].name, complaint.path,
+                                      complaint.text);
                         return EXIT_FAILED;
                 }
                 item.job = "";
@@ -158,8 +159,8 @@ static void compare_text(const Kpi *kpi, const Value *declared, const char *memb
         const char *there = value_get_string(declared, member);
 
         if (here && strcmp(here, there ?: "") != 0)
-                message_print("%s: %s is '%s' in the file, and %s%s%s in the model; the model is unchanged", kpi->name, member, here,
-                              there ? "'" : "", there ?: "not declared", there ? "'" : "");
+                message_print("%s: %s is '%s' in the file, and %s%s%s in the model; the model is unchanged", kpi->name,
+                              member, here, there ? "'" : "", there ?: "not declared", there ? "'" : "");
 }
 
 static void compare_model(const KpiImport *import, const Value *declaration) {
@@ -172,7 +173,8 @@ static void compare_model(const KpiImport *import, const Value *declaration) {
                 if (kpi->before > 0)
                         continue;
                 if (!declared) {
-                        message_print("%s: the model of %s does not declare this KPI", kpi->name, import->options->name);
+                        message_print("%s: the model of %s does not declare this KPI", kpi->name,
+                                      import->options->name);
                         continue;
                 }
                 compare_text(kpi, declared, "unit", value_get_string(kpi->object, "unit"));
@@ -199,7 +201,8 @@ static int provide_model(KpiImport *import, const CommandLine *line, Courier *co
 
         r = kpi_documents_model(import->kpis, import->n_kpis, import->options->name, &import->arena, &declaration);
         if (r == KPI_TOO_MANY) {
-                message_print("no model of %s is registered: the file has %zu KPIs, and a model declares up to %u parameters and results",
+                message_print("no model of %s is registered: the file has %zu KPIs, and a model declares up to %u "
+                              "parameters and results",
                               import->options->name, import->n_kpis, MODEL_PROPERTIES_MAX);
                 return EXIT_DONE;
         }
@@ -227,11 +230,11 @@ static int send_items(const KpiImport *import, Courier *courier) {
         if (delivery.n_duplicate > 0 && delivery.reply.complaint.text[0])
                 message_print("%s: %s", import->file, delivery.reply.complaint.text);
         if (import->options->json)
-                buffer_printf(&out, "{\"kpis\":%zu,\"stored\":%zu,\"duplicate\":%zu}\n", import->n_kpis, delivery.n_stored,
-                              delivery.n_duplicate);
+                buffer_printf(&out, "{\"kpis\":%zu,\"stored\":%zu,\"duplicate\":%zu}\n", import->n_kpis,
+                              delivery.n_stored, delivery.n_duplicate);
         else
-                buffer_printf(&out, "%s: %zu KPIs in %zu results: %zu stored, %zu already stored\n", import->file, import->n_kpis,
-                              import->n_items, delivery.n_stored, delivery.n_duplicate);
+                buffer_printf(&out, "%s: %zu KPIs in %zu results: %zu stored, %zu already stored\n", import->file,
+                              import->n_kpis, import->n_items, delivery.n_stored, delivery.n_duplicate);
         return output_print(&out);
 }
 
@@ -262,7 +265,8 @@ static int import_kpis_run(const CommandLine *line) {
 
         deliver_courier_init(&courier, line->global.socket, options->timeout_ns);
         if (!indicator_name_is_valid(options->name, NAME_MAX_BYTES))
-                return command_refuse(line->command->name, "--model expects 1 to 128 letters, digits, or any of _ . : -, not '%s'",
+                return command_refuse(line->command->name,
+                                      "--model expects 1 to 128 letters, digits, or any of _ . : -, not '%s'",
                                       options->name);
         for (int i = 0; i < line->n_arguments && r == EXIT_DONE; i++)
                 r = import_file(line, line->arguments[i], &courier);
@@ -273,10 +277,12 @@ const Command cmd_import_kpis = {
         .name = "import kpis",
         .arguments = "FILE…",
         .summary = "Import KPIs of MatrixBenchmarking",
-        .help = "Reads KPIs in JSON, in both text forms of MatrixBenchmarking, and in OpenMetrics, or standard input for -. The KPIs of a "
-                "test become one result, whose id is the test_uuid: importing a file again changes nothing. If there is no model of the "
-                "name, the import registers a model from unit, help and lower_better; otherwise differences from the model are reported.",
-        .examples = { "perfctl import kpis --model fine-tuning payload.json", "perfctl import kpis --model serving kpis.txt" },
+        .help = "Reads KPIs in JSON, in both text forms of MatrixBenchmarking, and in OpenMetrics, or standard input "
+                "for -. The KPIs of a test become one result, whose id is the test_uuid: importing a file again "
+                "changes nothing. If there is no model of the name, the import registers a model from unit, help and "
+                "lower_better; otherwise differences from the model are reported.",
+        .examples = { "perfctl import kpis --model fine-tuning payload.json",
+                      "perfctl import kpis --model serving kpis.txt" },
         COMMAND_OPTIONS(ImportKpisOptions, options_table),
         .n_arguments_min = 1,
         .n_arguments_max = COMMAND_MANY,

@@ -44,12 +44,15 @@ static int explain(const Courier *courier, const Delivery *delivery, const char 
         if (outcome != DELIVERY_REFUSED)
                 return delivery_failure_print(delivery, courier, outcome);
         message_print("the level of %s was not %s: %s", kpi, change,
-                      reply->status == STATUS_DENIED ? "an administrator accepted the level; only an administrator can remove it" :
-                      reply->complaint.text[0] ? reply->complaint.text : request_status_name(reply->status));
+                      reply->status == STATUS_DENIED
+                              ? "an administrator accepted the level; only an administrator can remove it"
+                      : reply->complaint.text[0] ? reply->complaint.text
+                                                 : request_status_name(reply->status));
         return EXIT_FAILED;
 }
 
-/* Writes the declaration. Its key is derived from the KPI and the conditions, so that it replaces an earlier one for the same. */
+/* Writes the declaration. Its key is derived from the KPI and the conditions, so that it replaces an earlier one for
+ * the same. */
 static void put_declaration(const KpiAcceptOptions *options, const char *kpi, uint64_t until_ms, Buffer *out) {
         scoped(buffer_deinit) Buffer identity = {};
         Json json = { .out = out };
@@ -104,7 +107,8 @@ static int send(const CommandLine *line, const char *kpi, uint64_t until_ms) {
 
 /* --- accept --------------------------------------------------------------------------------------- */
 
-/* Conditions can only apply to members that the runs of a series have in common: other conditions would never be met. */
+/* Conditions can only apply to members that the runs of a series have in common: other conditions would never be
+ * met. */
 static int check_where(const CommandLine *line, const Value *kpis) {
         const KpiAcceptOptions *options = line->options;
         Condition condition;
@@ -119,17 +123,23 @@ static int check_where(const CommandLine *line, const Value *kpis) {
                 for (size_t k = 0; k < answer_length(kpis) && !is_known; k++) {
                         const char *key = condition.key;
 
-                        key += strncmp(key, CONDITION_PARAMETERS, strlen(CONDITION_PARAMETERS)) == 0 ? strlen(CONDITION_PARAMETERS) : 0;
-                        is_known = value_get(value_get(value_get(&kpis->items[k], "labels"), "parameters"), key) != NULL;
+                        key += strncmp(key, CONDITION_PARAMETERS, strlen(CONDITION_PARAMETERS)) == 0
+                                       ? strlen(CONDITION_PARAMETERS)
+                                       : 0;
+                        is_known = value_get(value_get(value_get(&kpis->items[k], "labels"), "parameters"), key) !=
+                                   NULL;
                 }
                 if (!is_known)
-                        return command_refuse(line->command->name, "--where: '%s' does not separate histories of %s; use component, "
-                                              "hardware, or a parameter that perfctl kpi check prints", condition.key, line->arguments[0]);
+                        return command_refuse(line->command->name,
+                                              "--where: '%s' does not separate histories of %s; use component, "
+                                              "hardware, or a parameter that perfctl kpi check prints",
+                                              condition.key, line->arguments[0]);
         }
         return EXIT_DONE;
 }
 
-/* Returns the name of the KPI if all series are of one KPI, otherwise the argument: a pattern, or an indicator with several results. */
+/* Returns the name of the KPI if all series are of one KPI, otherwise the argument: a pattern, or an indicator with
+ * several results. */
 static const char *find_name(const CommandLine *line, const Value *kpis) {
         const char *first = answer_text(&kpis->items[0], "kpi");
 
@@ -147,8 +157,8 @@ static void put_accepted(const Value *kpi, Screen *screen) {
 
         text_figure(answer_number(kpi, "value"), value);
         kpi_report_put_labels(kpi, &labels);
-        buffer_printf(&text, "%s of %s: accepted %s%s%s%s%s", answer_text(kpi, "kpi"), labels.text ?: "", value, *unit ? " " : "", unit,
-                      *version ? " at " : "", version);
+        buffer_printf(&text, "%s of %s: accepted %s%s%s%s%s", answer_text(kpi, "kpi"), labels.text ?: "", value,
+                      *unit ? " " : "", unit, *version ? " at " : "", version);
         (void)screen_text(screen, text.text ?: "");
         buffer_putc(screen->out, '\n');
 }
@@ -171,8 +181,8 @@ static int accept(const CommandLine *line) {
                 return r;
         kpis = value_get(query.answer, "kpis");
         if (answer_length(kpis) == 0) {
-                message_print("no runs of %s to accept%s%s", line->arguments[0], *answer_text(query.answer, "note") ? ": " : "",
-                              answer_text(query.answer, "note"));
+                message_print("no runs of %s to accept%s%s", line->arguments[0],
+                              *answer_text(query.answer, "note") ? ": " : "", answer_text(query.answer, "note"));
                 return EXIT_FAILED;
         }
 
@@ -235,7 +245,8 @@ static int list(const CommandLine *line) {
         return grid_print(&grid, line->global.no_color);
 }
 
-/* Returns true if the level is of the KPI, whose indicator may be left out, and has the conditions of the command line, if any. */
+/* Returns true if the level is of the KPI, whose indicator may be left out, and has the conditions of the command
+ * line, if any. */
 static bool is_named(const Value *level, const CommandLine *line) {
         const KpiAcceptOptions *options = line->options;
         const char *kpi = answer_text(level, "kpi"), *given = line->arguments[0], *dot = strchr(kpi, '.');
@@ -247,7 +258,8 @@ static bool is_named(const Value *level, const CommandLine *line) {
         return is_same && (strcmp(kpi, given) == 0 || (dot && strcmp(dot + 1, given) == 0));
 }
 
-/* Returns true if the user has a level of the KPI: a level for all users is then not removed, which only an administrator can do. */
+/* Returns true if the user has a level of the KPI: a level for all users is then not removed, which only an
+ * administrator can do. */
 static bool has_own(const Value *levels, const CommandLine *line) {
         for (size_t i = 0; i < answer_length(levels); i++)
                 if (!answer_flag(&levels->items[i], "for_all") && is_named(&levels->items[i], line))
@@ -301,9 +313,11 @@ static int kpi_accept_run(const CommandLine *line) {
         const KpiAcceptOptions *options = line->options;
 
         if (options->list != (line->n_arguments == 0))
-                return command_refuse(line->command->name, options->list ? "--list takes no KPI" : "missing argument KPI");
+                return command_refuse(line->command->name,
+                                      options->list ? "--list takes no KPI" : "missing argument KPI");
         if (options->list && (options->remove || options->note || options->where.n > 0))
-                return command_refuse(line->command->name, "--list cannot be combined with --where, --note or --remove");
+                return command_refuse(line->command->name,
+                                      "--list cannot be combined with --where, --note or --remove");
         if (options->json && !options->list)
                 return command_refuse(line->command->name, "--json requires --list");
         if (options->remove && options->note)
@@ -315,11 +329,12 @@ const Command cmd_kpi_accept = {
         .name = "kpi accept",
         .arguments = "[KPI]",
         .summary = "Make the newest level the baseline",
-        .help = "Later runs of the KPI are compared with the level of its newest run, and no longer with the runs before that level. A "
-                "level that an administrator accepts applies to the verdicts of all users, any other level only to the verdicts of this "
-                "user. KPI has the same form as in perfctl kpi check.",
-        .examples = { "perfctl kpi accept PiMatmul.rate --note 'slower, but exact'", "perfctl kpi accept PiMatmul -w matrix_size=512",
-                      "perfctl kpi accept --list", "perfctl kpi accept --remove PiMatmul.rate" },
+        .help = "Later runs of the KPI are compared with the level of its newest run, and no longer with the runs "
+                "before that level. A level that an administrator accepts applies to the verdicts of all users, any "
+                "other level only to the verdicts of this user. KPI has the same form as in perfctl kpi check.",
+        .examples = { "perfctl kpi accept PiMatmul.rate --note 'slower, but exact'",
+                      "perfctl kpi accept PiMatmul -w matrix_size=512", "perfctl kpi accept --list",
+                      "perfctl kpi accept --remove PiMatmul.rate" },
         COMMAND_OPTIONS(KpiAcceptOptions, options_table),
         .n_arguments_max = 1,
         .value = OPTION_VALUE_INDICATOR,

@@ -83,10 +83,12 @@ static const Option options_table[] = {
 
 /* --- a series without perfd ----------------------------------------------------------------------- */
 
-static int parse_number(const CommandLine *line, const char *option, const char *text, double least, double most, double *ret) {
+static int parse_number(const CommandLine *line, const char *option, const char *text, double least, double most,
+                        double *ret) {
         if (!text || (parse_double(text, ret) == 0 && *ret >= least && *ret <= most))
                 return EXIT_DONE;
-        return command_refuse(line->command->name, "--%s expects a number from %g to %g, not '%.80s'", option, least, most, text);
+        return command_refuse(line->command->name, "--%s expects a number from %g to %g, not '%.80s'", option, least,
+                              most, text);
 }
 
 static int parse_hunter(const CommandLine *line, HunterSettings *ret) {
@@ -103,7 +105,8 @@ static int parse_hunter(const CommandLine *line, HunterSettings *ret) {
         if (series->window.is_given)
                 ret->window = series->window.value;
         r = parse_number(line, "max-pvalue", series->max_pvalue, 0, 1, &ret->p_value_max);
-        return r == EXIT_DONE ? parse_number(line, "min-magnitude", series->min_magnitude, 0, 1e6, &ret->magnitude_min) : r;
+        return r == EXIT_DONE ? parse_number(line, "min-magnitude", series->min_magnitude, 0, 1e6, &ret->magnitude_min)
+                              : r;
 }
 
 static int parse_settings(const CommandLine *line, JudgeSettings *ret) {
@@ -124,23 +127,28 @@ static int parse_settings(const CommandLine *line, JudgeSettings *ret) {
 static int check_no_selection(const CommandLine *line) {
         const KpiCheckOptions *options = line->options;
         const SelectionOptions *selection = &options->selection;
-        bool has_selection = selection->where.n > 0 || selection->since_ns.is_given || selection->until_ns.is_given || options->component ||
-                             options->component_version || options->by.n > 0 || options->ignore.n > 0 ||
-                             options->ignore_entry.n > 0 || options->across || options->output;
+        bool has_selection = selection->where.n > 0 || selection->since_ns.is_given || selection->until_ns.is_given ||
+                             options->component || options->component_version || options->by.n > 0 ||
+                             options->ignore.n > 0 || options->ignore_entry.n > 0 || options->across || options->output;
 
         if (line->n_arguments > 0)
                 return command_refuse(line->command->name, "--file and a KPI cannot be combined");
         if (has_selection)
-                return command_refuse(line->command->name, "--file cannot be combined with options that select or summarize results");
+                return command_refuse(line->command->name,
+                                      "--file cannot be combined with options that select or summarize results");
         if (strcmp(options->format, "table") != 0 && strcmp(options->format, "json") != 0)
-                return command_refuse(line->command->name, "--file and --format %s cannot be combined", options->format);
+                return command_refuse(line->command->name, "--file and --format %s cannot be combined",
+                                      options->format);
         return EXIT_DONE;
 }
 
 static int check_file(const CommandLine *line) {
         const KpiCheckOptions *options = line->options;
-        SeriesCheck check = { .file = options->series.file, .column = options->series.column, .is_compat = options->as,
-                              .is_json = options->json || strcmp(options->format, "json") == 0, .no_color = line->global.no_color };
+        SeriesCheck check = { .file = options->series.file,
+                              .column = options->series.column,
+                              .is_compat = options->as,
+                              .is_json = options->json || strcmp(options->format, "json") == 0,
+                              .no_color = line->global.no_color };
         KpiTally tally = { .n_all = 1 };
         JudgeVerdict verdict;
         int r;
@@ -215,9 +223,12 @@ static int join(KpiAnswers *answers) {
                 note = note ?: value_get(answers->queries[i].answer, "note");
         }
         for (JudgeVerdict i = 0; i < N_JUDGE_VERDICTS; i++)
-                answers->counts[i] = (Member){ judge_verdict_names[i], { .type = VALUE_INT, .integer = (int64_t)answers->tally.n[i] } };
+                answers->counts[i] = (Member){ judge_verdict_names[i],
+                                               { .type = VALUE_INT, .integer = (int64_t)answers->tally.n[i] } };
         answers->members[0] = (Member){ "kpis", { .type = VALUE_LIST, .items = answers->kpis, .n_items = n } };
-        answers->members[1] = (Member){ "counts", { .type = VALUE_OBJECT, .members = answers->counts, .n_members = N_JUDGE_VERDICTS } };
+        answers->members[1] = (Member){
+                "counts", { .type = VALUE_OBJECT, .members = answers->counts, .n_members = N_JUDGE_VERDICTS }
+        };
         answers->members[2] = (Member){ "note", note ? *note : (Value){} };
         answers->merged = (Value){ .type = VALUE_OBJECT, .members = answers->members, .n_members = note ? 3 : 2 };
         answers->answer = &answers->merged;
@@ -312,7 +323,8 @@ static void write_note(Screen *screen, const Value *answer) {
                 screen_line(screen, "Note: %s.", answer_text(answer, "note"));
 }
 
-/* Writes the facts that a reader needs to trust the table: the order, the omitted runs, and the number of runs that a verdict needs. */
+/* Writes the facts that a reader needs to trust the table: the order, the omitted runs, and the number of runs that
+ * a verdict needs. */
 static void write_notes(Screen *screen, const Value *kpis, bool wants_time) {
         double n_later = 0, n_older = 0, n_needed = 0;
         size_t n_disturbed = 0;
@@ -336,10 +348,12 @@ static void write_notes(Screen *screen, const Value *kpis, bool wants_time) {
                 buffer_printf(screen->out, "%.0f old run%s beyond the newest %u of a KPI ignored.\n", n_older,
                               n_older == 1 ? "" : "s", HISTORY_RUNS_MAX);
         if (n_needed > 0)
-                buffer_printf(screen->out, "Too little data: %.0f more run%s (a batch is one run).\n", n_needed, n_needed == 1 ? "" : "s");
+                buffer_printf(screen->out, "Too little data: %.0f more run%s (a batch is one run).\n", n_needed,
+                              n_needed == 1 ? "" : "s");
         if (n_disturbed > 0)
-                buffer_printf(screen->out, "The machine disturbed the runs of %zu KPI%s; perfctl kpi check KPI shows how.\n", n_disturbed,
-                              n_disturbed == 1 ? "" : "s");
+                buffer_printf(screen->out,
+                              "The machine disturbed the runs of %zu KPI%s; perfctl kpi check KPI shows how.\n",
+                              n_disturbed, n_disturbed == 1 ? "" : "s");
 }
 
 /* Writes the history and the reason of each verdict, if all are about one KPI. */
@@ -395,7 +409,8 @@ static int print(const CommandLine *line, const KpiAnswers *answers) {
         return output_print(&out);
 }
 
-/* *ret_is_judged: the answer has verdicts, whatever the exit status is. A summary that cannot be written does not hide a verdict. */
+/* *ret_is_judged: the answer has verdicts, whatever the exit status is. A summary that cannot be written does not
+ * hide a verdict. */
 static int judge(const CommandLine *line, bool *ret_is_judged) {
         const KpiCheckOptions *options = line->options;
         scoped(kpi_answers_deinit) KpiAnswers answers = {};
@@ -420,14 +435,16 @@ static int kpi_check_run(const CommandLine *line) {
         int r;
 
         if (options->json && strcmp(options->format, "table") != 0 && strcmp(options->format, "json") != 0)
-                return command_refuse(line->command->name, "--json and --format %s cannot be combined", options->format);
+                return command_refuse(line->command->name, "--json and --format %s cannot be combined",
+                                      options->format);
         r = kpi_gate_check(&options->gate, line->command->name);
         if (r != EXIT_DONE)
                 return r;
         if (series->file)
                 return check_file(line);
         if (series->column || series->window.is_given || series->max_pvalue || series->min_magnitude)
-                return command_refuse(line->command->name, "--column, --window, --max-pvalue and --min-magnitude require --file");
+                return command_refuse(line->command->name,
+                                      "--column, --window, --max-pvalue and --min-magnitude require --file");
 
         r = judge(line, &is_judged);
         if (options->output && !is_judged && (r == EXIT_FAILED || r == EXIT_UNREACHABLE))
@@ -439,12 +456,14 @@ const Command cmd_kpi_check = {
         .name = "kpi check",
         .arguments = "[KPI…]",
         .summary = "Judge whether the newest version changed a KPI",
-        .help = "Compares the runs of indicators over versions, separately for each component, hardware and set of parameters, and prints "
-                "a verdict for each result that a model declares; of one KPI also its history. KPI is an indicator, INDICATOR.RESULT, a "
-                "result that only one indicator declares, or a pattern such as '*.rate'; without KPI, all results are judged. With "
-                "--file, judges a series of numbers, one per line, as CSV or as JSON. Exits with 4 if --fail-on lists a verdict.",
+        .help = "Compares the runs of indicators over versions, separately for each component, hardware and set of "
+                "parameters, and prints a verdict for each result that a model declares; of one KPI also its "
+                "history. KPI is an indicator, INDICATOR.RESULT, a result that only one indicator declares, or a "
+                "pattern such as '*.rate'; without KPI, all results are judged. With --file, judges a series of "
+                "numbers, one per line, as CSV or as JSON. Exits with 4 if --fail-on lists a verdict.",
         .examples = { "perfctl kpi check PiMatmul.rate --component-version 2.4.0",
-                      "perfctl kpi check PiMatmul --fail-on regression,no-verdict", "perfctl kpi check --allow-failures 1% '*.rate'",
+                      "perfctl kpi check PiMatmul --fail-on regression,no-verdict",
+                      "perfctl kpi check --allow-failures 1% '*.rate'",
                       "perfctl kpi check --file history.csv --column p99 --direction lower" },
         COMMAND_OPTIONS(KpiCheckOptions, options_table),
         .n_arguments_max = COMMAND_MANY,

@@ -45,7 +45,8 @@ static const Value *find_model(const Value *models, const char *name, const char
                 const Value *model = &models->items[i];
                 const char *of = value_get_string(model, "component");
 
-                if (strcmp(answer_text(model, "name"), name) != 0 || !answer_model_applies(model) || (of && strcmp(of, component) != 0))
+                if (strcmp(answer_text(model, "name"), name) != 0 || !answer_model_applies(model) ||
+                    (of && strcmp(of, component) != 0))
                         continue;
                 if (of || !found)
                         found = value_get(model, "declaration");
@@ -196,8 +197,9 @@ const Command cmd_kpi_list = {
         .name = "kpi list",
         .arguments = "",
         .summary = "List KPIs: results of indicators that have a model",
-        .help = "Shows the newest value of each result. The name of a KPI is that of the result, preceded by the name of the model if "
-                "several models have such a result. perfd serves the current values as OpenMetrics under /metrics.",
+        .help = "Shows the newest value of each result. The name of a KPI is that of the result, preceded by the "
+                "name of the model if several models have such a result. perfd serves the current values as "
+                "OpenMetrics under /metrics.",
         .examples = { "perfctl kpi list" },
         .run = kpi_list_run,
 };

@@ -78,7 +78,8 @@ static int kpi_submit_run(const CommandLine *line) {
         if (r < 0)
                 return command_fail(r);
         if (!read_value(line->arguments[1], &arena, &value))
-                return command_refuse(line->command->name, "VALUE must be a number, a list of numbers as in [1, 2], or null, not '%s'",
+                return command_refuse(line->command->name,
+                                      "VALUE must be a number, a list of numbers as in [1, 2], or null, not '%s'",
                                       line->arguments[1]);
 
         r = api_query_find_own_job(&line->global, options->job, id, &job);
@@ -86,8 +87,12 @@ static int kpi_submit_run(const CommandLine *line) {
                 return r;
         item = (Submission){ .job = job.id, .is_job_inherited = job.is_inherited };
         item.time_ms = clock_realtime_ns() / NS_PER_MS;
-        kpi = (KpiValue){ .name = name, .component = options->component, .version = options->component_version, .value = value,
-                          .labels = options->labels.items, .n_labels = options->labels.n };
+        kpi = (KpiValue){ .name = name,
+                          .component = options->component,
+                          .version = options->component_version,
+                          .value = value,
+                          .labels = options->labels.items,
+                          .n_labels = options->labels.n };
         r = kpi_documents_make_one(&kpi, &arena, &document);
         if (r == 0)
                 r = id_make_result(item.time_ms, item.id);
@@ -106,8 +111,8 @@ const Command cmd_kpi_submit = {
         .name = "kpi submit",
         .arguments = "NAME VALUE",
         .summary = "Submit one KPI: a number, a list of numbers, or null",
-        .help = "Stores the value as the result NAME of the indicator NAME of the component kpi, or of --component. Labels describe "
-                "the run; they do not split the history of the KPI. Write -- before a negative value.",
+        .help = "Stores the value as the result NAME of the indicator NAME of the component kpi, or of --component. "
+                "Labels describe the run; they do not split the history of the KPI. Write -- before a negative value.",
         .examples = { "perfctl kpi submit --label model_name=llama3 train_tokens_per_second 2062.2",
                       "perfctl kpi submit -- gpu_memory -1" },
         COMMAND_OPTIONS(KpiSubmitOptions, options_table),

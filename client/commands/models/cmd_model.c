@@ -13,7 +13,8 @@
 #include "client/commands/commands.h"
 #include "client/commands/delivery_failure.h"
 
-/* Removes the request from a field path: "results.rate.type" from "register.results.rate.type"; "" for the name, which is known. */
+/* Removes the request from a field path: "results.rate.type" from "register.results.rate.type"; "" for the name,
+ * which is known. */
 static const char *place_of(const Complaint *complaint) {
         const char *dot = strchr(complaint->path, '.');
 
@@ -21,7 +22,8 @@ static const char *place_of(const Complaint *complaint) {
 }
 
 /* Reports a failed delivery. change: as "added". outcome: of the delivery. Returns the exit status. */
-static int refuse_change(const Courier *courier, const Delivery *delivery, const char *name, const char *change, int outcome) {
+static int refuse_change(const Courier *courier, const Delivery *delivery, const char *name, const char *change,
+                         int outcome) {
         const Complaint *complaint = &delivery->reply.complaint;
 
         if (outcome != DELIVERY_REFUSED)
@@ -30,8 +32,9 @@ static int refuse_change(const Courier *courier, const Delivery *delivery, const
         if (delivery->reply.status == STATUS_UNSUPPORTED)
                 message_print("the model of %s was not %s: this version of perfd does not support it", name, change);
         else
-                message_print("the model of %s was not %s: %s%s%s", name, change, place_of(complaint), place_of(complaint)[0] ? ": " : "",
-                    complaint->text[0] ? complaint->text : request_status_name(delivery->reply.status));
+                message_print("the model of %s was not %s: %s%s%s", name, change, place_of(complaint),
+                              place_of(complaint)[0] ? ": " : "",
+                              complaint->text[0] ? complaint->text : request_status_name(delivery->reply.status));
         return EXIT_FAILED;
 }
 
@@ -161,7 +164,8 @@ static int model_schema_run(const CommandLine *line) {
         scoped(buffer_deinit) Buffer out = {};
         int r;
 
-        r = line->n_arguments > 0 ? model_set_add_files(&set, line->arguments, line->n_arguments) : ask_models(line, &query, &set);
+        r = line->n_arguments > 0 ? model_set_add_files(&set, line->arguments, line->n_arguments)
+                                  : ask_models(line, &query, &set);
         if (r != EXIT_DONE)
                 return r;
 
@@ -173,8 +177,8 @@ const Command cmd_model_schema = {
         .name = "model schema",
         .arguments = "[FILE]…",
         .summary = "Print models as a JSON or RDF schema",
-        .help = "Prints all models that perfd knows or, without asking perfd, those of the files. The format json has all members in "
-                "their long form, and rdf is a schema for the graph database Dgraph.",
+        .help = "Prints all models that perfd knows or, without asking perfd, those of the files. The format json "
+                "has all members in their long form, and rdf is a schema for the graph database Dgraph.",
         .examples = { "perfctl model schema", "perfctl model schema --format rdf membw.yaml" },
         COMMAND_OPTIONS(ModelSchemaOptions, model_schema_options),
         .n_arguments_max = COMMAND_MANY,
@@ -194,7 +198,8 @@ static int report_added(const CommandLine *line, const ModelSet *set, const Repl
         for (size_t i = 0; i < set->n; i++)
                 put_change(&screen, set->models[i].name, set->models[i].component, change);
         if (reply->complaint.text[0] && reply->status == STATUS_OK)
-                message_print("%s: %s", set->models[reply->has_item && reply->item < set->n ? reply->item : 0].name, reply->complaint.text);
+                message_print("%s: %s", set->models[reply->has_item && reply->item < set->n ? reply->item : 0].name,
+                              reply->complaint.text);
         return output_print(&out);
 }
 
@@ -240,9 +245,9 @@ const Command cmd_model_add = {
         .name = "model add",
         .arguments = "FILE…",
         .summary = "Add a model: declare an indicator's parameters and results",
-        .help = "Each file, or standard input for -, declares a model as described in perfd-indicators(5), or contains the models that "
-                "`perfctl model schema` prints. All models are added, or none. A model replaces the one with the same name and "
-                "component.",
+        .help = "Each file, or standard input for -, declares a model as described in perfd-indicators(5), or "
+                "contains the models that `perfctl model schema` prints. All models are added, or none. A model "
+                "replaces the one with the same name and component.",
         .examples = { "perfctl model add membw.yaml", "./describe.py | perfctl model add -",
                       "perfctl model schema *.yaml | perfctl model add -" },
         COMMAND_OPTIONS(TimeoutOptions, timeout_options),
@@ -277,8 +282,8 @@ const Command cmd_model_remove = {
         .name = "model remove",
         .arguments = "NAME [COMPONENT]",
         .summary = "Remove an added model",
-        .help = "Without COMPONENT, removes the model without a component. Stored results are kept; a model of the same name in a file, if "
-                "there is one, applies to them again.",
+        .help = "Without COMPONENT, removes the model without a component. Stored results are kept; a model of the "
+                "same name in a file, if there is one, applies to them again.",
         .examples = { "perfctl model remove MemBw", "perfctl model remove MemBw 'plain C'" },
         COMMAND_OPTIONS(TimeoutOptions, timeout_options),
         .n_arguments_min = 1,

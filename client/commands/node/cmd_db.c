@@ -3,8 +3,9 @@
 /*
  * Commands db: perfd checks, copies and salvages the database, also while another perfd runs
  *
- * The program perfd does the work, because only perfd is linked to SQLite: perfctl would start more slowly with this library. The files
- * are read by their path and with the permissions of the user; a running perfd is asked only for its directory.
+ * The program perfd does the work, because only perfd is linked to SQLite: perfctl would start more slowly with this
+ * library. The files are read by their path and with the permissions of the user; a running perfd is asked only for
+ * its directory.
  */
 
 #include <errno.h>
@@ -57,7 +58,8 @@ static void start_perfd(char *const words[]) {
         own[n > 0 ? n : 0] = '\0';
         name = strrchr(own, '/');
         for (size_t i = 0; name && i < 2; i++) {
-                (void)snprintf(path, sizeof(path), "%.*s%s", (int)(name - own), own, i == 0 ? "/perfd" : "/../sbin/perfd");
+                (void)snprintf(path, sizeof(path), "%.*s%s", (int)(name - own), own,
+                               i == 0 ? "/perfd" : "/../sbin/perfd");
                 (void)execv(path, words);
         }
         (void)execvp("perfd", words);
@@ -100,7 +102,8 @@ const Command cmd_db_check = {
         .name = "db check",
         .arguments = "[FILE]",
         .summary = "Check the database for damage",
-        .help = "Reads all pages of the database, or of FILE, and prints the first 20 errors. Exits with 1 if there are any.",
+        .help = "Reads all pages of the database, or of FILE, and prints the first 20 errors. Exits with 1 if there "
+                "are any.",
         .examples = { "perfctl db check", "perfctl db check perfd.db.salvaged-2026-11-22T14:00:00Z" },
         COMMAND_OPTIONS(DbOptions, db_options),
         .n_arguments_max = 1,
@@ -114,7 +117,8 @@ const Command cmd_db_backup = {
         .name = "db backup",
         .arguments = "FILE",
         .summary = "Copy the database",
-        .help = "Writes a consistent copy without unused pages. FILE must not exist; it appears when the copy is complete and on disk.",
+        .help = "Writes a consistent copy without unused pages. FILE must not exist; it appears when the copy is "
+                "complete and on disk.",
         .examples = { "perfctl db backup /backup/perfd.db" },
         COMMAND_OPTIONS(DbOptions, db_options),
         .n_arguments_min = 1,
@@ -129,7 +133,8 @@ const Command cmd_db_salvage = {
         .name = "db salvage",
         .arguments = "DAMAGED FILE",
         .summary = "Copy the readable rows of a damaged database to a new one",
-        .help = "Reads DAMAGED page by page, and skips damaged pages. perfd does this automatically with its own database.",
+        .help = "Reads DAMAGED page by page, and skips damaged pages. perfd does this automatically with its own "
+                "database.",
         .examples = { "perfctl db salvage perfd.db.damaged-2026-11-22T14:00:00Z new.db" },
         COMMAND_OPTIONS(DbOptions, db_options),
         .n_arguments_min = 2,

@@ -44,7 +44,8 @@ static bool ask_hello(Checks *checks, const char *path, uint64_t deadline_ns) {
 
         check_detail(check, "%s answers in %.1f ms", reply.server, (double)(clock_boottime_ns() - begin_ns) / 1e6);
         if (reply.status != STATUS_OK) {
-                check_problem(check, CHECK_FAILED, "requests are refused", "check [limits] in perfd.conf: %s", reply.complaint.text);
+                check_problem(check, CHECK_FAILED, "requests are refused", "check [limits] in perfd.conf: %s",
+                              reply.complaint.text);
         }
         return true;
 }
@@ -62,7 +63,8 @@ static void ask_node(Checks *checks, const GlobalOptions *global, uint64_t deadl
         if (api_query_init(&query, global) != EXIT_DONE) {
                 check = checks_add(checks, "libcurl");
                 check_detail(check, "cannot load libcurl.so.4");
-                check_problem(check, CHECK_FAILED, "commands that query perfd, such as perfctl report and perfctl status, do not work",
+                check_problem(check, CHECK_FAILED,
+                              "commands that query perfd, such as perfctl report and perfctl status, do not work",
                               "install it (Debian: apt-get install libcurl4)");
                 return;
         }
@@ -74,7 +76,8 @@ static void ask_node(Checks *checks, const GlobalOptions *global, uint64_t deadl
         if (r != EXIT_DONE) {
                 *ret_is_there = r != EXIT_UNREACHABLE || query.answer;
                 check_detail(check, "%s", query.answer ? "not ready" : http_client_error(query.client));
-                check_problem(check, CHECK_FAILED, without_perfd, "systemctl start perfd; if that fails, journalctl -u perfd");
+                check_problem(check, CHECK_FAILED, without_perfd,
+                              "systemctl start perfd; if that fails, journalctl -u perfd");
                 return;
         }
         check_detail(check, "answers");
@@ -201,8 +204,9 @@ const Command cmd_doctor = {
         .name = "doctor",
         .arguments = "",
         .summary = "Show what perfd cannot measure here, and how to enable it",
-        .help = "Checks the kernel, the installation and perfd itself, which need not be running. Exits with 0 when no check failed "
-                "(some may be limited), with 1 when a check failed, and with 3 when perfd is unreachable.",
+        .help = "Checks the kernel, the installation and perfd itself, which need not be running. Exits with 0 when "
+                "no check failed (some may be limited), with 1 when a check failed, and with 3 when perfd is "
+                "unreachable.",
         .examples = { "perfctl doctor", "perfctl doctor --json", "perfctl doctor --root /mnt/node17" },
         COMMAND_OPTIONS(DoctorOptions, options_table),
         .run = doctor_run,

@@ -8,8 +8,9 @@
 #include "client/deliver/spool.h"
 
 static bool is_empty(const Flush *flush) {
-        return flush->n_stored + flush->n_duplicate + flush->n_ends + flush->n_unknown + flush->n_rejected + flush->n_left +
-               flush->n_skipped == 0;
+        return flush->n_stored + flush->n_duplicate + flush->n_ends + flush->n_unknown + flush->n_rejected +
+                       flush->n_left + flush->n_skipped ==
+               0;
 }
 
 static void write_counts(Buffer *out, const Flush *flush) {
@@ -40,10 +41,12 @@ static int print_flush(bool json, const Flush *flush) {
         scoped(buffer_deinit) Buffer out = {};
 
         if (json)
-                buffer_printf(&out, "{\"stored\":%zu,\"duplicate\":%zu,\"ended\":%zu,\"unknown\":%zu,\"rejected\":%zu,\"left\":%zu,"
-                              "\"skipped\":%zu}\n",
-                              flush->n_stored, flush->n_duplicate, flush->n_ends, flush->n_unknown, flush->n_rejected, flush->n_left,
-                              flush->n_skipped);
+                buffer_printf(
+                        &out,
+                        "{\"stored\":%zu,\"duplicate\":%zu,\"ended\":%zu,\"unknown\":%zu,\"rejected\":%zu,\"left\":%zu,"
+                        "\"skipped\":%zu}\n",
+                        flush->n_stored, flush->n_duplicate, flush->n_ends, flush->n_unknown, flush->n_rejected,
+                        flush->n_left, flush->n_skipped);
         else if (is_empty(flush))
                 buffer_puts(&out, "spool is empty\n");
         else

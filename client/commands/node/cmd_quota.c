@@ -60,7 +60,8 @@ static int print_user(const Value *answer, bool no_color) {
         grid_right(&grid, "REFUSED");
         grid_text(&grid, "LAST REFUSED");
         for (size_t i = 0; i < answer_length(resources); i++) {
-                const Value *held = &resources->items[i], *total = answer_find(totals, "name", answer_text(held, "name"));
+                const Value *held = &resources->items[i],
+                            *total = answer_find(totals, "name", answer_text(held, "name"));
 
                 grid_text(&grid, answer_text(held, "name"));
                 grid_count(&grid, answer_time(held, "held"));
@@ -128,15 +129,16 @@ static int quota_run(const CommandLine *line) {
                 return r;
         if (options->json)
                 return api_query_print_json(&query);
-        return options->all ? print_users(query.answer, line->global.no_color) : print_user(query.answer, line->global.no_color);
+        return options->all ? print_users(query.answer, line->global.no_color)
+                            : print_user(query.answer, line->global.no_color);
 }
 
 const Command cmd_quota = {
         .name = "quota",
         .arguments = "",
         .summary = "Show resource usage and shares of users",
-        .help = "A share is the largest amount that a user may hold at the current usage of the other users. A request beyond the share is "
-                "refused. Administrators have no share.",
+        .help = "A share is the largest amount that a user may hold at the current usage of the other users. A "
+                "request beyond the share is refused. Administrators have no share.",
         .examples = { "perfctl quota", "perfctl quota --user ci", "perfctl quota --all" },
         COMMAND_OPTIONS(QuotaOptions, options_table),
         .run = quota_run,

@@ -35,8 +35,8 @@ const Command cmd_reload = {
         .name = "reload",
         .arguments = "",
         .summary = "Make perfd reload its configuration",
-        .help = "For administrators. perfd applies all its configuration files or none: when a file has an error, the error is printed and "
-                "the exit status is 1. systemctl reload perfd does the same.",
+        .help = "For administrators. perfd applies all its configuration files or none: when a file has an error, "
+                "the error is printed and the exit status is 1. systemctl reload perfd does the same.",
         .examples = { "perfctl reload" },
         COMMAND_OPTIONS(TimeoutOptions, timeout_options),
         .run = reload_run,

@@ -57,7 +57,8 @@ static void read_spool(const char *directory, Health *health) {
 }
 
 static bool is_node_healthy(const Value *node) {
-        return answer_flag(value_get(node, "store"), "writable") && !*answer_text(value_get(node, "store"), "sync_error") &&
+        return answer_flag(value_get(node, "store"), "writable") &&
+               !*answer_text(value_get(node, "store"), "sync_error") &&
                !*answer_text(value_get(node, "http"), "error") &&
                !*answer_text(value_get(node, "configuration"), "error");
 }
@@ -66,7 +67,8 @@ static int exit_status_of(const Health *health) {
         if (health->error < 0 || !health->is_http_reachable)
                 return EXIT_UNREACHABLE;
 
-        return health->hello.status == STATUS_OK && health->node && is_node_healthy(health->node) ? EXIT_DONE : EXIT_FAILED;
+        return health->hello.status == STATUS_OK && health->node && is_node_healthy(health->node) ? EXIT_DONE
+                                                                                                  : EXIT_FAILED;
 }
 
 static uint64_t now_realtime_ms(void) {
@@ -123,7 +125,9 @@ static int print_json(const Health *health, const ApiQuery *query) {
 /* --- for people ----------------------------------------------------------------------------------- */
 
 static void write_title(Screen *screen, const Health *health) {
-        static const char *const words[] = { [EXIT_DONE] = "healthy", [EXIT_FAILED] = "not healthy", [EXIT_UNREACHABLE] = "unreachable" };
+        static const char *const words[] = {
+                [EXIT_DONE] = "healthy", [EXIT_FAILED] = "not healthy", [EXIT_UNREACHABLE] = "unreachable"
+        };
         int status = exit_status_of(health);
 
         screen_style_begin(screen, STYLE_BOLD);
@@ -138,7 +142,8 @@ static void write_title(Screen *screen, const Health *health) {
         buffer_putc(screen->out, '\n');
 }
 
-__attribute__((format(printf, 3, 4))) static void write_field(Screen *screen, const char *label, const char *format, ...) {
+__attribute__((format(printf, 3, 4))) static void write_field(Screen *screen, const char *label, const char *format,
+                                                              ...) {
         scoped(buffer_deinit) Buffer text = {};
         va_list args;
 
@@ -158,7 +163,9 @@ static void write_sockets(Screen *screen, const Health *health, const ApiQuery *
         else
                 write_field(screen, "socket", "%s: %s", health->path, strerrordesc_np(-health->error));
         write_field(screen, "http", "%s: %s", query->socket,
-                    health->node ? "answers" : health->is_http_reachable ? "not ready" : http_client_error(query->client));
+                    health->node                ? "answers"
+                    : health->is_http_reachable ? "not ready"
+                                                : http_client_error(query->client));
 }
 
 static void write_error(Screen *screen, const char *label, const Value *from, const char *key) {
@@ -183,7 +190,8 @@ static void write_store(Screen *screen, const Value *store) {
         write_error(screen, "sync", store, "sync_error");
         if (answer_number_or_zero(store, "clock_ahead_seconds") > 0)
                 write_field(screen, "clock",
-                            "not synchronised, %.1f days ahead of the newest row: no rows are removed because of their age",
+                            "not synchronised, %.1f days ahead of the newest row: no rows are removed because of "
+                            "their age",
                             answer_number_or_zero(store, "clock_ahead_seconds") / 86400);
 }
 
@@ -201,14 +209,16 @@ static void write_node(Screen *screen, const Value *node) {
         write_store(screen, value_get(node, "store"));
         write_error(screen, "http port", value_get(node, "http"), "error");
         if (*answer_text(configuration, "error"))
-                write_field(screen, "config", "configuration error, previous settings still active, next start will fail: %s",
+                write_field(screen, "config",
+                            "configuration error, previous settings still active, next start will fail: %s",
                             answer_text(configuration, "error"));
         else if (*answer_text(configuration, "edited"))
                 write_field(screen, "config", "%s was edited and not reloaded, previous settings still active",
                             answer_text(configuration, "edited"));
         write_error(screen, "restart", configuration, "restart");
         if (*answer_text(configuration, "ignored"))
-                write_field(screen, "config", "no effect, since perfd.socket opens the sockets: %s", answer_text(configuration, "ignored"));
+                write_field(screen, "config", "no effect, since perfd.socket opens the sockets: %s",
+                            answer_text(configuration, "ignored"));
 }
 
 #define USERS_SHOWN_MAX 5U
@@ -287,9 +297,9 @@ const Command cmd_status = {
         .name = "status",
         .arguments = "",
         .summary = "Show whether perfd is healthy, or what the node does",
-        .help = "Checks both sockets. Exits with 3 when perfd is unreachable, and with 1 when it does not provide everything that its "
-                "configuration requires. With --watch, shows the node's metrics as they change: redraws on a terminal, otherwise "
-                "prints one line for each update.",
+        .help = "Checks both sockets. Exits with 3 when perfd is unreachable, and with 1 when it does not provide "
+                "everything that its configuration requires. With --watch, shows the node's metrics as they change: "
+                "redraws on a terminal, otherwise prints one line for each update.",
         .examples = { "perfctl status", "perfctl status --timeout 1 --json",
                       "perfctl status --watch --interval 5s --limit 12 > minute.txt" },
         COMMAND_OPTIONS(StatusOptions, options_table),

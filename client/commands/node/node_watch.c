@@ -110,7 +110,8 @@ static void write_load(Screen *screen, const Value *load) {
         format_number(answer_number(load, "load1"), 2, first);
         format_number(answer_number(load, "load5"), 2, second);
         format_number(answer_number(load, "load15"), 2, third);
-        buffer_printf(screen->out, "  %-*s%12s 1 min  %8s 5 min  %8s 15 min\n", (int)LABEL_COLUMNS, "load", first, second, third);
+        buffer_printf(screen->out, "  %-*s%12s 1 min  %8s 5 min  %8s 15 min\n", (int)LABEL_COLUMNS, "load", first,
+                      second, third);
 }
 
 static void write_screen(Screen *screen, const Value *node) {
@@ -188,7 +189,8 @@ static int update(Watch *watch) {
         int r;
 
         /* Waits for perfd only if it answered before. */
-        r = watch->n_updates == 0 ? api_query_ask(&watch->query, "/api/v1/node") : api_query_try(&watch->query, "/api/v1/node");
+        r = watch->n_updates == 0 ? api_query_ask(&watch->query, "/api/v1/node")
+                                  : api_query_try(&watch->query, "/api/v1/node");
         if (r == EXIT_UNREACHABLE && watch->n_updates > 0) {
                 if (!watch->was_away)
                         message_print("perfd is unreachable at %s: %s; waiting", watch->query.socket,
@@ -236,7 +238,9 @@ static bool wait_for_next(const Watch *watch, uint64_t next_ns) {
         struct pollfd pollfd = { .fd = watch->signal_fd, .events = POLLIN };
         uint64_t now_ns = clock_boottime_ns(), ns = next_ns > now_ns ? next_ns - now_ns : 0;
 
-        return ppoll(&pollfd, 1, &(struct timespec){ .tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S) }, NULL) == 0;
+        return ppoll(&pollfd, 1,
+                     &(struct timespec){ .tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S) },
+                     NULL) == 0;
 }
 
 int node_watch_run(const GlobalOptions *global, const WatchOptions *options) {

@@ -10,5 +10,6 @@ typedef struct WatchOptions {
         bool watch, json;
 } WatchOptions;
 
-/* Redraws on a terminal, otherwise prints a line for each update, until a signal or the limit. Returns the exit status. */
+/* Redraws on a terminal, otherwise prints a line for each update, until a signal or the limit. Returns the exit
+ * status. */
 int node_watch_run(const GlobalOptions *global, const WatchOptions *options);

@@ -46,7 +46,8 @@ static int parse_producer(const CommandLine *line, bool *ret_counts_open_periods
 
         *ret_counts_open_periods = pipeline_report_counts_open_periods(text);
         if (options->producer && (strncmp(text, "spdl=", 5) != 0 || text[5] < '0' || text[5] > '9'))
-                return command_refuse(line->command->name, "--producer expects spdl=VERSION such as spdl=0.6, not '%.80s'", text);
+                return command_refuse(line->command->name,
+                                      "--producer expects spdl=VERSION such as spdl=0.6, not '%.80s'", text);
         return EXIT_DONE;
 }
 
@@ -108,8 +109,8 @@ static int write_verdict(const VerdictPipeline *pipeline, Screen *screen) {
         return buffer_error(&text);
 }
 
-static int write_text(const CommandLine *line, const VerdictPipeline *pipeline, const PipelineSource *source, const char *name,
-                      Screen *screen) {
+static int write_text(const CommandLine *line, const VerdictPipeline *pipeline, const PipelineSource *source,
+                      const char *name, Screen *screen) {
         const PipelineShowOptions *options = line->options;
         scoped(grid_deinit) Grid grid = {};
         int r = 0;
@@ -154,14 +155,16 @@ static void write_wait(const RankWait *wait, Output *output) {
         if (output->json)
                 json_put_double_or_null(output->json, "rank_seconds_waited", wait->n_ranks > 0, wait->waited_s);
         else if (wait->n_ranks > 1)
-                buffer_printf(output->screen->out, "\nThe training loops of %zu ranks waited for data for %.3g rank-minutes.\n",
+                buffer_printf(output->screen->out,
+                              "\nThe training loops of %zu ranks waited for data for %.3g rank-minutes.\n",
                               wait->n_ranks, wait->waited_s / 60);
 }
 
 /* --- files ---------------------------------------------------------------------------------------- */
 
 /* Writes each pipeline of a file or job. json: NULL for text. */
-static int write_pipelines(const CommandLine *line, const PipelineSource *source, const char *name, Screen *screen, Json *json) {
+static int write_pipelines(const CommandLine *line, const PipelineSource *source, const char *name, Screen *screen,
+                           Json *json) {
         const PipelineShowOptions *options = line->options;
         VerdictPipeline pipeline;
         size_t at = 0;
@@ -196,8 +199,8 @@ static int read_file(const char *file, bool counts_open_periods, StageSet *ret) 
         if (r == PIPELINE_LINE_INVALID && column > 0)
                 (void)snprintf(place, sizeof(place), ":%u", column);
         if (r == PIPELINE_LINE_INVALID)
-                message_print("%s:%zu%s: %s; 'python3 -m perfd_spdl import' writes such lines from files of SPDL", input_name(file), n_line,
-                              place, error);
+                message_print("%s:%zu%s: %s; 'python3 -m perfd_spdl import' writes such lines from files of SPDL",
+                              input_name(file), n_line, place, error);
         return r == 0 ? EXIT_DONE : EXIT_FAILED;
 }
 
@@ -213,7 +216,8 @@ static int find_changes(const CommandLine *line, const char *job, StageChanges *
         scoped(api_query_deinit) ApiQuery query = {};
         int r;
 
-        r = api_query_open_job_list(&query, &line->global, job, STAGE_CHANGES_PATH, "intervals", STAGE_CHANGES_INTERVALS_MAX);
+        r = api_query_open_job_list(&query, &line->global, job, STAGE_CHANGES_PATH, "intervals",
+                                    STAGE_CHANGES_INTERVALS_MAX);
         if (r != EXIT_DONE)
                 return r;
         r = stage_changes_find(ret, query.answer);
@@ -321,7 +325,8 @@ static void sources_deinit(PipelineSources *sources) {
         free(sources->files);
 }
 
-static int read_sources(const CommandLine *line, const WatchedJob *watched, bool counts_open_periods, PipelineSources *ret) {
+static int read_sources(const CommandLine *line, const WatchedJob *watched, bool counts_open_periods,
+                        PipelineSources *ret) {
         size_t n = line->n_arguments > 0 ? (size_t)line->n_arguments : 1;
         int r = EXIT_DONE;
 
@@ -331,11 +336,15 @@ static int read_sources(const CommandLine *line, const WatchedJob *watched, bool
                 return command_fail(-ENOMEM);
         for (ret->n = 0; r == EXIT_DONE && ret->n < n; ret->n++) {
                 PipelineSource *source = &ret->items[ret->n];
-                const char *argument = watched->id[0] ? watched->id : line->n_arguments > 0 ? line->arguments[ret->n] : NULL;
+                const char *argument = watched->id[0]          ? watched->id
+                                       : line->n_arguments > 0 ? line->arguments[ret->n]
+                                                               : NULL;
                 bool of_job = watched->id[0] || !argument || is_job(argument);
 
-                r = of_job ? read_job(line, argument, source) : read_file(argument, counts_open_periods, &source->stages);
-                ret->files[ret->n] = (RankFile){ of_job ? source->job : input_name(argument), source->stages.stages, source->stages.n };
+                r = of_job ? read_job(line, argument, source)
+                           : read_file(argument, counts_open_periods, &source->stages);
+                ret->files[ret->n] = (RankFile){ of_job ? source->job : input_name(argument), source->stages.stages,
+                                                 source->stages.n };
         }
         return r;
 }
@@ -409,7 +418,9 @@ static int show_once(const CommandLine *line, WatchedJob *watched) {
         if (options->json)
                 json_object_begin(&json);
         if (options->measure)
-                r = show_all_ranks(line, strcmp(options->measure, "time") == 0 ? STRAGGLER_MEASURE_TIME : STRAGGLER_MEASURE_READINESS,
+                r = show_all_ranks(line,
+                                   strcmp(options->measure, "time") == 0 ? STRAGGLER_MEASURE_TIME
+                                                                         : STRAGGLER_MEASURE_READINESS,
                                    &output);
         else
                 r = show_sources(line, &output, watched);
@@ -428,14 +439,16 @@ static int check_options(const CommandLine *line) {
 
         if (options->measure && line->n_arguments == 0)
                 return command_refuse(line->command->name, "--measure expects a file");
-        if (options->watch && (options->measure || line->n_arguments > 1 || (line->n_arguments == 1 && !is_job(line->arguments[0]))))
+        if (options->watch &&
+            (options->measure || line->n_arguments > 1 || (line->n_arguments == 1 && !is_job(line->arguments[0]))))
                 return command_refuse(line->command->name, "--watch expects a job");
         return EXIT_DONE;
 }
 
 static int pipeline_show_run(const CommandLine *line) {
         const PipelineShowOptions *options = line->options;
-        const struct timespec interval = { (time_t)(options->interval_ns / NS_PER_S), (long)(options->interval_ns % NS_PER_S) };
+        const struct timespec interval = { (time_t)(options->interval_ns / NS_PER_S),
+                                           (long)(options->interval_ns % NS_PER_S) };
         WatchedJob watched = {};
         int r = check_options(line);
 
@@ -450,11 +463,11 @@ const Command cmd_pipeline_show = {
         .name = "pipeline show",
         .arguments = "[JOB|FILE|-]…",
         .summary = "Show what limits a data pipeline, and its stages",
-        .help = "Reads the statistics of the data pipelines of jobs, or of files with lines of 'perfctl pipeline submit'. "
-                "Prints how long the training loop waited for data, which stage is the limit, and how the workers of each stage spend "
-                "their time. If three or more jobs or files are the ranks of a run, a rank that is clearly slower than the others is "
-                "named. A name that is not a file is the id or name of a job; default: $PERFD_JOB, else the newest job of this user. "
-                "Files do not need perfd.",
+        .help = "Reads the statistics of the data pipelines of jobs, or of files with lines of 'perfctl pipeline "
+                "submit'. Prints how long the training loop waited for data, which stage is the limit, and how the "
+                "workers of each stage spend their time. If three or more jobs or files are the ranks of a run, a "
+                "rank that is clearly slower than the others is named. A name that is not a file is the id or name "
+                "of a job; default: $PERFD_JOB, else the newest job of this user. Files do not need perfd.",
         .examples = { "perfctl pipeline show train-17", "perfctl pipeline show --watch",
                       "perfctl pipeline show --producer spdl=0.8 --threads 12 stats.jsonl",
                       "python3 -m perfd_spdl import log | perfctl pipeline show --producer spdl=0.8 -" },

@@ -239,7 +239,8 @@ static int time_to_wait(const Feed *feed) {
 }
 
 /*
- * Returns true if the input is ahead of perfd, as a file is, whose writer may wait: all its intervals are sent before some would be merged.
+ * Returns true if the input is ahead of perfd, as a file is, whose writer may wait: all its intervals are sent
+ * before some would be merged.
  */
 static bool is_ahead(const Feed *feed) {
         return !feed->is_away && (feed->pending.n_intervals >= PIPELINE_REPORT_INTERVALS_MAX / N_PIPELINE_PARTS ||
@@ -278,9 +279,11 @@ static int print_sent(const Feed *feed) {
         size_t n_left = feed->pending.n_intervals + feed->pending.n_events;
 
         if (feed->pending.n_merged > 0)
-                message_print("perfd was unreachable for a long time: %zu intervals were merged into others", feed->pending.n_merged);
+                message_print("perfd was unreachable for a long time: %zu intervals were merged into others",
+                              feed->pending.n_merged);
         if (feed->pending.n_dropped > 0)
-                message_print("perfd was unreachable for a long time: %zu intervals and events were dropped", feed->pending.n_dropped);
+                message_print("perfd was unreachable for a long time: %zu intervals and events were dropped",
+                              feed->pending.n_dropped);
         if (n_left > 0)
                 message_print("%zu intervals and events are lost: perfd did not accept them", n_left);
         if (feed->options->json)
@@ -339,10 +342,11 @@ const Command cmd_pipeline_submit = {
         .name = "pipeline submit",
         .arguments = "[FILE|-]",
         .summary = "Submit statistics of the stages of a data pipeline",
-        .help = "Reads a JSON object from each line of a file, or of a pipe that stays open, and sends the objects about once a second. A "
-                "line has the statistics of the tasks of a stage or of its queue over an interval, with the names of SPDL's TaskPerfStats "
-                "and QueuePerfStats; an event; or a description of the pipeline. The job is --job, else $PERFD_JOB, else the job whose "
-                "control group this process is in. An invalid line is reported, and the other lines are sent.",
+        .help = "Reads a JSON object from each line of a file, or of a pipe that stays open, and sends the objects "
+                "about once a second. A line has the statistics of the tasks of a stage or of its queue over an "
+                "interval, with the names of SPDL's TaskPerfStats and QueuePerfStats; an event; or a description of "
+                "the pipeline. The job is --job, else $PERFD_JOB, else the job whose control group this process is "
+                "in. An invalid line is reported, and the other lines are sent.",
         .examples = { "perfctl pipeline submit --job train-17 stats.jsonl",
                       "./train.py | perfctl pipeline submit --producer spdl=0.8",
                       "python3 -m perfd_spdl import stats.db | perfctl pipeline submit --job train -" },

@@ -20,7 +20,8 @@
 #define VARIABLE_NAME_BYTES_MAX 256U
 
 /* A variable that is named twice is recorded once. */
-static int parse_variable(const Option *option, const char *value, void *place, char ret_error[static OPTION_ERROR_MAX]) {
+static int parse_variable(const Option *option, const char *value, void *place,
+                          char ret_error[static OPTION_ERROR_MAX]) {
         const OptionTexts *names = place;
 
         if (!value[0] || strchr(value, '=') || strlen(value) > VARIABLE_NAME_BYTES_MAX || !utf8_is_line(value))
@@ -128,7 +129,8 @@ static int read_script(SpecRun *run) {
         if (text->n > 0 && !memchr(text->text, '\0', text->n))
                 return EXIT_DONE;
 
-        message_print("%s is not a script: it %s", input_name(run->options->spec.script), text->n > 0 ? "contains NUL bytes" : "is empty");
+        message_print("%s is not a script: it %s", input_name(run->options->spec.script),
+                      text->n > 0 ? "contains NUL bytes" : "is empty");
         return EXIT_USAGE;
 }
 
@@ -142,7 +144,8 @@ static int read_spec(SpecRun *run) {
         if (r == EXIT_DONE)
                 r = parse(run, file);
         if (r == EXIT_DONE && run->spec.ignored_keys.n > 0)
-                message_print("%s: ignoring parts that build images or install packages: %s", file, run->spec.ignored_keys.text);
+                message_print("%s: ignoring parts that build images or install packages: %s", file,
+                              run->spec.ignored_keys.text);
         return r;
 }
 
@@ -183,14 +186,16 @@ static int write_files(const SpecRun *run) {
                 if (r == 0)
                         r = write_file(path, run->spec.files[i].text, 0700);
                 if (r < 0) {
-                        message_print("cannot write files[%zu], %s: %s", i, run->spec.files[i].name, strerrordesc_np(-r));
+                        message_print("cannot write files[%zu], %s: %s", i, run->spec.files[i].name,
+                                      strerrordesc_np(-r));
                         return r;
                 }
         }
         return 0;
 }
 
-/* Writes the specification for the script, which may install the packages that it names. Returns 0 or a negative errno. */
+/* Writes the specification for the script, which may install the packages that it names. Returns 0 or a negative
+ * errno. */
 static int write_specification(const SpecRun *run) {
         scoped(buffer_deinit) Buffer text = {};
         char path[PATH_MAX + sizeof(SPECIFICATION) + 1];
@@ -207,7 +212,9 @@ static int write_specification(const SpecRun *run) {
 static int make_scratch(SpecRun *run) {
         const char *tmp = getenv("TMPDIR");
         char path[PATH_MAX + 16];
-        int n = snprintf(run->scratch, sizeof(run->scratch), "%s/perfd-run-XXXXXX", tmp && tmp[0] == '/' ? tmp : "/tmp"), r;
+        int n = snprintf(run->scratch, sizeof(run->scratch), "%s/perfd-run-XXXXXX",
+                         tmp && tmp[0] == '/' ? tmp : "/tmp"),
+            r;
 
         if (n < 0 || (size_t)n >= sizeof(run->scratch) || !mkdtemp(run->scratch)) {
                 r = print_failure("cannot create a directory for the run",
@@ -245,7 +252,8 @@ static const char *write_limits(SpecRun *run) {
         const RunLimits *limits = &run->spec.limits;
 
         if (limits->cpus > 0 && limits->memory_bytes > 0)
-                (void)snprintf(run->limits, sizeof(run->limits), "cpu=%.6f,memory=%ju", limits->cpus, (uintmax_t)limits->memory_bytes);
+                (void)snprintf(run->limits, sizeof(run->limits), "cpu=%.6f,memory=%ju", limits->cpus,
+                               (uintmax_t)limits->memory_bytes);
         else if (limits->cpus > 0)
                 (void)snprintf(run->limits, sizeof(run->limits), "cpu=%.6f", limits->cpus);
         else if (limits->memory_bytes > 0)
@@ -286,7 +294,8 @@ static int set_options(SpecRun *run, RunOptions *ret, GlobalOptions *ret_global)
                 ret->job.name = run->spec.identifier;
         if (ret->batch.repeat == 0 && run->spec.batch_size > 1)
                 ret->batch.repeat = (uint64_t)run->spec.batch_size;
-        if (ret->batch.repeat > 0 && !ret->failed.indicator && is_name(run->spec.identifier)) /* the script's file has no name of its own */
+        /* the script's file has no name of its own */
+        if (ret->batch.repeat > 0 && !ret->failed.indicator && is_name(run->spec.identifier))
                 ret->failed.indicator = run->spec.identifier;
 
         for (size_t i = 0; i < run->spec.n_variables; i++) {
@@ -344,8 +353,10 @@ static int load_format(const CommandLine *line, OutputFormat *format, RunOptions
         if (!options->from)
                 return EXIT_DONE;
         if (strcmp(options->collect, "no") == 0)
-                return command_refuse(line->command->name, "--from collects the output, and --collect no does not: use one of them");
-        r = format_load(&(FormatOptions){ .from = options->from }, options->failed.indicator, options->failed.component, format);
+                return command_refuse(line->command->name,
+                                      "--from collects the output, and --collect no does not: use one of them");
+        r = format_load(&(FormatOptions){ .from = options->from }, options->failed.indicator, options->failed.component,
+                        format);
         options->format = format;
         options->collect = "yes";
         options->failed.indicator = format->indicator;
@@ -363,7 +374,8 @@ static int run_run(const CommandLine *line) {
         if (r != EXIT_DONE)
                 return r;
         if (options->spec.script && !options->spec.file)
-                return command_refuse(line->command->name, "--script is the script of a specification: add --spec, or name the file as "
+                return command_refuse(line->command->name,
+                                      "--script is the script of a specification: add --spec, or name the file as "
                                       "the command");
         r = kpi_gate_check_options(&options->kpis, line->command->name);
         if (r != EXIT_DONE)
@@ -381,10 +393,11 @@ const Command cmd_run = {
         .name = "run",
         .arguments = "{[--] COMMAND [ARGUMENT]… | --spec FILE [--script FILE]}",
         .summary = "Run a command as a job",
-        .help = "The command keeps its input, output and terminal, gets $PERFD_JOB, and perfctl exits as the command did. A perfd "
-                "that is down, slow or full does not delay or end the command, or change its exit status. Unless standard output is "
-                "a terminal, indicators that the command prints there are submitted for the job, with a record of the run. --repeat "
-                "runs the command several times, as a batch; --output writes its statistics to a file whose name ends in "
+        .help = "The command keeps its input, output and terminal, gets $PERFD_JOB, and perfctl exits as the command "
+                "did. A perfd that is down, slow or full does not delay or end the command, or change its exit "
+                "status. Unless standard output is a terminal, indicators that the command prints there are "
+                "submitted for the job, with a record of the run. --repeat runs the command several times, as a "
+                "batch; --output writes its statistics to a file whose name ends in "
                 EXPORT_ENDINGS ".",
         .examples = {
                 "perfctl run -- python3 train.py --epochs 3",

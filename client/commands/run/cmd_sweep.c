@@ -140,7 +140,8 @@ static int read_file(SweepInput *input) {
         if (input->options->output)
                 input->plan.output = input->options->output;
         if (input->plan.specification && input->options->no_perfd)
-                return command_refuse("sweep", "%s", "--no-perfd: perfctl run runs the points of a specification, as jobs");
+                return command_refuse("sweep", "%s",
+                                      "--no-perfd: perfctl run runs the points of a specification, as jobs");
         if (input->plan.output)
                 return EXIT_DONE;
         message_print("%s: missing output directory; add 'output: DIRECTORY' or use --output DIRECTORY", input->file);
@@ -151,7 +152,8 @@ static int read_file(SweepInput *input) {
 
 #define COLUMNS_BESIDE 2U /* point, state */
 
-/* Returns whether each setting has a column. Points that differ in their settings, or have very many, are written as one text. */
+/* Returns whether each setting has a column. Points that differ in their settings, or have very many, are written as
+ * one text. */
 static bool has_columns(const SweepPlan *plan) {
         const SweepBlock *first = &plan->blocks[0];
 
@@ -258,7 +260,8 @@ static int list_points(const SweepOrder *order) {
         r = put_points(order, first < n ? first : 0, &screen);
         if (r < 0)
                 return command_fail(r);
-        buffer_printf(&out, "\n%zu point%s: %zu recorded, %zu to run\n", n, n == 1 ? "" : "s", n_recorded, n - n_recorded);
+        buffer_printf(&out, "\n%zu point%s: %zu recorded, %zu to run\n", n, n == 1 ? "" : "s", n_recorded,
+                      n - n_recorded);
         return output_print(&out);
 }
 
@@ -268,7 +271,8 @@ static int open_tree(SweepInput *input) {
         int r = sweep_tree_open(&input->tree, input->plan.output, !input->options->dry_run);
 
         if (r == SWEEP_TREE_BUSY)
-                message_print("another sweep is running in %s; wait for it, or use another --output", input->plan.output);
+                message_print("another sweep is running in %s; wait for it, or use another --output",
+                              input->plan.output);
         if (r == 0)
                 r = sweep_tree_match(&input->tree, &input->plan, &input->records);
         if (r < 0)
@@ -288,8 +292,9 @@ static int find_program(SweepInput *input) {
 
 static int sweep_command_run(const CommandLine *line) {
         const SweepOptions *options = line->options;
-        scoped(sweep_input_deinit) SweepInput input = { .line = line, .options = options, .file = input_name(line->arguments[0]),
-                                                       .tree.fd = -1 };
+        scoped(sweep_input_deinit) SweepInput input = {
+                .line = line, .options = options, .file = input_name(line->arguments[0]), .tree.fd = -1
+        };
         SweepRecorder recorder = { .program = input.program, .socket = line->global.socket, .spool = options->spool,
                                   .component = options->component, .component_version = options->component_version };
         SweepOrder order = { .plan = &input.plan, .tree = &input.tree, .no_color = line->global.no_color };
@@ -314,10 +319,11 @@ const Command cmd_sweep = {
         .name = "sweep",
         .arguments = "FILE",
         .summary = "Run a command with all combinations of settings",
-        .help = "FILE is YAML or JSON. It contains the command with {setting} placeholders, or a specification whose fields are settings, "
-                "the values of each setting, extra combinations, and combinations to exclude. Each combination is a "
-                "point: a job with the settings as labels, and a directory with settings.yaml, stdout, stderr and, after the end, "
-                "exit_code. Finished points are not run again: after Ctrl-C, the same command continues.",
+        .help = "FILE is YAML or JSON. It contains the command with {setting} placeholders, or a specification whose "
+                "fields are settings, the values of each setting, extra combinations, and combinations to exclude. "
+                "Each combination is a point: a job with the settings as labels, and a directory with settings.yaml, "
+                "stdout, stderr and, after the end, exit_code. Finished points are not run again: after Ctrl-C, the "
+                "same command continues.",
         .examples = {
                 "perfctl sweep --dry-run matmul.yaml",
                 "perfctl sweep --output results matmul.yaml",

@@ -55,9 +55,9 @@ typedef struct RunEnds {
 } RunEnds;
 
 /*
- * The runs of --repeat, or the only run without --repeat. A run that failed before it printed its indicator waits here until another run
- * has printed it: the failed run is then recorded for the same indicator, component and version, with the parameters that all other runs
- * have. Otherwise it would be counted nowhere.
+ * The runs of --repeat, or the only run without --repeat. A run that failed before it printed its indicator waits
+ * here until another run has printed it: the failed run is then recorded for the same indicator, component and
+ * version, with the parameters that all other runs have. Otherwise it would be counted nowhere.
  */
 typedef struct RunSeries {
         uint64_t n_runs, n_failed;
@@ -156,7 +156,8 @@ enum {
         RUN_SERIES_NO_NAME = 1, /* the name of the series is not valid */
 };
 
-/* Names a run that waited, after run_series_complete(). version: if no run printed one; or NULL. 0, RUN_SERIES_NO_NAME or -ENOMEM. */
+/* Names a run that waited, after run_series_complete(). version: if no run printed one; or NULL. 0,
+ * RUN_SERIES_NO_NAME or -ENOMEM. */
 static int run_series_name(RunSeries *series, RunResults *unnamed, const char *version) {
         const IndicatorGiven given = { series->name, series->component, series->version ?: version };
         const Value *document;
@@ -166,7 +167,8 @@ static int run_series_name(RunSeries *series, RunResults *unnamed, const char *v
         r = kept_parameters_document(&series->parameters, &document);
         if (r < 0)
                 return r;
-        if (indicator_from_failed_run(document, &given, DOCUMENT_LIMITS_NONE, &unnamed->items[0].indicator, &complaint) != 0)
+        if (indicator_from_failed_run(document, &given, DOCUMENT_LIMITS_NONE, &unnamed->items[0].indicator,
+                                      &complaint) != 0)
                 return RUN_SERIES_NO_NAME;
 
         unnamed->is_unnamed = false;
@@ -257,7 +259,8 @@ static int deliver_results_and_end(RunJob *run, RunResults *results, Batch *batc
         int r;
 
         deliver_courier_set_timeout(&run->courier, END_TIMEOUT_NS - run->announcement.spent_ns);
-        run->courier.is_patient = run->announcement.is_begun; /* where it was away before, it is hardly just being restarted */
+        /* where it was away before, it is hardly just being restarted */
+        run->courier.is_patient = run->announcement.is_begun;
         r = deliver_valid(run, results, batch, ret);
         run->series.n_stored += ret->n_acked;
         if (r == DELIVERY_REFUSED || r == DELIVERY_UNREACHABLE)
@@ -327,11 +330,15 @@ static int deliver_unnamed(RunJob *run) {
 
         if (series->n_unnamed > 0)
                 run_series_complete(series, run->options->failed.indicator,
-                                    run->options->failed.component ?: (run->plan.benchmark ? run->benchmark.component : NULL), file);
+                                    run->options->failed.component
+                                            ?: (run->plan.benchmark ? run->benchmark.component : NULL),
+                                    file);
         for (size_t i = 0; i < series->n_unnamed && r >= 0; i++) {
                 r = run_series_name(series, &series->unnamed[i], run->place.version);
                 if (r == RUN_SERIES_NO_NAME)
-                        message_print("failed run not recorded: '%s' is not a valid indicator name; use --indicator NAME", series->name);
+                        message_print(
+                                "failed run not recorded: '%s' is not a valid indicator name; use --indicator NAME",
+                                series->name);
                 else if (r == 0)
                         r = deliver_results(run, &series->unnamed[i], false);
         }
@@ -348,8 +355,9 @@ static int read_results(RunJob *run, const RunFacts *facts, uint64_t index, RunR
         if (!run->has_place)
                 run_results_read_place(&run->place);
         run->has_place = true;
-        run->place.version = run->options->component_version ?: run->place.has_script ? run->place.script.sha256 :
-                                                                                        program_version_get(&run->version);
+        run->place.version = run->options->component_version
+                                     ?: run->place.has_script ? run->place.script.sha256
+                                                              : program_version_get(&run->version);
         return run_results_read(ret, &run->plan, &run->output.capture, facts, run->ends.last.status, (uint32_t)index);
 }
 
@@ -384,7 +392,8 @@ static int export_summary(const RunJob *run, const char *batch) {
         int r;
 
         (void)summary_find_format(run->options->batch.output, &format); /* checked before the first run */
-        r = summary_write_file(&series->summary, &(ExportBatch){ batch, series->n_runs, series->n_failed }, format, &text);
+        r = summary_write_file(&series->summary, &(ExportBatch){ batch, series->n_runs, series->n_failed }, format,
+                               &text);
         if (r == 0)
                 r = file_replace(run->options->batch.output, text.text, text.n, 0666, false);
         if (r < 0)
@@ -399,7 +408,8 @@ static const Value *ask_units(const RunJob *run, const GlobalOptions *global, co
         if (run->series.n_stored == 0)
                 return NULL;
         indicator_path_batch(&path, batch);
-        return buffer_error(&path) == 0 ? value_get(api_query_peek(query, global, path.text, UNITS_TIMEOUT_NS), "units") : NULL;
+        return buffer_error(&path) == 0 ? value_get(api_query_peek(query, global, path.text, UNITS_TIMEOUT_NS), "units")
+                                        : NULL;
 }
 
 /* Prints the summary of a batch. 0, or a negative errno if the summary could not be exported. */
@@ -420,8 +430,9 @@ static int summarise(RunJob *run, const GlobalOptions *global) {
         summary_write_commands(&series->summary, &text);
         summary_write(&series->summary, ask_units(run, global, batch, &query), &text);
         print_lines(&text);
-        message_print("batch %s: %ju run%s, %ju failed, %ju result%s%s", batch, series->n_runs, series->n_runs == 1 ? "" : "s",
-                      series->n_failed, series->n_stored + series->n_kept, series->n_stored + series->n_kept == 1 ? "" : "s", lost);
+        message_print("batch %s: %ju run%s, %ju failed, %ju result%s%s", batch, series->n_runs,
+                      series->n_runs == 1 ? "" : "s", series->n_failed, series->n_stored + series->n_kept,
+                      series->n_stored + series->n_kept == 1 ? "" : "s", lost);
         if (series->n_stored > 0)
                 message_print("details: perfctl indicator show --batch %s", batch);
         return r;
@@ -457,22 +468,24 @@ static bool wants_capture(const RunOptions *options) {
 static bool is_one_file(void) {
         struct stat output, error;
 
-        return fstat(STDOUT_FILENO, &output) == 0 && fstat(STDERR_FILENO, &error) == 0 && output.st_dev == error.st_dev &&
-               output.st_ino == error.st_ino;
+        return fstat(STDOUT_FILENO, &output) == 0 && fstat(STDERR_FILENO, &error) == 0 &&
+               output.st_dev == error.st_dev && output.st_ino == error.st_ino;
 }
 
 static bool wants_error(const RunJob *run) {
         return run->output.is_captured && (run->plan.keeps_failed || (isatty(STDERR_FILENO) == 0 && !is_one_file()));
 }
 
-/* Each run is a result if runs are repeated or an indicator is named, unless the command prints an indicator of its own. */
+/* Each run is a result if runs are repeated or an indicator is named, unless the command prints an indicator of its
+ * own. */
 static void prepare_benchmark(RunJob *run) {
         const RunOptions *options = run->options;
         const char *name = options->failed.indicator;
         char file[NAME_MAX_BYTES + 1];
 
         if (!name) {
-                script_base_name(run->place.has_script ? run->place.script.origin : run->command[0], file, sizeof(file));
+                script_base_name(run->place.has_script ? run->place.script.origin : run->command[0], file,
+                                 sizeof(file));
                 name = file;
         }
         command_result_name(name, run->benchmark.name);
@@ -501,7 +514,8 @@ static int prepare_measuring(RunJob *run) {
         run->place.stack = run->stack.is_known ? &run->stack.stack : NULL;
         run->place.specification = options->specification;
         run->place.program = run->command[0];
-        run->place.has_script = (run->output.is_captured || is_benchmark) && script_find(run->command, path ?: "", &run->place.script);
+        run->place.has_script = (run->output.is_captured || is_benchmark) &&
+                                script_find(run->command, path ?: "", &run->place.script);
         run->place.component = options->failed.component;
         if ((run->output.is_captured || is_benchmark) && !run->place.has_script && !options->component_version &&
             !script_is_interpreter(run->command[0]) && script_find_program(run->command[0], path ?: "", program))
@@ -526,8 +540,8 @@ static int prepare(RunJob *run) {
 
 /* First step: the command's cgroup must contain nothing else, and perfd must know it from the start on. */
 static void enclose(RunJob *run) {
-        isolation_enter(&run->isolated, run->info.id, (Isolation)job_isolation_find(run->options->isolation), &run->limits,
-                        limits_are_set(&run->limits) ? LIMITED_TIMEOUT_NS : ISOLATION_TIMEOUT_NS);
+        isolation_enter(&run->isolated, run->info.id, (Isolation)job_isolation_find(run->options->isolation),
+                        &run->limits, limits_are_set(&run->limits) ? LIMITED_TIMEOUT_NS : ISOLATION_TIMEOUT_NS);
         run->own_cpu = own_cpu_since(&(ClientCpu){});
         run->info.isolation = run->isolated.kind;
         limits_apply(&run->limits, run->isolated.kind, run->isolated.text);
@@ -610,8 +624,8 @@ static uint64_t count_kills(RunJob *run) {
         run->ends.n_killed = n_all;
         (void)snprintf(processes, sizeof(processes), "%ju process%s", (uintmax_t)n, n == 1 ? "" : "es");
         if (run->limits.memory_bytes > 0)
-                message_print("the kernel killed %s of the command: the job exceeded its memory limit of %ju bytes", processes,
-                              (uintmax_t)run->limits.memory_bytes);
+                message_print("the kernel killed %s of the command: the job exceeded its memory limit of %ju bytes",
+                              processes, (uintmax_t)run->limits.memory_bytes);
         else
                 message_print("the kernel killed %s of the command: out of memory", processes);
         return n;
@@ -634,7 +648,8 @@ static void add_end(RunJob *run, const RunFacts *facts) {
 
 /* Warm-ups are runs like any, of which nothing is kept but their end. */
 static int run_all(RunJob *run) {
-        uint64_t n_warmups = run->options->batch.warmup, n = n_warmups + (run->options->batch.repeat > 0 ? run->options->batch.repeat : 1);
+        uint64_t n_warmups = run->options->batch.warmup,
+                 n = n_warmups + (run->options->batch.repeat > 0 ? run->options->batch.repeat : 1);
         ChildSignals signals = {};
         bool is_last = false;
         int r = 0;
@@ -676,17 +691,20 @@ static void execute_at_end(const char *command) {
 
 static void report_left(size_t n) {
         if (n == 1)
-                message_print("1 process of the command is still running; its further usage is not counted (see --wait)");
+                message_print(
+                        "1 process of the command is still running; its further usage is not counted (see --wait)");
         if (n > 1)
-                message_print("%zu processes of the command are still running; their further usage is not counted (see --wait)", n);
+                message_print("%zu processes of the command are still running; their further usage is not counted "
+                              "(see --wait)",
+                              n);
 }
 
 static void print_end(const RunJob *run) {
         char duration[TEXT_MAX];
 
         text_duration(clock_boottime_ns() - run->announcement.begin_ns, duration);
-        message_print("job %s: exit %d after %s; details: perfctl report %s", run->info.id, run->ends.all.exit_status, duration,
-                      run->info.id);
+        message_print("job %s: exit %d after %s; details: perfctl report %s", run->info.id, run->ends.all.exit_status,
+                      duration, run->info.id);
 }
 
 /* A gate that asks for verdicts fails without them. */
@@ -723,9 +741,11 @@ int run_job(const CommandLine *line, const RunOptions *options, char *const *com
         if (options->limits && !limits_parse(options->limits, &run.limits, error))
                 return command_refuse(line->command->name, "--limits %s", error);
         if ((options->batch.warmup > 0 || options->batch.output) && options->batch.repeat == 0)
-                return command_refuse(line->command->name, "--%s requires --repeat", options->batch.output ? "output" : "warmup");
+                return command_refuse(line->command->name, "--%s requires --repeat",
+                                      options->batch.output ? "output" : "warmup");
         if (options->batch.output && !summary_find_format(options->batch.output, &format))
-                return command_refuse(line->command->name, "--output expects a file whose name ends in " EXPORT_ENDINGS ", not '%s'",
+                return command_refuse(line->command->name,
+                                      "--output expects a file whose name ends in " EXPORT_ENDINGS ", not '%s'",
                                       options->batch.output);
         r = run_stack_read(options->stack, command[0], &run.stack);
         if (r != EXIT_DONE)

@@ -32,7 +32,8 @@ typedef struct RunOptions {
 } RunOptions;
 
 /*
- * Runs the command, whatever perfd does: trouble with perfd is reported, and never fails or delays the command. command: its words,
- * which end with NULL. Returns the command's exit status; if it is 0, the status of the gate; or EXIT_USAGE.
+ * Runs the command, whatever perfd does: trouble with perfd is reported, and never fails or delays the command.
+ * command: its words, which end with NULL. Returns the command's exit status; if it is 0, the status of the gate; or
+ * EXIT_USAGE.
  */
 int run_job(const CommandLine *line, const RunOptions *options, char *const *command);

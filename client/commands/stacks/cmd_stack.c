@@ -76,7 +76,8 @@ static int print_stack(const Value *answer, const CommandLine *line) {
         Screen screen;
 
         screen_init(&screen, &head, STDOUT_FILENO, line->global.no_color);
-        buffer_printf(&head, "Stack %s, %.0f results\n", answer_text(answer, "digest"), answer_number_or_zero(answer, "results"));
+        buffer_printf(&head, "Stack %s, %.0f results\n", answer_text(answer, "digest"),
+                      answer_number_or_zero(answer, "results"));
         grid_init_heads(&grid, "PACKAGE|KIND|VERSION|SOURCE|HASH|BUILD");
         for (size_t i = 0; i < answer_length(packages); i++) {
                 static const char *const keys[] = { "name", "kind", "version", "source", "hash", "build" };
@@ -137,7 +138,8 @@ static int print_diff(const Value *answer, const CommandLine *line, bool is_of_r
         scoped(grid_deinit) Grid grid = {};
 
         if (answer_time(answer, "differ_excluded") > 0)
-                message_print("not compared: the software stacks of %" PRIu64 " runs, which are too many: select fewer results",
+                message_print("not compared: the software stacks of %" PRIu64
+                              " runs, which are too many: select fewer results",
                               answer_time(answer, "differ_excluded"));
         if (answer_length(differ) == 0) {
                 message_print(is_of_runs ? "the runs have no software stacks that differ" : "the stacks do not differ");

@@ -4,8 +4,9 @@
 /*
  * CSV output (RFC 4180)
  *
- * Lines end with CR LF; a cell with a comma, a quote or a line break is quoted. Text that a spreadsheet would interpret as
- * a formula (it begins with = + - @, a tab or CR) is preceded by an apostrophe; numbers are not changed.
+ * Lines end with CR LF; a cell with a comma, a quote or a line break is quoted. Text that a spreadsheet would
+ * interpret as a formula (it begins with = + - @, a tab or CR) is preceded by an apostrophe; numbers are not
+ * changed.
  */
 
 #include "json/json_text.h"

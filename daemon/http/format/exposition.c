@@ -38,7 +38,8 @@ void exposition_family(Exposition *exposition, const char *name, FamilyType type
 
 /* OpenMetrics uses the family's name in these lines, and the format 0.0.4 uses the samples' name. */
 static void put_about(const Exposition *exposition, const char keyword[static KEYWORD_LENGTH], const char *text) {
-        size_t n_name = exposition->is_openmetrics ? exposition->n_name : exposition->n_sample_name, n_text = strlen(text);
+        size_t n_name = exposition->is_openmetrics ? exposition->n_name : exposition->n_sample_name,
+               n_text = strlen(text);
         char *p = buffer_extend(exposition->out, KEYWORD_LENGTH + n_name + n_text + 2);
 
         if (!p)

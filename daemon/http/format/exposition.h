@@ -4,8 +4,9 @@
 /*
  * Exposition: metrics as text, in both formats
  *
- * OpenMetrics 1.0 and Prometheus' text format 0.0.4 differ in the lines about a family and at the end; only this module knows
- * the differences. A family's lines are written with its first sample, so that a family without samples does not appear.
+ * OpenMetrics 1.0 and Prometheus' text format 0.0.4 differ in the lines about a family and at the end; only this
+ * module knows the differences. A family's lines are written with its first sample, so that a family without samples
+ * does not appear.
  *
  *     exposition_family(x, "perfd_node_disk_read_bytes", FAMILY_COUNTER, "bytes", "Read from …");
  *     exposition_sample(x);
@@ -45,13 +46,14 @@ typedef struct Exposition {
 void exposition_init(Exposition *exposition, Buffer *out, bool is_openmetrics);
 
 /*
- * unit: "" for none. unit and help are borrowed until the next family; help must not contain quotes, backslashes or newlines.
+ * unit: "" for none. unit and help are borrowed until the next family; help must not contain quotes, backslashes or
+ * newlines.
  */
 void exposition_family(Exposition *exposition, const char *name, FamilyType type, const char *unit, const char *help);
 
 /*
- * Unix time at which the counters of the next samples were 0; 0: unknown. In OpenMetrics, a sample with _created follows each of them. For
- * all samples until the next call.
+ * Unix time at which the counters of the next samples were 0; 0: unknown. In OpenMetrics, a sample with _created
+ * follows each of them. For all samples until the next call.
  */
 void exposition_created(Exposition *exposition, uint64_t realtime_ms);
 
@@ -59,7 +61,8 @@ void exposition_created(Exposition *exposition, uint64_t realtime_ms);
 void exposition_sample(Exposition *exposition);
 void exposition_label(Exposition *exposition, const char *key, const char *value); /* value: any bytes */
 void exposition_label_i64(Exposition *exposition, const char *key, int64_t value);
-void exposition_labels(Exposition *exposition, const char *text); /* key="value" pairs, already formatted; "" for none */
+/* key="value" pairs, already formatted; "" for none */
+void exposition_labels(Exposition *exposition, const char *text);
 void exposition_u64(Exposition *exposition, uint64_t value);
 void exposition_double(Exposition *exposition, double value);
 /* Writes value / 10^n_decimals, exactly: nanoseconds as seconds have 9 decimals. */

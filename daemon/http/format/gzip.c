@@ -5,9 +5,10 @@
 #include <errno.h>
 
 /*
- * A window of 16 KiB and small hash tables: 96 KiB instead of zlib's default of 256 KiB. zlib moves the window and updates all entries
- * of the tables whenever twice the window is full, which would take a fourth of the CPU time of a large response. A full flush before
- * that point empties the window instead: text is given to zlib in slices that fit.
+ * A window of 16 KiB and small hash tables: 96 KiB instead of zlib's default of 256 KiB. zlib moves the window and
+ * updates all entries of the tables whenever twice the window is full, which would take a fourth of the CPU time of
+ * a large response. A full flush before that point empties the window instead: text is given to zlib in slices that
+ * fit.
  */
 #define WINDOW_BITS 14
 #define MEMORY_LEVEL 6
@@ -28,7 +29,8 @@ static int gzip_open(Gzip *gzip) {
                 return deflateReset(&gzip->stream) == Z_OK ? 0 : -ENOMEM;
 
         gzip->stream = (z_stream){};
-        if (deflateInit2(&gzip->stream, Z_BEST_SPEED, Z_DEFLATED, -WINDOW_BITS, MEMORY_LEVEL, Z_DEFAULT_STRATEGY) != Z_OK)
+        if (deflateInit2(&gzip->stream, Z_BEST_SPEED, Z_DEFLATED, -WINDOW_BITS, MEMORY_LEVEL, Z_DEFAULT_STRATEGY) !=
+            Z_OK)
                 return -ENOMEM;
 
         gzip->is_open = true;

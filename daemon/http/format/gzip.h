@@ -4,11 +4,12 @@
 /*
  * Gzip
  *
- * Reuses one compressor, by one thread at a time, because its tables are expensive to allocate. Small tables suffice, since
- * responses repeat within a few kilobytes.
+ * Reuses one compressor, by one thread at a time, because its tables are expensive to allocate. Small tables
+ * suffice, since responses repeat within a few kilobytes.
  *
- * A text can be compressed in parts, which refer to nothing outside of themselves and can be used in several texts: gzip_head, the
- * parts, and what gzip_put_end() writes for the sum of the parts, one behind the other, are the compressed text (RFC 1951, RFC 1952).
+ * A text can be compressed in parts, which refer to nothing outside of themselves and can be used in several texts:
+ * gzip_head, the parts, and what gzip_put_end() writes for the sum of the parts, one behind the other, are the
+ * compressed text (RFC 1951, RFC 1952).
  */
 
 #include <stddef.h>

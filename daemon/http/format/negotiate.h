@@ -9,7 +9,8 @@
 
 #include <stdbool.h>
 
-/* True if OpenMetrics is named in a supported version, with a quality of at least that of plain text. Wildcards do not count.
+/* True if OpenMetrics is named in a supported version, with a quality of at least that of plain text. Wildcards do
+ * not count.
  * NULL: no header. */
 bool negotiate_openmetrics(const char *accept);
 /* True if gzip or any encoding is accepted. */

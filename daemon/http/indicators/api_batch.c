@@ -224,8 +224,8 @@ static void write_batch(const Target *target, Response *response, BatchTable *ba
 }
 
 /* The first run names the indicator of all. */
-static int read_names(const Target *target, const Sources *sources, Response *response, const uint8_t id[static BATCH_ID_BYTES],
-                      BatchTable *batch) {
+static int read_names(const Target *target, const Sources *sources, Response *response,
+                      const uint8_t id[static BATCH_ID_BYTES], BatchTable *batch) {
         BatchRow row;
         int r;
 
@@ -249,7 +249,8 @@ void indicators_subject_batch(const Target *target, const Sources *sources, Resp
         int r;
 
         if (parse_hex(target->argument, id, sizeof(id)) != 0) {
-                (void)exchange_error(response, 400, "batch id must be %u hexadecimal digits (0-9 a-f)", 2 * BATCH_ID_BYTES);
+                (void)exchange_error(response, 400, "batch id must be %u hexadecimal digits (0-9 a-f)",
+                                     2 * BATCH_ID_BYTES);
                 return;
         }
 

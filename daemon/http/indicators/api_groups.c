@@ -47,13 +47,14 @@ static int parse(const Target *target, Response *response, PointQuery *query) {
         if (r == 0)
                 r = selection_parse_stats(response, exchange_parameter(target, "stat"), selection);
         if (r == 0)
-                r = selection_parse_fields(response, "group_by", exchange_parameter(target, "group_by"), &selection->fields);
+                r = selection_parse_fields(response, "group_by", exchange_parameter(target, "group_by"),
+                                           &selection->fields);
         if (r == 0)
                 r = parse_format(target, response, &query->is_csv);
         /* CSV has no place for a note that the list is truncated. */
         if (r == 0)
-                r = exchange_parameter_u64(target, response, "limit", 1, GROUPS_MAX, query->is_csv ? GROUPS_MAX : LIMIT_DEFAULT,
-                                           &query->limit);
+                r = exchange_parameter_u64(target, response, "limit", 1, GROUPS_MAX,
+                                           query->is_csv ? GROUPS_MAX : LIMIT_DEFAULT, &query->limit);
         if (r != 0)
                 return r;
 
@@ -72,8 +73,9 @@ static int find_units(Response *response, PointQuery *query) {
                     vocabulary_say(query->vocabulary, aggregate->key, "unit", &query->units[i]) == VOCABULARY_AT_ODDS &&
                     !selection_has_field(&query->selection, "component"))
                         return exchange_error(response, 400,
-                                              "the models of %s declare different units of '%s' for different components: "
-                                              "group by component, or select one with where=component=NAME",
+                                              "the models of %s declare different units of '%s' for different "
+                                              "components: group by component, or select one with "
+                                              "where=component=NAME",
                                               query->selection.filter.name, aggregate->key);
         }
         return 0;
@@ -212,7 +214,8 @@ void indicators_subject_query(const Target *target, const Sources *sources, Resp
             vocabulary_new(&query.vocabulary, target, sources, response, &query.selection.filter) > 0)
                 return;
         query.selection.filter.derived = vocabulary_derived(query.vocabulary);
-        if (vocabulary_check(query.vocabulary, sources, response, &query.selection) > 0 || find_units(response, &query) > 0 ||
+        if (vocabulary_check(query.vocabulary, sources, response, &query.selection) > 0 ||
+            find_units(response, &query) > 0 ||
             grouping_read(sources, response, &query.selection, &query.fields, &grouping, &query.n_scanned) > 0)
                 return;
         if (query.n_scanned == 0 && !query.is_csv &&

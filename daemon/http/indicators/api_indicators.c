@@ -71,7 +71,8 @@ static void put_id(Json *json, const char *key, const uint8_t id[static 16]) {
 
 /* Writes the run's record if the sender ran the indicator. */
 static void write_run(Json *json, const ResultRow *row, const Viewer *viewer) {
-        /* who knows the digest of a specification may read it: it has values of variables and a script, as the run's record */
+        /* who knows the digest of a specification may read it: it has values of variables and a script, as the run's
+         * record */
         if (row->specification_digest && privacy_may_see(viewer, row->uid))
                 json_put_string(json, "specification", row->specification_digest);
         if (row->has_exit_status)
@@ -128,7 +129,8 @@ static int write_result(Json *json, const ResultRow *row, const Viewer *viewer, 
 
 /* --- results ------------------------------------------------------------------------------------- */
 
-/* Finds the rows that meet the conditions, by an index if there is one, and reads the documents of the page's rows only. */
+/* Finds the rows that meet the conditions, by an index if there is one, and reads the documents of the page's rows
+ * only. */
 static int find_newest(const Sources *sources, Response *response, const PointFilter *filter, LatestRows *latest) {
         scoped(points_freep) Points *points = NULL;
         PointRow row;
@@ -141,8 +143,8 @@ static int find_newest(const Sources *sources, Response *response, const PointFi
         return r == READER_END ? 0 : exchange_store_error(response, r);
 }
 
-static int write_met(const Target *target, const Sources *sources, Response *response, const PointFilter *filter, Pagination *page,
-                     Json *json) {
+static int write_met(const Target *target, const Sources *sources, Response *response, const PointFilter *filter,
+                     Pagination *page, Json *json) {
         scoped(freep) LatestRows *latest = malloc(sizeof(*latest));
         ResultRow row;
         int r;
@@ -190,7 +192,8 @@ static bool is_met(const ResultRow *row, const Selection *selection, StackFacts 
         return point_meets(&point, selection->conditions, selection->filter.n_conditions);
 }
 
-/* Writes the newest rows first, from an index of the store. Checks the conditions for each result: a job has few results. */
+/* Writes the newest rows first, from an index of the store. Checks the conditions for each result: a job has few
+ * results. */
 static int write_filtered(const Target *target, const Sources *sources, Response *response, const ResultFilter *filter,
                           const Selection *selection, Pagination *page, Json *json) {
         scoped(stack_facts_freep) StackFacts *stacks = NULL;
@@ -215,8 +218,10 @@ static int write_filtered(const Target *target, const Sources *sources, Response
         return r == 0 || r == READER_END ? 0 : exchange_store_error(response, r);
 }
 
-/* Reads the declarations of models for the name, and checks the conditions against them. *ret_vocabulary: NULL for results of any name. */
-static int check(const Target *target, const Sources *sources, Response *response, Selection *selection, Vocabulary **ret_vocabulary) {
+/* Reads the declarations of models for the name, and checks the conditions against them. *ret_vocabulary: NULL for
+ * results of any name. */
+static int check(const Target *target, const Sources *sources, Response *response, Selection *selection,
+                 Vocabulary **ret_vocabulary) {
         bool has_conditions = selection->filter.n_conditions > 0;
         int r;
 
@@ -276,7 +281,8 @@ void indicators_subject_specification(const Target *target, const Sources *sourc
         int r;
 
         if (parse_hex(target->argument, digest, sizeof(digest)) != 0) {
-                (void)exchange_error(response, 400, "a specification is named by the %zu hexadecimal digits (0-9 a-f) of its digest",
+                (void)exchange_error(response, 400,
+                                     "a specification is named by the %zu hexadecimal digits (0-9 a-f) of its digest",
                                      2 * sizeof(digest));
                 return;
         }

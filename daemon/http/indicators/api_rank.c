@@ -2,9 +2,9 @@
 /*
  * Ranks alternatives by an indicator
  *
- * Compares only results with the same parameters on the same hardware, and makes one ranking for each such set, unless the
- * request names fields that may differ. The same applies to component and version if they do not identify the alternatives.
- * Every selected result is either compared, or counted as excluded.
+ * Compares only results with the same parameters on the same hardware, and makes one ranking for each such set,
+ * unless the request names fields that may differ. The same applies to component and version if they do not identify
+ * the alternatives. Every selected result is either compared, or counted as excluded.
  */
 
 #include <assert.h>
@@ -106,30 +106,35 @@ static int parse_confidence(const Target *target, Response *response, RankQuery 
 
         rank->confidence = CONFIDENCE_DEFAULT;
         if (text && (parse_double(text, &rank->confidence) != 0 || rank->confidence < 0.5 || rank->confidence > 0.999))
-                return exchange_error(response, 400, "query parameter 'confidence' must be a number from 0.5 to 0.999, not '%s'", text);
+                return exchange_error(response, 400,
+                                      "query parameter 'confidence' must be a number from 0.5 to 0.999, not '%s'",
+                                      text);
         return 0;
 }
 
-/* Takes the direction of the request, else of the model. A higher overall_score is better unless a model declares otherwise. */
+/* Takes the direction of the request, else of the model. A higher overall_score is better unless a model declares
+ * otherwise. */
 static int find_direction(const Target *target, Response *response, const char *objective, RankQuery *rank) {
         const char *text = exchange_parameter(target, "direction");
         Direction direction = property_direction_find(text ?: "");
         scoped(buffer_deinit) Buffer declared = {};
 
         if (text && direction != DIRECTION_HIGHER && direction != DIRECTION_LOWER)
-                return exchange_error(response, 400, "query parameter 'direction' must be higher or lower, not '%s'", text);
+                return exchange_error(response, 400, "query parameter 'direction' must be higher or lower, not '%s'",
+                                      text);
         if (!text && vocabulary_say(rank->vocabulary, objective, "direction", &declared) == 0)
                 direction = property_direction_find(declared.text ?: "");
         if (direction == DIRECTION_UNKNOWN && strcmp(objective, "overall_score") == 0)
                 direction = DIRECTION_HIGHER;
         if (direction == DIRECTION_NONE)
                 return exchange_error(response, 400,
-                                      "the model of %s declares that neither a higher nor a lower '%s' is better; specify direction=higher "
-                                      "or direction=lower", rank->selection.filter.name, objective);
+                                      "the model of %s declares that neither a higher nor a lower '%s' is better; "
+                                      "specify direction=higher or "
+                                      "direction=lower", rank->selection.filter.name, objective);
         if (direction == DIRECTION_UNKNOWN)
                 return exchange_error(response, 400,
-                                      "no model of %s declares whether a higher or a lower '%s' is better; specify direction=higher or "
-                                      "direction=lower", rank->selection.filter.name, objective);
+                                      "no model of %s declares whether a higher or a lower '%s' is better; specify "
+                                      "direction=higher or direction=lower", rank->selection.filter.name, objective);
 
         rank->is_higher_better = direction == DIRECTION_HIGHER;
         return 0;
@@ -138,8 +143,8 @@ static int find_direction(const Target *target, Response *response, const char *
 static int find_unit(Response *response, const char *objective, RankQuery *rank) {
         if (vocabulary_say(rank->vocabulary, objective, "unit", &rank->unit) == VOCABULARY_AT_ODDS)
                 return exchange_error(response, 400,
-                                      "the models of %s declare different units of '%s' for different components: select one with "
-                                      "where=component=NAME", rank->selection.filter.name, objective);
+                                      "the models of %s declare different units of '%s' for different components: "
+                                      "select one with where=component=NAME", rank->selection.filter.name, objective);
         return 0;
 }
 
@@ -150,14 +155,15 @@ static void hold(RankQuery *rank, Factor across) {
         rank->n_common++;
 }
 
-/* Fields that are equal within a ranking come first. A version belongs to a component, so comparing components also compares
- * their versions. */
+/* Fields that are equal within a ranking come first. A version belongs to a component, so comparing components also
+ * compares their versions. */
 static void choose_fields(RankQuery *rank) {
         Selection *selection = &rank->selection;
 
         rank->is_across[FACTOR_HARDWARE] |= selection_has_field(selection, "hardware");
         rank->is_across[FACTOR_COMPONENT] |= selection_has_field(selection, "component");
-        rank->is_across[FACTOR_VERSION] |= selection_has_field(selection, "version") || rank->is_across[FACTOR_COMPONENT];
+        rank->is_across[FACTOR_VERSION] |= selection_has_field(selection, "version") ||
+                                           rank->is_across[FACTOR_COMPONENT];
         rank->fields.has_parameters = !rank->is_across[FACTOR_PARAMETERS];
         rank->n_common = rank->fields.has_parameters;
         for (Factor across = FACTOR_HARDWARE; across < N_FACTORS; across++)
@@ -247,11 +253,13 @@ static void write_common(Json *json, const RankQuery *rank, const Group *group) 
         }
 }
 
-static void write_alternative(Json *json, const RankQuery *rank, const Group *group, const Alternative *alternative, bool is_alone) {
+static void write_alternative(Json *json, const RankQuery *rank, const Group *group, const Alternative *alternative,
+                              bool is_alone) {
         json_object_begin(json);
         json_put_uint(json, "rank", alternative->rank);
         json_put_bool(json, "tied", alternative->is_tied);
-        json_put_string(json, "difference", is_alone ? "nothing to compare with" : ranking_verdict_name(alternative->verdict));
+        json_put_string(json, "difference",
+                        is_alone ? "nothing to compare with" : ranking_verdict_name(alternative->verdict));
         write_key(json, rank, group);
         json_put_double(json, "median", alternative->median);
         json_put_double(json, "low", alternative->interval.low);
@@ -285,7 +293,10 @@ static void write_excluded(Json *json, const RankQuery *rank, const Group *group
 
 static int rank_set(const RankQuery *rank, const Group *groups, size_t n, Alternative *ret, size_t *ret_n) {
         RankingConfig config = {
-                .is_higher_better = rank->is_higher_better, .confidence = rank->confidence, .n_resamples = RANKING_RESAMPLES, .seed = SEED,
+                .is_higher_better = rank->is_higher_better,
+                .confidence = rank->confidence,
+                .n_resamples = RANKING_RESAMPLES,
+                .seed = SEED,
                 .until_ns = rank->until_ns,
         };
 
@@ -315,7 +326,8 @@ static uint64_t merge_stack(StackCount *stacks, size_t *n, const StackCount *mor
 }
 
 /* Writes the differences of the software stacks of the set, besides the keys that distinguish its alternatives. */
-static int write_also_differ(const Sources *sources, Response *response, Json *json, const RankQuery *rank, const Group *groups, size_t n) {
+static int write_also_differ(const Sources *sources, Response *response, Json *json, const RankQuery *rank,
+                             const Group *groups, size_t n) {
         scoped(freep) StackCount *stacks = calloc(GROUP_STACKS_MAX, sizeof(*stacks));
         uint64_t n_excluded = 0;
         size_t n_stacks = 0;
@@ -328,13 +340,15 @@ static int write_also_differ(const Sources *sources, Response *response, Json *j
                 for (size_t k = 0; k < groups[i].n_stacks; k++)
                         n_excluded += merge_stack(stacks, &n_stacks, &groups[i].stacks[k]);
         }
-        r = stack_diff_write(sources, response, json, "also_differ", stacks, n_stacks, rank->fields.names, rank->fields.n, &n_excluded);
+        r = stack_diff_write(sources, response, json, "also_differ", stacks, n_stacks, rank->fields.names,
+                             rank->fields.n, &n_excluded);
         if (r == 0)
                 json_put_uint(json, "also_differ_excluded", n_excluded);
         return r;
 }
 
-static int write_set(const Sources *sources, Response *response, Json *json, const RankQuery *rank, const Group *groups, size_t n) {
+static int write_set(const Sources *sources, Response *response, Json *json, const RankQuery *rank, const Group *groups,
+                     size_t n) {
         scoped(freep) Alternative *alternatives = calloc(n, sizeof(*alternatives));
         size_t n_alternatives;
         int r;
@@ -362,7 +376,8 @@ static int write_set(const Sources *sources, Response *response, Json *json, con
         return r;
 }
 
-static int write_sets(const Sources *sources, Response *response, Json *json, const RankQuery *rank, const Group *groups, size_t n) {
+static int write_sets(const Sources *sources, Response *response, Json *json, const RankQuery *rank,
+                      const Group *groups, size_t n) {
         int r = 0;
 
         json_put_array_begin(json, "rankings");
@@ -466,14 +481,16 @@ static void write_counts(Json *json, const RankQuery *rank) {
         json_object_end(json);
 }
 
-static void write_rankings(const Sources *sources, Response *response, const RankQuery *rank, const Group *groups, size_t n) {
+static void write_rankings(const Sources *sources, Response *response, const RankQuery *rank, const Group *groups,
+                           size_t n) {
         Json json = { .out = response->body };
         int r;
 
         json_object_begin(&json);
         json_put_string(&json, "name", rank->selection.filter.name);
         json_put_string(&json, "objective", rank_query_objective(rank));
-        json_put_string(&json, "direction", property_direction_text(rank->is_higher_better ? DIRECTION_HIGHER : DIRECTION_LOWER));
+        json_put_string(&json, "direction",
+                        property_direction_text(rank->is_higher_better ? DIRECTION_HIGHER : DIRECTION_LOWER));
         json_put_string(&json, "unit", rank->unit.text);
         json_put_double(&json, "confidence", rank->confidence);
         json_put_uint(&json, "resamples", RANKING_RESAMPLES);
@@ -506,7 +523,8 @@ static int count_set(Response *response, RankQuery *rank, const Group *groups, s
         }
 
         if (n_alternatives > RANKING_ALTERNATIVES_MAX)
-                return exchange_error(response, 413, "more than %u alternatives to compare; select fewer with where= or component=",
+                return exchange_error(response, 413,
+                                      "more than %u alternatives to compare; select fewer with where= or component=",
                                       RANKING_ALTERNATIVES_MAX);
         if (n_alternatives > 1)
                 rank->n_compared += n_values;
@@ -537,8 +555,9 @@ static int count_sets(const Sources *sources, Response *response, RankQuery *ran
                                       rank->selection.filter.name, rank_query_objective(rank), list.text ?: "");
         }
         if (n_values > RANK_VALUES_MAX)
-                return exchange_error(response, 413, "more than %u results to compare; select fewer with where= or since_ms=",
-                                      RANK_VALUES_MAX);
+                return exchange_error(
+                        response, 413,
+                        "more than %u results to compare; select fewer with where= or since_ms=", RANK_VALUES_MAX);
         return 0;
 }
 
@@ -557,7 +576,8 @@ void indicators_subject_rank(const Target *target, const Sources *sources, Respo
         groups = grouping_sorted(grouping, &n);
         if (count_sets(sources, response, &rank, groups, n) > 0)
                 return;
-        if (n == 0 && vocabulary_explain_empty(rank.vocabulary, target, sources, response, &rank.selection, &rank.note) > 0)
+        if (n == 0 &&
+            vocabulary_explain_empty(rank.vocabulary, target, sources, response, &rank.selection, &rank.note) > 0)
                 return;
         write_rankings(sources, response, &rank, groups, n);
 }

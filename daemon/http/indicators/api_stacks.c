@@ -48,7 +48,8 @@ void indicators_subject_stacks(const Target *target, const Sources *sources, Res
         json_object_end(&json);
 }
 
-/* Finds the stack whose digest begins with these digits, and writes it to `json`, unless that is NULL. 0 or EXCHANGE_ANSWERED. */
+/* Finds the stack whose digest begins with these digits, and writes it to `json`, unless that is NULL. 0 or
+ * EXCHANGE_ANSWERED. */
 static int find_stack(const Sources *sources, Response *response, const char *digits, Json *json, int64_t *ret) {
         char prefix[STACK_DIGEST_DIGITS + 1];
         size_t n = strlen(digits), n_found = 0;
@@ -56,14 +57,17 @@ static int find_stack(const Sources *sources, Response *response, const char *di
         int r;
 
         if (n < PREFIX_MIN || n > STACK_DIGEST_DIGITS || strspn(digits, "0123456789abcdefABCDEF") != n)
-                return exchange_error(response, 400, "a stack is named by the first digits of its digest, at least %u hexadecimal "
-                                                     "digits, not '%s'", PREFIX_MIN, digits);
+                return exchange_error(response, 400,
+                                      "a stack is named by the first digits of its digest, at least %u hexadecimal "
+                                      "digits, not '%s'",
+                                      PREFIX_MIN, digits);
         for (size_t i = 0; i <= n; i++)
                 prefix[i] = (char)tolower((unsigned char)digits[i]);
         r = stack_reader_list(sources->reader, prefix);
         while (r == 0 && (r = stack_reader_next(sources->reader, &row)) == 0) {
                 if (++n_found > 1)
-                        return exchange_error(response, 400, "several stacks have a digest that begins with '%s': give more", digits);
+                        return exchange_error(response, 400,
+                                              "several stacks have a digest that begins with '%s': give more", digits);
                 *ret = row.id;
                 if (json)
                         put_stack(json, &row);
@@ -119,12 +123,14 @@ void indicators_subject_stack_diff(const Target *target, const Sources *sources,
             find_stack(sources, response, to, NULL, &stacks[1].stack) > 0)
                 return;
         json_object_begin(&json);
-        if (stack_diff_write(sources, response, &json, "differ", stacks, stacks[0].stack == stacks[1].stack ? 1 : 2, NULL, 0, NULL) > 0)
+        if (stack_diff_write(sources, response, &json, "differ", stacks, stacks[0].stack == stacks[1].stack ? 1 : 2,
+                             NULL, 0, NULL) > 0)
                 return;
         json_object_end(&json);
 }
 
-/* Compares the stacks of all selected results of an indicator: the values have the number of good and of failed runs. */
+/* Compares the stacks of all selected results of an indicator: the values have the number of good and of failed
+ * runs. */
 void indicators_subject_stacks_of_results(const Target *target, const Sources *sources, Response *response) {
         scoped(vocabulary_freep) Vocabulary *vocabulary = NULL;
         scoped(grouping_freep) Grouping *grouping = NULL;
@@ -136,8 +142,8 @@ void indicators_subject_stacks_of_results(const Target *target, const Sources *s
         size_t n;
 
         if (selection_parse(target, response, target->argument, &selection) > 0 ||
-            vocabulary_new(&vocabulary, target, sources, response, &selection.filter) > 0 || vocabulary_check(vocabulary, sources,
-                                                                                                              response, &selection) > 0 ||
+            vocabulary_new(&vocabulary, target, sources, response, &selection.filter) > 0 ||
+            vocabulary_check(vocabulary, sources, response, &selection) > 0 ||
             grouping_read(sources, response, &selection, &fields, &grouping, &n_scanned) > 0)
                 return;
 
@@ -146,8 +152,8 @@ void indicators_subject_stacks_of_results(const Target *target, const Sources *s
         json_put_uint(&json, "scanned", n_scanned);
         json_put_uint(&json, "stacks", n > 0 ? groups[0].n_stacks : 0);
         n_excluded = n > 0 ? groups[0].n_of_further_stacks : 0;
-        if (stack_diff_write(sources, response, &json, "differ", n > 0 ? groups[0].stacks : NULL, n > 0 ? groups[0].n_stacks : 0, NULL, 0,
-                             &n_excluded) > 0)
+        if (stack_diff_write(sources, response, &json, "differ", n > 0 ? groups[0].stacks : NULL,
+                             n > 0 ? groups[0].n_stacks : 0, NULL, 0, &n_excluded) > 0)
                 return;
         json_put_uint(&json, "differ_excluded", n_excluded);
         json_object_end(&json);

@@ -8,7 +8,8 @@
 
 static const Scalar scalars[] = {
         SCALAR_COUNTER(IndicatorsStats, n_stored, "perfd_indicators_stored", "Results stored"),
-        SCALAR_COUNTER(IndicatorsStats, n_deviations, "perfd_indicator_deviations", "Deviations of stored results from their model"),
+        SCALAR_COUNTER(IndicatorsStats, n_deviations, "perfd_indicator_deviations",
+                       "Deviations of stored results from their model"),
 };
 
 static void put_counts(Exposition *exposition, const IndicatorCount *count) {

@@ -26,7 +26,8 @@ static size_t draw_below(uint64_t *state, size_t n) {
         return (size_t)(((unsigned __int128)draw(state) * n) >> 64);
 }
 
-/* Computes the medians of n_resamples samples, each of n values drawn with replacement. `room` has space for n values. */
+/* Computes the medians of n_resamples samples, each of n values drawn with replacement. `room` has space for n
+ * values. */
 static void resample(const Alternative *alternative, unsigned n_resamples, uint64_t *state, double *room, double *ret) {
         for (unsigned i = 0; i < n_resamples; i++) {
                 for (size_t k = 0; k < alternative->n; k++)
@@ -54,8 +55,8 @@ const char *ranking_verdict_name(Verdict verdict) {
 }
 
 /*
- * Working space: the values of one alternative, the resampled medians of the best of all, of the best of a rank and of the alternative
- * under test, the differences of two sets of medians, and the rank-sum test.
+ * Working space: the values of one alternative, the resampled medians of the best of all, of the best of a rank and
+ * of the alternative under test, the differences of two sets of medians, and the rank-sum test.
  */
 typedef struct Room {
         double *values, *first_medians, *medians, *next_medians, *differences, *rank_sums; /* owned */
@@ -64,7 +65,8 @@ typedef struct Room {
 /* Comparison of an alternative with the best of all. */
 typedef struct Comparison {
         Alternative *alternative;
-        double probability, least; /* uncorrected probability of the test; smallest possible probability for samples of these sizes */
+        /* uncorrected probability of the test; smallest possible probability for samples of these sizes */
+        double probability, least;
         bool are_medians_apart;
 } Comparison;
 
@@ -97,8 +99,10 @@ static int room_init(Room *room, size_t n_values_max, unsigned n_resamples) {
         room->next_medians = calloc(n_resamples, sizeof(double));
         room->differences = calloc(n_resamples, sizeof(double));
         room->rank_sums = calloc(RANK_SUM_SCRATCH, sizeof(double));
-        return room->values && room->first_medians && room->medians && room->next_medians && room->differences && room->rank_sums ? 0 :
-                                                                                                                                    -ENOMEM;
+        return room->values && room->first_medians && room->medians && room->next_medians && room->differences &&
+                               room->rank_sums
+                       ? 0
+                       : -ENOMEM;
 }
 
 static void ranking_deinit(Ranking *ranking) {
@@ -152,7 +156,8 @@ static int compare_medians(const void *a, const void *b, void *userdata) {
         const Alternative *x = config->is_higher_better ? b : a, *y = config->is_higher_better ? a : b;
 
         if (isnan(x->median) || isnan(y->median))
-                return config->is_higher_better ? isnan(y->median) - isnan(x->median) : isnan(x->median) - isnan(y->median);
+                return config->is_higher_better ? isnan(y->median) - isnan(x->median)
+                                                : isnan(x->median) - isnan(y->median);
         return (x->median > y->median) - (x->median < y->median);
 }
 
@@ -163,7 +168,8 @@ static void put_in_order(Ranking *ranking) {
 
         for (size_t i = 0; i < ranking->n; i++)
                 ranking->alternatives[i].median = median_of(&ranking->alternatives[i], ranking->room.values);
-        qsort_r(ranking->alternatives, ranking->n, sizeof(*ranking->alternatives), compare_medians, (void *)(uintptr_t)ranking->config);
+        qsort_r(ranking->alternatives, ranking->n, sizeof(*ranking->alternatives), compare_medians,
+                (void *)(uintptr_t)ranking->config);
 
         for (size_t i = 0; i < ranking->n; i++) {
                 const Alternative *alternative = &ranking->alternatives[i];
@@ -185,7 +191,8 @@ static void draw_medians(Ranking *ranking, size_t i, double *ret) {
         uint64_t state = ranking->seeds[i];
 
         for (unsigned k = 0; k < config->n_resamples && !ranking->is_over; k += RESAMPLES_PER_LOOK) {
-                unsigned n = config->n_resamples - k < RESAMPLES_PER_LOOK ? config->n_resamples - k : RESAMPLES_PER_LOOK;
+                unsigned n = config->n_resamples - k < RESAMPLES_PER_LOOK ? config->n_resamples - k
+                                                                          : RESAMPLES_PER_LOOK;
 
                 resample(&ranking->alternatives[i], n, &state, ranking->room.values, ret + k);
                 ranking->is_over = config->until_ns > 0 && clock_boottime_ns() > config->until_ns;
@@ -203,8 +210,9 @@ static bool medians_differ(const double *a, const double *b, const RankingConfig
 }
 
 static double test(const Ranking *ranking, size_t i, size_t k) {
-        return rank_sum_test(ranking->begins[i], ranking->alternatives[i].n, ranking->begins[k], ranking->alternatives[k].n,
-                             SIZE_MAX, ranking->room.rank_sums).two_sided;
+        return rank_sum_test(ranking->begins[i], ranking->alternatives[i].n, ranking->begins[k],
+                             ranking->alternatives[k].n, SIZE_MAX, ranking->room.rank_sums)
+                .two_sided;
 }
 
 /* n_told: number of the n alternatives that are already distinguished from one of the two; up to n - 2. */
@@ -230,10 +238,12 @@ size_t ranking_values_needed(size_t n, double confidence) {
 static void measure(Ranking *ranking, size_t i, double *ret_medians) {
         Alternative *alternative = &ranking->alternatives[i];
 
-        alternative->ratio = ranking->alternatives[0].median > 0 ? alternative->median / ranking->alternatives[0].median : NAN;
+        alternative->ratio = ranking->alternatives[0].median > 0 ? alternative->median / ranking->alternatives[0].median
+                                                                 : NAN;
         alternative->chance = NAN;
         alternative->verdict = VERDICT_FEW;
-        alternative->interval = statistics_median_interval(ranking->begins[i], alternative->n, ranking->config->confidence);
+        alternative->interval = statistics_median_interval(ranking->begins[i], alternative->n,
+                                                           ranking->config->confidence);
         if (can_be_judged(alternative))
                 draw_medians(ranking, i, ret_medians);
 }
@@ -279,8 +289,10 @@ static void judge(Ranking *ranking) {
                 measure(ranking, i, room->next_medians);
                 if (!can_be_judged(best) || !can_be_judged(alternative))
                         continue;
-                *comparison = (Comparison){ .alternative = alternative, .least = rank_sum_least(best->n, alternative->n) };
-                comparison->are_medians_apart = medians_differ(room->first_medians, room->next_medians, ranking->config, room->differences);
+                *comparison = (Comparison){ .alternative = alternative,
+                                            .least = rank_sum_least(best->n, alternative->n) };
+                comparison->are_medians_apart = medians_differ(room->first_medians, room->next_medians, ranking->config,
+                                                               room->differences);
                 comparison->probability = test(ranking, 0, i);
                 n++;
         }
@@ -291,8 +303,8 @@ static void judge(Ranking *ranking) {
 
 /* --- ranks: against the best alternative of each rank ---------------------------------------------- */
 
-/* Tests whether alternative i differs significantly from `best`, the best of a rank other than the first. Both already differ
- * from the best of all, and `best` also differs from the best of the rank before. */
+/* Tests whether alternative i differs significantly from `best`, the best of a rank other than the first. Both
+ * already differ from the best of all, and `best` also differs from the best of the rank before. */
 static bool is_below(Ranking *ranking, size_t best, size_t n_told, size_t i) {
         Room *room = &ranking->room;
 
@@ -310,7 +322,8 @@ static void give_ranks(Ranking *ranking) {
         alternatives[0].rank = 1;
         alternatives[0].is_tied = false;
         for (size_t i = 1; i < ranking->n && !ranking->is_over; i++) {
-                bool is_apart = alternatives[i].verdict == VERDICT_SIGNIFICANT && (best == 0 || is_below(ranking, best, n_told, i));
+                bool is_apart = alternatives[i].verdict == VERDICT_SIGNIFICANT &&
+                                (best == 0 || is_below(ranking, best, n_told, i));
 
                 alternatives[i].is_tied = !is_apart;
                 if (!is_apart) {

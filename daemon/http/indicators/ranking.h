@@ -4,22 +4,25 @@
 /*
  * Ranking: orders alternatives, and distinguishes differences from noise
  *
- * Alternatives are ordered by the median of their values. Each has an interval of its median by order statistics, if it has enough
- * values for the confidence. An alternative is distinguished from a better one only if both of the following conditions hold;
- * otherwise the two share a rank:
+ * Alternatives are ordered by the median of their values. Each has an interval of its median by order statistics, if
+ * it has enough values for the confidence. An alternative is distinguished from a better one only if both of the
+ * following conditions hold; otherwise the two share a rank:
  *
- * - a rank-sum test is significant after correction for all pairs: the probability that any two equal alternatives of a ranking
+ * - a rank-sum test is significant after correction for all pairs: the probability that any two equal alternatives
+ *   of a ranking
  * are
- *   distinguished is at most 1 - confidence. All pairs count, since the best was chosen by its values: among fifty equal alternatives
+ *   distinguished is at most 1 - confidence. All pairs count, since the best was chosen by its values: among fifty
+ *   equal alternatives
  *   some look best.
  * - the interval of the difference of their medians, by resampling and uncorrected, excludes zero. This ensures that
  * the
  *   medians differ, which is what the ranking shows, and not only the shapes of the distributions.
  *
- * The correction is Ryan's (T. A. Ryan, Significance Tests for Multiple Comparison of Proportions, Variances, and Other
- * Statistics, 1960), stepping down as Holm's: two alternatives that may belong to a class of s equal ones out of n are tested
- * at (1 - confidence) × 2 / (n (s - 1)), where s is n less the alternatives already distinguished from one of the two. The
- * errors within a class of s sum to (1 - confidence) × s / n, and the s of all classes sum to n.
+ * The correction is Ryan's (T. A. Ryan, Significance Tests for Multiple Comparison of Proportions, Variances, and
+ * Other Statistics, 1960), stepping down as Holm's: two alternatives that may belong to a class of s equal ones out
+ * of n are tested at (1 - confidence) × 2 / (n (s - 1)), where s is n less the alternatives already distinguished
+ * from one of the two. The errors within a class of s sum to (1 - confidence) × s / n, and the s of all classes sum
+ * to n.
  *
  * The result is deterministic: the caller gives the seed.
  */
@@ -45,10 +48,12 @@ typedef struct Alternative {
         /* Set by ranking_compare(): */
         double median;
         MedianInterval interval;  /* at config.confidence */
-        unsigned rank;            /* from 1; alternatives that cannot be distinguished from the best of a rank share the rank */
+        /* from 1; alternatives that cannot be distinguished from the best of a rank share the rank */
+        unsigned rank;
         bool is_tied;             /* another alternative has this rank, too */
         double ratio;             /* of the median to the best median; NAN if that is not positive */
-        double chance;            /* corrected probability of the test against the best; NAN for the best itself, or with too few values */
+        /* corrected probability of the test against the best; NAN for the best itself, or with too few values */
+        double chance;
         Verdict verdict;
 } Alternative;
 

@@ -15,7 +15,8 @@
 
 /* A value of a stack. */
 typedef struct Fact {
-        char *key, *value, *build; /* owned; build: all that distinguishes packages of one version, "" for other facts */
+        /* owned; build: all that distinguishes packages of one version, "" for other facts */
+        char *key, *value, *build;
         size_t stack;              /* index */
 } Fact;
 
@@ -82,7 +83,8 @@ static int read_facts(const Sources *sources, const StackCount *stack, size_t i,
 
         r = stack_facts_new(&facts, sources->reader);
         if (r == 0)
-                r = stack_reader_list_packages(sources->reader, stack->stack); /* the query in which the facts are looked up */
+                /* the query in which the facts are looked up */
+                r = stack_reader_list_packages(sources->reader, stack->stack);
         for (size_t k = 0; r == 0 && k < N_ELEMENTS(keys); k++) {
                 const char *value = stack_facts_get(facts, stack->stack, keys[k]);
 
@@ -122,10 +124,10 @@ static const char *text_of(const Fact *fact, bool is_build) {
         return is_build ? fact->build : fact->value;
 }
 
-/* Adds up the stacks that have the value at `begin`: each once, also if several of its packages have the value. Returns the end of the
- * value's facts. */
-static size_t count_value(const Fact *facts, size_t begin, size_t n, const StackCount *stacks, bool is_build, StackCount *ret,
-                          size_t *ret_n_stacks) {
+/* Adds up the stacks that have the value at `begin`: each once, also if several of its packages have the value.
+ * Returns the end of the value's facts. */
+static size_t count_value(const Fact *facts, size_t begin, size_t n, const StackCount *stacks, bool is_build,
+                          StackCount *ret, size_t *ret_n_stacks) {
         size_t i;
 
         *ret = (StackCount){};
@@ -161,7 +163,8 @@ static void put_value(Json *json, const char *value, const StackCount *count) {
         json_object_end(json);
 }
 
-static void put_values(Json *json, const Fact *facts, size_t n, const StackCount *stacks, size_t n_stacks, bool is_build) {
+static void put_values(Json *json, const Fact *facts, size_t n, const StackCount *stacks, size_t n_stacks,
+                       bool is_build) {
         StackCount rest = {};
 
         for (size_t i = 0; i < n_stacks; i++) {
@@ -233,7 +236,8 @@ static int read_stacks(const Sources *sources, const StackCount *stacks, size_t 
         return 0;
 }
 
-static void write_keys(Json *json, FactSet *set, const StackCount *stacks, size_t n, const char *const *without, size_t n_without) {
+static void write_keys(Json *json, FactSet *set, const StackCount *stacks, size_t n, const char *const *without,
+                       size_t n_without) {
         if (set->n > 0)
                 qsort(set->items, set->n, sizeof(*set->items), compare_values);
         for (size_t begin = 0, end = 0; begin < set->n; begin = end) {
@@ -244,9 +248,8 @@ static void write_keys(Json *json, FactSet *set, const StackCount *stacks, size_
         }
 }
 
-int stack_diff_write(const Sources *sources, Response *response, Json *json, const char *key, const StackCount *stacks, size_t n,
-                     const char *const *without,
-                     size_t n_without, uint64_t *ret_n_excluded) {
+int stack_diff_write(const Sources *sources, Response *response, Json *json, const char *key, const StackCount *stacks,
+                     size_t n, const char *const *without, size_t n_without, uint64_t *ret_n_excluded) {
         scoped(fact_set_deinit) FactSet set = {};
         size_t n_read = n > 1 ? n : 0;
         int r;
@@ -255,7 +258,8 @@ int stack_diff_write(const Sources *sources, Response *response, Json *json, con
         if (r != 0)
                 return exchange_store_error(response, r);
         if (n_read < n && n > 1 && !ret_n_excluded)
-                return exchange_error(response, 413, "the software stacks have more than %u packages; select fewer results",
+                return exchange_error(response, 413,
+                                      "the software stacks have more than %u packages; select fewer results",
                                       STACK_DIFF_FACTS_MAX);
 
         for (size_t i = n_read; n > 1 && i < n; i++)

@@ -54,7 +54,8 @@ static bool is_of_type(const Condition *condition, JsonText type) {
         if (json_text_is_string(type, "str", 3))
                 return !condition_is_range(condition);
         if (json_text_is_string(type, "int", 3))
-                return condition->is_number && (condition_is_range(condition) || condition->number == trunc(condition->number));
+                return condition->is_number &&
+                       (condition_is_range(condition) || condition->number == trunc(condition->number));
         if (json_text_is_string(type, "float", 5))
                 return condition->is_number;
         if (json_text_is_string(type, "semver", 6))
@@ -63,7 +64,8 @@ static bool is_of_type(const Condition *condition, JsonText type) {
                 return condition->is_time;
         if (json_text_is_string(type, "map", 3))
                 return !condition_is_range(condition);
-        return !condition_is_range(condition) && (strcmp(condition->value, "true") == 0 || strcmp(condition->value, "false") == 0);
+        return !condition_is_range(condition) &&
+               (strcmp(condition->value, "true") == 0 || strcmp(condition->value, "false") == 0);
 }
 
 static bool is_of_types(const Condition *condition, JsonText types) {
@@ -81,7 +83,8 @@ static bool is_of_types(const Condition *condition, JsonText types) {
 }
 
 bool vocabulary_allows(JsonText declaration, const Condition *condition) {
-        JsonText values = json_text_kind(declaration) == JSON_KIND_OBJECT ? json_text_find(declaration, "values") : (JsonText){};
+        JsonText values = json_text_kind(declaration) == JSON_KIND_OBJECT ? json_text_find(declaration, "values")
+                                                                          : (JsonText){};
         JsonWalk walk = json_text_walk(values);
         Condition equal = *condition;
         JsonText unused, value;
@@ -292,12 +295,13 @@ static int check_name(Vocabulary *vocabulary, const Sources *sources, Response *
                 return exchange_store_error(response, r);
         if (!is_there)
                 return exchange_error(response, 404, "no results and no model of indicator '%s'%s%s%s", name,
-                                      nearest ? ": did you mean " : "; perfctl indicator list has the names", nearest ?: "",
-                                      nearest ? "?" : "");
+                                      nearest ? ": did you mean " : "; perfctl indicator list has the names",
+                                      nearest ?: "", nearest ? "?" : "");
         return 0;
 }
 
-int vocabulary_new_known(Vocabulary **ret, const Target *target, const Sources *sources, Response *response, const PointFilter *filter) {
+int vocabulary_new_known(Vocabulary **ret, const Target *target, const Sources *sources, Response *response,
+                         const PointFilter *filter) {
         scoped(vocabulary_freep) Vocabulary *vocabulary = calloc(1, sizeof(*vocabulary));
         int r = 0;
 
@@ -319,7 +323,8 @@ int vocabulary_new_known(Vocabulary **ret, const Target *target, const Sources *
         return 0;
 }
 
-int vocabulary_new(Vocabulary **ret, const Target *target, const Sources *sources, Response *response, const PointFilter *filter) {
+int vocabulary_new(Vocabulary **ret, const Target *target, const Sources *sources, Response *response,
+                   const PointFilter *filter) {
         scoped(vocabulary_freep) Vocabulary *vocabulary = NULL;
         int r;
 
@@ -335,7 +340,8 @@ int vocabulary_say(const Vocabulary *vocabulary, const char *key, const char *me
         JsonText found = {};
 
         for (size_t i = 0; i < vocabulary->n_models; i++) {
-                JsonText result = json_text_find(text_of(vocabulary->models[i].results), key), value = json_text_find(result, member);
+                JsonText result = json_text_find(text_of(vocabulary->models[i].results), key),
+                         value = json_text_find(result, member);
 
                 if (!result.text)
                         continue;
@@ -390,7 +396,8 @@ bool vocabulary_declares_result(const Vocabulary *vocabulary, const char *name) 
 }
 
 /* Sets *ret to whether a series has the parameter, and notes the names of all parameters up to it. */
-static int find_parameter(Vocabulary *vocabulary, const Sources *sources, Response *response, const char *key, bool *ret) {
+static int find_parameter(Vocabulary *vocabulary, const Sources *sources, Response *response, const char *key,
+                          bool *ret) {
         JsonText parameters;
         int r;
 
@@ -418,7 +425,8 @@ static int add_names_of_newest(Vocabulary *vocabulary, const Sources *sources, R
         return r == 0 || r == READER_END ? 0 : exchange_store_error(response, r);
 }
 
-int vocabulary_list_results(Vocabulary *vocabulary, const Sources *sources, Response *response, const char *but, Buffer *out) {
+int vocabulary_list_results(Vocabulary *vocabulary, const Sources *sources, Response *response, const char *but,
+                            Buffer *out) {
         int r = 0;
 
         if (vocabulary->n_declared == 0)
@@ -454,7 +462,8 @@ static int find_in_results(const Vocabulary *vocabulary, const Sources *sources,
         return r == 0 || r == READER_END ? 0 : exchange_store_error(response, r);
 }
 
-static int say_unknown(Vocabulary *vocabulary, const Sources *sources, Response *response, PropertyKind kind, const char *key) {
+static int say_unknown(Vocabulary *vocabulary, const Sources *sources, Response *response, PropertyKind kind,
+                       const char *key) {
         static const char *const words[N_KINDS] = { [KIND_PARAMETER] = "parameter", [KIND_RESULT] = "result" };
         PropertyKind other = kind == KIND_RESULT ? KIND_PARAMETER : KIND_RESULT;
         const Names *names = &vocabulary->names[kind];
@@ -468,10 +477,11 @@ static int say_unknown(Vocabulary *vocabulary, const Sources *sources, Response 
         if (buffer_error(&list) < 0)
                 return exchange_store_error(response, -ENOMEM);
         if (vocabulary_names_have(&vocabulary->names[other], key))
-                return exchange_error(response, 400, "no result%s%s has a %s '%s', which is a %s; existing keys: %s", name ? " of " : "",
-                                      name ?: "", words[kind], key, words[other], list.text);
-        return exchange_error(response, 400, "no result%s%s has a %s '%s'%s%s%s existing keys: %s", name ? " of " : "", name ?: "",
-                              words[kind], key, nearest ? ": did you mean " : ";", nearest ?: "", nearest ? "?" : "", list.text);
+                return exchange_error(response, 400, "no result%s%s has a %s '%s', which is a %s; existing keys: %s",
+                                      name ? " of " : "", name ?: "", words[kind], key, words[other], list.text);
+        return exchange_error(response, 400, "no result%s%s has a %s '%s'%s%s%s existing keys: %s", name ? " of " : "",
+                              name ?: "", words[kind], key, nearest ? ": did you mean " : ";", nearest ?: "",
+                              nearest ? "?" : "", list.text);
 }
 
 /* --- packages -------------------------------------------------------------------------------------- */
@@ -497,7 +507,8 @@ static int say_unknown_package(const Sources *sources, Response *response, const
         if (r != READER_END)
                 return exchange_store_error(response, r);
         if (list.n == 0)
-                return exchange_error(response, 400, "no result has a software stack with packages: see perfctl run --stack");
+                return exchange_error(response, 400,
+                                      "no result has a software stack with packages: see perfctl run --stack");
         if (n_unlisted > 0)
                 buffer_printf(&list, " and %zu more", n_unlisted);
         if (buffer_error(&list) < 0)
@@ -529,8 +540,8 @@ static int check_package(const Sources *sources, Response *response, const char 
 /* --- selections ------------------------------------------------------------------------------------ */
 
 /* A key that is not in the catalog may be a label, or in results that are not indexed. */
-static int check_key(Vocabulary *vocabulary, const Sources *sources, Response *response, PropertyKind kind, const char *key,
-                     Selection *selection) {
+static int check_key(Vocabulary *vocabulary, const Sources *sources, Response *response, PropertyKind kind,
+                     const char *key, Selection *selection) {
         const char *name = kind == KIND_PARAMETER ? point_parameter_key(key) : key;
         bool is_known = declares(vocabulary, kind, name) || (kind == KIND_RESULT && strcmp(key, SCORE_KEY) == 0);
         int r = 0;
@@ -546,7 +557,8 @@ static int check_key(Vocabulary *vocabulary, const Sources *sources, Response *r
         return r;
 }
 
-static int check_parameter(Vocabulary *vocabulary, const Sources *sources, Response *response, const char *key, Selection *selection) {
+static int check_parameter(Vocabulary *vocabulary, const Sources *sources, Response *response, const char *key,
+                           Selection *selection) {
         if (!point_parameter_key(key))
                 return check_package(sources, response, key);
         return strcmp(key, "batch") == 0 ? 0 : check_key(vocabulary, sources, response, KIND_PARAMETER, key, selection);
@@ -568,7 +580,8 @@ static JsonText find_refusal(const Vocabulary *vocabulary, const Condition *cond
         JsonText first = {};
 
         for (size_t i = 0; i < vocabulary->n_models; i++) {
-                JsonText declaration = declaration_of(&vocabulary->models[i], KIND_PARAMETER, point_parameter_key(condition->key));
+                JsonText declaration = declaration_of(&vocabulary->models[i], KIND_PARAMETER,
+                                                      point_parameter_key(condition->key));
 
                 if (!declaration.text)
                         continue;
@@ -589,17 +602,20 @@ static int say_refused(Response *response, const Condition *condition, JsonText 
                 return exchange_store_error(response, -ENOMEM);
         if (condition_is_range(condition))
                 return exchange_error(response, 400,
-                                      "'%s' is declared as %s by its model, and < and > compare numbers, versions and times: use = or "
-                                      "!=", key, expected.text);
+                                      "'%s' is declared as %s by its model, and < and > compare numbers, versions "
+                                      "and times: use = or !=", key, expected.text);
         if (condition->value[0] == '=')
                 return exchange_error(response, 400, "unknown operator '==' after '%s': use =", key);
-        return exchange_error(response, 400, "'%s' cannot be '%s': its model declares it as %s", key, condition->value, expected.text);
+        return exchange_error(response, 400, "'%s' cannot be '%s': its model declares it as %s", key, condition->value,
+                              expected.text);
 }
 
 /*
- * A stored result may have a value that the model does not allow: it is older than the model, or was accepted as a deviation.
+ * A stored result may have a value that the model does not allow: it is older than the model, or was accepted as a
+ * deviation.
  */
-static int is_stored(const Vocabulary *vocabulary, const Sources *sources, Response *response, const Condition *condition, bool *ret) {
+static int is_stored(const Vocabulary *vocabulary, const Sources *sources, Response *response,
+                     const Condition *condition, bool *ret) {
         PointFilter filter = vocabulary->filter;
         Condition equal = *condition;
 
@@ -611,16 +627,20 @@ static int is_stored(const Vocabulary *vocabulary, const Sources *sources, Respo
         return grouping_has_any(sources, response, &filter, ret);
 }
 
-static int check_value(const Vocabulary *vocabulary, const Sources *sources, Response *response, const Condition *condition) {
+static int check_value(const Vocabulary *vocabulary, const Sources *sources, Response *response,
+                       const Condition *condition) {
         bool is_there = false;
         JsonText refusal;
         int r;
 
         if (!point_parameter_key(condition->key))
                 return !condition_is_range(condition) || strncmp(condition->key, POINT_RUN, strlen(POINT_RUN)) == 0 ||
-                                       strncmp(condition->key, POINT_LABEL, strlen(POINT_LABEL)) == 0 ? 0
-                       : condition->is_semver && (strcmp(condition->key, "version") == 0 || stack_facts_has_key(condition->key)) ? 0
-                       : exchange_error(response, 400, "'%s' is text: compare it with = or !=", condition->key);
+                                       strncmp(condition->key, POINT_LABEL, strlen(POINT_LABEL)) == 0
+                               ? 0
+                       : condition->is_semver &&
+                                       (strcmp(condition->key, "version") == 0 || stack_facts_has_key(condition->key))
+                               ? 0
+                               : exchange_error(response, 400, "'%s' is text: compare it with = or !=", condition->key);
 
         refusal = find_refusal(vocabulary, condition);
         if (!refusal.text)
@@ -676,7 +696,8 @@ int vocabulary_explain_empty(Vocabulary *vocabulary, const Target *target, const
         }
 
         for (size_t i = 0; i < filter->n_conditions; i++)
-                add_condition(&conditions, filter->conditions[i].key, filter->conditions[i].relation, filter->conditions[i].value);
+                add_condition(&conditions, filter->conditions[i].key, filter->conditions[i].relation,
+                              filter->conditions[i].value);
         add_condition(&conditions, "component", CONDITION_EQUAL, exchange_parameter(target, "component"));
         add_condition(&conditions, "version", CONDITION_EQUAL, filter->version);
         if (filter->since_ms > 0 || filter->until_ms > 0)
@@ -686,7 +707,8 @@ int vocabulary_explain_empty(Vocabulary *vocabulary, const Target *target, const
                 r = add_names_of_newest(vocabulary, sources, response);
         if (r != 0)
                 return r;
-        buffer_printf(out, "no result of %s matches %s; existing keys: ", filter->name, conditions.text ?: "the request");
+        buffer_printf(out, "no result of %s matches %s; existing keys: ", filter->name,
+                      conditions.text ?: "the request");
         names_list(&vocabulary->names[KIND_PARAMETER], "", out);
         return 0;
 }

@@ -4,8 +4,8 @@
 /*
  * Vocabulary: keys of the results of an indicator, and their declarations in its models
  *
- * A misspelt key or value would match no result. Therefore each key of a request is looked up: in the models, in the catalog, which has
- * the parameters of indexed results, and else in the results.
+ * A misspelt key or value would match no result. Therefore each key of a request is looked up: in the models, in the
+ * catalog, which has the parameters of indexed results, and else in the results.
  */
 
 #include <stdbool.h>
@@ -32,27 +32,31 @@ int vocabulary_names_add(Names *names, const char *name);
 /*
  * Declaration of one parameter in the JSON text of a model
  *
- * A declaration is a type, a list of types, or an object with either as "type", and optionally "values"; null is any type
- * (perfd-indicators(5)).
+ * A declaration is a type, a list of types, or an object with either as "type", and optionally "values"; null is any
+ * type (perfd-indicators(5)).
  */
 
-/* True if a result that conforms to the declaration can meet the condition, or, for !=, can fail to meet the condition. */
+/* True if a result that conforms to the declaration can meet the condition, or, for !=, can fail to meet the
+ * condition. */
 bool vocabulary_allows(JsonText declaration, const Condition *condition);
 /* Writes "int, one of 256, 512". */
 void vocabulary_put_expected(JsonText declaration, Buffer *out);
 
 typedef struct Vocabulary Vocabulary;
 
-/* Reads the models of a name; NULL: an empty vocabulary. 0, or EXCHANGE_ANSWERED: the name has neither models nor results. */
-int vocabulary_new(Vocabulary **ret, const Target *target, const Sources *sources, Response *response, const PointFilter *filter);
+/* Reads the models of a name; NULL: an empty vocabulary. 0, or EXCHANGE_ANSWERED: the name has neither models nor
+ * results. */
+int vocabulary_new(Vocabulary **ret, const Target *target, const Sources *sources, Response *response,
+                   const PointFilter *filter);
 /* As vocabulary_new() for a name that has results, which is not checked again. */
-int vocabulary_new_known(Vocabulary **ret, const Target *target, const Sources *sources, Response *response, const PointFilter *filter);
+int vocabulary_new_known(Vocabulary **ret, const Target *target, const Sources *sources, Response *response,
+                         const PointFilter *filter);
 Vocabulary *vocabulary_free(Vocabulary *vocabulary);
 DEFINE_SCOPED(Vocabulary, vocabulary_free);
 
 /*
- * Checks that each key of the selection exists, and that each value is possible for its key. Sets with_labels of the filter for a key that
- * is not in the catalog. 0 or EXCHANGE_ANSWERED.
+ * Checks that each key of the selection exists, and that each value is possible for its key. Sets with_labels of the
+ * filter for a key that is not in the catalog. 0 or EXCHANGE_ANSWERED.
  */
 int vocabulary_check(Vocabulary *vocabulary, const Sources *sources, Response *response, Selection *selection);
 
@@ -60,10 +64,11 @@ enum {
         VOCABULARY_UNKNOWN = 1, /* no model declares the member */
         VOCABULARY_AT_ODDS,     /* models of different components declare different values */
 };
-/* Appends a member of the models' declarations of a result, such as "unit". A document's overall_score is better when higher,
- * unless a model declares otherwise. 0, or an outcome: nothing is appended. */
+/* Appends a member of the models' declarations of a result, such as "unit". A document's overall_score is better
+ * when higher, unless a model declares otherwise. 0, or an outcome: nothing is appended. */
 int vocabulary_say(const Vocabulary *vocabulary, const char *key, const char *member, Buffer *out);
-/* Returns a member of the declaration of a model, such as "compare_by"; of the first model that has it. Empty: none has it. Borrowed. */
+/* Returns a member of the declaration of a model, such as "compare_by"; of the first model that has it. Empty: none
+ * has it. Borrowed. */
 JsonText vocabulary_model_member(const Vocabulary *vocabulary, const char *member);
 /* Returns a member of the declarations of a result, as above. */
 JsonText vocabulary_result_member(const Vocabulary *vocabulary, const char *key, const char *member);
@@ -76,7 +81,8 @@ const char *vocabulary_declared_result(const Vocabulary *vocabulary, size_t i);
 const DerivedModels *vocabulary_derived(const Vocabulary *vocabulary);
 /* Appends "elapsed, rate": results that models declare, else results of the newest result, without `but`. 0 or
  * EXCHANGE_ANSWERED. */
-int vocabulary_list_results(Vocabulary *vocabulary, const Sources *sources, Response *response, const char *but, Buffer *out);
+int vocabulary_list_results(Vocabulary *vocabulary, const Sources *sources, Response *response, const char *but,
+                            Buffer *out);
 /* Explains why no result of the filter's name is selected. 0 or EXCHANGE_ANSWERED. */
 int vocabulary_explain_empty(Vocabulary *vocabulary, const Target *target, const Sources *sources, Response *response,
                              const Selection *selection, Buffer *out);

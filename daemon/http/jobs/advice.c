@@ -121,9 +121,12 @@ static bool oom_killed(const AdviceInput *input, Advice *ret) {
                 return false;
 
         if (own(input, USAGE_MEMORY_LIMIT, &limit))
-                return say(ret, "%.0f process%s of the job %s killed because memory ran out, at the limit of %s: ask for more memory.", n,
-                           n < 2 ? "" : "es", n < 2 ? "was" : "were", bytes_text(limit, limit_text));
-        return say(ret, "%.0f process%s of the job %s killed because memory ran out.", n, n < 2 ? "" : "es", n < 2 ? "was" : "were");
+                return say(ret,
+                           "%.0f process%s of the job %s killed because memory ran out, at the limit of %s: ask for "
+                           "more memory.",
+                           n, n < 2 ? "" : "es", n < 2 ? "was" : "were", bytes_text(limit, limit_text));
+        return say(ret, "%.0f process%s of the job %s killed because memory ran out.", n, n < 2 ? "" : "es",
+                   n < 2 ? "was" : "were");
 }
 
 static bool memory_pressure(const AdviceInput *input, Advice *ret) {
@@ -132,7 +135,8 @@ static bool memory_pressure(const AdviceInput *input, Advice *ret) {
         if (!share_of_time(input, USAGE_PSI_MEMORY_SOME, &share) || share < MEMORY_PRESSURE_SHARE_MIN)
                 return false;
 
-        return say(ret, "The job waited for memory %.0f %% of the time; more memory would make it faster.", percent(share));
+        return say(ret, "The job waited for memory %.0f %% of the time; more memory would make it faster.",
+                   percent(share));
 }
 
 /* Computes the share of the quota's periods in which the quota was exhausted. False without a quota. */
@@ -144,12 +148,14 @@ static bool cpu_limited(const AdviceInput *input, Advice *ret) {
         char cpus[TEXT_MAX];
         double ratio, given, throttled;
 
-        if (!throttled_ratio(input, &throttled) || !own(input, USAGE_CPU_RATIO, &ratio) || !own(input, USAGE_CPU_GIVEN, &given))
+        if (!throttled_ratio(input, &throttled) || !own(input, USAGE_CPU_RATIO, &ratio) ||
+            !own(input, USAGE_CPU_GIVEN, &given))
                 return false;
         if (throttled < THROTTLED_RATIO_MIN || ratio < CPU_LIMITED_RATIO_MIN)
                 return false;
 
-        return say(ret, "The job used %.0f %% of its quota of %s and was throttled %.0f %% of the time: ask for more CPUs.",
+        return say(ret,
+                   "The job used %.0f %% of its quota of %s and was throttled %.0f %% of the time: ask for more CPUs.",
                    percent(ratio), cpus_text(given, cpus), percent(throttled));
 }
 
@@ -157,7 +163,8 @@ static bool throttled(const AdviceInput *input, Advice *ret) {
         char cpus[TEXT_MAX], used[TEXT_MAX];
         double share, given, mean;
 
-        if (!throttled_ratio(input, &share) || !own(input, USAGE_CPU_GIVEN, &given) || !own(input, USAGE_CPU_MEAN, &mean))
+        if (!throttled_ratio(input, &share) || !own(input, USAGE_CPU_GIVEN, &given) ||
+            !own(input, USAGE_CPU_MEAN, &mean))
                 return false;
         if (share < THROTTLED_RATIO_MIN)
                 return false;
@@ -175,7 +182,9 @@ static bool io_wait(const AdviceInput *input, Advice *ret) {
         if (!share_of_time(input, USAGE_PSI_IO_SOME, &share) || share < IO_WAIT_SHARE_MIN)
                 return false;
 
-        return say(ret, "The job waited for I/O %.0f %% of the time: fewer, larger reads and writes or a faster disk would help.",
+        return say(ret,
+                   "The job waited for I/O %.0f %% of the time: fewer, larger reads and writes or a faster disk "
+                   "would help.",
                    percent(share));
 }
 
@@ -204,20 +213,26 @@ static bool memory_limit(const AdviceInput *input, Advice *ret) {
         if (!lasted(input, SECONDS_MIN) || !own(input, USAGE_MEMORY_LIMIT, &limit) || ratio < MEMORY_LIMIT_RATIO_MIN)
                 return false;
 
-        return say(ret, "The job's memory peaked at %.0f %% of the limit of %s, %s page cache: a little more usage may get it "
-                        "killed.",
-                   percent(ratio), bytes_text(limit, text), with_cache ? "including" : "without");
+        return say(
+                ret,
+                "The job's memory peaked at %.0f %% of the limit of %s, %s page cache: a little more usage may get "
+                "it killed.",
+                percent(ratio), bytes_text(limit, text), with_cache ? "including" : "without");
 }
 
 static bool node_swapped(const AdviceInput *input, Advice *ret) {
         double pages, seconds;
 
-        if (!lasted(input, SECONDS_MIN) || !node(input, METRIC_SWAP_IN, &pages) || !node(input, METRIC_DURATION, &seconds))
+        if (!lasted(input, SECONDS_MIN) || !node(input, METRIC_SWAP_IN, &pages) ||
+            !node(input, METRIC_DURATION, &seconds))
                 return false;
         if (pages < SWAPPED_PAGES_MIN || pages < SWAPPED_PAGES_PER_S_MIN * seconds)
                 return false;
 
-        return say(ret, "The node swapped during the job and read back %.0f pages: its memory was too small for all processes.", pages);
+        return say(
+                ret,
+                "The node swapped during the job and read back %.0f pages: its memory was too small for all processes.",
+                pages);
 }
 
 /* Computes the number of whole CPUs that covers the job's peak usage. False unless that is less than the job's CPUs. */
@@ -244,8 +259,10 @@ static bool node_unused(const AdviceInput *input, double n_cpus, double mean, Ad
         if (idle < CPU_UNUSED_CPUS_MIN)
                 return false;
 
-        return say(ret, "The job could use all %.0f CPUs of the node and used %s on average%s; an average of %s was "
-                        "idle, which other jobs could use.", n_cpus, count_text(mean, used), so_far, cpus_text(idle, idle_text));
+        return say(ret,
+                   "The job could use all %.0f CPUs of the node and used %s on average%s; an average of %s was "
+                   "idle, which other jobs could use.",
+                   n_cpus, count_text(mean, used), so_far, cpus_text(idle, idle_text));
 }
 
 static bool cpu_unused(const AdviceInput *input, Advice *ret) {
@@ -253,7 +270,8 @@ static bool cpu_unused(const AdviceInput *input, Advice *ret) {
         const char *so_far = input->is_running ? " so far" : "";
         double given, mean, enough;
 
-        if (!lasted(input, CPU_UNUSED_SECONDS_MIN) || !own(input, USAGE_CPU_GIVEN, &given) || !own(input, USAGE_CPU_MEAN, &mean))
+        if (!lasted(input, CPU_UNUSED_SECONDS_MIN) || !own(input, USAGE_CPU_GIVEN, &given) ||
+            !own(input, USAGE_CPU_MEAN, &mean))
                 return false;
         if (mean > CPU_UNUSED_RATIO_MAX * given || given - mean < CPU_UNUSED_CPUS_MIN)
                 return false;
@@ -261,20 +279,23 @@ static bool cpu_unused(const AdviceInput *input, Advice *ret) {
         if (input->n_node_cpus > 0 && given >= input->n_node_cpus)
                 return node_unused(input, given, mean, ret);
         if (cpus_enough(input, mean, given, &enough))
-                return say(ret, "The job had %s and used %s on average%s: %s would have been enough.", cpus_text(given, had),
-                           count_text(mean, used), so_far, cpus_text(enough, enough_text));
-        return say(ret, "The job had %s and used %s on average%s.", cpus_text(given, had), count_text(mean, used), so_far);
+                return say(ret, "The job had %s and used %s on average%s: %s would have been enough.",
+                           cpus_text(given, had), count_text(mean, used), so_far, cpus_text(enough, enough_text));
+        return say(ret, "The job had %s and used %s on average%s.", cpus_text(given, had), count_text(mean, used),
+                   so_far);
 }
 
 static bool cpu_stolen(const AdviceInput *input, Advice *ret) {
         double stolen, capacity;
 
-        if (!lasted(input, SECONDS_MIN) || !node(input, METRIC_CPU_STEAL, &stolen) || !node(input, METRIC_CPU_HOURS, &capacity))
+        if (!lasted(input, SECONDS_MIN) || !node(input, METRIC_CPU_STEAL, &stolen) ||
+            !node(input, METRIC_CPU_HOURS, &capacity))
                 return false;
         if (capacity <= 0 || stolen < CPU_STOLEN_SHARE_MIN * capacity)
                 return false;
 
-        return say(ret, "The hypervisor gave %.0f %% of the node's CPU time to other guests during the job.", percent(stolen / capacity));
+        return say(ret, "The hypervisor gave %.0f %% of the node's CPU time to other guests during the job.",
+                   percent(stolen / capacity));
 }
 
 /* A running job is not judged: it may need the memory later. */
@@ -283,15 +304,15 @@ static bool memory_unused(const AdviceInput *input, Advice *ret) {
         double peak, limit;
         bool with_cache = !own(input, USAGE_MEMORY_UNRECLAIMABLE, &peak);
 
-        if (input->is_running || !lasted(input, MEMORY_UNUSED_SECONDS_MIN) || (with_cache && !own(input, USAGE_MEMORY_PEAK, &peak)) ||
-            !own(input, USAGE_MEMORY_LIMIT, &limit))
+        if (input->is_running || !lasted(input, MEMORY_UNUSED_SECONDS_MIN) ||
+            (with_cache && !own(input, USAGE_MEMORY_PEAK, &peak)) || !own(input, USAGE_MEMORY_LIMIT, &limit))
                 return false;
         if (peak > MEMORY_UNUSED_RATIO_MAX * limit || limit - peak < MEMORY_UNUSED_BYTES_MIN)
                 return false;
 
         return say(ret, "The job's memory%s peaked at %s of the %s it may use: %s would have been enough.",
-                   with_cache ? "" : ", without page cache,", bytes_text(peak, peak_text), bytes_text(limit, limit_text),
-                   bytes_text(MEMORY_HEADROOM * peak, enough_text));
+                   with_cache ? "" : ", without page cache,", bytes_text(peak, peak_text),
+                   bytes_text(limit, limit_text), bytes_text(MEMORY_HEADROOM * peak, enough_text));
 }
 
 /* --- table of rules ------------------------------------------------------------------------------ */

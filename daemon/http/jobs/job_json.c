@@ -63,7 +63,8 @@ void job_json_write_limits(Json *json, const UsageSet *usage) {
 
         json_put_object_begin(json, "limits");
         json_put_double_or_null(json, "cpus", has_usage(usage, USAGE_CPU_GIVEN), usage->value[USAGE_CPU_GIVEN]);
-        json_put_int_or_null(json, "memory_bytes", has_limit, has_limit ? (int64_t)usage->value[USAGE_MEMORY_LIMIT] : 0);
+        json_put_int_or_null(json, "memory_bytes", has_limit,
+                             has_limit ? (int64_t)usage->value[USAGE_MEMORY_LIMIT] : 0);
         json_object_end(json);
 }
 
@@ -71,7 +72,8 @@ void job_json_write_node(Json *json, const NodeSnapshot *node) {
         json_put_object_begin(json, "on");
         json_put_string(json, "hostname", node ? node->identity.hostname : NULL);
         json_put_int_or_null(json, "cpus", snapshot_node_n_cpus(node) > 0, snapshot_node_n_cpus(node));
-        json_put_int_or_null(json, "memory_bytes", snapshot_node_memory_bytes(node) > 0, (int64_t)snapshot_node_memory_bytes(node));
+        json_put_int_or_null(json, "memory_bytes", snapshot_node_memory_bytes(node) > 0,
+                             (int64_t)snapshot_node_memory_bytes(node));
         json_put_int_or_null(json, "interval_ms", node, node ? (int64_t)(node->interval_ns / NS_PER_MS) : 0);
         json_put_int_or_null(json, "cpu_interval_ms", node, node ? (int64_t)(node->cpu_interval_ns / NS_PER_MS) : 0);
         json_put_int_or_null(json, "time_ms", node, node ? (int64_t)(node->realtime_ns / NS_PER_MS) : 0);

@@ -16,7 +16,8 @@ int job_lookup(const Target *target, const Sources *sources, Response *response,
         int r;
 
         if (!indicator_name_is_valid(target->argument, JOB_ID_MAX - 1))
-                return exchange_error(response, 400, "job id must be 1 to %d characters of A-Z a-z 0-9 _ . : -", JOB_ID_MAX - 1);
+                return exchange_error(response, 400, "job id must be 1 to %d characters of A-Z a-z 0-9 _ . : -",
+                                      JOB_ID_MAX - 1);
 
         assert(target->argument); /* argument of the route */
         live = job_lookup_live(sources->snapshot, target->argument);

@@ -21,7 +21,8 @@ typedef struct FoundJob {
 /* Returns the snapshot's record of the job, or NULL. snapshot NULL: no snapshot. */
 const JobRecord *job_lookup_live(const Snapshot *snapshot, const char *id);
 /*
- * Finds the job that the argument of the path names. 0 or EXCHANGE_ANSWERED. Without a store, finds jobs of the snapshot only.
+ * Finds the job that the argument of the path names. 0 or EXCHANGE_ANSWERED. Without a store, finds jobs of the
+ * snapshot only.
  */
 int job_lookup(const Target *target, const Sources *sources, Response *response, FoundJob *ret);
 /* Returns the time of the job's metrics: the job's end, or the last sample. */

@@ -58,9 +58,11 @@ static int labels_parse(const Target *target, Response *response, ListFilter *fi
                 if (strcmp(target->parameters[i].name, "label") != 0)
                         continue;
                 if (filter->n_labels == LABEL_FILTERS_MAX)
-                        return exchange_error(response, 400, "query parameter 'label' is given more than %u times", LABEL_FILTERS_MAX);
+                        return exchange_error(response, 400, "query parameter 'label' is given more than %u times",
+                                              LABEL_FILTERS_MAX);
                 if (!strchr(label, '='))
-                        return exchange_error(response, 400, "query parameter 'label' must be KEY=VALUE, not '%s'", label);
+                        return exchange_error(response, 400, "query parameter 'label' must be KEY=VALUE, not '%s'",
+                                              label);
                 filter->labels[filter->n_labels++] = label;
         }
         return 0;
@@ -71,8 +73,9 @@ static bool has_labels(const JobDescription *info, const ListFilter *filter) {
                 const char *label = filter->labels[i];
                 size_t k = 0, n_key = strcspn(label, "=");
 
-                while (k < info->n_labels && (strncmp(info->labels[k].key, label, n_key) != 0 || info->labels[k].key[n_key] ||
-                                              strcmp(info->labels[k].value, label + n_key + 1) != 0))
+                while (k < info->n_labels &&
+                       (strncmp(info->labels[k].key, label, n_key) != 0 || info->labels[k].key[n_key] ||
+                        strcmp(info->labels[k].value, label + n_key + 1) != 0))
                         k++;
                 if (k == info->n_labels)
                         return false;
@@ -89,14 +92,16 @@ static bool is_listed(const JobView *job, const JobRecord *live, const ListFilte
 }
 
 /* 0 or EXCHANGE_ANSWERED. */
-static int write_jobs(const Target *target, const Sources *sources, Response *response, const ListFilter *filter, Pagination *page,
-                      Json *json) {
+static int write_jobs(const Target *target, const Sources *sources, Response *response, const ListFilter *filter,
+                      Pagination *page, Json *json) {
         JobRow row;
         int r;
 
         r = job_reader_list(sources->reader, &filter->stored);
         while (r == 0 && (r = job_reader_next(sources->reader, &row)) == 0) {
-                const JobRecord *live = row.view.state == JOB_RUNNING ? job_lookup_live(sources->snapshot, row.view.info.id) : NULL;
+                const JobRecord *live = row.view.state == JOB_RUNNING
+                                                ? job_lookup_live(sources->snapshot, row.view.info.id)
+                                                : NULL;
                 JobView view;
 
                 if (!is_listed(&row.view, live, filter))
@@ -119,10 +124,11 @@ static int list_filter_parse(const Target *target, Response *response, ListFilte
         stored->user = exchange_parameter(target, "user");
         stored->state = exchange_parameter(target, "state");
         if (stored->state && job_state_find(stored->state) < 0)
-                return exchange_error(response, 400, "query parameter 'state' must be running, finished or interrupted, not '%s'",
+                return exchange_error(response, 400,
+                                      "query parameter 'state' must be running, finished or interrupted, not '%s'",
                                       stored->state);
-        if (exchange_parameter_bool(target, response, "failed", &filter->has_failed) > 0 || labels_parse(target, response, filter) > 0 ||
-            pagination_parse(target, response, page) > 0)
+        if (exchange_parameter_bool(target, response, "failed", &filter->has_failed) > 0 ||
+            labels_parse(target, response, filter) > 0 || pagination_parse(target, response, page) > 0)
                 return EXCHANGE_ANSWERED;
 
         stored->since_ms = page->since_ms;
@@ -199,7 +205,8 @@ static int choice_parse(const Target *target, Response *response, MetricChoice *
 
         ret->has_raw_keys = names && strcmp(names, "raw") == 0;
         if (names && !ret->has_raw_keys && strcmp(names, "sanitised") != 0)
-                return exchange_error(response, 400, "query parameter 'names' must be raw or sanitised, not '%s'", names);
+                return exchange_error(response, 400, "query parameter 'names' must be raw or sanitised, not '%s'",
+                                      names);
 
         return scopes_parse(target, response, ret);
 }
@@ -211,7 +218,8 @@ static void answer_job_metrics(const Target *target, const Sources *sources, Res
         bool has_phases;
         Json json = { .out = response->body };
 
-        if (choice_parse(target, response, &choice) > 0 || exchange_parameter_bool(target, response, "phases", &has_phases) > 0 ||
+        if (choice_parse(target, response, &choice) > 0 ||
+            exchange_parameter_bool(target, response, "phases", &has_phases) > 0 ||
             job_lookup(target, sources, response, &job) > 0)
                 return;
 
@@ -308,8 +316,9 @@ static void write_samples(Json *json, const ExportSamples *list, bool is_compat)
 }
 
 /*
- * Answers with {"job": …, "rank": …, "begin_ms": …, "samples_begin_ms": …, "n_merged": …, "samples": {"cpu_pct_per_cpu_avg": […], …}}:
- * a list for each of perf.py's twelve fields. samples_begin_ms is null if no sample was kept.
+ * Answers with {"job": …, "rank": …, "begin_ms": …, "samples_begin_ms": …, "n_merged": …, "samples":
+ * {"cpu_pct_per_cpu_avg": […], …}}: a list for each of perf.py's twelve fields. samples_begin_ms is null if no
+ * sample was kept.
  */
 static void answer_perf_report(const Target *target, const Sources *sources, Response *response) {
         scoped(export_samples_deinit) ExportSamples list = {};
@@ -319,7 +328,8 @@ static void answer_perf_report(const Target *target, const Sources *sources, Res
         FoundJob job;
         int r;
 
-        if (exchange_parameter_bool(target, response, "compat", &is_compat) > 0 || job_lookup(target, sources, response, &job) > 0)
+        if (exchange_parameter_bool(target, response, "compat", &is_compat) > 0 ||
+            job_lookup(target, sources, response, &job) > 0)
                 return;
         r = list_samples(sources, &job, &list);
         if (r < 0) {
@@ -357,7 +367,8 @@ typedef struct ExposedJobs {
 
 /* Only this family has names and users: queries join the other families with it by job. */
 static void put_info(Exposition *exposition, const ExposedJobs *exposed) {
-        exposition_family(exposition, "perfd_job", FAMILY_INFO, "", "Running jobs and recently ended jobs of this node");
+        exposition_family(exposition, "perfd_job", FAMILY_INFO, "",
+                          "Running jobs and recently ended jobs of this node");
         for (size_t i = 0; i < exposed->n; i++) {
                 const JobRecord *job = exposed->jobs[i].record;
 
@@ -376,7 +387,8 @@ static void put_info(Exposition *exposition, const ExposedJobs *exposed) {
 }
 
 static void put_begin(Exposition *exposition, const ExposedJobs *exposed) {
-        exposition_family(exposition, "perfd_job_begin_timestamp_seconds", FAMILY_GAUGE, "seconds", "Unix time of the start of the job");
+        exposition_family(exposition, "perfd_job_begin_timestamp_seconds", FAMILY_GAUGE, "seconds",
+                          "Unix time of the start of the job");
         for (size_t i = 0; i < exposed->n; i++) {
                 exposition_sample(exposition);
                 exposition_label(exposition, "job", exposed->jobs[i].record->info.id);
@@ -420,9 +432,10 @@ static void begin_family(Exposition *exposition, const MetricInfo *info) {
                           info->unit, info->help);
 }
 
-/* Collects all rows of one family, whatever their table and order. n_bytes: length of the names, 0 for a row that is done; most
- * comparisons end with the length. */
-static void put_family(Exposition *exposition, const ExposedJobs *exposed, size_t first, size_t n_bytes[static N_LINES]) {
+/* Collects all rows of one family, whatever their table and order. n_bytes: length of the names, 0 for a row that is
+ * done; most comparisons end with the length. */
+static void put_family(Exposition *exposition, const ExposedJobs *exposed, size_t first,
+                       size_t n_bytes[static N_LINES]) {
         const MetricInfo *info = line_info(first);
         size_t n = n_bytes[first];
 
@@ -433,7 +446,8 @@ static void put_family(Exposition *exposition, const ExposedJobs *exposed, size_
 
                 n_bytes[line] = 0;
                 for (size_t i = 0; i < exposed->n; i++) {
-                        exposition_created(exposition, exposed->shows_created ? exposed->jobs[i].record->begin_realtime_ms : 0);
+                        exposition_created(exposition,
+                                           exposed->shows_created ? exposed->jobs[i].record->begin_realtime_ms : 0);
                         put_job_line(exposition, &exposed->jobs[i], exposed->labels + exposed->jobs[i].label, line);
                 }
         }
@@ -480,14 +494,16 @@ static void expose(ExposedJob *job, const JobRecord *record, const NodeSnapshot 
 static const Scalar user_scalars[N_TOTALS] = {
         TOTAL_COUNTER(n_jobs, 0, "perfd_user_jobs_ended", "", "Jobs of the user that have ended"),
         TOTAL_COUNTER(cpu_us, 6, "perfd_user_jobs_cpu_seconds", "seconds", "CPU time of the user's ended jobs"),
-        TOTAL_COUNTER(read_bytes, 0, "perfd_user_jobs_disk_read_bytes", "bytes", "Bytes that the user's ended jobs have read from disks"),
+        TOTAL_COUNTER(read_bytes, 0, "perfd_user_jobs_disk_read_bytes", "bytes",
+                      "Bytes that the user's ended jobs have read from disks"),
         TOTAL_COUNTER(written_bytes, 0, "perfd_user_jobs_disk_written_bytes", "bytes",
                       "Bytes that the ended jobs of the user have written to disks"),
 };
 
 static const Scalar label_scalars[N_TOTALS] = {
         TOTAL_COUNTER(n_jobs, 0, "perfd_label_jobs_ended", "", "Jobs with this value of the label that have ended"),
-        TOTAL_COUNTER(cpu_us, 6, "perfd_label_jobs_cpu_seconds", "seconds", "CPU time of the ended jobs with this value of the label"),
+        TOTAL_COUNTER(cpu_us, 6, "perfd_label_jobs_cpu_seconds", "seconds",
+                      "CPU time of the ended jobs with this value of the label"),
         TOTAL_COUNTER(read_bytes, 0, "perfd_label_jobs_disk_read_bytes", "bytes",
                       "Bytes that the ended jobs with this value of the label have read from disks"),
         TOTAL_COUNTER(written_bytes, 0, "perfd_label_jobs_disk_written_bytes", "bytes",
@@ -503,7 +519,8 @@ typedef struct TotalsView {
         bool shows_created;
 } TotalsView;
 
-static void put_total(Exposition *exposition, const TotalsView *view, const Scalar *scalar, const char *key, const UsageTotal *total) {
+static void put_total(Exposition *exposition, const TotalsView *view, const Scalar *scalar, const char *key,
+                      const UsageTotal *total) {
         exposition_created(exposition, view->shows_created ? total->begin_ms : 0);
         exposition_sample(exposition);
         if (view->label)
@@ -525,7 +542,8 @@ static void put_totals(Exposition *exposition, const TotalsView *view) {
 
 /* --- all of it ------------------------------------------------------------------------------------ */
 
-#define JOBS_BYTES_MAX (4U * 1024U * 1024U) /* of the text of all jobs, so that an answer has the rest of ANSWER_BYTES_MAX */
+#define JOBS_BYTES_MAX                                                                                                 \
+        (4U * 1024U * 1024U) /* of the text of all jobs, so that an answer has the rest of ANSWER_BYTES_MAX */
 #define MEASURED_JOBS 64U
 
 static void put_jobs(Exposition *exposition, const ExposedJobs *exposed) {
@@ -534,7 +552,8 @@ static void put_jobs(Exposition *exposition, const ExposedJobs *exposed) {
         put_families(exposition, exposed);
 }
 
-/* Returns how many jobs are written: all of them, unless the size of the first indicates that the text would be too large. */
+/* Returns how many jobs are written: all of them, unless the size of the first indicates that the text would be too
+ * large. */
 static size_t count_fitting(const ExposedJobs *exposed, bool is_openmetrics) {
         scoped(buffer_deinit) Buffer text = {};
         ExposedJobs measured = *exposed;
@@ -574,10 +593,11 @@ int jobs_subject_metrics(Exposition *exposition, const Snapshot *snapshot) {
                           snapshot->jobs.used.n_records - exposed.n + snapshot->jobs.n_not_exposed);
 
         put_jobs(exposition, &exposed);
-        put_totals(exposition, &(TotalsView){ &snapshot->jobs.users, user_scalars, NULL, "uid", exposed.shows_created });
+        put_totals(exposition,
+                   &(TotalsView){ &snapshot->jobs.users, user_scalars, NULL, "uid", exposed.shows_created });
         if (snapshot->jobs.totals_label[0])
-                put_totals(exposition, &(TotalsView){ &snapshot->jobs.labels, label_scalars, snapshot->jobs.totals_label, "value",
-                                                     exposed.shows_created });
+                put_totals(exposition, &(TotalsView){ &snapshot->jobs.labels, label_scalars,
+                                                      snapshot->jobs.totals_label, "value", exposed.shows_created });
         exposition_created(exposition, 0);
         return 0;
 }
@@ -587,8 +607,10 @@ int jobs_subject_metrics(Exposition *exposition, const Snapshot *snapshot) {
 static const Scalar job_scalars[] = {
         SCALAR_COUNTER(JobsStats, n_begun, "perfd_jobs_begun", "Jobs begun"),
         SCALAR_COUNTER(JobsStats, n_finished, "perfd_jobs_finished", "Jobs whose end was reported"),
-        SCALAR_COUNTER(JobsStats, n_interrupted, "perfd_jobs_interrupted", "Jobs whose process went away before their end was reported"),
-        SCALAR_GAUGE(JobsStats, n_with_cgroup, SCALAR_U64, "perfd_jobs_with_cgroup", "", "Running jobs with a cgroup of their own"),
+        SCALAR_COUNTER(JobsStats, n_interrupted, "perfd_jobs_interrupted",
+                       "Jobs whose process went away before their end was reported"),
+        SCALAR_GAUGE(JobsStats, n_with_cgroup, SCALAR_U64, "perfd_jobs_with_cgroup", "",
+                     "Running jobs with a cgroup of their own"),
         SCALAR_COUNTER(JobsStats, n_io_lines_skipped, "perfd_cgroup_io_lines_skipped",
                        "Lines about I/O of cgroups that were skipped: without a device, or cut short"),
 };
@@ -597,7 +619,8 @@ static const Scalar finder_scalars[] = {
         SCALAR_COUNTER(FinderStats, n_found, "perfd_cgroups_found", "Cgroups that were detected as jobs by a pattern"),
         SCALAR_COUNTER(FinderStats, n_unrecognized, "perfd_cgroups_unrecognized",
                        "Cgroups where jobs are expected, with a name that matches no pattern"),
-        SCALAR_COUNTER(FinderStats, n_not_watched, "perfd_cgroups_not_watched", "Cgroup directories that could not be watched"),
+        SCALAR_COUNTER(FinderStats, n_not_watched, "perfd_cgroups_not_watched",
+                       "Cgroup directories that could not be watched"),
 };
 
 int jobs_subject_metrics_counts(Exposition *exposition, const Snapshot *snapshot) {

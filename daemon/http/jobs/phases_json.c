@@ -67,8 +67,8 @@ static void write_phase(Json *json, const PhaseView *phase, uint64_t now_ms) {
         json_object_end(json);
 }
 
-void phases_json_write(const Target *target, const Sources *sources, Response *response, Json *json, const PhaseView *lasting,
-                       uint64_t now_ms) {
+void phases_json_write(const Target *target, const Sources *sources, Response *response, Json *json,
+                       const PhaseView *lasting, uint64_t now_ms) {
         size_t n_before = response->body->n;
         PhaseWalk walk;
         PhaseView phase;
@@ -137,8 +137,8 @@ static void write_blocks(Json *json, const TimeBlocks *blocks, const char *key, 
         }
 }
 
-int phases_json_write_times(const Target *target, const Sources *sources, Response *response, Json *json, const char *key,
-                            MetricStamp stamp) {
+int phases_json_write_times(const Target *target, const Sources *sources, Response *response, Json *json,
+                            const char *key, MetricStamp stamp) {
         TimeBlocks blocks = {};
         scoped(freep) TimeBlock *memory = NULL;
         PhaseView phase;

@@ -94,7 +94,8 @@ bool accepted_levels_matches(const char *pattern, const char *indicator, const c
         size_t n = strlen(indicator);
         scoped(buffer_deinit) Buffer kpi = {};
 
-        if (strncmp(pattern, indicator, n) == 0 && (!pattern[n] || (pattern[n] == '.' && strcmp(pattern + n + 1, result) == 0)))
+        if (strncmp(pattern, indicator, n) == 0 &&
+            (!pattern[n] || (pattern[n] == '.' && strcmp(pattern + n + 1, result) == 0)))
                 return true;
         if (!strpbrk(pattern, "*?["))
                 return false;
@@ -105,19 +106,24 @@ bool accepted_levels_matches(const char *pattern, const char *indicator, const c
 /* The conditions apply to the members that the results of a series have in common. */
 static bool has_series(const AcceptedLevel *level, const char *labels) {
         JsonText all = json_text(labels, strlen(labels));
-        scoped(freep) char *component = take_text(json_text_find(all, "component")), *hardware = take_text(json_text_find(all, "hardware"));
-        const PointRow row = { .component = component ?: "", .hardware = hardware, .parameters = json_text_find(all, "parameters") };
+        scoped(freep) char *component = take_text(json_text_find(all, "component")),
+                           *hardware = take_text(json_text_find(all, "hardware"));
+        const PointRow row = { .component = component ?: "",
+                               .hardware = hardware,
+                               .parameters = json_text_find(all, "parameters") };
 
         return point_meets(&row, level->where, level->n_where);
 }
 
-const AcceptedLevel *accepted_levels_find(const AcceptedLevels *levels, const char *indicator, const char *result, const char *labels) {
+const AcceptedLevel *accepted_levels_find(const AcceptedLevels *levels, const char *indicator, const char *result,
+                                          const char *labels) {
         const AcceptedLevel *found = NULL;
 
         for (size_t i = 0; i < levels->n; i++) {
                 const AcceptedLevel *level = &levels->items[i];
 
-                if ((!found || level->until_ms >= found->until_ms) && accepted_levels_matches(level->kpi, indicator, result) &&
+                if ((!found || level->until_ms >= found->until_ms) &&
+                    accepted_levels_matches(level->kpi, indicator, result) &&
                     (level->n_where == 0 || has_series(level, labels)))
                         found = level;
         }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Accepted levels: the levels of KPIs that apply to the verdicts of the requesting user (document/indicator_model.h). */
+/* Accepted levels: the levels of KPIs that apply to the verdicts of the requesting user
+ * (document/indicator_model.h). */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,7 +35,9 @@ void accepted_levels_deinit(AcceptedLevels *levels);
 
 /* True if the pattern is INDICATOR or INDICATOR.RESULT, or matches one of them as fnmatch(3) does. */
 bool accepted_levels_matches(const char *pattern, const char *indicator, const char *result);
-/* Returns the level that a series has, the newest of several, or NULL. labels: of the series, as in the answer of regress. */
-const AcceptedLevel *accepted_levels_find(const AcceptedLevels *levels, const char *indicator, const char *result, const char *labels);
+/* Returns the level that a series has, the newest of several, or NULL. labels: of the series, as in the answer of
+ * regress. */
+const AcceptedLevel *accepted_levels_find(const AcceptedLevels *levels, const char *indicator, const char *result,
+                                          const char *labels);
 
 void accepted_levels_write(const AcceptedLevels *levels, Json *json);

@@ -16,8 +16,13 @@ void judged_kpis_deinit(JudgedKpis *kpis) {
 
 int judged_kpis_add(JudgedKpis *kpis, const JudgedKpi *kpi) {
         JudgedKpi kept = *kpi;
-        const char **const texts[] = { &kept.name, &kept.unit, &kept.labels, &kept.profile, &kept.verdict.judged.version,
-                                       &kept.verdict.first.version, &kept.verdict.accepted.version };
+        const char **const texts[] = { &kept.name,
+                                       &kept.unit,
+                                       &kept.labels,
+                                       &kept.profile,
+                                       &kept.verdict.judged.version,
+                                       &kept.verdict.first.version,
+                                       &kept.verdict.accepted.version };
 
         if (kpis->n == JUDGED_KPIS_MAX)
                 return JUDGED_KPIS_FULL;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Judged KPIs: the verdicts of one request, over all its indicators. Strings are copies, so that runs need not be kept. */
+/* Judged KPIs: the verdicts of one request, over all its indicators. Strings are copies, so that runs need not be
+ * kept. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,7 +21,8 @@ typedef struct JudgedKpi {
         const char *name;   /* INDICATOR.RESULT */
         const char *unit;   /* NULL: none */
         const char *labels; /* JSON object */
-        const char *profile; /* JSON object: state of the machine during the runs of the new level, and before; NULL: not known */
+        /* JSON object: state of the machine during the runs of the new level, and before; NULL: not known */
+        const char *profile;
         const AcceptedLevel *accepted; /* borrowed; NULL: none */
         JudgeDirection direction;
         uint64_t n_failed;

@@ -43,7 +43,9 @@ static const Disturbance disturbances[] = {
         { RUN_MEMORY_STALLED, 0.05, RUN_MEMORY_BYTES, false },
 };
 
-#define WAITED_MIN 0.1 /* rise of the share of the time in which a run waited for a CPU, from which on others have slowed the run */
+#define WAITED_MIN                                                                                                     \
+        0.1 /* rise of the share of the time in which a run waited for a CPU, from which on others have slowed the run \
+             */
 
 RunProfile kpi_profile_unknown(void) {
         RunProfile profile;
@@ -140,7 +142,8 @@ static RunProfile profile_of(const RunRow *run) {
         numbers[RUN_CPUS_USED] = usage(run, USAGE_CPU_MEAN);
         numbers[RUN_CPU_WAITED] = usage(run, USAGE_PSI_CPU_SOME) / duration_s;
         numbers[RUN_THROTTLED] = usage(run, USAGE_THROTTLED_RATIO);
-        numbers[RUN_OTHERS_CPU] = (capacity_s - metric(run, METRIC_CPU_UNUSED_HOURS) - usage(run, USAGE_CPU_SECONDS)) / capacity_s;
+        numbers[RUN_OTHERS_CPU] = (capacity_s - metric(run, METRIC_CPU_UNUSED_HOURS) - usage(run, USAGE_CPU_SECONDS)) /
+                                  capacity_s;
         if (numbers[RUN_OTHERS_CPU] < 0)
                 numbers[RUN_OTHERS_CPU] = 0; /* both are counted with an error */
         numbers[RUN_STEAL] = metric(run, METRIC_CPU_STEAL) / capacity_s;
@@ -192,7 +195,8 @@ static size_t put_differences(const FactTexts *run, const FactTexts *before, Jso
 
         json_put_array_begin(json, "differs");
         for (size_t i = 0; i < N_ELEMENTS(run->texts); i++) {
-                if (run->texts[i].n == 0 || before->texts[i].n == 0 || strcmp(run->texts[i].text, before->texts[i].text) == 0)
+                if (run->texts[i].n == 0 || before->texts[i].n == 0 ||
+                    strcmp(run->texts[i].text, before->texts[i].text) == 0)
                         continue;
                 n++;
                 json_object_begin(json);
@@ -241,7 +245,8 @@ static void profiles_deinit(Profiles *profiles) {
 }
 
 static int read_profiles(Reader *reader, const HistoryRun *runs, size_t since, size_t n, Profiles *ret) {
-        size_t first = since > RUNS_BEFORE_MAX ? since - RUNS_BEFORE_MAX : 0, last = n > since + RUNS_MAX ? n - RUNS_MAX : since;
+        size_t first = since > RUNS_BEFORE_MAX ? since - RUNS_BEFORE_MAX : 0,
+               last = n > since + RUNS_MAX ? n - RUNS_MAX : since;
         int r = 0;
 
         for (size_t i = first; r == 0 && i < n; i = i + 1 == since ? last : i + 1) {
@@ -262,7 +267,8 @@ static int read_profiles(Reader *reader, const HistoryRun *runs, size_t since, s
         return r;
 }
 
-int kpi_profile_write(Reader *reader, const HistoryRun *runs, size_t since, size_t n, Buffer *out, bool *ret_is_disturbed) {
+int kpi_profile_write(Reader *reader, const HistoryRun *runs, size_t since, size_t n, Buffer *out,
+                      bool *ret_is_disturbed) {
         scoped(profiles_deinit) Profiles profiles = {};
         RunComparison comparison;
         Json json = { .out = out };

@@ -13,9 +13,10 @@
 /*
  * Run profile: the state of the machine while a run was measured
  *
- * A new level of a KPI may come from the machine and not from the software. The machine has disturbed a run if a number that the run
- * does not cause itself is clearly above its median in the runs before: CPU time that the hypervisor took, CPUs that others used while
- * the run waited for one, and stalls for I/O or memory although the run itself used no more of them.
+ * A new level of a KPI may come from the machine and not from the software. The machine has disturbed a run if a
+ * number that the run does not cause itself is clearly above its median in the runs before: CPU time that the
+ * hypervisor took, CPUs that others used while the run waited for one, and stalls for I/O or memory although the run
+ * itself used no more of them.
  */
 
 typedef enum RunNumber {
@@ -46,7 +47,8 @@ RunProfile kpi_profile_unknown(void);
 typedef struct RunComparison {
         double value[N_RUN_NUMBERS];  /* medians of the runs of the new level; NAN: not known, also below */
         double before[N_RUN_NUMBERS]; /* medians of the runs before */
-        bool is_disturbance[N_RUN_NUMBERS]; /* the machine has disturbed all runs of the new level, at least one of them by this number */
+        /* the machine has disturbed all runs of the new level, at least one of them by this number */
+        bool is_disturbance[N_RUN_NUMBERS];
         bool is_disturbed;
 } RunComparison;
 
@@ -56,8 +58,9 @@ RunComparison kpi_profile_compare(const RunProfile *runs, size_t n_before, size_
 #define KPI_PROFILES_MAX 200U /* of a request */
 
 /*
- * Writes a JSON object about the runs from number `since` up to n, and about the runs before; writes nothing if nothing is known. runs: in
- * the order in which they were judged. *ret_is_disturbed: the machine has disturbed all runs of the new level. Returns 0 or an outcome of
- * reader.h.
+ * Writes a JSON object about the runs from number `since` up to n, and about the runs before; writes nothing if
+ * nothing is known. runs: in the order in which they were judged. *ret_is_disturbed: the machine has disturbed all
+ * runs of the new level. Returns 0 or an outcome of reader.h.
  */
-int kpi_profile_write(Reader *reader, const HistoryRun *runs, size_t since, size_t n, Buffer *out, bool *ret_is_disturbed);
+int kpi_profile_write(Reader *reader, const HistoryRun *runs, size_t since, size_t n, Buffer *out,
+                      bool *ret_is_disturbed);

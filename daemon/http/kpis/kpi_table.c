@@ -12,10 +12,27 @@
 
 #define VERSION_KEY "version"
 
-/* Parameters that identify a run, or describe how a KPI is shown: MatrixBenchmarking's settings that its analysis does not compare. */
+/* Parameters that identify a run, or describe how a KPI is shown: MatrixBenchmarking's settings that its analysis
+ * does not compare. */
 static const char *const never_compared[] = {
-        "kpi_settings_version", "lts_schema_version", "help", "unit", "@timestamp", "value", "run_id", "urls", "test_path", "ci_engine",
-        "test_uuid", "exit_code", "format", "full_format", "ignored_for_regression", "divisor", "divisor_unit", "lower_better",
+        "kpi_settings_version",
+        "lts_schema_version",
+        "help",
+        "unit",
+        "@timestamp",
+        "value",
+        "run_id",
+        "urls",
+        "test_path",
+        "ci_engine",
+        "test_uuid",
+        "exit_code",
+        "format",
+        "full_format",
+        "ignored_for_regression",
+        "divisor",
+        "divisor_unit",
+        "lower_better",
 };
 
 void kpi_table_rules_deinit(KpiRules *rules) {
@@ -57,12 +74,13 @@ static int take_list(JsonText list, Names *ret) {
 
 /* A name that the model lists, but does not declare, may be a label. */
 static void note_undeclared(KpiRules *rules, const char *key) {
-        rules->has_undeclared |= point_parameter_key(key) == key && !vocabulary_declares_parameter(rules->vocabulary, key);
+        rules->has_undeclared |= point_parameter_key(key) == key &&
+                                 !vocabulary_declares_parameter(rules->vocabulary, key);
 }
 
 /* The names of the request take precedence over the names of the model. */
-static int take_names(const Target *target, Response *response, const Vocabulary *vocabulary, const char *name, FieldList *fields,
-                      Names *ret) {
+static int take_names(const Target *target, Response *response, const Vocabulary *vocabulary, const char *name,
+                      FieldList *fields, Names *ret) {
         const char *text = exchange_parameter(target, name);
         int r;
 
@@ -96,7 +114,8 @@ static bool divides(const KpiRules *rules, JsonText parameter) {
 /* --- ignored entries ------------------------------------------------------------------------------ */
 
 /* Adds the condition KEY=VALUE. */
-static int add_entry(Response *response, KpiRules *rules, const char *key, size_t n_key, const char *value, size_t n_value) {
+static int add_entry(Response *response, KpiRules *rules, const char *key, size_t n_key, const char *value,
+                     size_t n_value) {
         bool is_plain = memchr(key, '"', n_key) || condition_key_length(key, "=<>!,") >= n_key;
         const char *quote = is_plain ? "" : "\"";
         char *text;
@@ -120,7 +139,9 @@ static int add_given(Response *response, KpiRules *rules, const char *text, Fiel
                 keys->n++;
 
         if (!value)
-                return exchange_error(response, 400, "query parameter 'ignore_entry' must be KEY=VALUE or KEY=VALUE,VALUE, not '%s'", text);
+                return exchange_error(response, 400,
+                                      "query parameter 'ignore_entry' must be KEY=VALUE or KEY=VALUE,VALUE, not '%s'",
+                                      text);
         while (r == 0 && value) {
                 size_t n = strcspn(value, ",");
 
@@ -181,7 +202,8 @@ static int read_across(const Target *target, Response *response, KpiRules *rules
         return 0;
 }
 
-int kpi_table_read_rules(const Target *target, Response *response, const Vocabulary *vocabulary, Selection *selection, KpiRules *ret) {
+int kpi_table_read_rules(const Target *target, Response *response, const Vocabulary *vocabulary, Selection *selection,
+                         KpiRules *ret) {
         int r;
 
         ret->vocabulary = vocabulary;
@@ -401,7 +423,8 @@ static int add_result(KpiTable *table, KpiSeries *series, const KpiResult *resul
 }
 
 int kpi_table_add(KpiTable *table, const PointRow *row) {
-        KpiResult result = { .time_ms = row->time_ms & KPI_TIME_MS_MAX, .batch = row->batch ? hash_text(HASH_BEGIN, row->batch) : 0,
+        KpiResult result = { .time_ms = row->time_ms & KPI_TIME_MS_MAX,
+                             .batch = row->batch ? hash_text(HASH_BEGIN, row->batch) : 0,
                              .result = row->row };
         KpiSeries *series;
         size_t version;
@@ -420,7 +443,8 @@ int kpi_table_add(KpiTable *table, const PointRow *row) {
         series = &table->series[table->last];
         series->n_failed += row->has_failed;
         result.version = (uint16_t)version;
-        return row->has_failed || !has_number(table, row->numbers) ? 0 : add_result(table, series, &result, row->numbers);
+        return row->has_failed || !has_number(table, row->numbers) ? 0
+                                                                   : add_result(table, series, &result, row->numbers);
 }
 
 void kpi_table_runs_deinit(KpiRuns *runs) {
@@ -440,7 +464,10 @@ int kpi_table_find_runs(const KpiTable *table, const KpiSeries *series, size_t n
 
                 if (isfinite(value))
                         ret->items[ret->n++] = (HistoryRun){
-                                .value = value, .time_ms = result->time_ms, .batch = result->batch, .result = result->result,
+                                .value = value,
+                                .time_ms = result->time_ms,
+                                .batch = result->batch,
+                                .result = result->result,
                                 .version = result->version > 0 ? table->versions[result->version - 1] : NULL,
                         };
         }
@@ -470,7 +497,8 @@ static int compare(const void *a, const void *b, void *userdata) {
                  right = json_text_find(json_text(y->labels, strlen(y->labels)), "parameters");
 
         for (size_t i = 0; i < names->n; i++) {
-                int r = compare_values(json_text_find_path(left, names->items[i]), json_text_find_path(right, names->items[i]));
+                int r = compare_values(json_text_find_path(left, names->items[i]),
+                                       json_text_find_path(right, names->items[i]));
 
                 if (r != 0)
                         return r;

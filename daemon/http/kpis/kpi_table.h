@@ -4,8 +4,8 @@
 /*
  * KPI table: the runs of the selected results, one series for each combination of the members that are not compared
  *
- * The component, the hardware unless it may differ, and the parameters that are neither compared nor ignored make a series. The limits
- * bound the memory of a request.
+ * The component, the hardware unless it may differ, and the parameters that are neither compared nor ignored make a
+ * series. The limits bound the memory of a request.
  */
 
 #include <stdbool.h>
@@ -23,8 +23,8 @@
 /*
  * KPI rules: which results form the history of a KPI
  *
- * The request, otherwise the model, selects the names that are compared and ignored. Names that only identify a run are never compared,
- * unless a model declares them as parameters.
+ * The request, otherwise the model, selects the names that are compared and ignored. Names that only identify a run
+ * are never compared, unless a model declares them as parameters.
  */
 typedef struct KpiRules {
         Names compared;  /* names that distinguish versions */
@@ -38,9 +38,11 @@ typedef struct KpiRules {
         bool has_undeclared; /* the model lists a name that it does not declare as a parameter: it may be a label */
 } KpiRules;
 
-/* Reads the query parameters compare_by, ignore, ignore_entry and across. Names in the request are added to the lists of
- * `selection`, which vocabulary_check() checks. Call kpi_table_rules_deinit() in any case. 0 or EXCHANGE_ANSWERED. */
-int kpi_table_read_rules(const Target *target, Response *response, const Vocabulary *vocabulary, Selection *selection, KpiRules *ret);
+/* Reads the query parameters compare_by, ignore, ignore_entry and across. Names in the request are added to the
+ * lists of `selection`, which vocabulary_check() checks. Call kpi_table_rules_deinit() in any case. 0 or
+ * EXCHANGE_ANSWERED. */
+int kpi_table_read_rules(const Target *target, Response *response, const Vocabulary *vocabulary, Selection *selection,
+                         KpiRules *ret);
 void kpi_table_rules_deinit(KpiRules *rules);
 
 #define KPI_SERIES_MAX 5000U

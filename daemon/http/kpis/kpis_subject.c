@@ -2,8 +2,8 @@
 /*
  * Judges the numbers of indicators over versions
  *
- * Finds the indicators that the request names, and judges each of them for each component, by the rules of the model in effect there.
- * Changes nothing, so that equal requests over equal data have equal answers.
+ * Finds the indicators that the request names, and judges each of them for each component, by the rules of the model
+ * in effect there. Changes nothing, so that equal requests over equal data have equal answers.
  */
 #include "http/kpis/kpis_subject.h"
 
@@ -31,7 +31,8 @@
 
 /* The common part of the passes of a request; strings are borrowed. */
 typedef struct RegressRequest {
-        const char *pattern; /* KPIs to judge, such as *.rate, by fnmatch(3); NULL: by the name of the indicator or result */
+        /* KPIs to judge, such as *.rate, by fnmatch(3); NULL: by the name of the indicator or result */
+        const char *pattern;
         const char *result;  /* the only result; NULL: all that models declare and do not ignore for this */
         HistoryQuestion question;
         double fdr;
@@ -76,7 +77,8 @@ static bool is_judged(const Pass *pass, const char *result) {
                (!pattern || accepted_levels_matches(pattern, pass->name, result));
 }
 
-/* Takes the direction of the request, otherwise of the models. A result without a better direction changes, but does not regress. */
+/* Takes the direction of the request, otherwise of the models. A result without a better direction changes, but does
+ * not regress. */
 static JudgeDirection find_direction(const Pass *pass, const Target *target, const char *result) {
         const char *given = exchange_parameter(target, "direction");
         scoped(buffer_deinit) Buffer declared = {};
@@ -95,7 +97,8 @@ static int say_undeclared(const Sources *sources, Response *response, Pass *pass
                 return 0;
         if (vocabulary_list_results(pass->vocabulary, sources, response, "", &list) > 0)
                 return EXCHANGE_ANSWERED;
-        return exchange_error(response, 400, "%s has no model: name a result as %s.RESULT, or add a model. Available: %s", pass->name,
+        return exchange_error(response, 400,
+                              "%s has no model: name a result as %s.RESULT, or add a model. Available: %s", pass->name,
                               pass->name, list.text ?: "");
 }
 
@@ -130,15 +133,17 @@ static int add_numbers(const Target *target, const Sources *sources, Response *r
 
 static int refuse_more(Response *response, int outcome) {
         if (outcome == KPI_MANY_SERIES)
-                return exchange_error(response, 413, "the selected results form more than %u series, or %u bytes of labels and versions; "
-                                                     "select fewer with where= or component=, or name parameters that do not matter with "
-                                                     "ignore=",
-                                      KPI_SERIES_MAX, KPI_TABLE_TEXT_MAX);
+                return exchange_error(
+                        response, 413,
+                        "the selected results form more than %u series, or %u bytes of labels and versions; select "
+                        "fewer with where= or component=, or name parameters that do not matter with ignore=",
+                        KPI_SERIES_MAX, KPI_TABLE_TEXT_MAX);
         if (outcome == KPI_MANY_RUNS)
-                return exchange_error(response, 413, "the results to judge take more than %u bytes, or have more than %u versions or "
-                                                     "%u bytes of labels and versions; select fewer with where= or since_ms=, or name one "
-                                                     "result",
-                                      KPI_TABLE_BYTES_MAX, KPI_VERSIONS_MAX, KPI_TABLE_TEXT_MAX);
+                return exchange_error(
+                        response, 413,
+                        "the results to judge take more than %u bytes, or have more than %u versions or %u bytes of "
+                        "labels and versions; select fewer with where= or since_ms=, or name one result",
+                        KPI_TABLE_BYTES_MAX, KPI_VERSIONS_MAX, KPI_TABLE_TEXT_MAX);
         return exchange_store_error(response, outcome);
 }
 
@@ -146,7 +151,9 @@ static int refuse_more(Response *response, int outcome) {
 static int check_time(Response *response, const RegressRequest *request) {
         if (request->until_ns == 0 || clock_boottime_ns() <= request->until_ns)
                 return 0;
-        return exchange_error(response, 503, "the verdicts take longer than query_timeout; select fewer results with where= or since_ms=");
+        return exchange_error(
+                response, 503,
+                "the verdicts take longer than query_timeout; select fewer results with where= or since_ms=");
 }
 
 static int read_runs(const Sources *sources, Response *response, Pass *pass, KpiTable *table) {
@@ -173,8 +180,8 @@ static int read_runs(const Sources *sources, Response *response, Pass *pass, Kpi
 
 /* --- verdicts ------------------------------------------------------------------------------------- */
 
-static int keep(Response *response, const Pass *pass, const KpiSeries *series, size_t number, const AcceptedLevel *accepted,
-                const HistoryVerdict *verdict, const Buffer *profile) {
+static int keep(Response *response, const Pass *pass, const KpiSeries *series, size_t number,
+                const AcceptedLevel *accepted, const HistoryVerdict *verdict, const Buffer *profile) {
         const char *result = pass->selection.numbers[number];
         scoped(buffer_deinit) Buffer name = {}, unit = {};
         int r;
@@ -189,9 +196,11 @@ static int keep(Response *response, const Pass *pass, const KpiSeries *series, s
                 .accepted = verdict->accepted.time_ms > 0 ? accepted : NULL, .verdict = *verdict,
         });
         if (r == JUDGED_KPIS_FULL)
-                return exchange_error(response, 413, "more than %u KPIs, or %u bytes of labels, to judge; name some, such as %s, or select "
-                                                     "fewer with where=",
-                                      JUDGED_KPIS_MAX, JUDGED_KPIS_TEXT_MAX, name.text);
+                return exchange_error(
+                        response, 413,
+                        "more than %u KPIs, or %u bytes of labels, to judge; name some, such as %s, or select fewer "
+                        "with where=",
+                        JUDGED_KPIS_MAX, JUDGED_KPIS_TEXT_MAX, name.text);
         return r < 0 ? exchange_store_error(response, r) : 0;
 }
 
@@ -199,8 +208,10 @@ static bool is_change(const HistoryVerdict *verdict) {
         return verdict->verdict != JUDGE_NO_CHANGE && verdict->verdict != JUDGE_UNKNOWN;
 }
 
-/* Reads the state of the machine during the runs, and asks for further runs if it may explain why a number got worse. */
-static int add_profile(const Sources *sources, Response *response, Pass *pass, const KpiRuns *runs, HistoryVerdict *verdict, Buffer *ret) {
+/* Reads the state of the machine during the runs, and asks for further runs if it may explain why a number got
+ * worse. */
+static int add_profile(const Sources *sources, Response *response, Pass *pass, const KpiRuns *runs,
+                       HistoryVerdict *verdict, Buffer *ret) {
         bool is_disturbed = false;
         int r;
 
@@ -216,7 +227,8 @@ static int add_profile(const Sources *sources, Response *response, Pass *pass, c
 }
 
 /* Series without a run of the judged version are not part of the answer: they have no new run. */
-static int judge_number(const Sources *sources, Response *response, Pass *pass, const KpiSeries *series, size_t number, KpiRuns *runs) {
+static int judge_number(const Sources *sources, Response *response, Pass *pass, const KpiSeries *series, size_t number,
+                        KpiRuns *runs) {
         HistoryQuestion question = pass->request->question;
         const AcceptedLevel *accepted;
         scoped(buffer_deinit) Buffer profile = {};
@@ -228,7 +240,8 @@ static int judge_number(const Sources *sources, Response *response, Pass *pass, 
         if (check_time(response, pass->request) > 0)
                 return EXCHANGE_ANSWERED;
         question.judge.direction = pass->directions[number];
-        accepted = accepted_levels_find(&pass->request->accepted, pass->name, pass->selection.numbers[number], series->labels);
+        accepted = accepted_levels_find(&pass->request->accepted, pass->name, pass->selection.numbers[number],
+                                        series->labels);
         question.accepted_ms = accepted ? accepted->until_ms : 0;
         r = history_judge(runs->items, runs->n, &question, &verdict);
         if (r < 0)
@@ -259,7 +272,8 @@ static int judge_numbers(const Sources *sources, Response *response, Pass *pass)
         for (size_t i = 0; r == 0 && i < n; i++)
                 for (size_t number = 0; r == 0 && number < n_numbers; number++) {
                         r = kpi_table_find_runs(table, &series[i], number, &runs);
-                        r = r < 0 ? exchange_store_error(response, r) : judge_number(sources, response, pass, &series[i], number, &runs);
+                        r = r < 0 ? exchange_store_error(response, r)
+                                  : judge_number(sources, response, pass, &series[i], number, &runs);
                 }
         return r;
 }
@@ -297,8 +311,8 @@ static void add_fields(Pass *pass, const char **fields) {
 }
 
 /* Adds the verdicts for an indicator; component NULL: of any component. 0 or EXCHANGE_ANSWERED. */
-static int judge_indicator(const Target *target, const Sources *sources, Response *response, RegressRequest *request, const char *name,
-                 const char *component) {
+static int judge_indicator(const Target *target, const Sources *sources, Response *response, RegressRequest *request,
+                           const char *name, const char *component) {
         scoped(pass_freep) Pass *pass = calloc(1, sizeof(*pass));
         const char *fields[NAMES_MAX + KPI_ENTRIES_MAX];
         int r;
@@ -310,14 +324,17 @@ static int judge_indicator(const Target *target, const Sources *sources, Respons
         r = begin(target, sources, response, pass, component);
         if (r == 0)
                 add_fields(pass, fields);
-        while (r == 0 && (r = add_numbers(target, sources, response, pass)) == 0 && pass->selection.filter.n_numbers > 0)
+        while (r == 0 && (r = add_numbers(target, sources, response, pass)) == 0 &&
+               pass->selection.filter.n_numbers > 0)
                 r = judge_numbers(sources, response, pass);
         if (r != 0 || pass->has_results || request->pattern || request->note.n > 0)
                 return r;
         if (pass->has_numbers)
-                r = vocabulary_explain_empty(pass->vocabulary, target, sources, response, &pass->selection, &request->note);
+                r = vocabulary_explain_empty(pass->vocabulary, target, sources, response, &pass->selection,
+                                             &request->note);
         else
-                buffer_printf(&request->note, "the models of %s declare no result that is judged; name one as %s.RESULT", name, name);
+                buffer_printf(&request->note,
+                              "the models of %s declare no result that is judged; name one as %s.RESULT", name, name);
         return r;
 }
 
@@ -352,7 +369,8 @@ static void request_deinit(RegressRequest *request) {
 /* --- the request ---------------------------------------------------------------------------------- */
 
 /* Finds a word in a list that ends with NULL. */
-static int parse_word(const Target *target, Response *response, const char *parameter, const char *const *words, int *ret) {
+static int parse_word(const Target *target, Response *response, const char *parameter, const char *const *words,
+                      int *ret) {
         const char *text = exchange_parameter(target, parameter);
         scoped(buffer_deinit) Buffer list = {};
 
@@ -366,7 +384,8 @@ static int parse_word(const Target *target, Response *response, const char *para
                 }
                 buffer_printf(&list, "%s%s", i > 0 ? ", " : "", words[i]);
         }
-        return exchange_error(response, 400, "query parameter '%s' must be one of %s, not '%s'", parameter, list.text ?: "", text);
+        return exchange_error(response, 400, "query parameter '%s' must be one of %s, not '%s'", parameter,
+                              list.text ?: "", text);
 }
 
 static int parse_request(const Target *target, Response *response, RegressRequest *request) {
@@ -375,7 +394,8 @@ static int parse_request(const Target *target, Response *response, RegressReques
 
         request->fdr = FDR_DEFAULT;
         if (text && (parse_double(text, &request->fdr) != 0 || request->fdr <= 0 || request->fdr > 1))
-                return exchange_error(response, 400, "query parameter 'fdr' must be a number above 0 and at most 1, not '%s'", text);
+                return exchange_error(response, 400,
+                                      "query parameter 'fdr' must be a number above 0 and at most 1, not '%s'", text);
         r = parse_word(target, response, "method", judge_method_names, &method);
         if (r == 0)
                 r = parse_word(target, response, "order", history_order_names, &order);
@@ -387,7 +407,9 @@ static int parse_request(const Target *target, Response *response, RegressReques
                 return r;
         request->question.order = (HistoryOrder)order;
         request->question.current = exchange_parameter(target, "current");
-        request->question.judge = (JudgeSettings){ .method = (JudgeMethod)method, .hunter = HUNTER_DEFAULTS, .shift = SHIFT_DEFAULTS };
+        request->question.judge = (JudgeSettings){ .method = (JudgeMethod)method,
+                                                   .hunter = HUNTER_DEFAULTS,
+                                                   .shift = SHIFT_DEFAULTS };
         request->result = exchange_parameter(target, "objective");
         if (response->query_timeout_ns > 0)
                 request->until_ns = clock_boottime_ns() + response->query_timeout_ns;
@@ -406,7 +428,8 @@ static int add_target(Targets *targets, const IndicatorRow *row) {
         return candidate->name && candidate->component ? 0 : -ENOMEM;
 }
 
-/* Reads the indicators of the two names. name NULL: all to which a model may apply, or, if the request names the result, all. */
+/* Reads the indicators of the two names. name NULL: all to which a model may apply, or, if the request names the
+ * result, all. */
 static int read_targets(const Target *target, const Sources *sources, Response *response, const RegressRequest *request,
                         const char *name, const char *or_name, Targets *targets) {
         const char *component = exchange_parameter(target, "component");
@@ -420,8 +443,10 @@ static int read_targets(const Target *target, const Sources *sources, Response *
                 if (component && strcasecmp(component, row.component) != 0)
                         continue;
                 if (targets->n == TARGETS_MAX)
-                        return exchange_error(response, 413, "more than %u indicators to judge; name one, or select fewer with component=",
-                                              TARGETS_MAX);
+                        return exchange_error(
+                                response, 413,
+                                "more than %u indicators to judge; name one, or select fewer with component=",
+                                TARGETS_MAX);
                 r = add_target(targets, &row);
         }
         return r == READER_END ? 0 : exchange_store_error(response, r);
@@ -435,9 +460,8 @@ static bool has_target(const Targets *targets, const char *name) {
 }
 
 /* Returns the only indicator whose models declare the result, or NULL. */
-static int find_declaring(const Target *target, const Sources *sources, Response *response, const RegressRequest *request,
-                          const Targets *targets, const char *result,
-                          const char **ret) {
+static int find_declaring(const Target *target, const Sources *sources, Response *response,
+                          const RegressRequest *request, const Targets *targets, const char *result, const char **ret) {
         *ret = NULL;
         for (size_t i = 0; i < targets->n; i++) {
                 scoped(vocabulary_freep) Vocabulary *vocabulary = NULL;
@@ -452,8 +476,8 @@ static int find_declaring(const Target *target, const Sources *sources, Response
                 if (!vocabulary_declares_result(vocabulary, result))
                         continue;
                 if (*ret && strcmp(*ret, candidate->name) != 0)
-                        return exchange_error(response, 400, "'%s' is a result of %s and of %s: write it as %s.%s", result, *ret,
-                                              candidate->name, *ret, result);
+                        return exchange_error(response, 400, "'%s' is a result of %s and of %s: write it as %s.%s",
+                                              result, *ret, candidate->name, *ret, result);
                 *ret = candidate->name;
         }
         return 0;
@@ -469,7 +493,8 @@ static void split(const char *given, Targets *targets) {
 }
 
 /* Finds the indicator that declares a result of this name. */
-static int find_by_result(const Target *target, const Sources *sources, Response *response, RegressRequest *request, Targets *targets) {
+static int find_by_result(const Target *target, const Sources *sources, Response *response, RegressRequest *request,
+                          Targets *targets) {
         const char *given = target->argument;
         int r;
 
@@ -486,7 +511,8 @@ static int find_by_result(const Target *target, const Sources *sources, Response
 }
 
 /* The argument is a pattern, an indicator, INDICATOR.RESULT if no indicator has this name, or the name of a result. */
-static int find_wanted(const Target *target, const Sources *sources, Response *response, RegressRequest *request, Targets *targets) {
+static int find_wanted(const Target *target, const Sources *sources, Response *response, RegressRequest *request,
+                       Targets *targets) {
         const char *given = target->argument;
         int r;
 
@@ -527,22 +553,26 @@ static void explain(const Target *target, RegressRequest *request, const PassCou
                 return;
         if (count->n_refused > 0)
                 buffer_printf(&request->note, "%zu indicator%s not judged, such as %s of %s: %s", count->n_refused,
-                              count->n_refused == 1 ? " was" : "s were", count->refused->name, count->refused->component,
-                              count->reason.text ?: "");
+                              count->n_refused == 1 ? " was" : "s were", count->refused->name,
+                              count->refused->component, count->reason.text ?: "");
         else if (request->pattern && request->kpis.n == 0)
-                buffer_printf(&request->note, "no judged result matches '%s'; a pattern matches INDICATOR or INDICATOR.RESULT, such as "
-                                              "'*.rate'",
+                buffer_printf(&request->note,
+                              "no judged result matches '%s'; a pattern matches INDICATOR or INDICATOR.RESULT, such "
+                              "as '*.rate'",
                               target->argument);
 }
 
-/* An indicator without the requested results does not end a request for several indicators; the indicator is counted. */
+/* An indicator without the requested results does not end a request for several indicators; the indicator is
+ * counted. */
 static int pass_over(Response *response, const JudgedIndicator *candidate, int r, PassCount *count) {
         if (r != EXCHANGE_ANSWERED || response->status != 400)
                 return r;
         if (count->n_refused++ == 0) {
                 count->refused = candidate;
-                json_text_decode(json_text_find(json_text_find(json_text(response->body->text, response->body->n), "error"), "message"),
-                                 &count->reason);
+                json_text_decode(
+                        json_text_find(json_text_find(json_text(response->body->text, response->body->n), "error"),
+                                       "message"),
+                        &count->reason);
         }
         response->status = 200;
         buffer_clear(response->body);
@@ -553,7 +583,8 @@ static bool is_wanted(const RegressRequest *request, const Targets *targets, con
         return request->pattern || strcmp(targets->wanted, candidate->name) == 0;
 }
 
-static int judge_all(const Target *target, const Sources *sources, Response *response, RegressRequest *request, const Targets *targets) {
+static int judge_all(const Target *target, const Sources *sources, Response *response, RegressRequest *request,
+                     const Targets *targets) {
         scoped(pass_count_deinit) PassCount count = {};
         size_t n_passes = 0;
         int r = 0;
@@ -564,12 +595,14 @@ static int judge_all(const Target *target, const Sources *sources, Response *res
                 n_passes++;
                 r = check_time(response, request);
                 if (r == 0)
-                        r = judge_indicator(target, sources, response, request, targets->items[i].name, targets->items[i].component);
+                        r = judge_indicator(target, sources, response, request, targets->items[i].name,
+                                            targets->items[i].component);
                 r = pass_over(response, &targets->items[i], r, &count);
         }
         /* No indicator has the requested result: the answer lists the available names. */
         if (r == 0 && n_passes > 0 && count.n_refused == n_passes)
-                return judge_indicator(target, sources, response, request, count.refused->name, count.refused->component);
+                return judge_indicator(target, sources, response, request, count.refused->name,
+                                       count.refused->component);
         if (r == 0 && n_passes == 0 && !request->pattern)
                 return judge_indicator(target, sources, response, request, targets->wanted, NULL);
         if (r == 0 && request->kpis.n == 0 && request->n_scanned > 0 && request->question.current)
@@ -597,8 +630,10 @@ static void answer_regress(const Target *target, const Sources *sources, Respons
         scoped(request_deinit) RegressRequest request = {};
         scoped(targets_deinit) Targets targets = {};
 
-        if (parse_request(target, response, &request) > 0 || accepted_levels_read(target, sources, response, &request.accepted) > 0 ||
-            find_wanted(target, sources, response, &request, &targets) > 0 || judge_all(target, sources, response, &request, &targets) > 0)
+        if (parse_request(target, response, &request) > 0 ||
+            accepted_levels_read(target, sources, response, &request.accepted) > 0 ||
+            find_wanted(target, sources, response, &request, &targets) > 0 ||
+            judge_all(target, sources, response, &request, &targets) > 0)
                 return;
         if (!request.question.is_compat && judged_kpis_limit(&request.kpis, request.fdr) < 0) {
                 (void)exchange_store_error(response, -ENOMEM);
@@ -638,7 +673,8 @@ static int write_kpis(Exposition *exposition, const Snapshot *snapshot) {
 
 static const Scalar scalars[] = {
         SCALAR_GAUGE(KpisSnapshot, n_not_exposed, SCALAR_U64, "perfd_kpi_series_not_exposed", "",
-                     "Series of KPIs omitted because of the limit on their number, of long labels, or of names that clash"),
+                     "Series of KPIs omitted because of the limit on their number, of long labels, or of names that "
+                     "clash"),
 };
 
 static int write_counts(Exposition *exposition, const Snapshot *snapshot) {

@@ -16,15 +16,17 @@ static void put_stamp(Json *json, MetricStamp stamp) {
 
 /* Writes the interval of the readings that a number is from; none for an exact number. */
 static void put_interval(Json *json, const ScopeMetrics *scope_metrics, size_t i, const MetricSet *metrics) {
-        Metric interval = scope_metrics->scope == SCOPE_NODE && metric_is_of_cpu_readings((Metric)i) ? METRIC_CPU_INTERVAL
-                                                                                                     : METRIC_SAMPLE_INTERVAL;
+        Metric interval = scope_metrics->scope == SCOPE_NODE && metric_is_of_cpu_readings((Metric)i)
+                                  ? METRIC_CPU_INTERVAL
+                                  : METRIC_SAMPLE_INTERVAL;
 
         if (scope_metrics->quality[i] == QUALITY_SAMPLED && quality_is_present(metrics->quality[interval]))
                 json_put_uint(json, "interval_ms", (uint64_t)(metrics->value[interval] * 1e3 + 0.5));
 }
 
 /* stamp NULL: none. metrics: of the window. */
-static void write_present(Json *json, const ScopeMetrics *scope_metrics, const MetricSet *metrics, const MetricStamp *stamp) {
+static void write_present(Json *json, const ScopeMetrics *scope_metrics, const MetricSet *metrics,
+                          const MetricStamp *stamp) {
         for (size_t i = 0; i < scope_metrics->n; i++) {
                 if (!metric_scope_has(scope_metrics, i))
                         continue;
@@ -113,14 +115,16 @@ static const char *raw_key(const ScopeMetrics *scope_metrics, size_t i) {
 }
 
 static bool is_asked_for(const MetricChoice *choice, const ScopeMetrics *scope_metrics, size_t i) {
-        return !choice->key || strcmp(choice->key, scope_metrics->info[i].key) == 0 || strcmp(choice->key, raw_key(scope_metrics, i)) == 0;
+        return !choice->key || strcmp(choice->key, scope_metrics->info[i].key) == 0 ||
+               strcmp(choice->key, raw_key(scope_metrics, i)) == 0;
 }
 
 static void write_chosen(Json *json, const ScopeMetrics *scope_metrics, const MetricChoice *choice, MetricStamp stamp) {
         for (size_t i = 0; i < scope_metrics->n; i++)
                 if (metric_scope_has(scope_metrics, i) && is_asked_for(choice, scope_metrics, i))
-                        metric_json_write_item(json, choice->has_raw_keys ? raw_key(scope_metrics, i) : scope_metrics->info[i].key,
-                                               metric_scope_key_value(scope_metrics, i), stamp);
+                        metric_json_write_item(
+                                json, choice->has_raw_keys ? raw_key(scope_metrics, i) : scope_metrics->info[i].key,
+                                metric_scope_key_value(scope_metrics, i), stamp);
 }
 
 static void write_chosen_compat(Json *json, const MetricSet *metrics, const MetricChoice *choice, MetricStamp stamp) {
@@ -128,7 +132,8 @@ static void write_chosen_compat(Json *json, const MetricSet *metrics, const Metr
 
         for (Metric metric = 0; metric < N_PERFPY_METRICS; metric++)
                 if (metrics->has_compat[metric] && is_asked_for(choice, &scope_metrics, metric))
-                        metric_json_write_item(json, choice->has_raw_keys ? metric_raw_key(metric) : metric_info[metric].key,
+                        metric_json_write_item(json,
+                                               choice->has_raw_keys ? metric_raw_key(metric) : metric_info[metric].key,
                                                metrics->compat[metric], stamp);
 }
 

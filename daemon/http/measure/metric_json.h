@@ -4,8 +4,8 @@
 /*
  * Metrics of a window as JSON
  *
- * The metrics have MLflow's names, units and form {"key","value","timestamp","step"}. The node's metrics come first, then the
- * job's own. `usage` is NULL without a job.
+ * The metrics have MLflow's names, units and form {"key","value","timestamp","step"}. The node's metrics come first,
+ * then the job's own. `usage` is NULL without a job.
  */
 
 #include "http/measure/metric_scope.h"
@@ -18,8 +18,8 @@ typedef struct MetricStamp {
 } MetricStamp;
 
 /*
- * Writes three members of the open object: "metrics", each with unit, quality, mean interval of its readings if sampled, and scope;
- * "absent", each with scope and reason; and "compat", the values as perf.py would report them.
+ * Writes three members of the open object: "metrics", each with unit, quality, mean interval of its readings if
+ * sampled, and scope; "absent", each with scope and reason; and "compat", the values as perf.py would report them.
  */
 void metric_json_write_all(Json *json, const MetricSet *metrics, const UsageSet *usage, MetricStamp stamp);
 /* Writes only "metrics", for a part of a job, without timestamp and step. */

@@ -4,8 +4,8 @@
 /*
  * Metrics of one scope
  *
- * A job has two tables of metrics: those of the node while it ran (MetricSet), and its own (UsageSet). ScopeMetrics gives
- * both the same form.
+ * A job has two tables of metrics: those of the node while it ran (MetricSet), and its own (UsageSet). ScopeMetrics
+ * gives both the same form.
  */
 
 #include <stddef.h>

@@ -65,7 +65,8 @@ static uint64_t n_needed(const Timeline *timeline, uint64_t begin_ns, uint64_t i
         return (to_ns - tolerance_of(timeline, interval_ns) + timeline->interval_ns - 1) / timeline->interval_ns;
 }
 
-static int add_merging(Timeline *timeline, size_t n_max, uint64_t begin_ns, uint64_t interval_ns, const TimelinePoint *point) {
+static int add_merging(Timeline *timeline, size_t n_max, uint64_t begin_ns, uint64_t interval_ns,
+                       const TimelinePoint *point) {
         uint64_t from_ns, n;
         int r;
 
@@ -82,11 +83,13 @@ static int add_merging(Timeline *timeline, size_t n_max, uint64_t begin_ns, uint
 }
 
 /* A row off the grid, as the first after a restart, begins another page. */
-static int add_in_place(Timeline *timeline, size_t n_max, uint64_t begin_ns, uint64_t interval_ns, const TimelinePoint *point) {
+static int add_in_place(Timeline *timeline, size_t n_max, uint64_t begin_ns, uint64_t interval_ns,
+                        const TimelinePoint *point) {
         uint64_t offset_ns = offset_of(timeline, begin_ns, interval_ns), i = offset_ns / timeline->interval_ns;
         int r;
 
-        if (interval_ns != timeline->interval_ns || offset_ns % timeline->interval_ns != 0 || i >= n_max || i < timeline->n)
+        if (interval_ns != timeline->interval_ns || offset_ns % timeline->interval_ns != 0 || i >= n_max ||
+            i < timeline->n)
                 return NODE_HISTORY_FULL;
 
         r = timeline_reserve(timeline, (size_t)i + 1);

@@ -4,7 +4,8 @@
 /*
  * NodeHistory: stored intervals of the node, joined to one Timeline
  *
- * The store has a row for each interval. Rows are joined as long as they have the same interval; a missing row is a gap.
+ * The store has a row for each interval. Rows are joined as long as they have the same interval; a missing row is a
+ * gap.
  */
 
 #include "measure/timeline.h"
@@ -18,8 +19,8 @@ typedef struct NodeHistory {
 
 void node_history_deinit(NodeHistory *history);
 
-/* Adds the next row, which must be later than the last. 0; NODE_HISTORY_FULL: the row does not fit (no position left, or
- * another grid without merging) and nothing changed; NODE_HISTORY_MALFORMED: the row is not valid; -ENOMEM. */
+/* Adds the next row, which must be later than the last. 0; NODE_HISTORY_FULL: the row does not fit (no position
+ * left, or another grid without merging) and nothing changed; NODE_HISTORY_MALFORMED: the row is not valid; -ENOMEM. */
 enum {
         NODE_HISTORY_FULL = 1,
         NODE_HISTORY_MALFORMED,

@@ -17,8 +17,9 @@
 /* --- families of kernel metrics ---------------------------------------------------------------------- */
 
 /*
- * The tables have one row for each number of a Sample, and for each number of its disks, interfaces and file systems. /metrics
- * and /api/v1/node iterate over the tables. A family whose source is not in the sample is left out: absent is not zero.
+ * The tables have one row for each number of a Sample, and for each number of its disks, interfaces and file
+ * systems. /metrics and /api/v1/node iterate over the tables. A family whose source is not in the sample is left
+ * out: absent is not zero.
  */
 
 #define KERNEL_FAMILY_PREFIX "perfd_node_"
@@ -46,8 +47,13 @@ typedef struct KernelDevice {
 
 #define GAUGE(source, type, member, value, name, unit, help) \
         { SOURCE_##source, SCALAR_GAUGE(type, member, SCALAR_##value, KERNEL_FAMILY_PREFIX name, unit, help) }
-#define COUNTER(source, type, member, decimals, name, unit, help) \
-        { SOURCE_##source, { offsetof(type, member), SCALAR_U64, decimals, FAMILY_COUNTER, KERNEL_FAMILY_PREFIX name, unit, help } }
+#define COUNTER(source, type, member, decimals, name, unit, help)                                                      \
+        {                                                                                                              \
+                SOURCE_##source, {                                                                                     \
+                        offsetof(type, member), SCALAR_U64, decimals, FAMILY_COUNTER, KERNEL_FAMILY_PREFIX name, unit, \
+                                help                                                                                   \
+                }                                                                                                      \
+        }
 
 #define MEMORY(member, name, help) GAUGE(MEMINFO, Sample, memory.member, U64, name, "bytes", help)
 #define LOAD(member, value, name, help) GAUGE(LOADAVG, Sample, load.member, value, name, "", help)
@@ -76,10 +82,11 @@ static const KernelFamily kernel_families[] = {
 };
 
 static const KernelFamily disk_families[] = {
-#define X(member, decimals, family, unit, help, ...) COUNTER(DISKSTATS, SampleDisk, member, decimals, family, unit, help),
+#define X(member, decimals, family, unit, help, ...)                                                                   \
+        COUNTER(DISKSTATS, SampleDisk, member, decimals, family, unit, help),
         DISK_COUNTERS(X)
 #undef X
-        {},
+                {},
 };
 
 static const KernelFamily net_families[] = {
@@ -119,7 +126,9 @@ static KernelDevice find_device(const Sample *sample, const KernelDeviceKind *ki
         if (kind->source == SOURCE_FILESYSTEMS && i < sample->n_filesystems) {
                 const SampleFilesystem *filesystem = &sample->filesystems[i];
 
-                return (KernelDevice){ .values = filesystem, .name = filesystem->mount_point, .class_name = filesystem->type };
+                return (KernelDevice){ .values = filesystem,
+                                       .name = filesystem->mount_point,
+                                       .class_name = filesystem->type };
         }
         return (KernelDevice){};
 }
@@ -333,7 +342,8 @@ static void answer_samples(const Target *target, const Sources *sources, Respons
         int r, added = 0;
 
         if (pagination_parse_times(target, response, &since_ms, &until_ms) > 0 ||
-            exchange_parameter_u64(target, response, "limit", 1, PAGINATION_ROWS_MAX, PAGINATION_ROWS_DEFAULT, &limit) > 0)
+            exchange_parameter_u64(target, response, "limit", 1, PAGINATION_ROWS_MAX, PAGINATION_ROWS_DEFAULT, &limit) >
+                    0)
                 return;
 
         history.n_points_max = limit;
@@ -430,7 +440,8 @@ static void put_over_threshold(Exposition *exposition, const Totals *totals) {
         static const char *const cpus[] = { "mean", "all", "any" }, *const thresholds[] = { "1", "0.8", "0.4", "0.2" };
         Total total = TOTAL_MEAN_AT100_NS;
 
-        _Static_assert(TOTAL_MEAN_AT100_NS + N_ELEMENTS(cpus) * N_ELEMENTS(thresholds) == N_TOTALS, "the totals have this order");
+        _Static_assert(TOTAL_MEAN_AT100_NS + N_ELEMENTS(cpus) * N_ELEMENTS(thresholds) == N_TOTALS,
+                       "the totals have this order");
         exposition_family(exposition, "perfd_node_cpu_over_threshold_seconds", FAMILY_COUNTER, "seconds",
                           "Observed time with utilization at or over the threshold: mean over CPUs, all CPUs, any CPU");
         for (size_t i = 0; i < N_ELEMENTS(cpus); i++)
@@ -475,7 +486,8 @@ static bool is_hidden(const Sample *sample, const KernelDeviceKind *kind, size_t
 _Static_assert(N_DISK_CLASSES <= CLASSES_MAX && N_NET_CLASSES <= CLASSES_MAX, "each class is counted");
 
 /* Returns the number of devices that are omitted. */
-static size_t put_device_family(Exposition *exposition, const Sample *sample, const KernelDeviceKind *kind, const KernelFamily *family) {
+static size_t put_device_family(Exposition *exposition, const Sample *sample, const KernelDeviceKind *kind,
+                                const KernelFamily *family) {
         size_t n_by_class[CLASSES_MAX] = {}, n_omitted = 0;
         KernelDevice device;
 
@@ -506,7 +518,8 @@ static void put_devices(Exposition *exposition, const Sample *sample) {
         exposition_family(exposition, "perfd_node_devices_not_exposed", FAMILY_GAUGE, "",
                           "Devices omitted because of the limit on their number; the JSON API has them");
         for (size_t i = 0; i < N_KERNEL_DEVICE_KINDS; i++) {
-                size_t n_unread = kernel_device_kinds[i].source == SOURCE_FILESYSTEMS ? sample->n_filesystems_left_out : 0;
+                size_t n_unread = kernel_device_kinds[i].source == SOURCE_FILESYSTEMS ? sample->n_filesystems_left_out
+                                                                                      : 0;
 
                 exposition_sample_u64(exposition, "kind", kernel_device_kinds[i].name, n_omitted[i] + n_unread);
         }
@@ -547,24 +560,34 @@ int node_subject_metrics_percpu(Exposition *exposition, const Snapshot *snapshot
 /* --- statistics of perfd itself ------------------------------------------------------------------ */
 
 static const Scalar sampling_scalars[] = {
-        SCALAR_SECONDS(NodeSnapshot, interval_ns, FAMILY_GAUGE, "perfd_sample_interval_seconds", "Configured sampling interval"),
-        SCALAR_SECONDS(NodeSnapshot, cpu_interval_ns, FAMILY_GAUGE, "perfd_cpu_interval_seconds", "Interval of CPU readings"),
-        SCALAR_SECONDS(NodeSnapshot, sample_cpu_ns, FAMILY_COUNTER, "perfd_sample_cpu_seconds", "CPU time spent on sampling"),
-        SCALAR_COUNTER(NodeSnapshot, events.n_counter_resets, "perfd_meter_resets", "Kernel counters that decreased and were reset"),
-        SCALAR_COUNTER(NodeSnapshot, events.n_cpu_changes, "perfd_meter_cpu_changes", "CPUs that were added or removed"),
-        SCALAR_COUNTER(NodeSnapshot, events.n_gaps, "perfd_meter_gaps", "Periods without samples: perfd stopped or the machine suspended"),
-        SCALAR_COUNTER(NodeSnapshot, events.n_clock_steps, "perfd_meter_clock_steps", "Changes of the wall clock by more than one second"),
+        SCALAR_SECONDS(NodeSnapshot, interval_ns, FAMILY_GAUGE, "perfd_sample_interval_seconds",
+                       "Configured sampling interval"),
+        SCALAR_SECONDS(NodeSnapshot, cpu_interval_ns, FAMILY_GAUGE, "perfd_cpu_interval_seconds",
+                       "Interval of CPU readings"),
+        SCALAR_SECONDS(NodeSnapshot, sample_cpu_ns, FAMILY_COUNTER, "perfd_sample_cpu_seconds",
+                       "CPU time spent on sampling"),
+        SCALAR_COUNTER(NodeSnapshot, events.n_counter_resets, "perfd_meter_resets",
+                       "Kernel counters that decreased and were reset"),
+        SCALAR_COUNTER(NodeSnapshot, events.n_cpu_changes, "perfd_meter_cpu_changes",
+                       "CPUs that were added or removed"),
+        SCALAR_COUNTER(NodeSnapshot, events.n_gaps, "perfd_meter_gaps",
+                       "Periods without samples: perfd stopped or the machine suspended"),
+        SCALAR_COUNTER(NodeSnapshot, events.n_clock_steps, "perfd_meter_clock_steps",
+                       "Changes of the wall clock by more than one second"),
 };
 
 static void put_sources(Exposition *exposition, const NodeSnapshot *node) {
         exposition_family(exposition, "perfd_source_up", FAMILY_GAUGE, "",
                           "Whether the kernel's file could be read in the latest sample");
         for (Source source = 0; source < N_SOURCES; source++)
-                exposition_sample_u64(exposition, "source", sample_source_names[source], sample_has(&node->sample, source));
+                exposition_sample_u64(exposition, "source", sample_source_names[source],
+                                      sample_has(&node->sample, source));
 
-        exposition_family(exposition, "perfd_source_failures", FAMILY_COUNTER, "", "Failed attempts to read the kernel's file");
+        exposition_family(exposition, "perfd_source_failures", FAMILY_COUNTER, "",
+                          "Failed attempts to read the kernel's file");
         for (Source source = 0; source < N_SOURCES; source++)
-                exposition_sample_u64(exposition, "source", sample_source_names[source], node->sampler.n_failures[source]);
+                exposition_sample_u64(exposition, "source", sample_source_names[source],
+                                      node->sampler.n_failures[source]);
 }
 
 int node_subject_metrics_sampling(Exposition *exposition, const Snapshot *snapshot) {

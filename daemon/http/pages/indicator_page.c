@@ -2,8 +2,8 @@
 /*
  * The page of an indicator
  *
- * web/indicator.html with statistics of each component and version, their ranking, and the latest runs. Errors are JSON, as
- * everywhere.
+ * web/indicator.html with statistics of each component and version, their ranking, and the latest runs. Errors are
+ * JSON, as everywhere.
  */
 
 #include <errno.h>
@@ -87,17 +87,21 @@ static int add_keys(IndicatorPage *page, JsonText object) {
 }
 
 static const char runs_head[] =
-        "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Latest runs\"><table>\n<thead><tr>"
-        "<th scope=\"col\">Component, version</th><th scope=\"col\">Time</th><th scope=\"col\" class=\"text\">Results</th>"
-        "<th scope=\"col\">Job</th><th scope=\"col\">Batch</th></tr></thead>\n<tbody>\n";
+        "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Latest runs\"><table>\n<thead><tr><th "
+        "scope=\"col\">Component, version</th><th scope=\"col\">Time</th><th scope=\"col\" "
+        "class=\"text\">Results</th><th scope=\"col\">Job</th><th scope=\"col\">Batch</th></tr></thead>\n<tbody>\n";
 
 /*
- * Reads the latest runs; without a model, the latest run that did not fail tells which results exist. 0 or EXCHANGE_ANSWERED.
+ * Reads the latest runs; without a model, the latest run that did not fail tells which results exist. 0 or
+ * EXCHANGE_ANSWERED.
  */
 static int read_runs(const Target *target, const Sources *sources, Response *response, IndicatorPage *page) {
         const PointFilter *filter = &page->selection.filter;
         const ResultFilter results = {
-                .name = filter->name, .component = filter->component, .since_ms = filter->since_ms, .until_ms = filter->until_ms,
+                .name = filter->name,
+                .component = filter->component,
+                .since_ms = filter->since_ms,
+                .until_ms = filter->until_ms,
         };
         ResultRow row;
         int r;
@@ -113,7 +117,8 @@ static int read_runs(const Target *target, const Sources *sources, Response *res
                 page->n_runs++;
         }
         reader_reset(sources->reader);
-        buffer_puts(template_word(&page->words, "runs"), page->n_runs > 0 ? "</tbody>\n</table></div>\n" : "<p>No runs yet.</p>\n");
+        buffer_puts(template_word(&page->words, "runs"),
+                    page->n_runs > 0 ? "</tbody>\n</table></div>\n" : "<p>No runs yet.</p>\n");
         return r == 0 || r == READER_END ? 0 : exchange_store_error(response, r);
 }
 
@@ -134,7 +139,8 @@ static int parse(const Target *target, Response *response, IndicatorPage *page) 
 
         r = selection_parse(target, response, target->argument, &page->selection);
         page->objective = exchange_parameter(target, "objective");
-        return r == 0 && page->objective ? selection_add_number(response, page->objective, &page->selection, &first) : r;
+        return r == 0 && page->objective ? selection_add_number(response, page->objective, &page->selection, &first)
+                                         : r;
 }
 
 /* Chooses the requested objective, else the first result with a direction, else the first result. */
@@ -143,7 +149,8 @@ static int choose_objective(const Target *target, Response *response, IndicatorP
         Direction direction = property_direction_find(text ?: "");
 
         if (text && direction != DIRECTION_HIGHER && direction != DIRECTION_LOWER)
-                return exchange_error(response, 400, "Query parameter 'direction' must be higher or lower, not '%s'", text);
+                return exchange_error(response, 400, "Query parameter 'direction' must be higher or lower, not '%s'",
+                                      text);
 
         for (size_t i = 0; i < page->n_keys && !page->objective; i++)
                 if (direction_of(page, page->keys[i]) != DIRECTION_UNKNOWN)
@@ -157,7 +164,8 @@ static int choose_objective(const Target *target, Response *response, IndicatorP
 
 /* --- the page ------------------------------------------------------------------------------------ */
 
-/* Begins a link to the same page with another objective, or another direction; the characters of a query need no escapes in HTML. */
+/* Begins a link to the same page with another objective, or another direction; the characters of a query need no
+ * escapes in HTML. */
 static void put_link_begin(Buffer *out, const Target *target, const char *objective, Direction direction) {
         buffer_puts(out, "<a href=\"?objective=");
         buffer_put_encoded(out, objective);
@@ -236,8 +244,9 @@ static void choose_columns(IndicatorPage *page, RankingTable *table) {
 static int explain_too_many(Response *response, IndicatorPage *page) {
         response->status = 200;
         buffer_clear(response->body);
-        buffer_puts(template_word(&page->words, "rankings"), "<p>Too many results to compare at once; <code>?where=KEY=VALUE</code>, "
-                                               "<code>?component=NAME</code> or <code>?since_ms=TIME</code> selects fewer.</p>\n");
+        buffer_puts(template_word(&page->words, "rankings"),
+                    "<p>Too many results to compare at once; <code>?where=KEY=VALUE</code>, "
+                    "<code>?component=NAME</code> or <code>?since_ms=TIME</code> selects fewer.</p>\n");
         return 0;
 }
 
@@ -263,7 +272,8 @@ static int put_rankings(const Sources *sources, Response *response, IndicatorPag
 }
 
 static bool is_api_ranking(const Target *target) {
-        return exchange_parameter(target, "by") || exchange_parameter(target, "hold") || exchange_parameter(target, "across");
+        return exchange_parameter(target, "by") || exchange_parameter(target, "hold") ||
+               exchange_parameter(target, "across");
 }
 
 /* Ranks by the keys of the request, as the API does. */
@@ -298,12 +308,14 @@ static int fill(const Target *target, const Sources *sources, Response *response
         if (r == 0)
                 r = choose_objective(target, response, page);
         if (r == 0)
-                r = is_api_ranking(target) ? put_rankings_by(target, sources, response, page) : put_rankings(sources, response, page);
+                r = is_api_ranking(target) ? put_rankings_by(target, sources, response, page)
+                                           : put_rankings(sources, response, page);
         if (r != 0)
                 return r;
 
         html_text(template_word(&page->words, "name"), target->argument);
-        html_text(template_word(&page->words, "hostname"), sources->snapshot ? sources->snapshot->node.identity.hostname : "this node");
+        html_text(template_word(&page->words, "hostname"),
+                  sources->snapshot ? sources->snapshot->node.identity.hostname : "this node");
         buffer_puts(template_word(&page->words, "style"), page_assets_style_css);
         put_objective(target, page);
         put_choice(target, page);

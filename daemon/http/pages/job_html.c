@@ -310,7 +310,8 @@ void job_html_phase(Buffer *out, const PhaseView *phase, double seconds, double 
                 buffer_puts(out, phase->index == 0 ? "<i>before the first mark</i>" : "<i>unnamed</i>");
         if (!phase->end_realtime_ms)
                 buffer_puts(out, " <small>running</small>");
-        buffer_printf(out, "<div class=\"bar\"><i style=\"width:%.1f%%\"></i></div></th><td>", 100 * (share < 1 ? share : 1));
+        buffer_printf(out, "<div class=\"bar\"><i style=\"width:%.1f%%\"></i></div></th><td>",
+                      100 * (share < 1 ? share : 1));
         html_seconds(out, seconds);
         buffer_puts(out, "</td>");
         put_cell(out, &own, USAGE_CPU_MEAN, FORMAT_COUNT, duration_s);

@@ -4,8 +4,8 @@
 /*
  * Parts of a job's page as HTML
  *
- * Metrics of the job itself are shown next to those of the node. Sampled values are marked with ~; an absent value is a dash
- * with the reason as tooltip.
+ * Metrics of the job itself are shown next to those of the node. Sampled values are marked with ~; an absent value
+ * is a dash with the reason as tooltip.
  */
 
 #include "snapshot/job_description.h"

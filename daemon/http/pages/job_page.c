@@ -35,14 +35,16 @@ static void fill_job(Template *words, const Target *target, const Sources *sourc
 }
 
 static const char phases_head[] =
-        "<h2>Phases</h2>\n<div class=\"wide\"><table>\n<thead><tr><th scope=\"col\">Phase</th><th scope=\"col\">Took</th>"
-        "<th scope=\"col\">CPUs used</th><th scope=\"col\">Peak memory</th><th scope=\"col\">Read</th>"
-        "<th scope=\"col\">Written</th><th scope=\"col\">Waited for I/O</th></tr></thead>\n<tbody>\n";
+        "<h2>Phases</h2>\n<div class=\"wide\"><table>\n<thead><tr><th scope=\"col\">Phase</th><th "
+        "scope=\"col\">Took</th><th scope=\"col\">CPUs used</th><th scope=\"col\">Peak memory</th><th "
+        "scope=\"col\">Read</th><th scope=\"col\">Written</th><th scope=\"col\">Waited for "
+        "I/O</th></tr></thead>\n<tbody>\n";
 
 /* Phases come last: reading them releases the row that the job refers to. */
 static void fill_phases(Template *words, const Target *target, const Sources *sources, const FoundJob *job) {
         uint64_t now_ms = job_lookup_time_ms(sources, job->view);
-        double total_s = now_ms > job->view->begin_realtime_ms ? (double)(now_ms - job->view->begin_realtime_ms) / 1e3 : 0;
+        double total_s = now_ms > job->view->begin_realtime_ms ? (double)(now_ms - job->view->begin_realtime_ms) / 1e3
+                                                               : 0;
         PhaseView present;
         bool has_present = job->record && snapshot_jobs_record_phase(job->record, exchange_node(sources), &present);
         Buffer *out = template_word(words, "phases");
@@ -69,7 +71,8 @@ void pages_subject_job(const Target *target, const Sources *sources, Response *r
                 return;
 
         buffer_puts(template_word(&words, "style"), page_assets_style_css);
-        html_text(template_word(&words, "hostname"), sources->snapshot ? sources->snapshot->node.identity.hostname : "this node");
+        html_text(template_word(&words, "hostname"),
+                  sources->snapshot ? sources->snapshot->node.identity.hostname : "this node");
         fill_job(&words, target, sources, &job);
         fill_phases(&words, target, sources, &job);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The landing page: web/index.html with the current state of the node, its jobs, and the indicators in the store. Without a
- * snapshot, all values are "–". */
+/* The landing page: web/index.html with the current state of the node, its jobs, and the indicators in the store.
+ * Without a snapshot, all values are "–". */
 
 #include <inttypes.h>
 
@@ -97,8 +97,9 @@ static void put_indicator(Buffer *out, const IndicatorRow *row) {
 }
 
 static const char indicators_head[] =
-        "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Indicators\"><table>\n<thead><tr><th scope=\"col\">Indicator</th>"
-        "<th scope=\"col\" class=\"text\">Component</th><th scope=\"col\">Runs</th><th scope=\"col\">Latest</th></tr></thead>\n<tbody>\n";
+        "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Indicators\"><table>\n<thead><tr><th "
+        "scope=\"col\">Indicator</th><th scope=\"col\" class=\"text\">Component</th><th scope=\"col\">Runs</th><th "
+        "scope=\"col\">Latest</th></tr></thead>\n<tbody>\n";
 
 static void put_indicators(Buffer *out, Reader *reader) {
         IndicatorRow row;
@@ -116,9 +117,11 @@ static void put_indicators(Buffer *out, Reader *reader) {
         if (n > 0)
                 buffer_puts(out, "</tbody>\n</table></div>\n");
         else if (r == READER_END)
-                buffer_puts(out, "<p>No results yet; <code>perfctl run</code> and <code>perfctl submit</code> store them.</p>\n");
+                buffer_puts(out, "<p>No results yet; <code>perfctl run</code> and <code>perfctl submit</code> store "
+                                 "them.</p>\n");
         if (r == 0)
-                buffer_puts(out, "<p>More indicators: see <a href=\"/api/v1/indicators\">/api/v1/indicators</a>.</p>\n");
+                buffer_puts(out,
+                            "<p>More indicators: see <a href=\"/api/v1/indicators\">/api/v1/indicators</a>.</p>\n");
         else if (r != READER_END)
                 buffer_puts(out, "<p>The store cannot be read at the moment.</p>\n");
 }

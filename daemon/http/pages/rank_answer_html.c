@@ -51,7 +51,8 @@ static void put_fact(Buffer *out, JsonText key, JsonText value, bool *has_any) {
         *has_any = true;
 }
 
-/* Writes the members that the results of the ranking have in common: parameters, and members that are strings or numbers. */
+/* Writes the members that the results of the ranking have in common: parameters, and members that are strings or
+ * numbers. */
 static void put_heading(Buffer *out, JsonText ranking, size_t number) {
         JsonWalk walk = json_text_walk(json_text_find(ranking, "parameters"));
         JsonText key, value;
@@ -76,14 +77,17 @@ static void put_head(Buffer *out, JsonText keys, JsonText objective, size_t numb
         JsonWalk walk = json_text_walk(keys);
         JsonText key, value;
 
-        buffer_printf(out, "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-labelledby=\"set-%zu\"><table>\n<thead><tr>", number);
+        buffer_printf(
+                out,
+                "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-labelledby=\"set-%zu\"><table>\n<thead><tr>",
+                number);
         while (json_text_walk_next(&walk, &key, &value)) {
                 buffer_puts(out, "<th scope=\"col\" class=\"text\">");
                 put_text(out, key);
                 buffer_puts(out, "</th>");
         }
-        buffer_puts(out, "<th scope=\"col\">Rank</th><th scope=\"col\">vs best</th><th scope=\"col\" class=\"text\">difference</th>"
-                         "<th scope=\"col\">");
+        buffer_puts(out, "<th scope=\"col\">Rank</th><th scope=\"col\">vs best</th><th scope=\"col\" "
+                         "class=\"text\">difference</th><th scope=\"col\">");
         put_text(out, objective);
         buffer_puts(out, ", median</th><th scope=\"col\">low</th><th scope=\"col\">high</th><th scope=\"col\">runs</th>"
                          "<th scope=\"col\">failed</th></tr></thead>\n<tbody>\n");
@@ -93,7 +97,9 @@ static void put_head(Buffer *out, JsonText keys, JsonText objective, size_t numb
 
 /* Writes an alternative, or one that is not compared, with the reason as difference. */
 static void put_row(Buffer *out, JsonText row, bool is_compared) {
-        static const char *const members[] = { "rank", "ratio", "difference", "median", "low", "high", "n", "n_failed" };
+        static const char *const members[] = {
+                "rank", "ratio", "difference", "median", "low", "high", "n", "n_failed"
+        };
         JsonWalk walk = json_text_walk(json_text_find(row, "key"));
         JsonText key, value;
 
@@ -106,7 +112,8 @@ static void put_row(Buffer *out, JsonText row, bool is_compared) {
         for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
                 bool is_difference = strcmp(members[i], "difference") == 0;
 
-                put_cell(out, json_text_find(row, is_difference && !is_compared ? "reason" : members[i]), is_difference);
+                put_cell(out, json_text_find(row, is_difference && !is_compared ? "reason" : members[i]),
+                         is_difference);
         }
         buffer_puts(out, "</tr>\n");
 }
@@ -158,11 +165,13 @@ static void put_also_differ(Buffer *out, JsonText ranking) {
                 buffer_printf(out, " and %zu more", n - DIFFERING_MAX);
         buffer_puts(out, n > 0 ? ". <code>hold=KEY</code> compares only results with equal values.</p>\n" : "");
         if (json_text_uint(json_text_find(ranking, "also_differ_excluded"), &n_excluded) && n_excluded > 0)
-                buffer_printf(out, "<p>The software stacks of %" PRIu64 " runs are too many to be compared.</p>\n", n_excluded);
+                buffer_printf(out, "<p>The software stacks of %" PRIu64 " runs are too many to be compared.</p>\n",
+                              n_excluded);
 }
 
 static void put_ranking(Buffer *out, JsonText ranking, JsonText objective, size_t number) {
-        JsonText alternatives = json_text_find(ranking, "alternatives"), excluded = json_text_find(ranking, "excluded"), first = {};
+        JsonText alternatives = json_text_find(ranking, "alternatives"), excluded = json_text_find(ranking, "excluded"),
+                 first = {};
         size_t n_rows;
 
         if (!first_member(alternatives, &first) && !first_member(excluded, &first))
@@ -186,7 +195,8 @@ void rank_answer_html(Buffer *out, JsonText answer) {
                 if (n < TABLES_MAX)
                         put_ranking(out, ranking, objective, n);
         if (n > TABLES_MAX)
-                buffer_printf(out, "<p>%zu more rankings: select with <code>?where=KEY=VALUE</code>.</p>\n", n - TABLES_MAX);
+                buffer_printf(out, "<p>%zu more rankings: select with <code>?where=KEY=VALUE</code>.</p>\n",
+                              n - TABLES_MAX);
         if (n == 0)
                 buffer_puts(out, "<p>No matching results.</p>\n");
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Rank answer HTML: the answer of /api/v1/indicators/NAME/rank as tables, with the other differences between software stacks */
+/* Rank answer HTML: the answer of /api/v1/indicators/NAME/rank as tables, with the other differences between
+ * software stacks */
 
 #include "json/json_text.h"
 

@@ -68,8 +68,10 @@ static void put_heading(Buffer *out, const Group *group, size_t number) {
 }
 
 static void put_head(Buffer *out, const RankingTable *table, size_t number) {
-        buffer_printf(out, "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-labelledby=\"set-%zu\"><table>\n<thead><tr>",
-                      number);
+        buffer_printf(
+                out,
+                "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-labelledby=\"set-%zu\"><table>\n<thead><tr>",
+                number);
         buffer_puts(out, "<th scope=\"col\">Component, version</th><th scope=\"col\">Rank</th>"
                          "<th scope=\"col\">vs best</th>");
         for (size_t i = 0; i < table->n_results; i++) {
@@ -82,9 +84,9 @@ static void put_head(Buffer *out, const RankingTable *table, size_t number) {
                 }
                 buffer_puts(out, "</th>");
                 if (i == 0)
-                        buffer_puts(out, "<th scope=\"col\">95 % interval</th>"
-                                         "<th scope=\"col\"><abbr title=\"interquartile range divided by median\">spread</abbr></th>"
-                                         "<th scope=\"col\">runs</th><th scope=\"col\">failed</th>");
+                        buffer_puts(out, "<th scope=\"col\">95 % interval</th><th scope=\"col\"><abbr "
+                                         "title=\"interquartile range divided by median\">spread</abbr></th><th "
+                                         "scope=\"col\">runs</th><th scope=\"col\">failed</th>");
         }
         buffer_puts(out, "</tr></thead>\n<tbody>\n");
 }
@@ -108,7 +110,8 @@ static void put_name(Buffer *out, const Group *group, double share) {
                 put_text(out, version);
         }
         if (isfinite(share) && share > 0)
-                buffer_printf(out, "<div class=\"bar\"><i style=\"width:%.1f%%\"></i></div>", 100 * (share < 1 ? share : 1));
+                buffer_printf(out, "<div class=\"bar\"><i style=\"width:%.1f%%\"></i></div>",
+                              100 * (share < 1 ? share : 1));
         buffer_puts(out, "</th>");
 }
 
@@ -192,8 +195,9 @@ static int compare(const RankingTable *table, const Group *groups, size_t n, Alt
 
         for (size_t i = 0; i < n; i++)
                 if (is_compared(table, &groups[i]))
-                        ret[n_alternatives++] =
-                                (Alternative){ .index = i, .values = groups[i].numbers[0].values, .n = groups[i].numbers[0].n };
+                        ret[n_alternatives++] = (Alternative){ .index = i,
+                                                               .values = groups[i].numbers[0].values,
+                                                               .n = groups[i].numbers[0].n };
 
         *ret_n = n_alternatives <= RANKING_ALTERNATIVES_MAX ? n_alternatives : 0;
         return ranking_make(ret, *ret_n, &config);
@@ -212,21 +216,26 @@ static double median_max_of(const Group *groups, size_t n) {
         return most;
 }
 
-static void put_notes(Buffer *out, const RankingTable *table, const Alternative *alternatives, size_t n_alternatives, size_t n) {
+static void put_notes(Buffer *out, const RankingTable *table, const Alternative *alternatives, size_t n_alternatives,
+                      size_t n) {
         bool is_known = table->direction != DIRECTION_UNKNOWN, has_too_few = false;
 
         for (size_t i = 0; i < n_alternatives; i++)
                 has_too_few |= alternatives[i].verdict == VERDICT_FEW;
 
         if (n_alternatives > 1)
-                buffer_printf(out, "<p>= shares a rank. significant: the difference from the best is unlikely to be chance (5 %% level, "
-                                   "corrected for all %zu alternatives). noise: not significant. 95 %% interval: confidence interval of "
-                                   "the median, with its true confidence; none with fewer than 6 runs.</p>\n", n_alternatives);
+                buffer_printf(out,
+                              "<p>= shares a rank. significant: the difference from the best is unlikely to be "
+                              "chance (5 %% level, corrected for all %zu alternatives). noise: not significant. 95 "
+                              "%% interval: confidence interval of the median, with its true confidence; none with "
+                              "fewer than 6 runs.</p>\n",
+                              n_alternatives);
         if (has_too_few)
                 buffer_printf(out, "<p>Too few runs: distinguishing any two of these needs %zu runs of each.</p>\n",
                               ranking_values_needed(n_alternatives, CONFIDENCE));
         if (is_known && n_alternatives == 0 && n > 1)
-                buffer_printf(out, "<p>Not compared: fewer than %u runs of each, or more than this page has time for.</p>\n",
+                buffer_printf(out,
+                              "<p>Not compared: fewer than %u runs of each, or more than this page has time for.</p>\n",
                               RANKING_N_MIN);
         else if (is_known && n_alternatives > 0 && n_alternatives < n)
                 buffer_printf(out, "<p>– not compared: fewer than %u runs have this result.</p>\n", RANKING_N_MIN);
@@ -235,7 +244,8 @@ static void put_notes(Buffer *out, const RankingTable *table, const Alternative 
 }
 
 /* Compared alternatives come first, the best on top. */
-static int put_table(Buffer *out, const RankingTable *table, Group *groups, size_t n, size_t number, bool is_affordable) {
+static int put_table(Buffer *out, const RankingTable *table, Group *groups, size_t n, size_t number,
+                     bool is_affordable) {
         scoped(freep) Alternative *alternatives = calloc(n, sizeof(*alternatives));
         size_t n_alternatives = 0, n_rows = 0;
         double median_max;
@@ -251,7 +261,8 @@ static int put_table(Buffer *out, const RankingTable *table, Group *groups, size
         put_heading(out, groups, number);
         put_head(out, table, number);
         for (size_t i = 0; i < n_alternatives && n_rows < ROWS_MAX; i++, n_rows++)
-                put_row(out, table, &(Row){ &groups[alternatives[i].index], &alternatives[i], n_alternatives == 1 }, median_max);
+                put_row(out, table, &(Row){ &groups[alternatives[i].index], &alternatives[i], n_alternatives == 1 },
+                        median_max);
         for (size_t i = 0; i < n && n_rows < ROWS_MAX; i++)
                 if (n_alternatives == 0 || !is_compared(table, &groups[i])) {
                         put_row(out, table, &(Row){ .group = &groups[i] }, median_max);
@@ -281,7 +292,9 @@ int ranking_html(Buffer *out, const RankingTable *table, Group *groups, size_t n
                         r = put_table(out, table, groups + begin, end - begin, n_tables, n_values <= COMPARED_MAX);
         }
         if (n_tables > TABLES_MAX)
-                buffer_printf(out, "<p>%zu more sets of parameters and hardware: select with <code>?where=KEY=VALUE</code>.</p>\n",
-                              n_tables - TABLES_MAX);
+                buffer_printf(
+                        out,
+                        "<p>%zu more sets of parameters and hardware: select with <code>?where=KEY=VALUE</code>.</p>\n",
+                        n_tables - TABLES_MAX);
         return r;
 }

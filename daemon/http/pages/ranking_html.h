@@ -4,8 +4,8 @@
 /*
  * Rankings of an indicator's results, as tables
  *
- * There is one table for each set of parameters and hardware, since results with different ones are not compared. The fields of
- * the groups are RANKING_FIELDS, after their parameters.
+ * There is one table for each set of parameters and hardware, since results with different ones are not compared.
+ * The fields of the groups are RANKING_FIELDS, after their parameters.
  */
 
 #include "document/indicator_model.h"
@@ -21,7 +21,8 @@ typedef struct RankingResult {
 } RankingResult;
 
 typedef struct RankingTable {
-        RankingResult results[RANKING_RESULTS_MAX]; /* in the order of the groups' numbers; the first is the objective */
+        /* in the order of the groups' numbers; the first is the objective */
+        RankingResult results[RANKING_RESULTS_MAX];
         size_t n_results;
         Direction direction; /* unknown: no ranking */
 } RankingTable;

@@ -9,6 +9,6 @@
 #include "store/read/reader.h"
 #include "util/buffer.h"
 
-/* Writes component and version, time, results with the units of the vocabulary, job and batch, as far as the viewer may see
- * them. */
+/* Writes component and version, time, results with the units of the vocabulary, job and batch, as far as the viewer
+ * may see them. */
 void run_html(Buffer *out, const ResultRow *row, const Vocabulary *vocabulary, const Viewer *viewer);

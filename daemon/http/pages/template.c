@@ -20,8 +20,8 @@ Buffer *template_word(Template *template, const char *name) {
         return &template->words[i].html;
 }
 
-/* Appends the word named at `text`, "hostname}}…", and returns the position behind it. A word that could not be built fails the
- * page. */
+/* Appends the word named at `text`, "hostname}}…", and returns the position behind it. A word that could not be
+ * built fails the page. */
 static const char *put_word(Buffer *out, const char *text, const Template *template, const char *otherwise) {
         const char *end = strstr(text, "}}");
 

@@ -62,7 +62,8 @@ static int add_stage(StageList *list, const PipelineSeriesRow *row) {
                 *entry = (StageEntry){};
                 (void)snprintf(entry->label, sizeof(entry->label), "%s", row->stage);
                 (void)snprintf(entry->producer, sizeof(entry->producer), "%s", row->producer);
-                (void)pipeline_stage_parse(&entry->stage, row->stage, strlen(row->stage)); /* checked when it was received */
+                /* checked when it was received */
+                (void)pipeline_stage_parse(&entry->stage, row->stage, strlen(row->stage));
         }
 
         entry->parts[row->part] = (StagePart){
@@ -197,7 +198,9 @@ typedef struct Rows {
 static int rows_begin(const Target *target, Response *response, const char *list, Rows *ret) {
         const char *format = exchange_parameter(target, "format") ?: "json";
 
-        *ret = (Rows){ .json = { .out = response->body }, .csv = { .out = response->body }, .is_csv = strcmp(format, "csv") == 0 };
+        *ret = (Rows){ .json = { .out = response->body },
+                       .csv = { .out = response->body },
+                       .is_csv = strcmp(format, "csv") == 0 };
         if (!ret->is_csv && strcmp(format, "json") != 0)
                 return exchange_error(response, 400, "query parameter 'format' must be json or csv, not '%s'", format);
         if (exchange_parameter_u64(target, response, "limit", 1, PAGE_ROWS_MAX, PAGE_ROWS_MAX, &ret->n_left) > 0)
@@ -321,7 +324,8 @@ static int filter_parse(const Target *target, Response *response, PipelineFilter
         return 0;
 }
 
-/* The page is named by the place of the last interval before: the part, the end and the bytes of the stage as hexadecimal digits. */
+/* The page is named by the place of the last interval before: the part, the end and the bytes of the stage as
+ * hexadecimal digits. */
 #define PAGE_PREFIX 17U
 _Static_assert(PAGE_PREFIX + 2 * PIPELINE_LABEL_MAX < EXCHANGE_NEXT_MAX, "the name of a page fits");
 
@@ -348,10 +352,12 @@ static int page_parse(const Target *target, Response *response, PipelinePlace *r
         if (n <= PAGE_PREFIX || n > PAGE_PREFIX + 2 * PIPELINE_LABEL_MAX || (n - PAGE_PREFIX) % 2 != 0 ||
             strspn(text, "0123456789abcdef") != n || sscanf(text, "%1x%16" SCNx64, &ret->part, &ret->end_ms) != 2 ||
             ret->part >= N_PIPELINE_PARTS)
-                return exchange_error(response, 400, "query parameter 'page' must be the value of 'next' in the previous page, not '%s'",
-                                      text);
+                return exchange_error(
+                        response, 400,
+                        "query parameter 'page' must be the value of 'next' in the previous page, not '%s'", text);
         for (size_t i = 0; PAGE_PREFIX + 2 * i < n; i++)
-                ret->stage[i] = (char)strtoul((char[]){ text[PAGE_PREFIX + 2 * i], text[PAGE_PREFIX + 2 * i + 1], '\0' }, NULL, 16);
+                ret->stage[i] = (char)strtoul(
+                        (char[]){ text[PAGE_PREFIX + 2 * i], text[PAGE_PREFIX + 2 * i + 1], '\0' }, NULL, 16);
         return 0;
 }
 
@@ -425,18 +431,23 @@ typedef struct StageCounter {
 #define COUNTER(part, member, name, unit, help) { part, offsetof(PipelineSums, member), name, unit, help }
 
 static const StageCounter counters[] = {
-        COUNTER(PIPELINE_TASKS, n, "perfd_job_pipeline_tasks", "", "Tasks of the stage that were completed, including failed tasks"),
+        COUNTER(PIPELINE_TASKS, n, "perfd_job_pipeline_tasks", "",
+                "Tasks of the stage that were completed, including failed tasks"),
         COUNTER(PIPELINE_TASKS, n_failures, "perfd_job_pipeline_task_failures", "", "Tasks of the stage that failed"),
-        COUNTER(PIPELINE_TASKS, time_s, "perfd_job_pipeline_task_seconds", "seconds", "Time of the tasks of the stage that succeeded"),
-        COUNTER(PIPELINE_QUEUE, n, "perfd_job_pipeline_items", "", "Items that were taken out of the queue of the stage"),
+        COUNTER(PIPELINE_TASKS, time_s, "perfd_job_pipeline_task_seconds", "seconds",
+                "Time of the tasks of the stage that succeeded"),
+        COUNTER(PIPELINE_QUEUE, n, "perfd_job_pipeline_items", "",
+                "Items that were taken out of the queue of the stage"),
         COUNTER(PIPELINE_QUEUE, time_s, "perfd_job_pipeline_put_wait_seconds", "seconds",
                 "Time for which the stage waited to put an item into its queue"),
         COUNTER(PIPELINE_QUEUE, get_s, "perfd_job_pipeline_get_wait_seconds", "seconds",
                 "Time for which the next stage waited for an item of the queue"),
-        COUNTER(PIPELINE_QUEUE, elapsed_s, "perfd_job_pipeline_queue_seconds", "seconds", "Time in which the queue was measured"),
+        COUNTER(PIPELINE_QUEUE, elapsed_s, "perfd_job_pipeline_queue_seconds", "seconds",
+                "Time in which the queue was measured"),
         COUNTER(PIPELINE_QUEUE, judged_s, "perfd_job_pipeline_readiness_seconds", "seconds",
                 "Time in which it was measured whether the queue had an item"),
-        COUNTER(PIPELINE_QUEUE, ready_s, "perfd_job_pipeline_ready_seconds", "seconds", "Time in which the queue had an item"),
+        COUNTER(PIPELINE_QUEUE, ready_s, "perfd_job_pipeline_ready_seconds", "seconds",
+                "Time in which the queue had an item"),
 };
 
 static void put_counter(Exposition *exposition, const PipelinesSnapshot *pipelines, const StageCounter *counter) {
@@ -449,7 +460,8 @@ static void put_counter(Exposition *exposition, const PipelinesSnapshot *pipelin
                 exposition_sample(exposition);
                 exposition_label(exposition, "job", total->job);
                 exposition_label(exposition, "pipeline_stage", total->stage);
-                exposition_double(exposition, *(const double *)(const void *)((const char *)&total->sums + counter->offset));
+                exposition_double(exposition,
+                                  *(const double *)(const void *)((const char *)&total->sums + counter->offset));
         }
 }
 
@@ -462,7 +474,8 @@ static int add_stages(Exposition *exposition, const Snapshot *snapshot) {
 }
 
 static const Scalar scalars[] = {
-        SCALAR_COUNTER(PipelinesStats, n_intervals, "perfd_pipeline_intervals", "Intervals of stages of data pipelines that were stored"),
+        SCALAR_COUNTER(PipelinesStats, n_intervals, "perfd_pipeline_intervals",
+                       "Intervals of stages of data pipelines that were stored"),
         SCALAR_COUNTER(PipelinesStats, n_repeated, "perfd_pipeline_intervals_repeated",
                        "Intervals that were received again, or after older intervals of their time were merged"),
         SCALAR_COUNTER(PipelinesStats, n_rejected, "perfd_pipeline_intervals_rejected",

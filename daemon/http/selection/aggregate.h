@@ -4,8 +4,8 @@
 /*
  * Aggregate: a statistic of a result's values, written as "median:rate" or "p99.9:elapsed"
  *
- * The form is FIELD:KEY. FIELD is a member of Statistics (n mean median sd standard_error min max q1 q3 iqr cov covm skew) or
- * pNN, a percentile from p0 to p100, interpolated like the quartiles.
+ * The form is FIELD:KEY. FIELD is a member of Statistics (n mean median sd standard_error min max q1 q3 iqr cov covm
+ * skew) or pNN, a percentile from p0 to p100, interpolated like the quartiles.
  */
 
 #include <stdbool.h>

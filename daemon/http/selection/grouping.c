@@ -308,7 +308,8 @@ static int compare_fields(JsonText a, JsonText b) {
         JsonText key_a = {}, key_b = {}, value_a, value_b;
 
         while (walk_a.is_object && walk_b.is_object) {
-                bool has_a = json_text_walk_next(&walk_a, &key_a, &value_a), has_b = json_text_walk_next(&walk_b, &key_b, &value_b);
+                bool has_a = json_text_walk_next(&walk_a, &key_a, &value_a),
+                     has_b = json_text_walk_next(&walk_b, &key_b, &value_b);
                 int r;
 
                 if (!has_a || !has_b)
@@ -328,7 +329,8 @@ static int on_compare(const void *a, const void *b) {
         JsonText unused, field_x, field_y;
         int r = 0;
 
-        while (r == 0 && json_text_walk_next(&walk_x, &unused, &field_x) && json_text_walk_next(&walk_y, &unused, &field_y))
+        while (r == 0 && json_text_walk_next(&walk_x, &unused, &field_x) &&
+               json_text_walk_next(&walk_y, &unused, &field_y))
                 r = compare_fields(field_x, field_y);
         return r;
 }
@@ -363,8 +365,9 @@ static int refuse_size(Response *response, int outcome) {
                                       GROUPS_MAX);
         if (outcome == GROUPING_MANY_VALUES)
                 return exchange_error(response, 413,
-                                      "the selected results have more than %u numbers, the limit of one request; select fewer with "
-                                      "where=, component=, since_ms= or until_ms=, or name fewer results",
+                                      "the selected results have more than %u numbers, the limit of one request; "
+                                      "select fewer with where=, component=, since_ms= or until_ms=, or name fewer "
+                                      "results",
                                       VALUES_MAX);
         return exchange_store_error(response, outcome);
 }
@@ -386,7 +389,8 @@ int grouping_read(const Sources *sources, Response *response, const Selection *s
         while (r == 0 && (r = points_next(points, &row)) == 0) {
                 of_group = grouping_add(grouping, &row, fields);
                 if (of_group != 0)
-                        return of_group > 0 ? refuse_size(response, of_group) : exchange_store_error(response, of_group);
+                        return of_group > 0 ? refuse_size(response, of_group)
+                                            : exchange_store_error(response, of_group);
                 n++;
         }
         if (r != 0 && r != READER_END)

@@ -4,7 +4,8 @@
 /*
  * Grouping: numbers of results, grouped by common fields
  *
- * Keeps every number until all results are read, since a median needs all of them. Its limits bound the memory of a request.
+ * Keeps every number until all results are read, since a median needs all of them. Its limits bound the memory of a
+ * request.
  */
 
 #include <stdbool.h>
@@ -68,8 +69,8 @@ enum {
 /* Adds a row to the group of its fields. 0, an outcome or -ENOMEM. */
 int grouping_add(Grouping *grouping, const PointRow *row, const GroupFields *fields);
 
-/* Returns the groups sorted by their keys: numbers by value, objects by their members, other values as text, in which numbers
- * are compared by value. Borrowed. */
+/* Returns the groups sorted by their keys: numbers by value, objects by their members, other values as text, in
+ * which numbers are compared by value. Borrowed. */
 Group *grouping_sorted(Grouping *grouping, size_t *ret_n);
 /* Returns field i of the key, as JSON. */
 JsonText grouping_field(const Group *group, size_t i);

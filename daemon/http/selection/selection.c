@@ -17,16 +17,18 @@ static int conditions_parse(const Target *target, Response *response, Condition 
                 if (strcmp(target->parameters[i].name, "where") != 0)
                         continue;
                 if (n == CONDITIONS_MAX)
-                        return exchange_error(response, 400, "query parameter 'where' is given more than %u times", CONDITIONS_MAX);
+                        return exchange_error(response, 400, "query parameter 'where' is given more than %u times",
+                                              CONDITIONS_MAX);
 
                 r = condition_parse(value, &ret[n++]);
                 if (r == CONDITION_WITHOUT_ORDER)
                         return exchange_error(response, 400,
-                                              "query parameter 'where' requires a number after < or >, or a semantic version, "
-                                              "or a time, not '%s'", value);
+                                              "query parameter 'where' requires a number after < or >, or a semantic "
+                                              "version, or a time, not '%s'", value);
                 if (r != 0)
                         return exchange_error(response, 400,
-                                              "query parameter 'where' must be KEY=VALUE, or with != < <= > >=, not '%s'", value);
+                                              "query parameter 'where' must be KEY=VALUE, or with != < <= > >=, not "
+                                              "'%s'", value);
         }
 
         *ret_n = n;
@@ -36,7 +38,8 @@ static int conditions_parse(const Target *target, Response *response, Condition 
 /* Returns the component if the selection is limited to one. */
 static const char *find_component(const Selection *selection) {
         for (size_t i = 0; i < selection->filter.n_conditions; i++)
-                if (selection->conditions[i].relation == CONDITION_EQUAL && strcmp(selection->conditions[i].key, "component") == 0)
+                if (selection->conditions[i].relation == CONDITION_EQUAL &&
+                    strcmp(selection->conditions[i].key, "component") == 0)
                         return selection->conditions[i].value;
         return NULL;
 }
@@ -46,7 +49,8 @@ int selection_parse(const Target *target, Response *response, const char *name, 
 
         *ret = (Selection){};
         if (name && !indicator_name_is_valid(name, NAME_MAX_BYTES))
-                return exchange_error(response, 400, "indicator name must be 1 to %u characters of A-Z a-z 0-9 _ . : -", NAME_MAX_BYTES);
+                return exchange_error(response, 400, "indicator name must be 1 to %u characters of A-Z a-z 0-9 _ . : -",
+                                      NAME_MAX_BYTES);
 
         ret->filter = (PointFilter){
                 .name = name,
@@ -89,13 +93,15 @@ static int add_stat(Response *response, const char *text, size_t n, Selection *s
                 return exchange_error(response, 400, "query parameter 'stat' has more than %u items", STATS_MAX);
         if (aggregate_parse(text, n, aggregate) != 0)
                 return exchange_error(response, 400,
-                                      "query parameter 'stat' must be a list such as median:rate,p95:elapsed, of n mean median sd "
-                                      "standard_error min max q1 q3 iqr cov covm skew or p0 to p100, with the name of a result, not '%.*s'",
+                                      "query parameter 'stat' must be a list such as median:rate,p95:elapsed, of n "
+                                      "mean median sd standard_error min max q1 q3 iqr cov covm skew or p0 to p100, "
+                                      "with the name of a result, not '%.*s'",
                                       (int)n, text);
 
         for (size_t i = 0; i < selection->n_stats; i++)
                 if (strcmp(selection->stats[i].text, aggregate->text) == 0)
-                        return exchange_error(response, 400, "query parameter 'stat' names '%s' twice", aggregate->text);
+                        return exchange_error(response, 400, "query parameter 'stat' names '%s' twice",
+                                              aggregate->text);
 
         r = selection_add_number(response, aggregate->key, selection, &selection->number_of_stat[selection->n_stats]);
         if (r == 0)
@@ -122,14 +128,17 @@ int selection_parse_fields(Response *response, const char *parameter, const char
                 size_t n = condition_key_length(text, ",");
 
                 if (ret->n == FIELDS_MAX)
-                        return exchange_error(response, 400, "query parameter '%s' has more than %u items", parameter, FIELDS_MAX);
+                        return exchange_error(response, 400, "query parameter '%s' has more than %u items", parameter,
+                                              FIELDS_MAX);
                 if (condition_read_key(text, n, ret->names[ret->n]) != 0)
-                        return exchange_error(response, 400, "query parameter '%s' must be a list of component, version, hardware and "
-                                                             "names of parameters, not '%.*s'", parameter, (int)n, text);
+                        return exchange_error(response, 400,
+                                              "query parameter '%s' must be a list of component, version, hardware and "
+                                              "names of parameters, not '%.*s'",
+                                              parameter, (int)n, text);
                 for (size_t i = 0; i < ret->n; i++)
                         if (strcmp(ret->names[i], ret->names[ret->n]) == 0)
-                                return exchange_error(response, 400, "query parameter '%s' names '%.*s' twice", parameter,
-                                                      (int)n, text);
+                                return exchange_error(response, 400, "query parameter '%s' names '%.*s' twice",
+                                                      parameter, (int)n, text);
                 ret->n++;
                 text = text[n] ? text + n + 1 : NULL;
         }

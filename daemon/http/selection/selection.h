@@ -4,8 +4,8 @@
 /*
  * Selection: the results of an indicator that a request selects, and the numbers of these results
  *
- * Parses the query parameters that the routes query, rank and results have in common: where (repeatable), component, version,
- * since_ms, until_ms, and the lists group_by (or by) and stat.
+ * Parses the query parameters that the routes query, rank and results have in common: where (repeatable), component,
+ * version, since_ms, until_ms, and the lists group_by (or by) and stat.
  */
 
 #include "http/exchange.h"
@@ -35,8 +35,8 @@ typedef struct Selection {
         FieldList across; /* fields that may differ within a group */
 } Selection;
 
-/* Each returns 0 or EXCHANGE_ANSWERED. The first empties the selection, which must not be moved afterwards. name NULL: any
- * name. */
+/* Each returns 0 or EXCHANGE_ANSWERED. The first empties the selection, which must not be moved afterwards. name
+ * NULL: any name. */
 int selection_parse(const Target *target, Response *response, const char *name, Selection *ret);
 int selection_parse_stats(Response *response, const char *text, Selection *selection);
 /* text NULL: no list. */

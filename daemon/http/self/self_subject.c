@@ -31,7 +31,8 @@ static void answer_healthy(const Target *target, const Sources *sources, Respons
         else if (snapshot && snapshot->self.config_restart[0])
                 buffer_printf(response->body, "configuration: wait for a restart: %s\n", snapshot->self.config_restart);
         else if (snapshot && snapshot->self.config_ignored[0])
-                buffer_printf(response->body, "configuration: without effect, since perfd.socket opens the sockets: %s\n",
+                buffer_printf(response->body,
+                              "configuration: without effect, since perfd.socket opens the sockets: %s\n",
                               snapshot->self.config_ignored);
 }
 
@@ -138,60 +139,80 @@ static void answer_quota(const Target *target, const Sources *sources, Response 
 
 static const Scalar self_scalars[] = {
         SCALAR_SECONDS(SelfStats, process_cpu_ns, FAMILY_COUNTER, "process_cpu_seconds", "CPU time used by perfd"),
-        SCALAR_GAUGE(SelfStats, resident_bytes, SCALAR_U64, "process_resident_memory_bytes", "bytes", "Resident memory of perfd"),
-        SCALAR_GAUGE(SelfStats, virtual_bytes, SCALAR_U64, "process_virtual_memory_bytes", "bytes", "Virtual address space of perfd"),
+        SCALAR_GAUGE(SelfStats, resident_bytes, SCALAR_U64, "process_resident_memory_bytes", "bytes",
+                     "Resident memory of perfd"),
+        SCALAR_GAUGE(SelfStats, virtual_bytes, SCALAR_U64, "process_virtual_memory_bytes", "bytes",
+                     "Virtual address space of perfd"),
         SCALAR_GAUGE(SelfStats, n_open_fds, SCALAR_U64, "process_open_fds", "", "Open file descriptors of perfd"),
-        SCALAR_GAUGE(SelfStats, n_fds_max, SCALAR_U64, "process_max_fds", "", "Maximum number of open file descriptors of perfd"),
-        SCALAR_COUNTER(SelfStats, n_log_messages_dropped, "perfd_log_messages_dropped", "Log messages that journald did not accept"),
-        SCALAR_SECONDS(SelfStats, started_realtime_ns, FAMILY_GAUGE, "process_start_time_seconds", "Unix time of the start of perfd"),
+        SCALAR_GAUGE(SelfStats, n_fds_max, SCALAR_U64, "process_max_fds", "",
+                     "Maximum number of open file descriptors of perfd"),
+        SCALAR_COUNTER(SelfStats, n_log_messages_dropped, "perfd_log_messages_dropped",
+                       "Log messages that journald did not accept"),
+        SCALAR_SECONDS(SelfStats, started_realtime_ns, FAMILY_GAUGE, "process_start_time_seconds",
+                       "Unix time of the start of perfd"),
 
         SCALAR_COUNTER(SelfStats, n_ticks, "perfd_samples", "Number of samples"),
-        SCALAR_COUNTER(SelfStats, n_missed_ticks, "perfd_samples_missed", "Samples that were skipped because their time had passed"),
-        SCALAR_SECONDS(SelfStats, lateness_sum_ns, FAMILY_COUNTER, "perfd_sample_lateness_seconds", "Sum of all sampling delays"),
+        SCALAR_COUNTER(SelfStats, n_missed_ticks, "perfd_samples_missed",
+                       "Samples that were skipped because their time had passed"),
+        SCALAR_SECONDS(SelfStats, lateness_sum_ns, FAMILY_COUNTER, "perfd_sample_lateness_seconds",
+                       "Sum of all sampling delays"),
         SCALAR_SECONDS(SelfStats, lateness_max_ns, FAMILY_GAUGE, "perfd_sample_lateness_max_seconds",
                        "Largest sampling delay since start"),
 
         SCALAR_GAUGE(SelfStats, config_reload_ok, SCALAR_BOOL, "perfd_config_last_reload_successful", "",
                      "Whether the configuration was valid when last read"),
         SCALAR_GAUGE(SelfStats, is_config_in_force, SCALAR_BOOL, "perfd_config_in_force", "",
-                     "Whether the configuration files are in force: valid, not edited, and all settings have an effect"),
+                     "Whether the configuration files are in force: valid, not edited, and all settings have an "
+                     "effect"),
         SCALAR_SECONDS(SelfStats, config_reload_realtime_ns, FAMILY_GAUGE, "perfd_config_last_reload_timestamp_seconds",
                        "Unix time at which the configuration was last read"),
 };
 
 static const Scalar ingest_scalars[] = {
-        SCALAR_GAUGE(IngestStats, n_connections, SCALAR_U64, "perfd_connections_open", "", "Open connections to the submission socket"),
-        SCALAR_COUNTER(IngestStats, n_connections_total, "perfd_connections", "Connections accepted on the submission socket"),
-        SCALAR_COUNTER(IngestStats, n_connections_refused, "perfd_connections_refused", "Connections refused because of a limit"),
-        SCALAR_COUNTER(IngestStats, n_protocol_errors, "perfd_protocol_errors", "Connections closed because of invalid frames"),
-        SCALAR_GAUGE(IngestStats, n_in_flight, SCALAR_U64, "perfd_requests_in_flight", "", "Requests that are not yet answered"),
+        SCALAR_GAUGE(IngestStats, n_connections, SCALAR_U64, "perfd_connections_open", "",
+                     "Open connections to the submission socket"),
+        SCALAR_COUNTER(IngestStats, n_connections_total, "perfd_connections",
+                       "Connections accepted on the submission socket"),
+        SCALAR_COUNTER(IngestStats, n_connections_refused, "perfd_connections_refused",
+                       "Connections refused because of a limit"),
+        SCALAR_COUNTER(IngestStats, n_protocol_errors, "perfd_protocol_errors",
+                       "Connections closed because of invalid frames"),
+        SCALAR_GAUGE(IngestStats, n_in_flight, SCALAR_U64, "perfd_requests_in_flight", "",
+                     "Requests that are not yet answered"),
 };
 
 static const Scalar store_scalars[] = {
         SCALAR_SECONDS(StoreStats, commit_ns_sum, FAMILY_COUNTER, "perfd_store_commit_seconds",
                        "Time spent on commits, including syncing to disk"),
         SCALAR_COUNTER(StoreStats, n_commits, "perfd_store_commits", "Commits"),
-        SCALAR_COUNTER(StoreStats, n_commit_failures, "perfd_store_commit_failures", "Failed commits, whose rows were not acknowledged"),
+        SCALAR_COUNTER(StoreStats, n_commit_failures, "perfd_store_commit_failures",
+                       "Failed commits, whose rows were not acknowledged"),
         SCALAR_COUNTER(StoreStats, n_rows_committed, "perfd_store_rows_committed", "Rows committed"),
-        SCALAR_COUNTER(StoreStats, n_rows_removed, "perfd_store_rows_removed", "Rows removed because of their age or the size limit"),
+        SCALAR_COUNTER(StoreStats, n_rows_removed, "perfd_store_rows_removed",
+                       "Rows removed because of their age or the size limit"),
         SCALAR_GAUGE(StoreStats, queue_rows, SCALAR_U64, "perfd_store_queue_rows", "", "Rows waiting for a commit"),
-        SCALAR_GAUGE(StoreStats, queue_bytes, SCALAR_U64, "perfd_store_queue_bytes", "bytes", "Size of the rows waiting for a commit"),
+        SCALAR_GAUGE(StoreStats, queue_bytes, SCALAR_U64, "perfd_store_queue_bytes", "bytes",
+                     "Size of the rows waiting for a commit"),
         SCALAR_GAUGE(StoreStats, size_bytes, SCALAR_U64, "perfd_store_size_bytes", "bytes", "Size of the database"),
         SCALAR_GAUGE(StoreStats, size_max_bytes, SCALAR_U64, "perfd_store_size_limit_bytes", "bytes",
                      "Size limit of the database, at which the oldest rows are removed"),
-        SCALAR_GAUGE(StoreStats, is_writable, SCALAR_BOOL, "perfd_store_writable", "", "Whether rows can currently be stored"),
+        SCALAR_GAUGE(StoreStats, is_writable, SCALAR_BOOL, "perfd_store_writable", "",
+                     "Whether rows can currently be stored"),
         SCALAR_COUNTER(StoreStats, n_sync_failures, "perfd_store_sync_failures",
                        "Failed attempts to write the log back into the database file"),
-        SCALAR_COUNTER(StoreStats, damage.n_files, "perfd_store_damaged_files", "Database files that were found damaged and moved aside"),
+        SCALAR_COUNTER(StoreStats, damage.n_files, "perfd_store_damaged_files",
+                       "Database files that were found damaged and moved aside"),
         SCALAR_COUNTER(StoreStats, damage.n_log_frames, "perfd_store_damaged_log_frames",
                        "Frames of the database's log with a wrong checksum, and complete ones behind them"),
-        SCALAR_COUNTER(StoreStats, damage.n_rows_salvaged, "perfd_store_rows_salvaged", "Rows moved out of damaged database files"),
+        SCALAR_COUNTER(StoreStats, damage.n_rows_salvaged, "perfd_store_rows_salvaged",
+                       "Rows moved out of damaged database files"),
         SCALAR_GAUGE(StoreStats, damage.is_salvaging, SCALAR_BOOL, "perfd_store_salvaging", "",
                      "Whether rows of a damaged database file are being moved"),
 };
 
 static const Scalar http_scalars[] = {
-        SCALAR_SECONDS(HttpStats, cpu_ns, FAMILY_COUNTER, "perfd_http_cpu_seconds", "CPU time spent on answering HTTP requests"),
+        SCALAR_SECONDS(HttpStats, cpu_ns, FAMILY_COUNTER, "perfd_http_cpu_seconds",
+                       "CPU time spent on answering HTTP requests"),
         { offsetof(HttpStats, n_bytes_sent), SCALAR_U64, 0, FAMILY_COUNTER, "perfd_http_sent_bytes", "bytes",
           "Bytes sent in HTTP responses" },
         SCALAR_GAUGE(HttpStats, n_connections, SCALAR_U64, "perfd_http_connections", "", "Open HTTP connections"),
@@ -213,7 +234,8 @@ static void put_http_requests(Exposition *exposition, const HttpStats *http) {
         static const char *const classes[] = { NULL, NULL, "2xx", "3xx", "4xx", "5xx" };
 
         _Static_assert(N_ELEMENTS(classes) == N_ELEMENTS(http->n_requests_by_class), "a name for each class");
-        exposition_family(exposition, "perfd_http_requests", FAMILY_COUNTER, "", "Answered HTTP requests, by class of the status code");
+        exposition_family(exposition, "perfd_http_requests", FAMILY_COUNTER, "",
+                          "Answered HTTP requests, by class of the status code");
         for (size_t i = 2; i < N_ELEMENTS(classes); i++)
                 exposition_sample_u64(exposition, "class", classes[i], http->n_requests_by_class[i]);
 }
@@ -228,8 +250,8 @@ static int put_metrics(Exposition *exposition, const Snapshot *snapshot) {
 }
 
 /* Writes a family with a sample for each resource. */
-static void put_shares(Exposition *exposition, const char *name, FamilyType type, const char *help, const ResourceStats *stats,
-                       size_t offset) {
+static void put_shares(Exposition *exposition, const char *name, FamilyType type, const char *help,
+                       const ResourceStats *stats, size_t offset) {
         exposition_family(exposition, name, type, "", help);
         for (Resource i = 0; i < N_RESOURCES; i++) {
                 exposition_sample(exposition);

@@ -15,8 +15,8 @@
 
 /* --- requests ------------------------------------------------------------------------------------ */
 
-int codec_decode_json(Decoded *decoded, const DecodeContext *context, const ProtobufCBinaryData *from, const Value **ret,
-                      bool *ret_is_canonical, const char *path, ...) {
+int codec_decode_json(Decoded *decoded, const DecodeContext *context, const ProtobufCBinaryData *from,
+                      const Value **ret, bool *ret_is_canonical, const char *path, ...) {
         char place[COMPLAINT_PATH_MAX];
         ValueError error;
         va_list args;
@@ -30,7 +30,8 @@ int codec_decode_json(Decoded *decoded, const DecodeContext *context, const Prot
         va_start(args, path);
         (void)vsnprintf(place, sizeof(place), path, args);
         va_end(args);
-        return refuse(&decoded->refusal, STATUS_INVALID, place, "is not valid JSON at byte %zu: %s", error.at, error.text);
+        return refuse(&decoded->refusal, STATUS_INVALID, place, "is not valid JSON at byte %zu: %s", error.at,
+                      error.text);
 }
 
 static int decode_hello(Decoded *decoded, const DecodeContext *context, const ProtobufCMessage *message) {
@@ -73,10 +74,12 @@ static int decode_request(Decoded *decoded, const DecodeContext *context, const 
                         continue;
 
                 decoded->request.kind = decoders[i].kind;
-                return decoders[i].decode(decoded, context, &from->hello->base); /* the body is a union of pointers to messages */
+                /* the body is a union of pointers to messages */
+                return decoders[i].decode(decoded, context, &from->hello->base);
         }
 
-        return refuse(&decoded->refusal, STATUS_UNSUPPORTED, "", "perfd " PERFD_VERSION " does not know this kind of request");
+        return refuse(&decoded->refusal, STATUS_UNSUPPORTED, "",
+                      "perfd " PERFD_VERSION " does not know this kind of request");
 }
 
 /* The allocator of protobuf-c. */
@@ -100,7 +103,8 @@ static void unpack_free(void *userdata, void *p) {
 }
 
 /*
- * Reads the sequence of a request that is not unpacked. Encoders write fields in order, so the sequence comes first if present.
+ * Reads the sequence of a request that is not unpacked. Encoders write fields in order, so the sequence comes first
+ * if present.
  */
 static uint64_t peek_sequence(const Frame *frame) {
         uint64_t sequence = 0;
@@ -231,10 +235,12 @@ size_t codec_encode_hello_reply(uint64_t sequence, const Greeting *greeting, uin
 }
 
 _Static_assert(CODEC_REPLY_MAX >= FRAME_HEADER_MAX + 128 + 256 + 64, "a reply to hello with all its texts fits");
-_Static_assert(CODEC_REPLY_MAX >= FRAME_HEADER_MAX + COMPLAINT_PATH_MAX + COMPLAINT_TEXT_MAX + JOB_ID_MAX + PHASE_NAME_MAX + 64,
+_Static_assert(CODEC_REPLY_MAX >=
+                       FRAME_HEADER_MAX + COMPLAINT_PATH_MAX + COMPLAINT_TEXT_MAX + JOB_ID_MAX + PHASE_NAME_MAX + 64,
                "every other one does");
 
-#define SAME_NUMBER(WIRE, MODEL, name) _Static_assert((int)WIRE##__##name == (int)MODEL##_##name, "the wire's numbers are the model's")
+#define SAME_NUMBER(WIRE, MODEL, name)                                                                                 \
+        _Static_assert((int)WIRE##__##name == (int)MODEL##_##name, "the wire's numbers are the model's")
 #define SAME_STATUS(name) SAME_NUMBER(PERFD__V1__STATUS, STATUS, name)
 #define SAME_ISOLATION(name) SAME_NUMBER(PERFD__V1__ISOLATION, ISOLATION, name)
 SAME_STATUS(OK);

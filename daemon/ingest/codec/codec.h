@@ -4,8 +4,8 @@
 /*
  * Codec: protobuf on one side, Request and Answer on the other
  *
- * The codec's files are the only ones of the daemon that know the generated code. All memory of a request comes from one
- * arena of fixed size, so that no input makes decoding take more memory than was planned.
+ * The codec's files are the only ones of the daemon that know the generated code. All memory of a request comes from
+ * one arena of fixed size, so that no input makes decoding take more memory than was planned.
  */
 
 #include <stdbool.h>
@@ -26,7 +26,8 @@ enum {
         CODEC_GARBAGE,     /* not a perfd request at all; *ret has no request */
 };
 
-/* Makes an arena, which may be zeroed, large enough for a frame. What is in the arena is lost if it grows. 0 or -ENOMEM. */
+/* Makes an arena, which may be zeroed, large enough for a frame. What is in the arena is lost if it grows. 0 or
+ * -ENOMEM. */
 int codec_fit_arena(Arena *arena, size_t frame_max_bytes);
 /* Resets the arena; what *ret points to lives until the next call. */
 int codec_decode(Arena *arena, const Frame *frame, const Peer *peer, DocumentLimits limits, Decoded *ret);

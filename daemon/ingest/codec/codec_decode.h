@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Data that the decoder of a kind of request gets, for the codec's files. The decoders are rows of a table in codec.c. */
+/* Data that the decoder of a kind of request gets, for the codec's files. The decoders are rows of a table in
+ * codec.c. */
 
 #include <protobuf-c/protobuf-c.h>
 
@@ -13,16 +14,17 @@ typedef struct DecodeContext {
         DocumentLimits limits;
 } DecodeContext;
 
-/* Checks the message of one kind of request and fills its part of decoded->request, whose kind and peer are set. The request
- * may refer to the message: both live in the arena. 0, or REFUSED with decoded->refusal set. */
+/* Checks the message of one kind of request and fills its part of decoded->request, whose kind and peer are set. The
+ * request may refer to the message: both live in the arena. 0, or REFUSED with decoded->refusal set. */
 typedef int (*RequestDecode)(Decoded *decoded, const DecodeContext *context, const ProtobufCMessage *message);
 
 /*
- * Parses the JSON object in a field, whose path is formatted. *ret_is_canonical: the text can be stored unchanged. 0, or REFUSED with
- * decoded->refusal set.
+ * Parses the JSON object in a field, whose path is formatted. *ret_is_canonical: the text can be stored unchanged.
+ * 0, or REFUSED with decoded->refusal set.
  */
-int codec_decode_json(Decoded *decoded, const DecodeContext *context, const ProtobufCBinaryData *from, const Value **ret,
-                      bool *ret_is_canonical, const char *path, ...) __attribute__((format(printf, 6, 7)));
+int codec_decode_json(Decoded *decoded, const DecodeContext *context, const ProtobufCBinaryData *from,
+                      const Value **ret, bool *ret_is_canonical, const char *path, ...)
+        __attribute__((format(printf, 6, 7)));
 
 /* codec_jobs.c */
 int codec_decode_job_begin(Decoded *decoded, const DecodeContext *context, const ProtobufCMessage *message);

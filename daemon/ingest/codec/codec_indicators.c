@@ -33,7 +33,8 @@ static int refuse_document(Decoded *decoded, const char *list, size_t i, const C
         return refuse(&decoded->refusal, STATUS_INVALID, path, "%s", complaint->text);
 }
 
-static int take_stack(Decoded *decoded, const DecodeContext *context, const ProtobufCBinaryData *from, size_t i, SubmissionStack *ret) {
+static int take_stack(Decoded *decoded, const DecodeContext *context, const ProtobufCBinaryData *from, size_t i,
+                      SubmissionStack *ret) {
         scoped(buffer_deinit) Buffer form = {};
         const Value *document;
         Complaint complaint;
@@ -62,8 +63,8 @@ static int decode_stacks(Decoded *decoded, const DecodeContext *context, const P
         int r = 0;
 
         if (n > SUBMIT_STACKS_MAX)
-                return refuse(&decoded->refusal, STATUS_TOO_LARGE, STACKS, "has %zu stacks, may have up to %u: send more requests", n,
-                              SUBMIT_STACKS_MAX);
+                return refuse(&decoded->refusal, STATUS_TOO_LARGE, STACKS,
+                              "has %zu stacks, may have up to %u: send more requests", n, SUBMIT_STACKS_MAX);
         items = arena_alloc(context->arena, (n + 1) * sizeof(*items));
         if (!items)
                 return refuse_no_room(&decoded->refusal);
@@ -75,8 +76,8 @@ static int decode_stacks(Decoded *decoded, const DecodeContext *context, const P
         return r;
 }
 
-static int decode_specifications(Decoded *decoded, const DecodeContext *context, const ProtobufCBinaryData *specifications,
-                                       size_t n, SpecificationArray *ret) {
+static int decode_specifications(Decoded *decoded, const DecodeContext *context,
+                                 const ProtobufCBinaryData *specifications, size_t n, SpecificationArray *ret) {
         Complaint complaint;
         const Value **items;
         bool unused;
@@ -84,14 +85,17 @@ static int decode_specifications(Decoded *decoded, const DecodeContext *context,
 
         if (n > SUBMIT_SPECIFICATIONS_MAX)
                 return refuse(&decoded->refusal, STATUS_TOO_LARGE, SPECIFICATIONS,
-                              "has %zu specifications, may have up to %u: send more requests", n, SUBMIT_SPECIFICATIONS_MAX);
+                              "has %zu specifications, may have up to %u: send more "
+                              "requests", n, SUBMIT_SPECIFICATIONS_MAX);
         items = arena_alloc(context->arena, (n + 1) * sizeof(*items));
         if (!items)
                 return refuse_no_room(&decoded->refusal);
 
         for (size_t i = 0; i < n; i++) {
-                r = codec_decode_json(decoded, context, &specifications[i], &items[i], &unused, SPECIFICATIONS "[%zu]", i);
-                if (r == 0 && indicator_check_object(items[i], (DocumentLimits){ SIZE_MAX, context->limits.n_keys }, &complaint) != 0)
+                r = codec_decode_json(decoded, context, &specifications[i], &items[i], &unused, SPECIFICATIONS "[%zu]",
+                                      i);
+                if (r == 0 && indicator_check_object(items[i], (DocumentLimits){ SIZE_MAX, context->limits.n_keys },
+                                                     &complaint) != 0)
                         r = refuse_document(decoded, SPECIFICATIONS, i, &complaint);
                 if (r != 0)
                         return r;
@@ -102,9 +106,10 @@ static int decode_specifications(Decoded *decoded, const DecodeContext *context,
 
 /* --- documents ----------------------------------------------------------------------------------- */
 
-/* Decodes a JSON object in a field of the i-th indicator. ret_text: the object's text, if it can be stored unchanged. */
-static int parse_field(Decoded *decoded, const DecodeContext *context, const ProtobufCBinaryData *from, size_t i, const char *field,
-                       const Value **ret, JsonText *ret_text) {
+/* Decodes a JSON object in a field of the i-th indicator. ret_text: the object's text, if it can be stored
+ * unchanged. */
+static int parse_field(Decoded *decoded, const DecodeContext *context, const ProtobufCBinaryData *from, size_t i,
+                       const char *field, const Value **ret, JsonText *ret_text) {
         bool is_canonical;
         int r;
 
@@ -115,14 +120,16 @@ static int parse_field(Decoded *decoded, const DecodeContext *context, const Pro
 }
 
 /* complaint: with a place inside the object; field: the place of the object. */
-static int refuse_inside(Decoded *decoded, size_t i, const char *before, const Complaint *complaint, const char *field) {
+static int refuse_inside(Decoded *decoded, size_t i, const char *before, const Complaint *complaint,
+                         const char *field) {
         char path[16 + COMPLAINT_PATH_MAX];
 
         (void)snprintf(path, sizeof(path), "%s%s", before, complaint->path);
         return refuse_item(&decoded->refusal, ITEMS, i, complaint->path[0] ? path : field, "%s", complaint->text);
 }
 
-static int take_document(Decoded *decoded, const DecodeContext *context, const Perfd__V1__Indicator *from, size_t i, Submission *ret) {
+static int take_document(Decoded *decoded, const DecodeContext *context, const Perfd__V1__Indicator *from, size_t i,
+                         Submission *ret) {
         const IndicatorGiven given = { from->name, from->component, from->version };
         const Value *document = NULL;
         Complaint complaint;
@@ -149,8 +156,10 @@ static int take_document(Decoded *decoded, const DecodeContext *context, const P
         return ret->indicator.component ? 0 : refuse_no_room(&decoded->refusal);
 }
 
-/* Cuts texts in the record that are too long, because the runner wrote them; in the script's own document, they are refused. */
-static int take_run(Decoded *decoded, const DecodeContext *context, const Perfd__V1__Indicator *from, size_t i, Submission *ret) {
+/* Cuts texts in the record that are too long, because the runner wrote them; in the script's own document, they are
+ * refused. */
+static int take_run(Decoded *decoded, const DecodeContext *context, const Perfd__V1__Indicator *from, size_t i,
+                    Submission *ret) {
         const Value *whole;
         Complaint complaint;
         int r;
@@ -179,21 +188,29 @@ static int check_item(Answer *refusal, const Perfd__V1__Indicator *from, size_t 
         static const uint8_t own[RESULT_ID_OWN_BYTES];
 
         if (from->id.len != RESULT_ID_BYTES)
-                return refuse_item(refusal, ITEMS, i, "id", "has %zu bytes, must have %u chosen at random", from->id.len, RESULT_ID_BYTES);
+                return refuse_item(refusal, ITEMS, i, "id", "has %zu bytes, must have %u chosen at random",
+                                   from->id.len, RESULT_ID_BYTES);
         if (memcmp(from->id.data, own, sizeof(own)) == 0)
-                return refuse_item(refusal, ITEMS, i, "id", "begins with %u zero bytes, as only those of perfd's own results do: choose %u "
-                                                            "bytes at random", RESULT_ID_OWN_BYTES, RESULT_ID_BYTES);
+                return refuse_item(refusal, ITEMS, i, "id",
+                                   "begins with %u zero bytes, as only those of perfd's own results do: choose %u "
+                                   "bytes at random",
+                                   RESULT_ID_OWN_BYTES, RESULT_ID_BYTES);
         if (from->job[0] != '\0' && !indicator_name_is_valid(from->job, JOB_ID_MAX - 1))
-                return refuse_item(refusal, ITEMS, i, "job", "is not valid: a job's id is 1 to %d " REFUSE_NAME_RULE, JOB_ID_MAX - 1);
+                return refuse_item(refusal, ITEMS, i, "job", "is not valid: a job's id is 1 to %d " REFUSE_NAME_RULE,
+                                   JOB_ID_MAX - 1);
         if (from->time_ms > TIME_MS_MAX)
-                return refuse_item(refusal, ITEMS, i, "time_ms", "is after the year 2261: give milliseconds since 1970, or 0 for now");
+                return refuse_item(refusal, ITEMS, i, "time_ms",
+                                   "is after the year 2261: give milliseconds since 1970, or 0 for now");
         if (HAS_EXIT_STATUS(from) && (from->exit_status < 0 || from->exit_status > 255))
-                return refuse_item(refusal, ITEMS, i, "exit_status", "is %d, must be 0 to 255 as in a shell", from->exit_status);
+                return refuse_item(refusal, ITEMS, i, "exit_status", "is %d, must be 0 to 255 as in a shell",
+                                   from->exit_status);
         if (from->batch.len != 0 && from->batch.len != RESULT_ID_BYTES)
-                return refuse_item(refusal, ITEMS, i, "batch", "has %zu bytes, must have %u that all runs of the batch share, or none",
+                return refuse_item(refusal, ITEMS, i, "batch",
+                                   "has %zu bytes, must have %u that all runs of the batch share, or none",
                                    from->batch.len, RESULT_ID_BYTES);
         if (from->batch.len == 0 && from->index != 0)
-                return refuse_item(refusal, ITEMS, i, "index", "is %u without a batch: add the batch id of 16 bytes", from->index);
+                return refuse_item(refusal, ITEMS, i, "index", "is %u without a batch: add the batch id of 16 bytes",
+                                   from->index);
 
         return 0;
 }
@@ -204,24 +221,26 @@ typedef struct Shared {
         SpecificationArray specifications;
 } Shared;
 
-static int take_shared(Decoded *decoded, const Shared *shared, const Perfd__V1__Indicator *from, size_t i, Submission *ret) {
+static int take_shared(Decoded *decoded, const Shared *shared, const Perfd__V1__Indicator *from, size_t i,
+                       Submission *ret) {
         const StackArray *stacks = &shared->stacks;
         const SpecificationArray *specifications = &shared->specifications;
 
         if (from->stack > stacks->n)
-                return refuse_item(&decoded->refusal, ITEMS, i, "stack", "is %u, and the submission has %zu stacks", from->stack,
-                                   stacks->n);
+                return refuse_item(&decoded->refusal, ITEMS, i, "stack", "is %u, and the submission has %zu stacks",
+                                   from->stack, stacks->n);
         if (from->specification > specifications->n)
-                return refuse_item(&decoded->refusal, ITEMS, i, "specification", "is %u, and the submission has %zu specifications",
-                                   from->specification, specifications->n);
+                return refuse_item(&decoded->refusal, ITEMS, i, "specification",
+                                   "is %u, and the submission has %zu specifications", from->specification,
+                                   specifications->n);
 
         ret->stack = from->stack > 0 ? &stacks->items[from->stack - 1] : NULL;
         ret->specification = from->specification > 0 ? specifications->items[from->specification - 1] : NULL;
         return 0;
 }
 
-static int take_item(Decoded *decoded, const DecodeContext *context, const Shared *shared, const Perfd__V1__Indicator *from, size_t i,
-                     Submission *ret) {
+static int take_item(Decoded *decoded, const DecodeContext *context, const Shared *shared,
+                     const Perfd__V1__Indicator *from, size_t i, Submission *ret) {
         int r;
 
         r = check_item(&decoded->refusal, from, i);
@@ -257,8 +276,9 @@ int codec_decode_submit(Decoded *decoded, const DecodeContext *context, const Pr
         if (from->n_indicators == 0)
                 return refuse(refusal, STATUS_INVALID, ITEMS, "is empty: add at least one");
         if (from->n_indicators > SUBMIT_ITEMS_MAX)
-                return refuse(refusal, STATUS_TOO_LARGE, ITEMS, "has %zu indicators, may have up to %u: send more requests",
-                              from->n_indicators, SUBMIT_ITEMS_MAX);
+                return refuse(refusal, STATUS_TOO_LARGE, ITEMS,
+                              "has %zu indicators, may have up to %u: send more requests", from->n_indicators,
+                              SUBMIT_ITEMS_MAX);
 
         r = decode_stacks(decoded, context, from->stacks, from->n_stacks, &shared.stacks);
         if (r == 0)

@@ -19,15 +19,17 @@ static int take_label(Decoded *decoded, const Perfd__V1__Label *from, size_t i, 
         const char *reason;
 
         if (!indicator_name_is_valid(from->key, sizeof(label->key) - 1))
-                return refuse_item(refusal, list, i, "key", "a label's key is 1 to %zu " REFUSE_NAME_RULE, sizeof(label->key) - 1);
+                return refuse_item(refusal, list, i, "key", "a label's key is 1 to %zu " REFUSE_NAME_RULE,
+                                   sizeof(label->key) - 1);
         for (size_t k = 0; k < i; k++)
                 if (strcmp(info->labels[k].key, from->key) == 0)
                         return refuse_item(refusal, list, i, "key", "'%s' is given twice: keep one", from->key);
 
         reason = refuse_text_reason(from->value, sizeof(label->value) - 1);
         if (reason)
-                return refuse_item(refusal, list, i, "value", "%s: it may be up to %zu bytes of UTF-8 without control characters",
-                                   reason, sizeof(label->value) - 1);
+                return refuse_item(refusal, list, i, "value",
+                                   "%s: it may be up to %zu bytes of UTF-8 without control characters", reason,
+                                   sizeof(label->value) - 1);
 
         strcpy(label->key, from->key);
         strcpy(label->value, from->value);
@@ -38,8 +40,8 @@ static int take_labels(Decoded *decoded, Arena *arena, const Perfd__V1__JobBegin
         int r = 0;
 
         if (from->n_labels > JOB_LABELS_MAX)
-                return refuse(&decoded->refusal, STATUS_INVALID, "job_begin.labels", "has %zu labels, may have up to %d",
-                              from->n_labels, JOB_LABELS_MAX);
+                return refuse(&decoded->refusal, STATUS_INVALID, "job_begin.labels",
+                              "has %zu labels, may have up to %d", from->n_labels, JOB_LABELS_MAX);
 
         info->n_labels = from->n_labels;
         info->labels = arena_alloc(arena, from->n_labels * sizeof(*info->labels));
@@ -60,9 +62,11 @@ static int check_job_texts(Decoded *decoded, const Perfd__V1__JobBegin *from) {
 
         r = refuse_bad_job_id(&decoded->refusal, "job_begin.job", from->job);
         if (r == 0)
-                r = refuse_bad_text(&decoded->refusal, "job_begin.name", from->name, sizeof(((JobInfo *)NULL)->name) - 1);
+                r = refuse_bad_text(&decoded->refusal, "job_begin.name", from->name,
+                                    sizeof(((JobInfo *)NULL)->name) - 1);
         if (r == 0)
-                r = refuse_bad_text(&decoded->refusal, "job_begin.user", from->user, sizeof(((JobInfo *)NULL)->user) - 1);
+                r = refuse_bad_text(&decoded->refusal, "job_begin.user", from->user,
+                                    sizeof(((JobInfo *)NULL)->user) - 1);
         if (r != 0)
                 return r;
 
@@ -77,13 +81,16 @@ static int check_job_place(Decoded *decoded, const Perfd__V1__JobBegin *from) {
         if (HAS_RANK(from) && from->rank < 0)
                 return refuse(&decoded->refusal, STATUS_INVALID, "job_begin.rank", "is negative: ranks count from 0");
         if (HAS_RANK(from) && from->ranks > 0 && from->rank >= from->ranks)
-                return refuse(&decoded->refusal, STATUS_INVALID, "job_begin.rank", "is %lld of %u ranks, which count from 0: give 0 to %u",
-                              (long long)from->rank, from->ranks, from->ranks - 1);
+                return refuse(&decoded->refusal, STATUS_INVALID, "job_begin.rank",
+                              "is %lld of %u ranks, which count from 0: give 0 to %u", (long long)from->rank,
+                              from->ranks, from->ranks - 1);
         if (HAS_NODE(from) && from->nodes > 0 && from->node >= from->nodes)
-                return refuse(&decoded->refusal, STATUS_INVALID, "job_begin.node", "is %u of %u nodes, which count from 0: give 0 to %u",
-                              from->node, from->nodes, from->nodes - 1);
+                return refuse(&decoded->refusal, STATUS_INVALID, "job_begin.node",
+                              "is %u of %u nodes, which count from 0: give 0 to %u", from->node, from->nodes,
+                              from->nodes - 1);
         if (HAS_NODE(from) && from->node > INT32_MAX)
-                return refuse(&decoded->refusal, STATUS_INVALID, "job_begin.node", "is %u, may be up to %d", from->node, INT32_MAX);
+                return refuse(&decoded->refusal, STATUS_INVALID, "job_begin.node", "is %u, may be up to %d", from->node,
+                              INT32_MAX);
 
         return 0;
 }
@@ -93,14 +100,18 @@ static int check_job_processes(Decoded *decoded, const Perfd__V1__JobBegin *from
         const Peer *peer = &decoded->request.peer;
 
         if (from->pid < 0)
-                return refuse(&decoded->refusal, STATUS_INVALID, "job_begin.pid", "is negative: give a process id, or 0 for none");
+                return refuse(&decoded->refusal, STATUS_INVALID, "job_begin.pid",
+                              "is negative: give a process id, or 0 for none");
         if (from->member_pid < 0)
-                return refuse(&decoded->refusal, STATUS_INVALID, "job_begin.member_pid", "is negative: give a process id, or 0 for none");
+                return refuse(&decoded->refusal, STATUS_INVALID, "job_begin.member_pid",
+                              "is negative: give a process id, or 0 for none");
         if (HAS_UID(from) && from->uid == UINT32_MAX) /* (uid_t)-1, which the kernel takes for "unchanged" */
-                return refuse(&decoded->refusal, STATUS_INVALID, "job_begin.uid", "is %u, which is not a valid user id", from->uid);
+                return refuse(&decoded->refusal, STATUS_INVALID, "job_begin.uid", "is %u, which is not a valid user id",
+                              from->uid);
         if (HAS_UID(from) && from->uid != peer->uid && !peer->is_admin)
                 return refuse(&decoded->refusal, STATUS_DENIED, "job_begin.uid",
-                              "is %u, and yours is %u: only root and [socket] admin_group may begin jobs for other users",
+                              "is %u, and yours is %u: only root and [socket] admin_group may begin jobs for other "
+                              "users",
                               from->uid, peer->uid);
 
         return 0;
@@ -143,7 +154,8 @@ static ClientCpu take_client_cpu(const Perfd__V1__CpuTime *from) {
 
         if (!from)
                 return (ClientCpu){};
-        return (ClientCpu){ from->user_us < max_us ? from->user_us : max_us, from->system_us < max_us ? from->system_us : max_us };
+        return (ClientCpu){ from->user_us < max_us ? from->user_us : max_us,
+                            from->system_us < max_us ? from->system_us : max_us };
 }
 
 int codec_decode_job_begin(Decoded *decoded, const DecodeContext *context, const ProtobufCMessage *message) {
@@ -188,7 +200,8 @@ int codec_decode_mark(Decoded *decoded, const DecodeContext *context, const Prot
         if (r != 0)
                 return r;
         if (has_seconds && (!isfinite(from->seconds) || from->seconds < 0))
-                return refuse(&decoded->refusal, STATUS_INVALID, "mark.seconds", "must be a number of seconds, 0 or more");
+                return refuse(&decoded->refusal, STATUS_INVALID, "mark.seconds",
+                              "must be a number of seconds, 0 or more");
 
         decoded->request.mark.job = from->job;
         decoded->request.mark.is_job_inherited = from->inherited;
@@ -238,7 +251,8 @@ int codec_decode_job_end(Decoded *decoded, const DecodeContext *context, const P
                 return refuse(refusal, STATUS_INVALID, "job_end.exit_status", "is %d, must be 0 to 255 as in a shell",
                               from->exit_status);
         if (from->signal < 0 || from->signal > SIGNAL_MAX)
-                return refuse(refusal, STATUS_INVALID, "job_end.signal", "is %d, must be 0 (none) to %d", from->signal, SIGNAL_MAX);
+                return refuse(refusal, STATUS_INVALID, "job_end.signal", "is %d, must be 0 (none) to %d", from->signal,
+                              SIGNAL_MAX);
 
         decoded->request.job_end.job = from->job;
         *end = (JobEnd){

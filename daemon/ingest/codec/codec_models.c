@@ -17,7 +17,8 @@ static int refuse_model(Answer *refusal, const Complaint *complaint) {
         return refuse(refusal, STATUS_INVALID, path, "%s", complaint->text);
 }
 
-static int take_model(Decoded *decoded, const DecodeContext *context, const ProtobufCBinaryData *text, IndicatorModel *ret) {
+static int take_model(Decoded *decoded, const DecodeContext *context, const ProtobufCBinaryData *text,
+                      IndicatorModel *ret) {
         const Value *document;
         Complaint complaint;
         bool unused;
@@ -45,7 +46,8 @@ int codec_decode_register(Decoded *decoded, const DecodeContext *context, const 
 
         if (from->n_model > REGISTER_MODELS_MAX)
                 return refuse(&decoded->refusal, STATUS_TOO_LARGE, MODEL,
-                              "is given %zu times, may be given up to %u times: send more requests", from->n_model, REGISTER_MODELS_MAX);
+                              "is given %zu times, may be given up to %u times: send more "
+                              "requests", from->n_model, REGISTER_MODELS_MAX);
 
         models = arena_alloc(context->arena, from->n_model * sizeof(*models));
         if (!models)
@@ -55,7 +57,8 @@ int codec_decode_register(Decoded *decoded, const DecodeContext *context, const 
 
                 if (r == 0)
                         continue;
-                decoded->refusal.has_item = decoded->refusal.complaint.path[0] != '\0'; /* otherwise the whole request is too large */
+                /* otherwise the whole request is too large */
+                decoded->refusal.has_item = decoded->refusal.complaint.path[0] != '\0';
                 decoded->refusal.item = decoded->refusal.has_item ? (uint32_t)i : 0;
                 return r;
         }

@@ -24,8 +24,8 @@ typedef struct NamedSeconds {
 static int check_seconds(Decoded *decoded, size_t i, const NamedSeconds *items, size_t n) {
         for (size_t k = 0; k < n; k++)
                 if (!(items[k].seconds >= 0 && items[k].seconds <= SECONDS_MAX))
-                        return refuse_item(&decoded->refusal, STAGES, i, items[k].field, "is %g, must be seconds from 0 to %.0g",
-                                           items[k].seconds, SECONDS_MAX);
+                        return refuse_item(&decoded->refusal, STAGES, i, items[k].field,
+                                           "is %g, must be seconds from 0 to %.0g", items[k].seconds, SECONDS_MAX);
         return 0;
 }
 
@@ -55,7 +55,8 @@ static int take_tasks(Decoded *decoded, const Perfd__V1__PipelineTasks *from, si
         return 0;
 }
 
-static int take_queue(Decoded *decoded, const Perfd__V1__PipelineQueue *from, size_t i, bool counts_open_periods, PipelineInterval *ret) {
+static int take_queue(Decoded *decoded, const Perfd__V1__PipelineQueue *from, size_t i, bool counts_open_periods,
+                      PipelineInterval *ret) {
         bool has_readiness = from->occupancy_given_case == PERFD__V1__PIPELINE_QUEUE__OCCUPANCY_GIVEN_OCCUPANCY_RATE;
         const NamedSeconds seconds[] = {
                 { "queue.elapsed", from->elapsed },
@@ -69,8 +70,8 @@ static int take_queue(Decoded *decoded, const Perfd__V1__PipelineQueue *from, si
         if (r != 0)
                 return r;
         if (has_readiness && !(from->occupancy_rate >= 0 && from->occupancy_rate <= 1))
-                return refuse_item(&decoded->refusal, STAGES, i, "queue.occupancy_rate", "is %g, must be a share of the interval, 0 to 1",
-                                   from->occupancy_rate);
+                return refuse_item(&decoded->refusal, STAGES, i, "queue.occupancy_rate",
+                                   "is %g, must be a share of the interval, 0 to 1", from->occupancy_rate);
 
         has_readiness &= from->num_items > 0 || counts_open_periods;
         ret->part = PIPELINE_QUEUE;
@@ -83,7 +84,8 @@ static int take_queue(Decoded *decoded, const Perfd__V1__PipelineQueue *from, si
                 .ready_s = has_readiness ? from->occupancy_rate * from->elapsed : 0,
                 .judged_s = has_readiness ? from->elapsed : 0,
         };
-        ret->percentiles = (PipelinePercentiles){ from->p90_put_time, from->p99_put_time, from->p90_get_time, from->p99_get_time };
+        ret->percentiles = (PipelinePercentiles){ from->p90_put_time, from->p99_put_time, from->p90_get_time,
+                                                  from->p99_get_time };
         return 0;
 }
 
@@ -94,16 +96,19 @@ static int check_label(Decoded *decoded, const Perfd__V1__PipelineStage *from, s
         PipelineStage stage;
 
         if (reason)
-                return refuse_item(&decoded->refusal, STAGES, i, "stage", "%s: up to %u bytes of UTF-8 without control characters",
-                                   reason, PIPELINE_LABEL_MAX);
+                return refuse_item(&decoded->refusal, STAGES, i, "stage",
+                                   "%s: up to %u bytes of UTF-8 without control characters", reason,
+                                   PIPELINE_LABEL_MAX);
         if (!pipeline_stage_parse(&stage, from->stage, strlen(from->stage)))
                 return refuse_item(&decoded->refusal, STAGES, i, "stage",
-                                   "has no position: write PIPELINE:POSITION:NAME[CONCURRENCY] or POSITION:NAME, such as 0:1:decode[4]");
+                                   "has no position: write PIPELINE:POSITION:NAME[CONCURRENCY] or POSITION:NAME, "
+                                   "such as 0:1:decode[4]");
         if (from->time_ms > TIME_MS_MAX)
                 return refuse_item(&decoded->refusal, STAGES, i, "time_ms",
                                    "is after the year 2261: give milliseconds since 1970, or 0 for now");
         if (!from->tasks && !from->queue)
-                return refuse_item(&decoded->refusal, STAGES, i, "tasks", "is missing, as is queue: give at least one of them");
+                return refuse_item(&decoded->refusal, STAGES, i, "tasks",
+                                   "is missing, as is queue: give at least one of them");
         return 0;
 }
 
@@ -131,8 +136,9 @@ static int take_stages(Decoded *decoded, Arena *arena, const Perfd__V1__Pipeline
         int r = 0;
 
         if (from->n_stages > PIPELINE_REPORT_INTERVALS_MAX / N_PIPELINE_PARTS)
-                return refuse(&decoded->refusal, STATUS_TOO_LARGE, STAGES, "has %zu items, may have up to %u: send several messages",
-                              from->n_stages, PIPELINE_REPORT_INTERVALS_MAX / N_PIPELINE_PARTS);
+                return refuse(&decoded->refusal, STATUS_TOO_LARGE, STAGES,
+                              "has %zu items, may have up to %u: send several messages", from->n_stages,
+                              PIPELINE_REPORT_INTERVALS_MAX / N_PIPELINE_PARTS);
 
         report->intervals = arena_alloc(arena, from->n_stages * N_PIPELINE_PARTS * sizeof(*report->intervals));
         if (!report->intervals)
@@ -143,17 +149,19 @@ static int take_stages(Decoded *decoded, Arena *arena, const Perfd__V1__Pipeline
 }
 
 static int take_event(Decoded *decoded, const Perfd__V1__PipelineEvent *from, size_t i, PipelineEvent *ret) {
-        const char *reason = from->name[0] == '\0' ? "is empty" : refuse_text_reason(from->name, PIPELINE_EVENT_NAME_MAX);
+        const char *reason = from->name[0] == '\0' ? "is empty"
+                                                   : refuse_text_reason(from->name, PIPELINE_EVENT_NAME_MAX);
 
         if (reason)
-                return refuse_item(&decoded->refusal, EVENTS, i, "name", "%s: it is 1 to %u bytes of UTF-8 without control characters",
-                                   reason, PIPELINE_EVENT_NAME_MAX);
+                return refuse_item(&decoded->refusal, EVENTS, i, "name",
+                                   "%s: it is 1 to %u bytes of UTF-8 without control characters", reason,
+                                   PIPELINE_EVENT_NAME_MAX);
         if (from->time_ms > TIME_MS_MAX)
                 return refuse_item(&decoded->refusal, EVENTS, i, "time_ms",
                                    "is after the year 2261: give milliseconds since 1970, or 0 for now");
         if (!(from->seconds >= 0 && from->seconds <= SECONDS_MAX))
-                return refuse_item(&decoded->refusal, EVENTS, i, "seconds", "is %g, must be seconds from 0 to %.0g", from->seconds,
-                                   SECONDS_MAX);
+                return refuse_item(&decoded->refusal, EVENTS, i, "seconds", "is %g, must be seconds from 0 to %.0g",
+                                   from->seconds, SECONDS_MAX);
 
         *ret = (PipelineEvent){ from->name, from->time_ms, from->seconds };
         return 0;
@@ -163,8 +171,9 @@ static int take_events(Decoded *decoded, Arena *arena, const Perfd__V1__Pipeline
         int r = 0;
 
         if (from->n_events > PIPELINE_REPORT_EVENTS_MAX)
-                return refuse(&decoded->refusal, STATUS_TOO_LARGE, EVENTS, "has %zu items, may have up to %u: send several messages",
-                              from->n_events, PIPELINE_REPORT_EVENTS_MAX);
+                return refuse(&decoded->refusal, STATUS_TOO_LARGE, EVENTS,
+                              "has %zu items, may have up to %u: send several messages", from->n_events,
+                              PIPELINE_REPORT_EVENTS_MAX);
 
         report->n_events = from->n_events;
         report->events = arena_alloc(arena, from->n_events * sizeof(*report->events));
@@ -177,7 +186,8 @@ static int take_events(Decoded *decoded, Arena *arena, const Perfd__V1__Pipeline
 
 /* --- reports -------------------------------------------------------------------------------------- */
 
-static int take_description(Decoded *decoded, const DecodeContext *context, const ProtobufCBinaryData *from, PipelineReport *report) {
+static int take_description(Decoded *decoded, const DecodeContext *context, const ProtobufCBinaryData *from,
+                            PipelineReport *report) {
         const char *path = "pipeline_report.description";
         Complaint complaint;
         const Value *value;
@@ -205,7 +215,8 @@ static int check_texts(Decoded *decoded, const Perfd__V1__PipelineReport *from) 
         if (from->job[0] != '\0')
                 r = refuse_bad_job_id(&decoded->refusal, "pipeline_report.job", from->job);
         if (r == 0)
-                r = refuse_bad_text(&decoded->refusal, "pipeline_report.producer", from->producer, PIPELINE_PRODUCER_MAX);
+                r = refuse_bad_text(&decoded->refusal, "pipeline_report.producer", from->producer,
+                                    PIPELINE_PRODUCER_MAX);
         return r;
 }
 

@@ -8,7 +8,8 @@
 
 #include "request/request.h"
 
-/* Decoded.n_work of any request, and for each result. A model is stored before others are taken: a user has one at a time. */
+/* Decoded.n_work of any request, and for each result. A model is stored before others are taken: a user has one at a
+ * time. */
 #define CODEC_WORK_REQUEST 512U
 #define CODEC_WORK_RESULT 128U
 #define CODEC_WORK_MODEL 32768U

@@ -4,8 +4,9 @@
 /*
  * Message scan: checks of a message before it is unpacked
  *
- * protobuf-c returns strings that end at their first NUL byte, and does not report the rest. So the bytes are scanned first, by
- * the descriptors and without allocation. The descriptors must not be recursive, because they limit the depth.
+ * protobuf-c returns strings that end at their first NUL byte, and does not report the rest. So the bytes are
+ * scanned first, by the descriptors and without allocation. The descriptors must not be recursive, because they
+ * limit the depth.
  */
 
 #include <protobuf-c/protobuf-c.h>

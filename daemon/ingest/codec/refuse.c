@@ -39,7 +39,8 @@ int refuse_item(Answer *ret, const char *list, size_t i, const char *field, cons
 
 int refuse_no_room(Answer *ret) {
         return refuse(ret, STATUS_TOO_LARGE, "",
-                      "the decoded request exceeds the memory that perfd has for one request: send it in smaller parts");
+                      "the decoded request exceeds the memory that perfd has for one request: send it in smaller "
+                      "parts");
 }
 
 const char *refuse_text_reason(const char *text, size_t n_max) {

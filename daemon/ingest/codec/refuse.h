@@ -4,8 +4,8 @@
 /*
  * Refuse: the reason why a request is not valid
  *
- * All functions set *ret and return REFUSED, so that a check ends with `return refuse(…)`; functions that check something
- * return 0 if it is valid. Paths have the names of the protocol: "job_begin.name".
+ * All functions set *ret and return REFUSED, so that a check ends with `return refuse(…)`; functions that check
+ * something return 0 if it is valid. Paths have the names of the protocol: "job_begin.name".
  */
 
 #include <stddef.h>

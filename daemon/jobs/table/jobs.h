@@ -4,8 +4,8 @@
 /*
  * Jobs: the table of running jobs and of jobs that ended recently
  *
- * A Job stays in the table from its begin request until its end is stored; then its result stays for a while, for /metrics. Hash tables
- * find jobs by id and by the name of their own cgroup. A Job is never moved.
+ * A Job stays in the table from its begin request until its end is stored; then its result stays for a while, for
+ * /metrics. Hash tables find jobs by id and by the name of their own cgroup. A Job is never moved.
  */
 
 #include "jobs/table/running_job.h"
@@ -37,8 +37,9 @@ struct FinishedJob {
 #define HIDDEN_JOBS_PARTS 64U /* at least one more than a time has */
 
 /*
- * Ended jobs that /metrics would still show without the limit on their number: counted by the time of the end, in parts of the time
- * for which an ended job is shown. A job is counted for this time, or up to one part longer. Initialize with zeros.
+ * Ended jobs that /metrics would still show without the limit on their number: counted by the time of the end, in
+ * parts of the time for which an ended job is shown. A job is counted for this time, or up to one part longer.
+ * Initialize with zeros.
  */
 typedef struct HiddenJobs {
         uint64_t part_ns;               /* length of a part */
@@ -70,8 +71,8 @@ int jobs_init(Jobs *jobs);
 void jobs_deinit(Jobs *jobs);
 
 /*
- * Adds a job at stage BEGINNING. info is copied except for its cgroup. begin: totals of the node at the begin, copied. 0 or -ENOMEM.
- * *ret is owned by the table.
+ * Adds a job at stage BEGINNING. info is copied except for its cgroup. begin: totals of the node at the begin,
+ * copied. 0 or -ENOMEM. *ret is owned by the table.
  */
 int jobs_add(Jobs *jobs, const JobInfo *info, const Totals *begin, Job **ret);
 /* Returns the running job with this id, or NULL. */
@@ -81,7 +82,8 @@ int jobs_rename(Jobs *jobs, Job *job, const char *id);
 /* Takes a job out of the table and frees it. */
 void jobs_remove(Jobs *jobs, Job *job);
 
-/* Makes the cgroup of this name, in the form of JobInfo.cgroup, the job's own. 0, -ENOMEM, or JOBS_TAKEN: it belongs to another job. */
+/* Makes the cgroup of this name, in the form of JobInfo.cgroup, the job's own. 0, -ENOMEM, or JOBS_TAKEN: it belongs
+ * to another job. */
 enum {
         JOBS_TAKEN = 1,
 };
@@ -91,13 +93,15 @@ Job *jobs_find_group(const Jobs *jobs, const char *name);
 
 /* Removes a job that has final numbers and keeps its result for /metrics. Out of memory: the result is not kept. */
 void jobs_retire(Jobs *jobs, Job *job, uint64_t now_boottime_ns);
-/* Removes the results of jobs that ended before a point in time, and the oldest results beyond n_max, which are left out for keep_ns. */
+/* Removes the results of jobs that ended before a point in time, and the oldest results beyond n_max, which are left
+ * out for keep_ns. */
 void jobs_forget_finished(Jobs *jobs, uint64_t before_boottime_ns, size_t n_max, uint64_t keep_ns);
 
 /* Removes the results of a job whose id another job has now. */
 void jobs_forget_finished_id(Jobs *jobs, const char *id);
 
-/* Fills the jobs' part of a snapshot except for the finder's statistics. n_exposed_max: limit of jobs in /metrics. 0 or -ENOMEM. */
+/* Fills the jobs' part of a snapshot except for the finder's statistics. n_exposed_max: limit of jobs in /metrics. 0
+ * or -ENOMEM. */
 int jobs_publish(const Jobs *jobs, size_t n_exposed_max, JobsSnapshot *ret);
 
 /* keep_ns: time for which an ended job is shown; a changed time begins a new count. */

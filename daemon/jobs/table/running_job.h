@@ -23,7 +23,8 @@ typedef enum JobStage {
         JOB_ENDING,    /* the end is queued for the store */
 } JobStage;
 
-/* State and metrics of a job at its end. Computed when no process runs in the job any more; the end may be reported later. */
+/* State and metrics of a job at its end. Computed when no process runs in the job any more; the end may be reported
+ * later. */
 typedef struct JobFinal {
         JobState state;
         uint64_t realtime_ms;
@@ -49,10 +50,12 @@ typedef struct JobProcess {
 /* The cgroup that is a job's own; its name is in the job's description. */
 typedef struct JobGroup {
         Cgroup *cgroup;          /* owned; NULL: the job has no cgroup, or its cgroup was removed */
-        uint64_t id;             /* cgroup_id() of the current cgroup, else of the last; 0: the job never had a cgroup */
+        /* cgroup_id() of the current cgroup, else of the last; 0: the job never had a cgroup */
+        uint64_t id;
         sd_event_source *events; /* owned; watches whether the cgroup is empty */
         Usage *usage;            /* owned; NULL: the job never had a cgroup */
-        bool is_vouched;         /* named by an administrator or detected: every process in the cgroup belongs to the job */
+        /* named by an administrator or detected: every process in the cgroup belongs to the job */
+        bool is_vouched;
         bool is_empty;           /* no process is in the cgroup, or the cgroup was removed */
         bool is_usage_cut;       /* the cgroup was removed before its last counters were read */
 } JobGroup;

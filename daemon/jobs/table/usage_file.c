@@ -8,7 +8,8 @@
 #include "jobs/table/running_job.h"
 #include "util/buffer.h"
 
-/* Numbers of a usage and of a sample in the order of the file. Those of a usage are followed by the samples `begin` and `last`. */
+/* Numbers of a usage and of a sample in the order of the file. Those of a usage are followed by the samples `begin`
+ * and `last`. */
 #define USAGE_NUMBERS(X) X(is_fresh) X(unseen_us) X(seen) X(memory_max_bytes) X(pids_max) X(parts_ms) \
         X(parts_max_bytes[USAGE_MEMORY_ANON]) X(parts_max_bytes[USAGE_MEMORY_FILE]) X(parts_max_bytes[USAGE_MEMORY_KERNEL]) \
         X(parts_max_bytes[USAGE_MEMORY_SHMEM]) X(parts_max_bytes[USAGE_MEMORY_ALL]) X(parts_kib_ms[USAGE_MEMORY_ANON]) \
@@ -16,7 +17,8 @@
 #define SAMPLE_NUMBERS(X) X(boottime_ns) X(have) X(n_cpus) CGROUP_VALUES(X)
 
 #define X(member, ...) " " #member
-static const char columns[] = " job begin_ms cgroup is_cut" USAGE_NUMBERS(X) " begin:" SAMPLE_NUMBERS(X) " last:" SAMPLE_NUMBERS(X) "\n";
+static const char columns[] = " job begin_ms cgroup is_cut" USAGE_NUMBERS(X) " begin:" SAMPLE_NUMBERS(
+        X) " last:" SAMPLE_NUMBERS(X) "\n";
 #undef X
 
 void usage_file_deinit(UsageFile *counters) {
@@ -142,7 +144,8 @@ void usage_file_write(UsageFile *counters, const Job *first) {
         if (!counters->file)
                 return;
         if (counters->n_text > 0)
-                (void)buffer_reserve(&text, counters->n_text); /* growing step by step would copy the text several times */
+                /* growing step by step would copy the text several times */
+                (void)buffer_reserve(&text, counters->n_text);
         for (const Job *job = first; job; job = job->links.next) {
                 if (!job->group.usage)
                         continue;

@@ -4,9 +4,9 @@
 /*
  * Usage file: the counters of running jobs' cgroups as of the latest tick, in a file that outlives perfd
  *
- * The store has a checkpoint of a job, which may be seconds old. The kernel has the counters since then, unless the cgroup was removed
- * or recreated, or its counters were reset: then only this file has what /metrics has shown. The file is a table: a line with the boot and
- * the names of the columns, then a line for each job.
+ * The store has a checkpoint of a job, which may be seconds old. The kernel has the counters since then, unless the
+ * cgroup was removed or recreated, or its counters were reset: then only this file has what /metrics has shown. The
+ * file is a table: a line with the boot and the names of the columns, then a line for each job.
  */
 
 #include "base/runtime_file.h"
@@ -30,8 +30,8 @@ typedef struct FormerUsage {
 
 void usage_file_deinit(UsageFile *counters);
 /*
- * Reads the file, if it is of this boot, and keeps the counters there from now on. 0, or a negative errno of runtime_file_open(): the
- * checkpoints of the store have the counters.
+ * Reads the file, if it is of this boot, and keeps the counters there from now on. 0, or a negative errno of
+ * runtime_file_open(): the checkpoints of the store have the counters.
  */
 int usage_file_open(UsageFile *counters, const char *path, const char *boot_id);
 /* Returns whether the former perfd wrote counters of the job. */

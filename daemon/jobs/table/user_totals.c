@@ -84,7 +84,8 @@ static int take(UsageTotals *totals, const KeptTotals *kept, uint64_t oldest_ms)
 
 /* Damaged texts are left: the totals begin at zero. */
 static int restore(UserTotals *totals, const char *text, bool is_other_boot_taken, bool *ret) {
-        uint64_t now_ms = clock_realtime_ns() / NS_PER_MS, oldest_ms = now_ms > FORGOTTEN_MS ? now_ms - FORGOTTEN_MS : 0;
+        uint64_t now_ms = clock_realtime_ns() / NS_PER_MS,
+                 oldest_ms = now_ms > FORGOTTEN_MS ? now_ms - FORGOTTEN_MS : 0;
         Kept kept = {};
         bool is_same_boot;
         int r;
@@ -188,7 +189,8 @@ static UsageTotal *find(UsageTotals *totals, const char *key, uint32_t uid) {
         for (size_t i = 0; i < totals->n; i++)
                 if (strcmp(totals->entries[i].key, key) == 0)
                         return &totals->entries[i];
-        if (!is_other && may_have_place(totals, uid) && ARRAY_RESERVE(totals->entries, totals->n_allocated, totals->n + 1) == 0) {
+        if (!is_other && may_have_place(totals, uid) &&
+            ARRAY_RESERVE(totals->entries, totals->n_allocated, totals->n + 1) == 0) {
                 total = &totals->entries[totals->n++];
                 *total = (UsageTotal){ .uid = uid };
                 strcpy(total->key, key);
@@ -217,7 +219,9 @@ void user_totals_note(UserTotals *totals, uint32_t uid) {
 }
 
 static uint64_t count_of(const UsageSet *usage, UsageMetric metric, double unit) {
-        return quality_is_present(usage->quality[metric]) && usage->value[metric] > 0 ? (uint64_t)(usage->value[metric] / unit + 0.5) : 0;
+        return quality_is_present(usage->quality[metric]) && usage->value[metric] > 0
+                       ? (uint64_t)(usage->value[metric] / unit + 0.5)
+                       : 0;
 }
 
 static void add(UsageTotal *total, const UsageSet *usage) {

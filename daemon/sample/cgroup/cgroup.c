@@ -68,7 +68,8 @@ static const struct {
         [CGROUP_FILE_V1_CPU_MODES] = { HIERARCHY_CPUACCT, CGROUP_CPU, true, "cpuacct.stat", NULL },
         [CGROUP_FILE_V1_THROTTLING] = { HIERARCHY_CPU, CGROUP_THROTTLING, false, "cpu.stat", NULL },
         [CGROUP_FILE_V1_MEMORY] = { HIERARCHY_MEMORY, CGROUP_MEMORY, true, "memory.usage_in_bytes", NULL },
-        [CGROUP_FILE_V1_MEMORY_PEAK] = { HIERARCHY_MEMORY, CGROUP_MEMORY_PEAK, true, "memory.max_usage_in_bytes", NULL },
+        [CGROUP_FILE_V1_MEMORY_PEAK] = { HIERARCHY_MEMORY, CGROUP_MEMORY_PEAK, true, "memory.max_usage_in_bytes",
+                                         NULL },
         [CGROUP_FILE_V1_MEMORY_STAT] = { HIERARCHY_MEMORY, CGROUP_MEMORY_STAT, true, "memory.stat", NULL },
         [CGROUP_FILE_V1_OOM] = { HIERARCHY_MEMORY, CGROUP_MEMORY_EVENTS, false, "memory.oom_control", NULL },
         [CGROUP_FILE_V1_FAILURES] = { HIERARCHY_MEMORY, CGROUP_MEMORY_EVENTS, false, "memory.failcnt", NULL },
@@ -178,8 +179,10 @@ static bool is_io_counted(CgroupTree *tree) {
         CgroupIo io;
         int r;
 
-        if (cgroup_tree_path(tree, HIERARCHY_BLKIO, "", path) != 0 || cgroup_tree_open(tree, HIERARCHY_BLKIO, path, &dir_fd) != 0 ||
-            open_either(dir_fd, files[CGROUP_FILE_V1_IO_BYTES].name, files[CGROUP_FILE_V1_IO_BYTES].other_name, &fd) != 0 ||
+        if (cgroup_tree_path(tree, HIERARCHY_BLKIO, "", path) != 0 ||
+            cgroup_tree_open(tree, HIERARCHY_BLKIO, path, &dir_fd) != 0 ||
+            open_either(dir_fd, files[CGROUP_FILE_V1_IO_BYTES].name, files[CGROUP_FILE_V1_IO_BYTES].other_name, &fd) !=
+                    0 ||
             fd < 0 || read_text(fd, text, CGROUP_TEXT_MAX) != 0)
                 return true;
 
@@ -233,7 +236,8 @@ static int open_hierarchies(Cgroup *cgroup, const CgroupPlace *place) {
                 if (r < 0)
                         return r;
                 if (cgroup_limits_are_in(h))
-                        cgroup_limits_add(&cgroup->limits, h, TAKE_FD(dir_fd), cgroup_tree_n_above(cgroup->tree, h, path));
+                        cgroup_limits_add(&cgroup->limits, h, TAKE_FD(dir_fd),
+                                          cgroup_tree_n_above(cgroup->tree, h, path));
         }
         return 0;
 }

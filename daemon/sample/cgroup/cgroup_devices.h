@@ -39,7 +39,7 @@ void cgroup_devices_deinit(CgroupDevices *devices);
 
 /*
  * Sums up the text of io.stat or of blkio's files into the fields of the file. ret->boottime_ns must be the current
- * time. Lines that are malformed are skipped. Returns 0, TEXT_MALFORMED (no line is valid; *ret is unchanged) or -ENOMEM.
- * Allocates only for a new device.
+ * time. Lines that are malformed are skipped. Returns 0, TEXT_MALFORMED (no line is valid; *ret is unchanged) or
+ * -ENOMEM. Allocates only for a new device.
  */
 int cgroup_devices_sum(CgroupDevices *devices, CgroupFile file, const char *text, CgroupSample *ret);

@@ -209,7 +209,8 @@ static const struct {
 } files[N_CGROUP_FILES] = {
 #define KEYS(part, keys) { FORM_KEYS, CGROUP_##part, 0, 0, keys, N_ELEMENTS(keys) }
 #define VALUE(form, part, member) { FORM_##form, CGROUP_##part, offsetof(CgroupSample, member), 0, NULL, 0 }
-#define PRESSURE(part, some, full_offset) { FORM_PRESSURE, CGROUP_##part, offsetof(CgroupSample, some), full_offset, NULL, 0 }
+#define PRESSURE(part, some, full_offset)                                                                              \
+        { FORM_PRESSURE, CGROUP_##part, offsetof(CgroupSample, some), full_offset, NULL, 0 }
         [CGROUP_FILE_CPU_STAT] = KEYS(CPU, cpu_stat),
         [CGROUP_FILE_CPU_STAT_LOCAL] = KEYS(THROTTLING_LOCAL, cpu_stat_local),
         [CGROUP_FILE_CPU_MAX] = { FORM_CPU_MAX, CGROUP_CPU_LIMIT, 0, 0, NULL, 0 },
@@ -221,7 +222,8 @@ static const struct {
         [CGROUP_FILE_MEMORY_EVENTS] = KEYS(MEMORY_EVENTS, memory_events),
         [CGROUP_FILE_PIDS] = VALUE(NUMBER, PIDS, n_pids),
         [CGROUP_FILE_CPU_PRESSURE] = PRESSURE(PSI_CPU, psi_cpu_some_us, 0),
-        [CGROUP_FILE_MEMORY_PRESSURE] = PRESSURE(PSI_MEMORY, psi_memory_some_us, offsetof(CgroupSample, psi_memory_full_us)),
+        [CGROUP_FILE_MEMORY_PRESSURE] = PRESSURE(PSI_MEMORY, psi_memory_some_us,
+                                                 offsetof(CgroupSample, psi_memory_full_us)),
         [CGROUP_FILE_IO_PRESSURE] = PRESSURE(PSI_IO, psi_io_some_us, offsetof(CgroupSample, psi_io_full_us)),
         [CGROUP_FILE_IRQ_PRESSURE] = VALUE(PRESSURE_FULL, PSI_IRQ, psi_irq_full_us),
         [CGROUP_FILE_V1_CPU_USAGE] = VALUE(NANOSECONDS, CPU, usage_us),
@@ -397,7 +399,8 @@ int cgroup_parse_next_line(const char **p, CgroupLine *ret) {
 
         end = strchr(*p, '\n');
         controllers = scan_u64(*p, &id);
-        path = end && controllers && *controllers == ':' ? memchr(controllers + 1, ':', (size_t)(end - controllers - 1)) : NULL;
+        path = end && controllers && *controllers == ':' ? memchr(controllers + 1, ':', (size_t)(end - controllers - 1))
+                                                         : NULL;
         if (!path)
                 return CGROUP_TEXT_MALFORMED;
 

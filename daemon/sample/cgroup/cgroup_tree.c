@@ -358,7 +358,8 @@ bool cgroup_tree_place_is_own(const CgroupPlace *place, Hierarchy hierarchy) {
 
 /* Order in which the hierarchies are tried for the name of a group. */
 static const Hierarchy order[N_HIERARCHIES] = {
-        HIERARCHY_V2, HIERARCHY_CPUACCT, HIERARCHY_MEMORY, HIERARCHY_CPU, HIERARCHY_CPUSET, HIERARCHY_BLKIO, HIERARCHY_PIDS,
+        HIERARCHY_V2,     HIERARCHY_CPUACCT, HIERARCHY_MEMORY, HIERARCHY_CPU,
+        HIERARCHY_CPUSET, HIERARCHY_BLKIO,   HIERARCHY_PIDS,
 };
 
 Hierarchy cgroup_tree_place_main(const CgroupPlace *place) {

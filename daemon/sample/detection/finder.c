@@ -28,8 +28,8 @@
 /* --- the groups that are known ------------------------------------------------------------------- */
 
 /*
- * A node is a directory of a hierarchy that is a job, may contain jobs, or was counted because of its name. Nodes are found by parent and
- * name, and by inotify watch.
+ * A node is a directory of a hierarchy that is a job, may contain jobs, or was counted because of its name. Nodes
+ * are found by parent and name, and by inotify watch.
  */
 typedef struct FinderNode FinderNode;
 struct FinderNode {
@@ -166,7 +166,8 @@ static FinderNode *finder_tree_find_watch(const FinderTree *tree, int watch) {
         return NULL;
 }
 
-/* Writes the path from the root of the hierarchy, "/a/b"; "" for the root. 0, or CGROUP_MALFORMED if the path is too long. */
+/* Writes the path from the root of the hierarchy, "/a/b"; "" for the root. 0, or CGROUP_MALFORMED if the path is too
+ * long. */
 static int finder_tree_path(const FinderNode *node, char ret[static CGROUP_PATH_MAX]) {
         char *end = ret + CGROUP_PATH_MAX - 1, *begin = end;
 
@@ -372,7 +373,8 @@ static bool is_everywhere(const Finder *finder, const FinderNode *node) {
         for (Hierarchy h = 0; h < N_HIERARCHIES; h++) {
                 const FinderNode *root = finder->tree.roots[h];
 
-                if (root && finder_tree_find(&finder->tree, root, first->name) && !finder_tree_find_path(&finder->tree, root, path))
+                if (root && finder_tree_find(&finder->tree, root, first->name) &&
+                    !finder_tree_find_path(&finder->tree, root, path))
                         return false;
         }
         return true;
@@ -582,7 +584,8 @@ static int scan_queued(Finder *finder) {
 /* Returns false for a second hierarchy on the same mount, such as cpu and cpuacct. */
 static bool is_other_mount(const Finder *finder, const struct stat *st) {
         for (Hierarchy h = 0; h < N_HIERARCHIES; h++)
-                if (finder->tree.roots[h] && finder->tree.roots[h]->inode == st->st_ino && finder->devices[h] == st->st_dev)
+                if (finder->tree.roots[h] && finder->tree.roots[h]->inode == st->st_ino &&
+                    finder->devices[h] == st->st_dev)
                         return true;
         return false;
 }
@@ -594,7 +597,8 @@ static int add_root(Finder *finder, Hierarchy hierarchy) {
         struct stat st;
 
         if (cgroup_tree_path(finder->cgroups, hierarchy, "", path) != 0 ||
-            cgroup_tree_open(finder->cgroups, hierarchy, path, &fd) != 0 || fstat(fd, &st) < 0 || is_other_mount(finder, &st))
+            cgroup_tree_open(finder->cgroups, hierarchy, path, &fd) != 0 || fstat(fd, &st) < 0 ||
+            is_other_mount(finder, &st))
                 return 0;
 
         node = finder_tree_add(&finder->tree, NULL, hierarchy, "");

@@ -83,7 +83,8 @@ static void cut(const FinderRules *rules, PatternStates *states) {
         }
 }
 
-FinderVerdict finder_rules_judge(const FinderRules *rules, const PatternStates *parent, const char *name, PatternStates *ret_states) {
+FinderVerdict finder_rules_judge(const FinderRules *rules, const PatternStates *parent, const char *name,
+                                 PatternStates *ret_states) {
         FinderVerdict verdict = { .rule = -1 };
         bool is_expected = false;
 

@@ -58,4 +58,5 @@ typedef struct FinderVerdict {
  * Evaluates the directory `name` in a directory with the states `parent`. The patterns of a setting do not match
  * below its own jobs.
  */
-FinderVerdict finder_rules_judge(const FinderRules *rules, const PatternStates *parent, const char *name, PatternStates *ret_states);
+FinderVerdict finder_rules_judge(const FinderRules *rules, const PatternStates *parent, const char *name,
+                                 PatternStates *ret_states);

@@ -31,7 +31,8 @@ typedef struct Reading {
 } Reading;
 
 static int invalid(const Reading *r, const char *what) {
-        (void)snprintf(r->error, PATTERN_ERROR_MAX, "character %zu: %s", r->n_before + (size_t)(r->p - r->pattern->text) + 1, what);
+        (void)snprintf(r->error, PATTERN_ERROR_MAX, "character %zu: %s",
+                       r->n_before + (size_t)(r->p - r->pattern->text) + 1, what);
         return PATTERN_INVALID;
 }
 
@@ -39,7 +40,8 @@ static int read_capture(Reading *r, PatternKind *ret, size_t *ret_n) {
         const unsigned ids = 1U << PATTERN_JOB | 1U << PATTERN_SLUID;
         PatternKind kind = 0;
 
-        while (kind < N_PATTERN_KINDS && (!captures[kind] || strncmp(r->p, captures[kind], strlen(captures[kind])) != 0))
+        while (kind < N_PATTERN_KINDS &&
+               (!captures[kind] || strncmp(r->p, captures[kind], strlen(captures[kind])) != 0))
                 kind++;
         if (kind == N_PATTERN_KINDS)
                 return invalid(r, "expected {job}, {sluid}, {uid} or {node}");
@@ -217,7 +219,8 @@ static bool is_sluid(const char *text, size_t n) {
  * Returns true if the elements from `element` on match at p. next: the results of the following elements; own: the
  * results of this element, known from p + 1 on.
  */
-static bool matches_at(const Pattern *pattern, size_t element, PatternCapture name, size_t p, const Rest *next, const Rest *own) {
+static bool matches_at(const Pattern *pattern, size_t element, PatternCapture name, size_t p, const Rest *next,
+                       const Rest *own) {
         const char *text = pattern->text + pattern->elements[element].at;
         size_t n = pattern->elements[element].n, n_left = name.n - p;
 
@@ -416,7 +419,8 @@ static bool take_spans(const PatternCapture spans[static N_PATTERN_KINDS], Patte
         match->is_sluid = spans[PATTERN_SLUID].text;
         match->has_uid = spans[PATTERN_UID].text;
         return copy_id(spans[match->is_sluid ? PATTERN_SLUID : PATTERN_JOB], match->job) &&
-               copy_id(strip_underscores(spans[PATTERN_NODE]), match->node) && take_uid(spans[PATTERN_UID], &match->uid);
+               copy_id(strip_underscores(spans[PATTERN_NODE]), match->node) &&
+               take_uid(spans[PATTERN_UID], &match->uid);
 }
 
 int pattern_match(const Pattern *pattern, const char *path, PatternMatch *ret) {

@@ -77,7 +77,8 @@ typedef uint32_t PatternStates;
 
 /* Returns the states of the root directory. */
 PatternStates pattern_begin(const Pattern *pattern);
-/* Returns the states of the directory `name` in a directory with `states`; 0: neither the directory nor anything below can match. */
+/* Returns the states of the directory `name` in a directory with `states`; 0: neither the directory nor anything
+ * below can match. */
 PatternStates pattern_step(const Pattern *pattern, PatternStates states, const char *name);
 /* Return true if the directory is a job, and if an entry of it may be one. */
 bool pattern_is_match(const Pattern *pattern, PatternStates states);

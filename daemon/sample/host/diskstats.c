@@ -193,7 +193,8 @@ static void classify(DeviceListEntry *device, int block_fd) {
 /* --- list --------------------------------------------------------------------------------------- */
 
 /* is_new: rebuild the list. */
-static int parse_devices(const char *p, bool is_new, int block_fd, DeviceList *list, Sample *sample, const char **ret_fault) {
+static int parse_devices(const char *p, bool is_new, int block_fd, DeviceList *list, Sample *sample,
+                         const char **ret_fault) {
         size_t i;
 
         sample->n_disks = 0;

@@ -18,8 +18,8 @@ void filesystems_deinit(Filesystems *filesystems) {
 }
 
 /*
- * Sets the sizes. Returns false if there are none, or the file system has no blocks. O_PATH does not mount what belongs on an automount
- * point.
+ * Sets the sizes. Returns false if there are none, or the file system has no blocks. O_PATH does not mount what
+ * belongs on an automount point.
  */
 static bool query_sizes(const char *path, SampleFilesystem *filesystem) {
         scoped(closep) int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);

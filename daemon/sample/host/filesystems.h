@@ -34,8 +34,8 @@ int filesystems_update(Filesystems *filesystems, const char *text, const char *r
                        const char **ret_fault);
 
 /*
- * Queries "/" again, without the mount table; root: as above. If the query fails, the root file system is absent until the next
- * filesystems_update().
+ * Queries "/" again, without the mount table; root: as above. If the query fails, the root file system is absent
+ * until the next filesystems_update().
  */
 void filesystems_update_root(Filesystems *filesystems, const char *root);
 

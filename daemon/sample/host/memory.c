@@ -13,7 +13,8 @@ static const TextField meminfo_fields[] = {
         { "\nSwapFree:", offsetof(SampleMemory, swap_free_bytes), NULL },
 };
 
-static const TextTable meminfo_table = { meminfo_fields, N_ELEMENTS(meminfo_fields), " kB\n", 1024, "a line that is not a number of kB" };
+static const TextTable meminfo_table = { meminfo_fields, N_ELEMENTS(meminfo_fields), " kB\n", 1024,
+                                         "a line that is not a number of kB" };
 
 int memory_parse_meminfo(const char *text, SampleMemory *ret, const char **ret_fault) {
         return kernel_text_parse_table(&meminfo_table, text, ret, ret_fault);
@@ -26,7 +27,8 @@ static const TextField vmstat_fields[] = {
         { "\noom_kill ", offsetof(Sample, counter[KERNEL_OOM_KILLS]), NULL },
 };
 
-static const TextTable vmstat_table = { vmstat_fields, N_ELEMENTS(vmstat_fields), "\n", 1, "a line that is not a number" };
+static const TextTable vmstat_table = { vmstat_fields, N_ELEMENTS(vmstat_fields), "\n", 1,
+                                        "a line that is not a number" };
 
 int memory_parse_vmstat(const char *text, Sample *sample, const char **ret_fault) {
         return kernel_text_parse_table(&vmstat_table, text, sample, ret_fault);

@@ -85,8 +85,8 @@ static void read_properties(DeviceListEntry *device, int net_fd) {
 }
 
 /*
- * A counter that fell, or grew faster than the link that was known: the interface may be another one of this name, or its speed may have
- * changed.
+ * A counter that fell, or grew faster than the link that was known: the interface may be another one of this name,
+ * or its speed may have changed.
  */
 static bool is_suspect(const DeviceListEntry *device, const SampleNet *net, uint64_t now_ns) {
         double most = (double)device->bytes_per_s * (double)(now_ns - device->read_ns) / (double)NS_PER_S;
@@ -114,7 +114,8 @@ static void add_properties(DeviceListEntry *device, int root_fd, uint64_t now_ns
 }
 
 /* is_new: rebuild the list. */
-static int parse_devices(const char *p, bool is_new, int root_fd, int net_fd, DeviceList *list, Sample *sample, const char **ret_fault) {
+static int parse_devices(const char *p, bool is_new, int root_fd, int net_fd, DeviceList *list, Sample *sample,
+                         const char **ret_fault) {
         p = skip_headings(p);
         if (!p)
                 return kernel_text_malformed("no headings", ret_fault);

@@ -51,7 +51,8 @@ static bool is_named(const NamedProcess *process, const NamedProcess *peer, int3
         return process->depth == peer->depth && process->inner == (uint64_t)pid;
 }
 
-static bool find_child(const NamedProcess *parent, const NamedProcess *peer, int32_t pid, unsigned *n_left, int32_t *ret) {
+static bool find_child(const NamedProcess *parent, const NamedProcess *peer, int32_t pid, unsigned *n_left,
+                       int32_t *ret) {
         scoped(freep) char *text = NULL;
         char path[64];
         uint64_t child;

@@ -133,10 +133,11 @@ static int parse(Sampler *sampler, Source source, Sample *sample, const char **r
         case SOURCE_PSI_CPU:
                 return pressure_parse(text, &sample->counter[KERNEL_PSI_CPU_SOME], NULL, ret_fault);
         case SOURCE_PSI_MEMORY:
-                return pressure_parse(text, &sample->counter[KERNEL_PSI_MEMORY_SOME], &sample->counter[KERNEL_PSI_MEMORY_FULL],
-                                      ret_fault);
+                return pressure_parse(text, &sample->counter[KERNEL_PSI_MEMORY_SOME],
+                                      &sample->counter[KERNEL_PSI_MEMORY_FULL], ret_fault);
         case SOURCE_PSI_IO:
-                return pressure_parse(text, &sample->counter[KERNEL_PSI_IO_SOME], &sample->counter[KERNEL_PSI_IO_FULL], ret_fault);
+                return pressure_parse(text, &sample->counter[KERNEL_PSI_IO_SOME], &sample->counter[KERNEL_PSI_IO_FULL],
+                                      ret_fault);
         case N_SOURCES:
                 break;
         }

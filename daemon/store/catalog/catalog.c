@@ -80,7 +80,8 @@ STATEMENT term_show = SQL("UPDATE term SET shown = ?2 WHERE id = ?1 AND shown IS
 static int show_component(Database *database, int64_t component, const CatalogNames *names) {
         bool is_written = names->written_component.type == FIELD_TEXT;
 
-        return database_run(database, &term_show, FIELDS(field_i64(component), is_written ? names->written_component : names->component));
+        return database_run(database, &term_show,
+                            FIELDS(field_i64(component), is_written ? names->written_component : names->component));
 }
 
 STATEMENT index_put = SQL(
@@ -106,8 +107,9 @@ static int read_index(CatalogEntry *entry, Database *database) {
         int64_t index[N_INDEX_COLUMNS] = {};
         int r;
 
-        r = database_get_row(database, &index_find, FIELDS(field_i64(entry->name), field_i64(entry->component), field_i64(entry->uid)),
-                             index, N_INDEX_COLUMNS);
+        r = database_get_row(database, &index_find,
+                             FIELDS(field_i64(entry->name), field_i64(entry->component), field_i64(entry->uid)), index,
+                             N_INDEX_COLUMNS);
         entry->is_known = index[INDEX_IS_KNOWN];
         entry->shape = index[INDEX_SHAPE];
         entry->indexed_from = index[INDEX_FROM];
@@ -127,8 +129,9 @@ static int slot_flush(CatalogSlot *slot, Database *database) {
                 return 0;
 
         assert(entry->name > 0 && entry->component > 0);
-        r = database_run(database, &count_add, FIELDS(field_i64(entry->name), field_i64(entry->component), field_u64(entry->n_added),
-                                                      field_u64(entry->latest_ms), field_i64(entry->uid)));
+        r = database_run(database, &count_add,
+                         FIELDS(field_i64(entry->name), field_i64(entry->component), field_u64(entry->n_added),
+                                field_u64(entry->latest_ms), field_i64(entry->uid)));
         entry->n_added = 0;
         entry->latest_ms = 0;
         return r == 0 && entry->is_index_new ? write_index(entry, database) : r;
@@ -165,9 +168,11 @@ static bool slot_matches(const CatalogSlot *slot, Field name, Field component, i
                strcmp(slot->component, component.text) == 0;
 }
 
-int catalog_find(Catalog *catalog, Database *database, const CatalogNames *names, Headroom *headroom, CatalogEntry **ret) {
+int catalog_find(Catalog *catalog, Database *database, const CatalogNames *names, Headroom *headroom,
+                 CatalogEntry **ret) {
         Field name = names->name, component = names->component;
-        uint64_t hash = hash_bytes(hash_bytes(HASH_BEGIN, name.text, (size_t)name.n), component.text, (size_t)component.n);
+        uint64_t hash = hash_bytes(hash_bytes(HASH_BEGIN, name.text, (size_t)name.n), component.text,
+                                   (size_t)component.n);
         CatalogSlot *slot = &catalog->slots[(hash + (uint64_t)headroom->uid) % N_SLOTS];
         int r;
 
@@ -217,7 +222,8 @@ int catalog_find_headroom(Catalog *catalog, Database *database, int64_t uid, boo
         int r = 0;
 
         if (is_exempt || !catalog->shares)
-                *headroom = (Headroom){ .uid = uid, .n_names = INT64_MAX, .n_series = INT64_MAX }; /* not valid for the next call */
+                /* not valid for the next call */
+                *headroom = (Headroom){ .uid = uid, .n_names = INT64_MAX, .n_series = INT64_MAX };
         else if (!headroom->is_valid || headroom->uid != uid)
                 r = read_headroom(catalog, database, uid, headroom);
         if (r == 0)
@@ -253,7 +259,8 @@ int catalog_add(Catalog *catalog, Database *database, CatalogEntry *entry, const
         int64_t shape = result->shape;
 
         assert(result->row > 0 && shape >= 0 && result->n_bytes > 0);
-        assert((const char *)entry >= (const char *)catalog->slots && (const char *)entry < (const char *)(catalog->slots + N_SLOTS));
+        assert((const char *)entry >= (const char *)catalog->slots &&
+               (const char *)entry < (const char *)(catalog->slots + N_SLOTS));
         entry->n_added++;
         if (entry->latest_ms < result->time_ms)
                 entry->latest_ms = result->time_ms;
@@ -349,14 +356,17 @@ STATEMENT series_insert = SQL(
         "INSERT INTO series (hash, name, component, shape, version, hardware, parameters, uid, stack)"
         " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) RETURNING id", 1);
 
-static int get_by_key(Database *database, const Statement *which, const SeriesKey *key, uint64_t hash, SeriesEntry *entry) {
-        return database_get(database, which, FIELDS(field_i64((int64_t)hash), field_i64(key->name), field_i64(key->component),
-                                                    field_i64(entry->shape), key->version, key->hardware, key->parameters,
-                                                    field_i64(key->uid), field_i64(key->stack)),
+static int get_by_key(Database *database, const Statement *which, const SeriesKey *key, uint64_t hash,
+                      SeriesEntry *entry) {
+        return database_get(database, which,
+                            FIELDS(field_i64((int64_t)hash), field_i64(key->name), field_i64(key->component),
+                                   field_i64(entry->shape), key->version, key->hardware, key->parameters,
+                                   field_i64(key->uid), field_i64(key->stack)),
                             &entry->id);
 }
 
-/* Binds numbers as numbers, strings as their text and other values as JSON: conditions look up values in these forms. */
+/* Binds numbers as numbers, strings as their text and other values as JSON: conditions look up values in these
+ * forms. */
 static Field field_of(JsonText value, Buffer *text) {
         int64_t integer;
         double number;
@@ -389,9 +399,10 @@ static int insert_property(Database *database, const SeriesKey *key, int64_t id,
 
         field = field_of(value, &text);
         r = buffer_error(&text);
-        return r != 0 ? r : database_run(database, &property_insert, FIELDS(field_i64(key->name), field_i64(key->component),
-                                                                            field_buffer(&plain), field, field_i64(id),
-                                                                            field_i64(key->uid)));
+        return r != 0 ? r
+                      : database_run(database, &property_insert,
+                                     FIELDS(field_i64(key->name), field_i64(key->component), field_buffer(&plain),
+                                            field, field_i64(id), field_i64(key->uid)));
 }
 
 static int insert_properties(Database *database, const SeriesKey *key, int64_t id) {
@@ -458,8 +469,8 @@ static void remember(SeriesSlot *slot, const Buffer *key, const SeriesEntry *ent
         slot->entry = *entry;
 }
 
-int catalog_find_series(Catalog *catalog, Database *database, const SeriesKey *key, const void *result_id, int64_t *n_new_max,
-                        SeriesEntry *ret) {
+int catalog_find_series(Catalog *catalog, Database *database, const SeriesKey *key, const void *result_id,
+                        int64_t *n_new_max, SeriesEntry *ret) {
         SeriesEntry entry;
         SeriesSlot *slot;
         uint64_t hash;
@@ -471,7 +482,8 @@ int catalog_find_series(Catalog *catalog, Database *database, const SeriesKey *k
 
         hash = hash_bytes(HASH_BEGIN, catalog->series_key.text, catalog->series_key.n);
         slot = &catalog->series[hash % N_SERIES_SLOTS];
-        if (slot->is_used && slot->key.n == catalog->series_key.n && memcmp(slot->key.text, catalog->series_key.text, slot->key.n) == 0) {
+        if (slot->is_used && slot->key.n == catalog->series_key.n &&
+            memcmp(slot->key.text, catalog->series_key.text, slot->key.n) == 0) {
                 *ret = slot->entry;
                 return 0;
         }
@@ -495,8 +507,9 @@ STATEMENT point_delete = SQL("DELETE FROM point WHERE series = ?1 AND time_ms = 
 
 int catalog_put_point(Database *database, const Point *point) {
         assert(point->series > 0 && point->row > 0);
-        return database_run(database, &point_insert, FIELDS(field_i64(point->series), field_u64(point->time_ms), field_i64(point->row),
-                                                            point->score, point->numbers));
+        return database_run(database, &point_insert,
+                            FIELDS(field_i64(point->series), field_u64(point->time_ms), field_i64(point->row),
+                                   point->score, point->numbers));
 }
 
 int catalog_remove_point(Database *database, int64_t series, uint64_t time_ms, int64_t row) {

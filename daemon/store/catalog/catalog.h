@@ -4,8 +4,8 @@
 /*
  * Catalog: ids of names, the number of their results, and how far these are indexed
  *
- * The writer remembers the most recently used names with the counts that the running transaction adds, and writes the counts
- * once, before the commit. store_indicators.c explains the index.
+ * The writer remembers the most recently used names with the counts that the running transaction adds, and writes
+ * the counts once, before the commit. store_indicators.c explains the index.
  */
 
 #include <stdbool.h>
@@ -40,19 +40,22 @@ typedef struct Headroom {
         bool is_valid;
         bool lacks_name; /* catalog_find() has refused a new name */
 } Headroom;
-/* Finds the headroom of a user; without a limit if is_exempt. *ret is borrowed until the next call. 0 or an outcome of database.h. */
+/* Finds the headroom of a user; without a limit if is_exempt. *ret is borrowed until the next call. 0 or an outcome
+ * of database.h. */
 int catalog_find_headroom(Catalog *catalog, Database *database, int64_t uid, bool is_exempt, Headroom **ret);
 /* Counts a refusal of a user who wanted more names or series than the headroom. */
 void catalog_note_refusal(Catalog *catalog, int64_t uid, Resource resource);
 
-/* written_component: as the sender wrote it; null: the same. Lists show a component as it was written in the first result. */
+/* written_component: as the sender wrote it; null: the same. Lists show a component as it was written in the first
+ * result. */
 typedef struct CatalogNames {
         Field name, component, written_component;
 } CatalogNames;
 
-/* Finds the entry of a name and component of the headroom's user, and inserts a new one if needed. *ret is borrowed until the
- * next call. 0 or an outcome of database.h; DATABASE_QUOTA: there is no headroom for a new name. */
-int catalog_find(Catalog *catalog, Database *database, const CatalogNames *names, Headroom *headroom, CatalogEntry **ret);
+/* Finds the entry of a name and component of the headroom's user, and inserts a new one if needed. *ret is borrowed
+ * until the next call. 0 or an outcome of database.h; DATABASE_QUOTA: there is no headroom for a new name. */
+int catalog_find(Catalog *catalog, Database *database, const CatalogNames *names, Headroom *headroom,
+                 CatalogEntry **ret);
 /* Counts a stored result. 0 or an outcome of database.h. */
 typedef struct CatalogResult {
         uint64_t time_ms;
@@ -64,7 +67,8 @@ int catalog_add(Catalog *catalog, Database *database, CatalogEntry *entry, const
 void catalog_note_unindexed(Catalog *catalog);
 /* True once after a note, or after a result whose predecessors could be indexed but are not indexed. */
 bool catalog_take_unindexed(Catalog *catalog);
-/* Returns the number of models of jobs, which is set to -1, not counted yet, whenever entries are forgotten. Borrowed. */
+/* Returns the number of models of jobs, which is set to -1, not counted yet, whenever entries are forgotten.
+ * Borrowed. */
 int *catalog_job_models(Catalog *catalog);
 /* Writes the counts; must run before a commit. 0 or an outcome of database.h. */
 int catalog_flush(Catalog *catalog, Database *database);
@@ -85,12 +89,13 @@ typedef struct SeriesEntry {
 } SeriesEntry;
 
 /*
- * Finds a series, or inserts a new one. For a result that is already stored (result_id of 16 bytes; NULL: it is not stored)
- * only finds, and the id may be 0. n_new_max: the number of series that may still be inserted, which is decremented; NULL: any
- * number. 0 or an outcome of database.h, as for all functions below; DATABASE_QUOTA: *n_new_max is used up.
+ * Finds a series, or inserts a new one. For a result that is already stored (result_id of 16 bytes; NULL: it is not
+ * stored) only finds, and the id may be 0. n_new_max: the number of series that may still be inserted, which is
+ * decremented; NULL: any number. 0 or an outcome of database.h, as for all functions below; DATABASE_QUOTA:
+ * *n_new_max is used up.
  */
-int catalog_find_series(Catalog *catalog, Database *database, const SeriesKey *key, const void *result_id, int64_t *n_new_max,
-                        SeriesEntry *ret);
+int catalog_find_series(Catalog *catalog, Database *database, const SeriesKey *key, const void *result_id,
+                        int64_t *n_new_max, SeriesEntry *ret);
 /* Forgets the ids of the series that were used last: after series were removed. */
 void catalog_forget_series(Catalog *catalog);
 

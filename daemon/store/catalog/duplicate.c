@@ -24,7 +24,8 @@ static void put_value(JsonText value, Buffer *out) {
                 buffer_puts(out, "missing");
                 return;
         }
-        (void)snprintf(text, sizeof(text), "%.*s", (int)(value.n < VALUE_BYTES_MAX ? value.n : VALUE_BYTES_MAX), value.text);
+        (void)snprintf(text, sizeof(text), "%.*s", (int)(value.n < VALUE_BYTES_MAX ? value.n : VALUE_BYTES_MAX),
+                       value.text);
         buffer_put(out, text, utf8_cut(text, VALUE_BYTES_MAX));
         if (value.n > VALUE_BYTES_MAX)
                 buffer_puts(out, "…");
@@ -41,7 +42,8 @@ static void describe(const char *path, JsonText stored, JsonText sent, Buffer *o
 static bool find_difference(const char *path, unsigned depth, JsonText stored, JsonText sent, Buffer *out);
 
 /* Finds the first member of `from` that differs in `other`, or is missing there. */
-static bool find_in_members(const char *path, unsigned depth, JsonText from, JsonText other, bool is_stored, Buffer *out) {
+static bool find_in_members(const char *path, unsigned depth, JsonText from, JsonText other, bool is_stored,
+                            Buffer *out) {
         JsonWalk walk = json_text_walk(from);
         JsonText quoted, value;
 
@@ -70,7 +72,8 @@ static bool find_difference(const char *path, unsigned depth, JsonText stored, J
         if (json_text_equals(stored, sent))
                 return false;
         if (depth < DEPTH_MAX && json_text_kind(stored) == JSON_KIND_OBJECT && json_text_kind(sent) == JSON_KIND_OBJECT)
-                return find_in_members(path, depth, stored, sent, true, out) || find_in_members(path, depth, sent, stored, false, out);
+                return find_in_members(path, depth, stored, sent, true, out) ||
+                       find_in_members(path, depth, sent, stored, false, out);
 
         describe(path, stored, sent, out);
         return true;
@@ -109,7 +112,8 @@ static JsonText find_member(JsonText object, JsonText quoted) {
         return json_text_find(object, key.text ?: "");
 }
 
-/* Writes the stored object with the members that only the sent one has, also of objects within. Returns true if there are any. */
+/* Writes the stored object with the members that only the sent one has, also of objects within. Returns true if
+ * there are any. */
 static bool put_filled(JsonText stored, JsonText sent, unsigned depth, Json *json) {
         JsonWalk walk = json_text_walk(stored);
         JsonText quoted, value;
@@ -120,7 +124,8 @@ static bool put_filled(JsonText stored, JsonText sent, unsigned depth, Json *jso
                 JsonText other = find_member(sent, quoted);
 
                 put_member(quoted, json);
-                if (depth < DEPTH_MAX && json_text_kind(value) == JSON_KIND_OBJECT && json_text_kind(other) == JSON_KIND_OBJECT)
+                if (depth < DEPTH_MAX && json_text_kind(value) == JSON_KIND_OBJECT &&
+                    json_text_kind(other) == JSON_KIND_OBJECT)
                         has_filled |= put_filled(value, other, depth + 1, json);
                 else
                         json_text_write(value, json);
@@ -148,7 +153,8 @@ STATEMENT stored_charge = SQL(
         "UPDATE holder SET n_bytes = n_bytes + length(CAST(?2 AS BLOB)) -"
         " (SELECT length(CAST(document AS BLOB)) FROM result WHERE row = ?3) WHERE uid = ?1", 0);
 STATEMENT stored_fill = SQL(
-        "UPDATE result SET document = ?2, version = coalesce(version, ?3), score = coalesce(score, ?4), series = NULL WHERE row = ?1",
+        "UPDATE result SET document = ?2, version = coalesce(version, ?3), score = coalesce(score, ?4), series = NULL"
+        " WHERE row = ?1",
         0);
 STATEMENT stored_replace = SQL(
         "UPDATE result SET document = ?2, version = ?3, score = ?4, exit_status = ?5, series = NULL WHERE row = ?1", 0);
@@ -169,7 +175,8 @@ static void found_deinit(Found *found) {
 
 /* Reads the stored row, and finds its missing members and its first difference. */
 static void read_row(const Prepared *row, const Duplicate *sent, Found *ret) {
-        JsonText stored = column_json(row, STORED_DOCUMENT), document = json_text(sent->document.text, (size_t)sent->document.n);
+        JsonText stored = column_json(row, STORED_DOCUMENT),
+                 document = json_text(sent->document.text, (size_t)sent->document.n);
 
         ret->row = column_i64(row, STORED_ROW);
         ret->series = column_i64(row, STORED_SERIES);
@@ -177,7 +184,8 @@ static void read_row(const Prepared *row, const Duplicate *sent, Found *ret) {
         ret->is_same_name = column_i64(row, STORED_IS_SAME);
         if (!ret->is_same_name)
                 buffer_puts(&ret->difference, "it is a result of another indicator or component");
-        if (!ret->is_same_name || status_differs(column_i64(row, STORED_STATUS), sent->exit_status.integer, &ret->difference))
+        if (!ret->is_same_name ||
+            status_differs(column_i64(row, STORED_STATUS), sent->exit_status.integer, &ret->difference))
                 return;
         ret->has_filled = put_filled(stored, document, 0, &(Json){ .out = &ret->document }) &&
                           ret->document.n <= DUPLICATE_DOCUMENT_MAX;
@@ -193,7 +201,8 @@ static int update(Database *database, Catalog *catalog, const Duplicate *sent, c
 
         r = database_run(database, &stored_charge, FIELDS(field_u64(sent->uid), document, row));
         if (r == 0 && sent->replaces)
-                r = database_run(database, &stored_replace, FIELDS(row, document, sent->version, sent->score, sent->exit_status));
+                r = database_run(database, &stored_replace,
+                                 FIELDS(row, document, sent->version, sent->score, sent->exit_status));
         else if (r == 0)
                 r = database_run(database, &stored_fill, FIELDS(row, document, sent->version, sent->score));
         if (r != 0 || found->series == 0)
@@ -204,9 +213,10 @@ static int update(Database *database, Catalog *catalog, const Duplicate *sent, c
         return r == 0 ? indexing_index_row(database, catalog, found->row, n_new_max) : r;
 }
 
-int duplicate_apply(Database *database, Catalog *catalog, const Duplicate *sent, int64_t *n_new_max, DuplicateOutcome *ret,
-                    char ret_difference[static DUPLICATE_TEXT_MAX]) {
-        Prepared *row = database_prepare(database, &stored_find, FIELDS(sent->id, field_u64(sent->uid), sent->name, sent->component));
+int duplicate_apply(Database *database, Catalog *catalog, const Duplicate *sent, int64_t *n_new_max,
+                    DuplicateOutcome *ret, char ret_difference[static DUPLICATE_TEXT_MAX]) {
+        Prepared *row = database_prepare(database, &stored_find,
+                                         FIELDS(sent->id, field_u64(sent->uid), sent->name, sent->component));
         scoped(found_deinit) Found found = {};
         bool is_change, replaces;
         int r;
@@ -234,7 +244,8 @@ int duplicate_apply(Database *database, Catalog *catalog, const Duplicate *sent,
 
 /* --- specification ------------------------------------------------------------------------------- */
 
-STATEMENT specification_find = SQL("SELECT ifnull(max(ifnull(specification, 0)), -1) FROM result WHERE id = ?1 AND uid = ?2", 1);
+STATEMENT specification_find = SQL(
+        "SELECT ifnull(max(ifnull(specification, 0)), -1) FROM result WHERE id = ?1 AND uid = ?2", 1);
 STATEMENT specification_set = SQL("UPDATE result SET specification = ?3 WHERE id = ?1 AND uid = ?2", 0);
 
 int duplicate_specify(Database *database, const Duplicate *sent, int64_t specification, DuplicateOutcome *ret) {
@@ -249,5 +260,6 @@ int duplicate_specify(Database *database, const Duplicate *sent, int64_t specifi
         *ret = stored != 0 ? DUPLICATE_DIFFERS : DUPLICATE_COMPLETED;
         if (stored != 0)
                 return 0;
-        return database_run(database, &specification_set, FIELDS(sent->id, field_u64(sent->uid), field_i64(specification)));
+        return database_run(database, &specification_set,
+                            FIELDS(sent->id, field_u64(sent->uid), field_i64(specification)));
 }

@@ -2,7 +2,8 @@
 #pragma once
 
 /*
- * Duplicate: a result that is sent again. The stored content is kept, and missing members are added; if the sender requests it, the sent
+ * Duplicate: a result that is sent again. The stored content is kept, and missing members are added; if the sender
+ * requests it, the sent
  * content replaces the stored content. The time, the job and the batch are kept in any case.
  */
 
@@ -33,11 +34,12 @@ typedef enum DuplicateOutcome {
 } DuplicateOutcome;
 
 /*
- * Completes or replaces the content of the user's result of this id. ret_difference: the first difference that stays, such as
- * "@result.elapsed is 1.5, and is 1.2 now"; "": none. n_new_max: as for catalog_find_series(). 0 or an outcome of database.h.
+ * Completes or replaces the content of the user's result of this id. ret_difference: the first difference that
+ * stays, such as "@result.elapsed is 1.5, and is 1.2 now"; "": none. n_new_max: as for catalog_find_series(). 0 or
+ * an outcome of database.h.
  */
-int duplicate_apply(Database *database, struct Catalog *catalog, const Duplicate *sent, int64_t *n_new_max, DuplicateOutcome *ret,
-                    char ret_difference[static DUPLICATE_TEXT_MAX]);
+int duplicate_apply(Database *database, struct Catalog *catalog, const Duplicate *sent, int64_t *n_new_max,
+                    DuplicateOutcome *ret, char ret_difference[static DUPLICATE_TEXT_MAX]);
 
 /* Gives the user's result of this id the specification if it has none. 0 or an outcome of database.h. */
 int duplicate_specify(Database *database, const Duplicate *sent, int64_t specification, DuplicateOutcome *ret);

@@ -11,8 +11,8 @@
 #define STEP_INDICATORS 256U
 
 /*
- * Names whose indicators behind (name, component, uid) do not have their shapes yet. last_name: the name, or the highest possible number
- * for all names.
+ * Names whose indicators behind (name, component, uid) do not have their shapes yet. last_name: the name, or the
+ * highest possible number for all names.
  */
 const StoreTable indexing_shapes_table = {
         .name = "shape_update",
@@ -38,8 +38,8 @@ STATEMENT keys_next = SQL(
 /* Moves the place behind the next indicators. */
 static int move(Database *database, ShapeUpdatePlace *place, size_t n_max, size_t *ret_n) {
         Prepared *next = database_prepare(database, &keys_next,
-                                          FIELDS(field_i64(place->name), field_i64(place->component), field_i64(place->uid),
-                                                 field_i64(place->last_name), field_u64(n_max)));
+                                          FIELDS(field_i64(place->name), field_i64(place->component),
+                                                 field_i64(place->uid), field_i64(place->last_name), field_u64(n_max)));
         size_t n = 0;
         int r;
 
@@ -74,24 +74,29 @@ static int apply(Database *database, ShapeUpdatePlace *place, size_t n_max, size
         if (r != 0 || *ret_n == 0)
                 return r;
         r = database_get(database, &row_next, NULL, 0, &next);
-        return r != 0 ? r : database_run(database, &shapes_apply,
-                                         FIELDS(field_i64(next), field_i64(from.name), field_i64(from.component), field_i64(from.uid),
-                                                field_i64(place->name), field_i64(place->component), field_i64(place->uid)));
+        return r != 0 ? r
+                      : database_run(database, &shapes_apply,
+                                     FIELDS(field_i64(next), field_i64(from.name), field_i64(from.component),
+                                            field_i64(from.uid), field_i64(place->name), field_i64(place->component),
+                                            field_i64(place->uid)));
 }
 
 /* --- the names that wait ------------------------------------------------------------------------- */
 
 STATEMENT term_id = SQL("SELECT id FROM term WHERE text = ?1", 1);
-STATEMENT place_put = SQL("INSERT OR REPLACE INTO shape_update (name, component, uid, last_name) VALUES (?1, ?2, ?3, ?4)", 0);
+STATEMENT place_put = SQL(
+        "INSERT OR REPLACE INTO shape_update (name, component, uid, last_name) VALUES (?1, ?2, ?3, ?4)", 0);
 STATEMENT place_move = SQL("UPDATE shape_update SET name = ?1, component = ?2, uid = ?3 WHERE last_name = ?4", 0);
 STATEMENT place_remove = SQL("DELETE FROM shape_update WHERE last_name = ?1", 0);
 
 enum { PLACE_NAME, PLACE_COMPONENT, PLACE_UID, PLACE_LAST, N_PLACE_COLUMNS };
-STATEMENT place_first = SQL("SELECT name, component, uid, last_name FROM shape_update ORDER BY number LIMIT 1", N_PLACE_COLUMNS);
+STATEMENT place_first = SQL("SELECT name, component, uid, last_name FROM shape_update ORDER BY number LIMIT 1",
+                            N_PLACE_COLUMNS);
 
 static int write_place(Database *database, const Statement *statement, const ShapeUpdatePlace *place) {
-        return database_run(database, statement, FIELDS(field_i64(place->name), field_i64(place->component), field_i64(place->uid),
-                                                        field_i64(place->last_name)));
+        return database_run(database, statement,
+                            FIELDS(field_i64(place->name), field_i64(place->component), field_i64(place->uid),
+                                   field_i64(place->last_name)));
 }
 
 /* last_name 0: there is none. */
@@ -176,7 +181,8 @@ enum {
 };
 
 STATEMENT unindexed_row = SQL(
-        "SELECT r.row, r.time_ms, r.name, r.component, r.uid, r.score, r.version, r.exit_status, r.series, ifnull(r.stack, 0),"
+        "SELECT r.row, r.time_ms, r.name, r.component, r.uid, r.score, r.version, r.exit_status, r.series,"
+        " ifnull(r.stack, 0),"
         " r.run, r.document, s.keys FROM result AS r"
         " CROSS JOIN indicator AS i ON i.name = r.name AND i.component = r.component AND i.uid = r.uid"
         " CROSS JOIN shape AS s ON s.id = i.shape"
@@ -191,7 +197,8 @@ static int read_row(const Prepared *at, Unindexed *row) {
         row->name = column_i64(at, UNINDEXED_NAME);
         row->component = column_i64(at, UNINDEXED_COMPONENT);
         row->uid = column_i64(at, UNINDEXED_UID);
-        row->point.score = field_if(!column_is_null(at, UNINDEXED_SCORE), field_double(column_double(at, UNINDEXED_SCORE)));
+        row->point.score = field_if(!column_is_null(at, UNINDEXED_SCORE),
+                                    field_double(column_double(at, UNINDEXED_SCORE)));
         row->has_failed = column_i64(at, UNINDEXED_EXIT_STATUS) != 0;
         row->stack = column_i64(at, UNINDEXED_STACK);
         row->old_series = column_i64(at, UNINDEXED_SERIES);
@@ -222,7 +229,11 @@ static int drop_old_point(Database *database, const Unindexed *row) {
 
 static int write_row(Database *database, Catalog *catalog, Unindexed *row, int64_t *n_new_max) {
         SeriesKey key = {
-                .name = row->name, .component = row->component, .uid = row->uid, .stack = row->stack, .shape = field_buffer(&row->keys),
+                .name = row->name,
+                .component = row->component,
+                .uid = row->uid,
+                .stack = row->stack,
+                .shape = field_buffer(&row->keys),
                 .version = field_if(row->has_version, field_buffer(&row->version)),
                 .hardware = field_if(row->has_hardware, field_buffer(&row->hardware)),
                 .parameters = field_buffer(&row->parameters),
@@ -235,7 +246,8 @@ static int write_row(Database *database, Catalog *catalog, Unindexed *row, int64
                 return r;
 
         row->point.series = series.id;
-        row->point.numbers = field_if(!row->has_failed, field_blob(row->numbers.text ? row->numbers.text : "", row->numbers.n));
+        row->point.numbers = field_if(!row->has_failed,
+                                      field_blob(row->numbers.text ? row->numbers.text : "", row->numbers.n));
         r = catalog_put_point(database, &row->point);
         if (r == 0 && row->old_series != series.id)
                 r = database_run(database, &result_series, FIELDS(field_i64(row->point.row), field_i64(series.id)));
@@ -274,8 +286,10 @@ STATEMENT name_next = SQL(
         "SELECT name FROM indicator WHERE shape IS NOT NULL AND indexed_from > 0 ORDER BY indexed_from DESC LIMIT 1",
         1);
 STATEMENT name_done = SQL(
-        "UPDATE indicator SET indexed_from = 0 WHERE (name, component, uid) IN (SELECT name, component, uid FROM indicator"
-        " INDEXED BY indicator_unindexed WHERE name = ?1 AND shape IS NOT NULL AND indexed_from > 0 ORDER BY indexed_from DESC LIMIT ?2)",
+        "UPDATE indicator SET indexed_from = 0 WHERE (name, component, uid) IN (SELECT name, component, uid FROM"
+        " indicator"
+        " INDEXED BY indicator_unindexed WHERE name = ?1 AND shape IS NOT NULL AND indexed_from > 0 ORDER BY"
+        " indexed_from DESC LIMIT ?2)",
         0);
 
 static int find_walk(Database *database, Walk *ret) {
@@ -322,7 +336,8 @@ static int read_stretch(Database *database, Walk *walk, Stretch *ret) {
 }
 
 static int write_walk(Database *database, const Walk *walk) {
-        return database_run(database, &walk_put, FIELDS(field_i64(walk->name), field_i64(walk->time_ms), field_i64(walk->row)));
+        return database_run(database, &walk_put,
+                            FIELDS(field_i64(walk->name), field_i64(walk->time_ms), field_i64(walk->row)));
 }
 
 /* Behind the last result: notes that some indicators of the name are done, and with the last of them ends the walk. */
@@ -331,7 +346,8 @@ static int end_some(Database *database, const Walk *walk) {
 
         if (r != 0)
                 return r;
-        return database_changes(database) < STEP_ROWS ? database_run(database, &walk_remove, NULL, 0) : write_walk(database, walk);
+        return database_changes(database) < STEP_ROWS ? database_run(database, &walk_remove, NULL, 0)
+                                                      : write_walk(database, walk);
 }
 
 int indexing_find(Database *database, bool *ret_has_work) {

@@ -4,9 +4,9 @@
 /*
  * Shape: the indexed parts of a result, and how they are read from a document
  *
- * {"parameters":["matrix_size",…],"results":["rate",…]}: the indexed parameters of a model, and the results whose numbers a
- * point has, in this order. All parts are read from the document's text: when a result is stored, when it is indexed later, and
- * when it is looked up without an index, so that the values are always the same.
+ * {"parameters":["matrix_size",…],"results":["rate",…]}: the indexed parameters of a model, and the results whose
+ * numbers a point has, in this order. All parts are read from the document's text: when a result is stored, when it
+ * is indexed later, and when it is looked up without an index, so that the values are always the same.
  */
 
 #include <stdbool.h>
@@ -26,6 +26,6 @@ bool shape_has_parameter(JsonText shape, const char *key);
 int shape_put_parameters(JsonText document, Buffer *out);
 /* Writes a double for each of the shape's results; NAN: no number. */
 void shape_put_numbers(JsonText document, JsonText shape, Buffer *out);
-/* Writes the hardware of a run: "MODEL, N cores" and its GPUs. False: the run does not contain the hardware, and nothing is
- * written. */
+/* Writes the hardware of a run: "MODEL, N cores" and its GPUs. False: the run does not contain the hardware, and
+ * nothing is written. */
 bool shape_put_hardware(JsonText run, Buffer *out);

@@ -39,7 +39,8 @@ struct DamagedFile {
         uint32_t n_pages;
         PageFact *facts;      /* owned; of each page, from page 1 on */
         uint32_t root, shown; /* page `shown` is read in place of `root` */
-        uint8_t *schema;      /* owned; or NULL: image of a database whose pages of the schema replace those of the file */
+        /* owned; or NULL: image of a database whose pages of the schema replace those of the file */
+        uint8_t *schema;
         uint32_t n_schema;    /* pages of the image */
 };
 
@@ -94,7 +95,8 @@ static int read_wal(DamagedFile *file) {
 /* --- pages --------------------------------------------------------------------------------------- */
 
 static bool is_of_schema(const DamagedFile *file, uint32_t number) {
-        const uint8_t *entry = file->schema + PAGE + (number - 3) * 5U; /* page 2 is the pointer map, which begins with page 3 */
+        /* page 2 is the pointer map, which begins with page 3 */
+        const uint8_t *entry = file->schema + PAGE + (number - 3) * 5U;
 
         return number == 1 || (number > 2 && number <= file->n_schema && entry[0] == PAGE_BTREE && u32(entry + 1) == 1);
 }
@@ -108,7 +110,8 @@ static void read_page(const DamagedFile *file, uint32_t number, uint8_t ret[stat
                 memcpy(ret, file->schema + (size_t)(number - 1) * PAGE, PAGE);
                 return;
         }
-        n = wal_offset > 0 ? pread(file->wal_fd, ret, PAGE, (off_t)wal_offset) : pread(file->fd, ret, PAGE, (off_t)(number - 1) * PAGE);
+        n = wal_offset > 0 ? pread(file->wal_fd, ret, PAGE, (off_t)wal_offset)
+                           : pread(file->fd, ret, PAGE, (off_t)(number - 1) * PAGE);
         if (n != PAGE)
                 memset(ret, 0, PAGE);
 }
@@ -125,7 +128,8 @@ static void read_map(DamagedFile *file) {
                 for (uint64_t i = 0; i < MAP_ENTRIES && map + i < file->n_pages; i++) {
                         const uint8_t *entry = page + i * MAP_ENTRY_BYTES;
                         uint32_t parent = u32(entry + 1);
-                        bool is_sane = entry[0] >= PAGE_ROOT && entry[0] <= PAGE_BTREE && (parent > 0) == (entry[0] > PAGE_FREE);
+                        bool is_sane = entry[0] >= PAGE_ROOT && entry[0] <= PAGE_BTREE &&
+                                       (parent > 0) == (entry[0] > PAGE_FREE);
 
                         /* map + 1 is the first page described, and facts[map] is about that page. */
                         file->facts[map + i].kind = is_sane ? (PageKind)entry[0] : PAGE_UNKNOWN;
@@ -136,7 +140,8 @@ static void read_map(DamagedFile *file) {
 
 #define LEVELS_MAX 16 /* levels of a tree; 6 levels lead to 2^31 pages */
 
-/* Returns the root of the tree to which the page belongs; 0: unknown, because the map or an interior page is missing; UINT32_MAX: none. */
+/* Returns the root of the tree to which the page belongs; 0: unknown, because the map or an interior page is
+ * missing; UINT32_MAX: none. */
 static uint32_t find_root(const DamagedFile *file, uint32_t number) {
         for (unsigned level = 0; level < LEVELS_MAX; level++) {
                 const PageFact *fact = number > 0 && number <= file->n_pages ? &file->facts[number - 1] : NULL;
@@ -184,7 +189,8 @@ static size_t count_columns(const uint8_t page[static PAGE]) {
         return p == header + n_header ? n_columns : 0;
 }
 
-uint32_t damaged_file_next(const DamagedFile *file, uint32_t root, size_t n_columns, uint32_t number, uint8_t *ret_type) {
+uint32_t damaged_file_next(const DamagedFile *file, uint32_t root, size_t n_columns, uint32_t number,
+                           uint8_t *ret_type) {
         uint8_t page[PAGE];
 
         while (++number <= file->n_pages) {
@@ -259,7 +265,8 @@ static int connect_sqlite(DamagedFile *file) {
         int code;
 
         sqlite3_close(TAKE(file->db));
-        code = sqlite3_open_v2("file:/dev/null?nolock=1", &file->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
+        code = sqlite3_open_v2("file:/dev/null?nolock=1", &file->db,
+                               SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
         if (code == SQLITE_OK)
                 code = sqlite3_file_control(file->db, "main", SQLITE_FCNTL_FILE_POINTER, &handle);
         if (code != SQLITE_OK)

@@ -4,9 +4,10 @@
 /*
  * Damaged file: a connection of SQLite that reads a damaged database file, and never changes it
  *
- * SQLite gets each page from here: from the file, or from the valid part of the write-ahead log beside it. When SQLite cannot follow
- * a tree, each of its pages can be shown in place of the root, so that SQLite reads the rows of that page alone. The pointer map of a
- * file with auto_vacuum tells to which tree a page belongs. See https://www.sqlite.org/fileformat2.html.
+ * SQLite gets each page from here: from the file, or from the valid part of the write-ahead log beside it. When
+ * SQLite cannot follow a tree, each of its pages can be shown in place of the root, so that SQLite reads the rows of
+ * that page alone. The pointer map of a file with auto_vacuum tells to which tree a page belongs. See
+ * https://www.sqlite.org/fileformat2.html.
  */
 
 #include <stdbool.h>
@@ -32,8 +33,8 @@ DEFINE_SCOPED(DamagedFile, damaged_file_free);
 /* Borrowed until the schema is replaced. Its statements must be finalized before the file is freed. */
 sqlite3 *damaged_file_database(const DamagedFile *file);
 bool damaged_file_has_schema(const DamagedFile *file);
-/* Replaces a schema that SQLite cannot read by that of an empty database: files of one version have the same schema. image: of the
- * whole empty database, n bytes, which SQLite has allocated; owned by the file from now on. */
+/* Replaces a schema that SQLite cannot read by that of an empty database: files of one version have the same schema.
+ * image: of the whole empty database, n bytes, which SQLite has allocated; owned by the file from now on. */
 int damaged_file_set_schema(DamagedFile *file, uint8_t *image, size_t n);
 
 /* Shows a page in place of a root; 0, 0: shows the root itself. No statement may be running. */
@@ -48,8 +49,8 @@ enum {
 };
 
 /*
- * Returns the next page after `page` in the tree of the root, by the pointer map, or a leaf that may belong to any tree, and whose first
- * row has n_columns columns; 0: none. n_columns 0: only pages of the tree.
+ * Returns the next page after `page` in the tree of the root, by the pointer map, or a leaf that may belong to any
+ * tree, and whose first row has n_columns columns; 0: none. n_columns 0: only pages of the tree.
  */
 uint32_t damaged_file_next(const DamagedFile *file, uint32_t root, size_t n_columns, uint32_t page, uint8_t *ret_type);
 /* Returns the number of pages that are missing at the end of the file. */

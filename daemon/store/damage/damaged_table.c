@@ -37,7 +37,8 @@ static void put_column(Buffer *sql, const DamagedTable *table, const char *name,
         sqlite3 *old = damaged_file_database(table->file);
         const char *index = table->indexes[table->source];
 
-        if (index ? is_first || ask_number(old, INDEX_HAS_COLUMN, index, name) : ask_number(old, HAS_COLUMN, table->name, name))
+        if (index ? is_first || ask_number(old, INDEX_HAS_COLUMN, index, name)
+                  : ask_number(old, HAS_COLUMN, table->name, name))
                 buffer_printf(sql, "%sold.%s", is_first ? "" : ", ", name);
         else
                 buffer_printf(sql, "%s%s", is_first ? "" : ", ", !index && preset ? preset : "NULL");
@@ -49,8 +50,8 @@ static int put_columns(Buffer *sql, const DamagedTable *table) {
 
         column = ask(table->database->db, "SELECT name, dflt_value FROM pragma_table_info(?1)", table->name, NULL);
         for (; column && sqlite3_step(column) == SQLITE_ROW; is_first = false)
-                put_column(sql, table, (const char *)sqlite3_column_text(column, 0), (const char *)sqlite3_column_text(column, 1),
-                           is_first);
+                put_column(sql, table, (const char *)sqlite3_column_text(column, 0),
+                           (const char *)sqlite3_column_text(column, 1), is_first);
         return column ? 0 : -ENOMEM;
 }
 
@@ -60,7 +61,8 @@ static int put_order(Buffer *sql, const DamagedTable *table, const char *directi
         scoped(statement_finalizep) sqlite3_stmt *key = NULL;
 
         key = ask(damaged_file_database(table->file),
-                  index ? "SELECT name FROM pragma_index_info(?1) WHERE seqno = 0" : "SELECT name FROM pragma_table_info(?1) WHERE pk = 1",
+                  index ? "SELECT name FROM pragma_index_info(?1) WHERE seqno = 0"
+                        : "SELECT name FROM pragma_table_info(?1) WHERE pk = 1",
                   index ? index : table->name, NULL);
         if (!key || sqlite3_step(key) != SQLITE_ROW || !sqlite3_column_text(key, 0))
                 return -ENOENT;
@@ -77,7 +79,8 @@ static sqlite3_stmt *prepare(const DamagedTable *table, const char *direction) {
         buffer_puts(&sql, "SELECT ");
         if (put_columns(&sql, table) < 0)
                 return NULL;
-        buffer_printf(&sql, " FROM %s AS old %s%s", table->name, index ? "INDEXED BY " : "NOT INDEXED", index ? index : "");
+        buffer_printf(&sql, " FROM %s AS old %s%s", table->name, index ? "INDEXED BY " : "NOT INDEXED",
+                      index ? index : "");
         if (table->where)
                 buffer_printf(&sql, " WHERE %s", table->where);
         if (put_order(&sql, table, direction) < 0 || buffer_error(&sql) < 0)
@@ -98,11 +101,13 @@ static void end_source(DamagedTable *table) {
 static void begin_source(DamagedTable *table) {
         sqlite3 *old = damaged_file_database(table->file);
 
-        for (; table->source == 0 || (table->source < DAMAGED_SOURCES_MAX && table->indexes[table->source]); table->source++) {
+        for (; table->source == 0 || (table->source < DAMAGED_SOURCES_MAX && table->indexes[table->source]);
+             table->source++) {
                 const char *name = table->source > 0 ? table->indexes[table->source] : table->name;
 
                 table->pass = PASS_DOWN;
-                table->root = (uint32_t)ask_number(old, "SELECT rootpage FROM sqlite_schema WHERE name = ?1", name, NULL);
+                table->root = (uint32_t)ask_number(old, "SELECT rootpage FROM sqlite_schema WHERE name = ?1", name,
+                                                   NULL);
                 table->down = prepare(table, "DESC");
                 table->up = prepare(table, "ASC");
                 if (table->down && table->up)
@@ -121,7 +126,8 @@ static bool show_next(DamagedTable *table) {
         if (!table->has_rowids && n_columns <= INDEX_COLUMNS_MAX)
                 n_columns = 0;
         while ((table->page = damaged_file_next(table->file, table->root, n_columns, table->page, &type)) > 0) {
-                if (table->has_rowids ? type == DAMAGED_TABLE_LEAF : type == DAMAGED_INDEX_LEAF || type == DAMAGED_INDEX_INTERIOR) {
+                if (table->has_rowids ? type == DAMAGED_TABLE_LEAF
+                                      : type == DAMAGED_INDEX_LEAF || type == DAMAGED_INDEX_INTERIOR) {
                         damaged_file_show(table->file, table->root, table->page);
                         table->pass = PASS_PAGE_DOWN;
                         return true;
@@ -168,13 +174,15 @@ static void advance(DamagedTable *table, bool is_complete) {
 
 /* --- rows ---------------------------------------------------------------------------------------- */
 
-int damaged_table_open(DamagedTable *table, DamagedFile *file, Database *database, const char *name, const char *where) {
+int damaged_table_open(DamagedTable *table, DamagedFile *file, Database *database, const char *name,
+                       const char *where) {
         scoped(statement_finalizep) sqlite3_stmt *index = NULL;
 
         *table = (DamagedTable){ .file = file, .database = database, .name = name, .where = where };
         table->has_rowids = ask_number(database->db, "SELECT NOT wr FROM pragma_table_list(?1)", name, NULL) != 0;
         index = ask(damaged_file_database(file),
-                    "SELECT name FROM pragma_index_list(?1) AS list ORDER BY (SELECT count(*) FROM pragma_index_info(list.name)) DESC",
+                    "SELECT name FROM pragma_index_list(?1) AS list ORDER BY (SELECT count(*) FROM"
+                    " pragma_index_info(list.name)) DESC",
                     name, NULL);
         for (size_t i = 1; i < DAMAGED_SOURCES_MAX && index && sqlite3_step(index) == SQLITE_ROW; i++) {
                 table->indexes[i] = strdup((const char *)sqlite3_column_text(index, 0) ?: "");
@@ -213,7 +221,8 @@ static Field read_field(sqlite3_stmt *row, int i) {
 int damaged_table_next(DamagedTable *table, Field ret[static DAMAGED_COLUMNS_MAX], size_t *ret_n) {
         *ret_n = 0;
         while (table->down) {
-                sqlite3_stmt *rows = table->pass == PASS_DOWN || table->pass == PASS_PAGE_DOWN ? table->down : table->up;
+                sqlite3_stmt *rows = table->pass == PASS_DOWN || table->pass == PASS_PAGE_DOWN ? table->down
+                                                                                               : table->up;
                 int code = sqlite3_step(rows);
 
                 if (code == SQLITE_ROW) {

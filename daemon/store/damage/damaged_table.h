@@ -4,9 +4,9 @@
 /*
  * Damaged table: the rows of one table of a damaged file
  *
- * SQLite reads the table from its end to its beginning, newest rows first. After an error it reads from the beginning as well, then each
- * page of the table alone: a row may be read several times. At last it reads the indexes of the table, from both ends, those with most
- * columns first: they tell which rows there were.
+ * SQLite reads the table from its end to its beginning, newest rows first. After an error it reads from the
+ * beginning as well, then each page of the table alone: a row may be read several times. At last it reads the
+ * indexes of the table, from both ends, those with most columns first: they tell which rows there were.
  */
 
 #include <stdbool.h>
@@ -41,15 +41,17 @@ typedef struct DamagedTable {
 } DamagedTable;
 
 /*
- * database: a new database, which has the table; its first column is the rowid if it has rowids. where: NULL, or SQL of a condition about
- * the row `old`. Both and the name are borrowed. 0, also when the damaged file lacks the table; an outcome of database.h; or -ENOMEM.
+ * database: a new database, which has the table; its first column is the rowid if it has rowids. where: NULL, or SQL
+ * of a condition about
+ * the row `old`. Both and the name are borrowed. 0, also when the damaged file lacks the table; an outcome of
+ * database.h; or -ENOMEM.
  */
 int damaged_table_open(DamagedTable *table, DamagedFile *file, Database *database, const char *name, const char *where);
 void damaged_table_close(DamagedTable *table);
 
 /*
- * Reads the next row, in the order of the columns of the new table; texts are borrowed until the next call. A column that the damaged file
- * lacks has its default. The row of an index has only the rowid and the columns of the index. *ret_n: number of columns; 0: there are
- * no more rows. 0 or -ENOMEM.
+ * Reads the next row, in the order of the columns of the new table; texts are borrowed until the next call. A column
+ * that the damaged file lacks has its default. The row of an index has only the rowid and the columns of the index.
+ * *ret_n: number of columns; 0: there are no more rows. 0 or -ENOMEM.
  */
 int damaged_table_next(DamagedTable *table, Field ret[static DAMAGED_COLUMNS_MAX], size_t *ret_n);

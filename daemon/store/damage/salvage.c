@@ -67,12 +67,15 @@ int salvage_put_aside(const char *path, uint64_t now_realtime_ns, const char *re
 
         r = put_aside(path, DAMAGED, now_realtime_ns, target);
         if (r < 0) {
-                if (asprintf(ret_note, "%s is damaged (%s) and cannot be moved aside: %s", path, reason, strerrordesc_np(-r)) < 0)
+                if (asprintf(ret_note, "%s is damaged (%s) and cannot be moved aside: %s", path, reason,
+                             strerrordesc_np(-r)) < 0)
                         *ret_note = NULL;
                 return r;
         }
 
-        if (asprintf(ret_note, "%s was damaged (%s): moved to %s; a new database was created, and the readable rows are moved into it",
+        if (asprintf(ret_note,
+                     "%s was damaged (%s): moved to %s; a new database was created, and the readable rows are moved "
+                     "into it",
                      path, reason, target) < 0)
                 return -ENOMEM;
         return 0;
@@ -84,14 +87,16 @@ int salvage_put_older_aside(const char *path, uint64_t now_realtime_ns, int64_t 
 
         r = put_aside(path, OLDER, now_realtime_ns, target);
         if (r < 0) {
-                if (asprintf(ret_note, "%s has format %lld of an older perfd and cannot be moved aside: %s", path, (long long)version,
-                             strerrordesc_np(-r)) < 0)
+                if (asprintf(ret_note, "%s has format %lld of an older perfd and cannot be moved aside: %s", path,
+                             (long long)version, strerrordesc_np(-r)) < 0)
                         *ret_note = NULL;
                 return r;
         }
 
-        if (asprintf(ret_note, "%s has format %lld of an older perfd, which this perfd cannot read: moved to %s; a new database was "
-                     "created", path, (long long)version, target) < 0)
+        if (asprintf(ret_note,
+                     "%s has format %lld of an older perfd, which this perfd cannot read: moved to %s; a new "
+                     "database was created",
+                     path, (long long)version, target) < 0)
                 return -ENOMEM;
         return 0;
 }
@@ -191,8 +196,8 @@ void salvage_close(Salvage *salvage) {
 void salvage_describe_loss(const Salvage *salvage, char *ret, size_t n) {
         ret[0] = '\0';
         if (salvage->n_rows_lost > 0 || salvage->n_pages_lost > 0)
-                (void)snprintf(ret, n, "at least %lu rows and %lu pages were not found", (unsigned long)salvage->n_rows_lost,
-                               (unsigned long)salvage->n_pages_lost);
+                (void)snprintf(ret, n, "at least %lu rows and %lu pages were not found",
+                               (unsigned long)salvage->n_rows_lost, (unsigned long)salvage->n_pages_lost);
 }
 
 int salvage_end(Salvage *salvage, char **ret_note) {
@@ -212,7 +217,9 @@ int salvage_end(Salvage *salvage, char **ret_note) {
                 return r;
 
         salvage_describe_loss(salvage, loss, sizeof(loss));
-        if (asprintf(ret_note, "%lu rows were moved from the damaged database into the new one%s%s; the damaged file is kept as %s",
+        if (asprintf(ret_note,
+                     "%lu rows were moved from the damaged database into the new one%s%s; the damaged file is kept "
+                     "as %s",
                      (unsigned long)salvage->n_rows, loss[0] ? "; " : "", loss, target) < 0)
                 return -ENOMEM;
         salvage_close(salvage);
@@ -241,7 +248,8 @@ static void insert_text_deinit(InsertText *text) {
 }
 
 /* kind: of the pass, see write_insert(). preset: SQL of the value of a column that an index lacks. */
-static void add_column(InsertText *text, const TableSalvage *rule, InsertKind kind, const char *name, const char *preset) {
+static void add_column(InsertText *text, const TableSalvage *rule, InsertKind kind, const char *name,
+                       const char *preset) {
         const char *value = kind == INSERT_NEEDED ? NULL : value_of(rule->values, name);
         const char *comma = text->n++ > 0 ? ", " : "", *restored = value_of(rule->restored, name);
         char own[64];
@@ -260,20 +268,25 @@ static int write_insert(Database *database, const StoreTable *table, InsertKind 
         const TableSalvage *rule = table->salvage;
         int code;
 
-        code = sqlite3_prepare_v2(database->db, "SELECT name, iif(\"notnull\", iif(type = 'TEXT', quote(''), '0'), 'NULL')"
-                                                " FROM pragma_table_info(?1)", -1, &column, NULL);
+        code = sqlite3_prepare_v2(database->db,
+                                  "SELECT name, iif(\"notnull\", iif(type = 'TEXT', quote(''), '0'), 'NULL')"
+                                  " FROM pragma_table_info(?1)",
+                                  -1, &column, NULL);
         if (code != SQLITE_OK)
                 return database_outcome(database->db, code);
         sqlite3_bind_text(column, 1, table->name, -1, SQLITE_STATIC);
         while ((code = sqlite3_step(column)) == SQLITE_ROW)
-                add_column(&text, rule, kind, (const char *)sqlite3_column_text(column, 0), (const char *)sqlite3_column_text(column, 1));
+                add_column(&text, rule, kind, (const char *)sqlite3_column_text(column, 0),
+                           (const char *)sqlite3_column_text(column, 1));
 
         assert(text.n > 0 && text.n <= DAMAGED_COLUMNS_MAX);
         buffer_printf(sql, "INSERT OR IGNORE INTO %s SELECT %s", table->name, text.values.text ?: "");
         buffer_printf(sql, " FROM (SELECT %s) AS old WHERE %s", text.from.text ?: "", rule->condition ?: "1");
         if (kind == INSERT_RESTORED)
-                buffer_printf(sql, " ON CONFLICT (row) DO UPDATE SET %s WHERE %s", text.changes.text ?: "", rule->is_restored);
-        if (buffer_error(sql) < 0 || buffer_error(&text.values) < 0 || buffer_error(&text.from) < 0 || buffer_error(&text.changes) < 0)
+                buffer_printf(sql, " ON CONFLICT (row) DO UPDATE SET %s WHERE %s", text.changes.text ?: "",
+                              rule->is_restored);
+        if (buffer_error(sql) < 0 || buffer_error(&text.values) < 0 || buffer_error(&text.from) < 0 ||
+            buffer_error(&text.changes) < 0)
                 return -ENOMEM;
         return database_outcome(database->db, code);
 }
@@ -291,7 +304,8 @@ static int start_reading(Salvage *salvage, Database *database, const StoreTable 
         int r;
 
         stop_reading(salvage);
-        r = damaged_table_open(&salvage->reading, salvage->file, database, table->name, is_needed ? table->salvage->needed : NULL);
+        r = damaged_table_open(&salvage->reading, salvage->file, database, table->name,
+                               is_needed ? table->salvage->needed : NULL);
         if (r == 0)
                 r = prepare(database, table, is_needed ? INSERT_NEEDED : INSERT_ROW, &salvage->insert);
         if (r == 0 && table->salvage->restored)
@@ -347,7 +361,8 @@ static int check_row(Salvage *salvage, Database *database, const Field *key, boo
 }
 
 /* An index tells which rows there were: restores what it has of a row, and counts the row if that is not enough. */
-static int put_row_of_index(Salvage *salvage, Database *database, const TableSalvage *rule, const Field *fields, size_t n) {
+static int put_row_of_index(Salvage *salvage, Database *database, const TableSalvage *rule, const Field *fields,
+                            size_t n) {
         bool was_there, is_there = true;
         int r;
 
@@ -380,7 +395,8 @@ static int put_rows(Salvage *salvage, Database *database, const StoreTable *tabl
         for (size_t n_rows = 0; r == 0 && n > 0 && n_rows < n_max && n_bytes < STEP_BYTES; n_rows++) {
                 r = damaged_table_next(&salvage->reading, fields, &n);
                 if (r == 0 && n > 0)
-                        r = (salvage->reading.source > 0 ? put_row_of_index : put_row)(salvage, database, table->salvage, fields, n);
+                        r = (salvage->reading.source > 0 ? put_row_of_index : put_row)(salvage, database,
+                                                                                       table->salvage, fields, n);
                 for (size_t i = 0; i < n; i++)
                         n_bytes += fields[i].type >= FIELD_TEXT ? (size_t)fields[i].n : sizeof(fields[i]);
         }
@@ -413,7 +429,8 @@ static const StoreTable *nth_table(size_t n) {
         return NULL;
 }
 
-/* Finds the highest rowid on the pages of a table whose last page is damaged. *ret stays as it is when there is none. */
+/* Finds the highest rowid on the pages of a table whose last page is damaged. *ret stays as it is when there is
+ * none. */
 static int find_last(Salvage *salvage, Field *key) {
         Field fields[DAMAGED_COLUMNS_MAX];
         size_t n = 1;
@@ -427,7 +444,8 @@ static int find_last(Salvage *salvage, Field *key) {
         return r;
 }
 
-/* SQLite numbers new rows after the highest rowid: with the last row stored, no new row gets the number of an old row. */
+/* SQLite numbers new rows after the highest rowid: with the last row stored, no new row gets the number of an old
+ * row. */
 static int put_last(Salvage *salvage, Database *database, const StoreTable *table) {
         Field fields[DAMAGED_COLUMNS_MAX], key;
         size_t n;

@@ -40,7 +40,8 @@ static void add(const uint8_t *p, size_t n, bool is_big, uint32_t sums[static 2]
         }
 }
 
-/* A damaged header is replaced by what the first frame tells; the byte order is that of a log written on this machine. */
+/* A damaged header is replaced by what the first frame tells; the byte order is that of a log written on this
+ * machine. */
 bool wal_log_walk(WalWalk *walk, int fd) {
         uint8_t header[HEADER], frame[FRAME_HEADER];
 
@@ -64,7 +65,8 @@ bool wal_log_walk(WalWalk *walk, int fd) {
 }
 
 /* Returns true if the frame continues the checksum `sums` of the frame before. */
-static bool continues(const WalWalk *walk, const uint8_t *frame, const uint32_t sums[static 2], uint32_t ret[static 2]) {
+static bool continues(const WalWalk *walk, const uint8_t *frame, const uint32_t sums[static 2],
+                      uint32_t ret[static 2]) {
         memcpy(ret, sums, 2 * sizeof(*ret));
         add(frame, 8, walk->is_big, ret);
         add(frame + FRAME_HEADER, PAGE, walk->is_big, ret);
@@ -98,7 +100,8 @@ static int open_beside(const char *path, const char *suffix) {
         return open(beside, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 }
 
-/* Returns the frames of complete transactions by the index, which is behind the log after a loss of power; 0: unknown. */
+/* Returns the frames of complete transactions by the index, which is behind the log after a loss of power; 0:
+ * unknown. */
 static uint64_t read_index(const char *path, const uint8_t salt[static 8]) {
         scoped(closep) int fd = open_beside(path, "-shm");
         IndexHeader headers[2];
@@ -107,7 +110,9 @@ static uint64_t read_index(const char *path, const uint8_t salt[static 8]) {
                 return 0;
         if (memcmp(&headers[0], &headers[1], sizeof(headers[0])) != 0)
                 return 0;
-        return headers[0].is_initialised && memcmp(headers[0].salt, salt, sizeof(headers[0].salt)) == 0 ? headers[0].n_frames : 0;
+        return headers[0].is_initialised && memcmp(headers[0].salt, salt, sizeof(headers[0].salt)) == 0
+                       ? headers[0].n_frames
+                       : 0;
 }
 
 bool wal_log_is_damaged(const char *database_path, WalDamage *ret) {

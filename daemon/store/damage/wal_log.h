@@ -4,9 +4,9 @@
 /*
  * WAL log: the frames of SQLite's write-ahead log, read without SQLite
  *
- * SQLite takes the first frame whose checksum fails for the end of the log, and drops all transactions behind it in silence. Each frame
- * continues the checksum of the frame before; its own checksum is stored in it, so that frames behind a bad one are checked as well.
- * See https://www.sqlite.org/walformat.html.
+ * SQLite takes the first frame whose checksum fails for the end of the log, and drops all transactions behind it in
+ * silence. Each frame continues the checksum of the frame before; its own checksum is stored in it, so that frames
+ * behind a bad one are checked as well. See https://www.sqlite.org/walformat.html.
  */
 
 #include <stdbool.h>
@@ -43,8 +43,8 @@ typedef struct WalDamage {
 } WalDamage;
 
 /*
- * Judges the log beside a database that nobody has open. Returns true if transactions were damaged after they were complete: more than
- * one transaction lies behind a bad frame, or the index beside the log (-shm) counts more frames than are sound. A last transaction
- * that a loss of power interrupted is neither.
+ * Judges the log beside a database that nobody has open. Returns true if transactions were damaged after they were
+ * complete: more than one transaction lies behind a bad frame, or the index beside the log (-shm) counts more frames
+ * than are sound. A last transaction that a loss of power interrupted is neither.
  */
 bool wal_log_is_damaged(const char *database_path, WalDamage *ret);

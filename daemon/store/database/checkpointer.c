@@ -47,7 +47,8 @@ static int open_and_read(const Checkpointer *checkpointer, Database *ret) {
 
         r = database_open(ret, checkpointer->path);
         if (r == 0)
-                r = database_exec(ret, checkpointer->is_volatile ? "PRAGMA synchronous = OFF" : "PRAGMA synchronous = FULL");
+                r = database_exec(ret,
+                                  checkpointer->is_volatile ? "PRAGMA synchronous = OFF" : "PRAGMA synchronous = FULL");
         return r != 0 ? r : database_query(ret, "PRAGMA user_version", &unused);
 }
 

@@ -4,9 +4,9 @@
 /*
  * Checkpointer: a thread that writes pages of the log into the database file
  *
- * A checkpoint of some thousand pages waits for the disk twice, while rows of all users would wait for the writer. The thread has a
- * connection of its own for each checkpoint, and SQLite lets the writer append to the log meanwhile. Except for
- * checkpointer_init() and checkpointer_deinit(), the functions are for the writer.
+ * A checkpoint of some thousand pages waits for the disk twice, while rows of all users would wait for the writer.
+ * The thread has a connection of its own for each checkpoint, and SQLite lets the writer append to the log
+ * meanwhile. Except for checkpointer_init() and checkpointer_deinit(), the functions are for the writer.
  */
 
 #include <pthread.h>
@@ -42,12 +42,12 @@ int checkpointer_start(Checkpointer *checkpointer);
 /* Waits for a checkpoint that is running, and ends the thread. */
 void checkpointer_deinit(Checkpointer *checkpointer);
 
-/* Begins a passive checkpoint (SQLITE_CHECKPOINT_PASSIVE). False: the thread does not exist, a checkpoint is running, or its result was
- * not taken; that checkpoint may lack the last pages of the log. */
+/* Begins a passive checkpoint (SQLITE_CHECKPOINT_PASSIVE). False: the thread does not exist, a checkpoint is
+ * running, or its result was not taken; that checkpoint may lack the last pages of the log. */
 bool checkpointer_begin(Checkpointer *checkpointer);
 /*
- * Returns true with the result of a checkpoint that has ended since the last call. waits: waits for one that is running. The file must
- * not be closed, moved or checkpointed by the caller before that.
+ * Returns true with the result of a checkpoint that has ended since the last call. waits: waits for one that is
+ * running. The file must not be closed, moved or checkpointed by the caller before that.
  */
 bool checkpointer_take(Checkpointer *checkpointer, bool waits, CheckpointResult *ret);
 

@@ -5,7 +5,8 @@
 
 #include <zlib.h>
 
-/* A window of 4 KiB and tables to match, 48 KiB in all: texts are short, and malloc() would map and unmap larger blocks each time. */
+/* A window of 4 KiB and tables to match, 48 KiB in all: texts are short, and malloc() would map and unmap larger
+ * blocks each time. */
 #define WINDOW_BITS 12
 #define MEMORY_LEVEL 6
 /* Timelines with samples become 2.4 % larger than at level 9, in about a third of the time. */

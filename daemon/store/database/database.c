@@ -13,7 +13,8 @@ STATEMENT begin = SQL("BEGIN IMMEDIATE", 0);
 STATEMENT commit = SQL("COMMIT", 0);
 STATEMENT rollback = SQL("ROLLBACK", 0);
 
-/* The functions below clear errno before each call, because SQLite keeps no errno of a COMMIT that fails, but an older one. */
+/* The functions below clear errno before each call, because SQLite keeps no errno of a COMMIT that fails, but an
+ * older one. */
 static int from_errno(sqlite3 *db) {
         int e = errno > 0 ? errno : sqlite3_system_errno(db);
 
@@ -172,7 +173,8 @@ int database_run(Database *database, const Statement *statement, const Field *fi
         return database_finish(database, database_prepare(database, statement, fields, n_fields));
 }
 
-int database_get_row(Database *database, const Statement *statement, const Field *fields, size_t n_fields, int64_t *ret, size_t n_ret) {
+int database_get_row(Database *database, const Statement *statement, const Field *fields, size_t n_fields, int64_t *ret,
+                     size_t n_ret) {
         Prepared *prepared = database_prepare(database, statement, fields, n_fields);
         int r;
 

@@ -51,8 +51,8 @@ int database_check_statements(Database *database);
 /* Returns SQLite's message about the last failure. Borrowed until the next call. */
 const char *database_error(Database *database);
 
-/* Binds the values of a statement's places, which must stay until the statement ran. Statements are prepared when first used,
- * because most are never needed. Borrowed. */
+/* Binds the values of a statement's places, which must stay until the statement ran. Statements are prepared when
+ * first used, because most are never needed. Borrowed. */
 Prepared *database_prepare(Database *database, const Statement *statement, const Field *fields, size_t n_fields);
 /* Steps to the next row: DATABASE_ROW, then 0 at the end (or another outcome), when the statement is reset. */
 int database_step(Database *database, Prepared *prepared);
@@ -61,7 +61,8 @@ int database_finish(Database *database, Prepared *prepared);
 /* Runs a statement to its end. */
 int database_run(Database *database, const Statement *statement, const Field *fields, size_t n_fields);
 /* Runs a statement of n_ret columns and reads its first row as integers; *ret stays as it is when there is none. */
-int database_get_row(Database *database, const Statement *statement, const Field *fields, size_t n_fields, int64_t *ret, size_t n_ret);
+int database_get_row(Database *database, const Statement *statement, const Field *fields, size_t n_fields, int64_t *ret,
+                     size_t n_ret);
 /* As above, of one column. */
 int database_get(Database *database, const Statement *statement, const Field *fields, size_t n_fields, int64_t *ret);
 /* Finds the id of a text in a table of texts: `find` looks the text up, `insert` adds a new one. */

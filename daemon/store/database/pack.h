@@ -4,8 +4,8 @@
 /*
  * Pack: fields of a row set, one after the other in one block
  *
- * A field is the value of a column. The caller's thread packs fields; the writer unpacks them in the same order and binds texts
- * in place. Both sides are this process: the block is not a file format.
+ * A field is the value of a column. The caller's thread packs fields; the writer unpacks them in the same order and
+ * binds texts in place. Both sides are this process: the block is not a file format.
  */
 
 #include <stddef.h>

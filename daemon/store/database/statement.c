@@ -72,7 +72,8 @@ static void bind_field(sqlite3_stmt *handle, int place, const Field *field, sqli
 
 void statement_bind(Prepared *prepared, const Field *fields, size_t n, bool is_copied) {
         for (size_t i = 0; i < n; i++)
-                bind_field(prepared->handle, ++prepared->n_bound, &fields[i], is_copied ? SQLITE_TRANSIENT : SQLITE_STATIC);
+                bind_field(prepared->handle, ++prepared->n_bound, &fields[i],
+                           is_copied ? SQLITE_TRANSIENT : SQLITE_STATIC);
 }
 
 /* False: a text that must be there is NULL. */

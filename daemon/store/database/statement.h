@@ -4,10 +4,10 @@
 /*
  * Statement: SQL next to the code that binds its values and reads its columns
  *
- * Values are bound in the order of the statement's parameters, and a run asserts that every parameter has a value. Columns are
- * read by numbers from an enum next to the SQL; preparing asserts the number of columns. Each connection prepares a statement
- * when it is first used. The linker puts all statements into one array, so that each statement has a number, and all can be
- * checked when the database is opened.
+ * Values are bound in the order of the statement's parameters, and a run asserts that every parameter has a value.
+ * Columns are read by numbers from an enum next to the SQL; preparing asserts the number of columns. Each connection
+ * prepares a statement when it is first used. The linker puts all statements into one array, so that each statement
+ * has a number, and all can be checked when the database is opened.
  */
 
 #include <stdbool.h>
@@ -156,7 +156,8 @@ struct StoreRow {
         .offset = offsetof(Type, member), .n = sizeof(COLUMN_MEMBER(Type, member))
 #define COLUMN(Type, member, expression) { expression, COLUMN_OF(Type, member) }
 #define COLUMN_REQUIRED(Type, member, expression) { expression, COLUMN_OF(Type, member), .is_required = true }
-#define COLUMN_OPTIONAL(Type, member, has_member, expression) { expression, COLUMN_OF(Type, member), .has = offsetof(Type, has_member) }
+#define COLUMN_OPTIONAL(Type, member, has_member, expression)                                                          \
+        { expression, COLUMN_OF(Type, member), .has = offsetof(Type, has_member) }
 
 /* Reads the current row of a SELECT() into *ret; other members of the struct stay. False: out of memory. */
 bool statement_read(const Prepared *prepared, void *ret);

@@ -10,14 +10,16 @@
 
 /* --- tables -------------------------------------------------------------------------------------- */
 
-static const TableSalvage counted_salvage = { .is_first = true, .values = (const SalvagedValue[]){ { "n_results", "0" }, {} } };
+static const TableSalvage counted_salvage = { .is_first = true,
+                                              .values = (const SalvagedValue[]){ { "n_results", "0" }, {} } };
 static const TableSalvage package_salvage = { .is_first = true };
 
 const StoreTable attachments_stack_table = {
         .name = "stack",
         .schema =
                 "CREATE TABLE stack ("
-                " id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, uid INTEGER NOT NULL, n_results INTEGER NOT NULL,"
+                " id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, uid INTEGER NOT NULL, n_results INTEGER NOT"
+                " NULL,"
                 " n_packages INTEGER NOT NULL, n_bytes INTEGER NOT NULL, facts TEXT NOT NULL) STRICT;"
                 "CREATE TRIGGER stack_added AFTER INSERT ON stack BEGIN"
                 " INSERT INTO holder (uid, n_bytes) VALUES (new.uid, new.n_bytes)"
@@ -36,7 +38,8 @@ const StoreTable attachments_package_table = {
         .name = "package",
         .schema =
                 "CREATE TABLE package ("
-                " id INTEGER PRIMARY KEY, digest INTEGER NOT NULL, name TEXT NOT NULL, kind TEXT NOT NULL, version TEXT NOT NULL,"
+                " id INTEGER PRIMARY KEY, digest INTEGER NOT NULL, name TEXT NOT NULL, kind TEXT NOT NULL, version"
+                " TEXT NOT NULL,"
                 " source TEXT NOT NULL, hash TEXT NOT NULL, build TEXT NOT NULL) STRICT;"
                 "CREATE UNIQUE INDEX package_by_name ON package (name, digest);",
         .checks = { "SELECT max(id) FROM package" },
@@ -47,7 +50,8 @@ const StoreTable attachments_list_table = {
         .name = "stack_package",
         .schema =
                 "CREATE TABLE stack_package ("
-                " stack INTEGER NOT NULL, package INTEGER NOT NULL, PRIMARY KEY (stack, package)) STRICT, WITHOUT ROWID;",
+                " stack INTEGER NOT NULL, package INTEGER NOT NULL, PRIMARY KEY (stack, package)) STRICT, WITHOUT"
+                " ROWID;",
         .checks = { "SELECT max(stack) FROM stack_package" },
         .salvage = &package_salvage,
 };
@@ -58,12 +62,14 @@ const StoreTable attachments_specification_table = {
         .name = "specification",
         .schema =
                 "CREATE TABLE specification ("
-                " id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, uid INTEGER NOT NULL, n_results INTEGER NOT NULL,"
+                " id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, uid INTEGER NOT NULL, n_results INTEGER NOT"
+                " NULL,"
                 " document TEXT NOT NULL) STRICT;"
                 "CREATE TRIGGER specification_added AFTER INSERT ON specification BEGIN"
                 " INSERT INTO holder (uid, n_bytes) VALUES (new.uid, " SIZE_OF_SPECIFICATION("new") ")"
                 " ON CONFLICT DO UPDATE SET n_bytes = n_bytes + excluded.n_bytes; END;"
-                "CREATE TRIGGER specification_unused AFTER UPDATE OF n_results ON specification WHEN new.n_results <= 0 BEGIN"
+                "CREATE TRIGGER specification_unused AFTER UPDATE OF n_results ON specification WHEN new.n_results <="
+                " 0 BEGIN"
                 " DELETE FROM specification WHERE id = new.id; END;"
                 "CREATE TRIGGER specification_removed AFTER DELETE ON specification BEGIN"
                 " UPDATE holder SET n_bytes = n_bytes - " SIZE_OF_SPECIFICATION("old") " WHERE uid = old.uid; END;",
@@ -84,8 +90,9 @@ static void pack_packages(const Stack *stack, Buffer *out) {
         for (size_t i = 0; i < stack->n_packages; i++) {
                 const StackPackage *package = &stack->packages[i];
 
-                pack_fields(out, FIELDS(text_or_empty(package->name), text_or_empty(package->kind), text_or_empty(package->version),
-                                        text_or_empty(package->source), text_or_empty(package->hash), text_or_empty(package->build)));
+                pack_fields(out, FIELDS(text_or_empty(package->name), text_or_empty(package->kind),
+                                        text_or_empty(package->version), text_or_empty(package->source),
+                                        text_or_empty(package->hash), text_or_empty(package->build)));
         }
 }
 
@@ -93,7 +100,8 @@ static void pack_packages(const Stack *stack, Buffer *out) {
 static void pack_stack(const SubmissionStack *item, Buffer *out) {
         const Stack *stack = &item->stack;
 
-        pack_fields(out, FIELDS(field_blob(item->digest, sizeof(item->digest)), field_u64(item->n_bytes), field_u64(stack->n_packages)));
+        pack_fields(out, FIELDS(field_blob(item->digest, sizeof(item->digest)), field_u64(item->n_bytes),
+                                field_u64(stack->n_packages)));
         PACK_TEXT(out, out->failed |= stack_put_facts(stack, out) < 0);
         PACK_TEXT(out, pack_packages(stack, out));
 }
@@ -116,7 +124,8 @@ void attachments_add(AttachmentList *list, const Submission *item) {
                 }
 }
 
-_Static_assert(SUBMIT_STACKS_MAX <= ATTACHMENTS_MAX && SUBMIT_SPECIFICATIONS_MAX <= ATTACHMENTS_MAX, "the list has room for all");
+_Static_assert(SUBMIT_STACKS_MAX <= ATTACHMENTS_MAX && SUBMIT_SPECIFICATIONS_MAX <= ATTACHMENTS_MAX,
+               "the list has room for all");
 
 void attachments_pack(const AttachmentList *list, Buffer *out) {
         for (Attached kind = 0; kind < N_ATTACHED; kind++)
@@ -147,7 +156,8 @@ void attachments_unpack(Unpack *from, AttachmentSet *ret) {
 
 STATEMENT package_find = SQL("SELECT id FROM package WHERE name = ?1 AND digest = ?2", 1);
 STATEMENT package_insert = SQL(
-        "INSERT INTO package (digest, name, kind, version, source, hash, build) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) RETURNING id",
+        "INSERT INTO package (digest, name, kind, version, source, hash, build) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
+        " RETURNING id",
         1);
 STATEMENT list_insert = SQL("INSERT OR IGNORE INTO stack_package VALUES (?1, ?2)", 0);
 
@@ -180,7 +190,8 @@ static int put_package(Database *database, int64_t stack, const Field *fields, B
 
 STATEMENT stack_find = SQL("SELECT id FROM stack WHERE digest = ?1", 1);
 STATEMENT stack_insert = SQL(
-        "INSERT INTO stack (digest, uid, n_results, n_packages, n_bytes, facts) VALUES (?1, ?2, 0, ?3, ?4, ?5) RETURNING id",
+        "INSERT INTO stack (digest, uid, n_results, n_packages, n_bytes, facts) VALUES (?1, ?2, 0, ?3, ?4, ?5)"
+        " RETURNING id",
         1);
 
 static int put_stack(Database *database, Unpack from, uint32_t uid, int64_t *ret) {
@@ -238,7 +249,8 @@ int attachments_find(Database *database, AttachmentSet *set, const size_t number
                         continue;
                 assert(i < set->of[kind].n);
                 if (ids[i] == 0)
-                        r = (kind == ATTACHED_STACK ? put_stack : put_specification)(database, set->of[kind].begins[i], uid, &ids[i]);
+                        r = (kind == ATTACHED_STACK ? put_stack : put_specification)(database, set->of[kind].begins[i],
+                                                                                     uid, &ids[i]);
                 ret_ids[kind] = ids[i];
         }
         return r;
@@ -304,12 +316,17 @@ static Field column_field(const Prepared *at, int i) {
 }
 
 /* Moves the point of a row to the series of the stack. at: the row's series. */
-static int move_point(Database *database, Catalog *catalog, const Prepared *at, int64_t row, int64_t old_series, int64_t stack,
-                      int64_t *n_new_max, int64_t *ret) {
+static int move_point(Database *database, Catalog *catalog, const Prepared *at, int64_t row, int64_t old_series,
+                      int64_t stack, int64_t *n_new_max, int64_t *ret) {
         const SeriesKey key = {
-                .name = column_i64(at, SERIES_NAME), .component = column_i64(at, SERIES_COMPONENT), .uid = column_i64(at, SERIES_UID),
-                .stack = stack, .shape = column_field(at, SERIES_SHAPE), .version = column_field(at, SERIES_VERSION),
-                .hardware = column_field(at, SERIES_HARDWARE), .parameters = column_field(at, SERIES_PARAMETERS),
+                .name = column_i64(at, SERIES_NAME),
+                .component = column_i64(at, SERIES_COMPONENT),
+                .uid = column_i64(at, SERIES_UID),
+                .stack = stack,
+                .shape = column_field(at, SERIES_SHAPE),
+                .version = column_field(at, SERIES_VERSION),
+                .hardware = column_field(at, SERIES_HARDWARE),
+                .parameters = column_field(at, SERIES_PARAMETERS),
         };
         bool has_numbers = !column_is_null(at, SERIES_NUMBERS);
         SeriesEntry entry;
@@ -318,7 +335,8 @@ static int move_point(Database *database, Catalog *catalog, const Prepared *at, 
 
         point.score = field_if(!column_is_null(at, SERIES_SCORE), field_double(column_double(at, SERIES_SCORE)));
         if (has_numbers)
-                point.numbers = field_blob(sqlite3_column_blob(at->handle, SERIES_NUMBERS) ?: "", column_bytes(at, SERIES_NUMBERS));
+                point.numbers = field_blob(sqlite3_column_blob(at->handle, SERIES_NUMBERS) ?: "",
+                                           column_bytes(at, SERIES_NUMBERS));
         r = catalog_find_series(catalog, database, &key, NULL, n_new_max, &entry);
         if (r != 0)
                 return r;
@@ -329,7 +347,8 @@ static int move_point(Database *database, Catalog *catalog, const Prepared *at, 
         return r == 0 ? catalog_remove_point(database, old_series, point.time_ms, row) : r;
 }
 
-static int complete(Database *database, Catalog *catalog, int64_t row, int64_t old_series, int64_t stack, int64_t *n_new_max) {
+static int complete(Database *database, Catalog *catalog, int64_t row, int64_t old_series, int64_t stack,
+                    int64_t *n_new_max) {
         Prepared *at = database_prepare(database, &series_of_result, FIELDS(field_i64(row)));
         int64_t new_series = old_series;
         int r, of_end;
@@ -341,11 +360,13 @@ static int complete(Database *database, Catalog *catalog, int64_t row, int64_t o
                 if (r == 0)
                         r = of_end;
         }
-        return r != 0 ? r : database_run(database, &stored_update, FIELDS(field_i64(row), field_i64(stack), field_i64(new_series)));
+        return r != 0 ? r
+                      : database_run(database, &stored_update,
+                                     FIELDS(field_i64(row), field_i64(stack), field_i64(new_series)));
 }
 
-int attachments_complete_stack(Database *database, Catalog *catalog, const Duplicate *sent, int64_t stack, int64_t *n_new_max,
-                               DuplicateOutcome *ret) {
+int attachments_complete_stack(Database *database, Catalog *catalog, const Duplicate *sent, int64_t stack,
+                               int64_t *n_new_max, DuplicateOutcome *ret) {
         int64_t stored[N_STORED_COLUMNS] = {};
         int r;
 

@@ -4,9 +4,9 @@
 /*
  * Attachments: the software stacks and specifications of results, each stored once
  *
- * The tables stack and specification have a row for each digest, with the number of its results; package has each package of any stack
- * once, and stack_package the packages of each stack. The digest of a specification is the SHA-256 of the document. A row is removed with
- * its last result. Its size is charged to the user who sent it first.
+ * The tables stack and specification have a row for each digest, with the number of its results; package has each
+ * package of any stack once, and stack_package the packages of each stack. The digest of a specification is the
+ * SHA-256 of the document. A row is removed with its last result. Its size is charged to the user who sent it first.
  */
 
 #include <stdint.h>
@@ -18,7 +18,8 @@
 #include "store/database/pack.h"
 #include "store/table/store_subject.h"
 
-extern const StoreTable attachments_stack_table, attachments_package_table, attachments_list_table, attachments_specification_table;
+extern const StoreTable attachments_stack_table, attachments_package_table, attachments_list_table,
+        attachments_specification_table;
 
 typedef enum Attached {
         ATTACHED_STACK,         /* a SubmissionStack */
@@ -53,8 +54,8 @@ typedef struct AttachmentSet {
 
 /* Finds the attachments in a row set, and moves `from` behind them. */
 void attachments_unpack(Unpack *from, AttachmentSet *ret);
-/* Finds the ids of the attachments of an item (numbers: from 1; 0: the id is 0), and stores those that are new. 0 or an outcome of
- * database.h, as for the next. */
+/* Finds the ids of the attachments of an item (numbers: from 1; 0: the id is 0), and stores those that are new. 0 or
+ * an outcome of database.h, as for the next. */
 int attachments_find(Database *database, AttachmentSet *set, const size_t numbers[static N_ATTACHED], uint32_t uid,
                      int64_t ret_ids[static N_ATTACHED]);
 /* Counts a new result of these; 0: none. */
@@ -64,5 +65,5 @@ int attachments_drop_unused(Database *database, const AttachmentSet *set);
 
 /* Gives the stored result the stack if it has none; then its point moves to the series of the stack. n_new_max: as for
  * catalog_find_series(). 0 or an outcome of database.h. */
-int attachments_complete_stack(Database *database, Catalog *catalog, const Duplicate *sent, int64_t stack, int64_t *n_new_max,
-                               DuplicateOutcome *ret);
+int attachments_complete_stack(Database *database, Catalog *catalog, const Duplicate *sent, int64_t stack,
+                               int64_t *n_new_max, DuplicateOutcome *ret);

@@ -13,23 +13,27 @@ static const StoreColumn indicator_columns[] = {
         COLUMN(IndicatorRow, latest_ms, "max(i.latest_ms)"),
 };
 
-#define INDICATORS                                                                                                    \
-        " FROM indicator AS i CROSS JOIN term AS n ON n.id = i.name CROSS JOIN term AS c ON c.id = i.component WHERE i.n_results > 0"
+#define INDICATORS                                                                                                     \
+        " FROM indicator AS i CROSS JOIN term AS n ON n.id = i.name CROSS JOIN term AS c ON c.id = i.component WHERE " \
+        "i.n_results > 0"
 #define IN_ORDER " GROUP BY i.name, i.component ORDER BY n.text, c.text"
 
 STATEMENT indicators = SELECT(IndicatorRow, indicator_columns, INDICATORS IN_ORDER);
 STATEMENT indicators_of_names = SELECT(IndicatorRow, indicator_columns,
-                                       INDICATORS " AND i.name IN (SELECT id FROM term WHERE text IN (?1, ?2))" IN_ORDER);
-STATEMENT indicators_with_models = SELECT(IndicatorRow, indicator_columns,
-                                          INDICATORS " AND EXISTS (SELECT 1 FROM model AS m WHERE m.name IN (n.text, '" MODEL_ANY_NAME "')"
-                                          " AND (m.component IS NULL OR m.component = c.text))" IN_ORDER);
+                                       INDICATORS
+                                       " AND i.name IN (SELECT id FROM term WHERE text IN (?1, ?2))" IN_ORDER);
+STATEMENT indicators_with_models = SELECT(
+        IndicatorRow, indicator_columns,
+        INDICATORS " AND EXISTS (SELECT 1 FROM model AS m WHERE m.name IN (n.text, '" MODEL_ANY_NAME "')"
+                   " AND (m.component IS NULL OR m.component = c.text))" IN_ORDER);
 
 int indicator_reader_list(Reader *reader) {
         return read_connection_begin(reader_connection(reader), &indicators, NULL, 0);
 }
 
 int indicator_reader_list_named(Reader *reader, const char *name, const char *or_name) {
-        return read_connection_begin(reader_connection(reader), &indicators_of_names, FIELDS(field_string(name), field_string(or_name)));
+        return read_connection_begin(reader_connection(reader), &indicators_of_names,
+                                     FIELDS(field_string(name), field_string(or_name)));
 }
 
 int indicator_reader_list_with_models(Reader *reader) {
@@ -48,9 +52,11 @@ STATEMENT models = SELECT(ModelRow, model_columns,
         " FROM model AS m WHERE (name = ?1 OR (name = '" MODEL_ANY_NAME "'"
         " AND EXISTS (SELECT 1 FROM indicator WHERE name = (SELECT id FROM term WHERE text = ?1)"
         " AND component = (SELECT id FROM term WHERE text = m.component))"
-        " AND NOT EXISTS (SELECT 1 FROM model AS o WHERE o.name = ?1 AND (o.component IS NULL OR o.component = m.component))))"
+        " AND NOT EXISTS (SELECT 1 FROM model AS o WHERE o.name = ?1 AND (o.component IS NULL OR o.component ="
+        " m.component))))"
         " AND (owner IN (-1, ?2) OR NOT EXISTS"
-        " (SELECT 1 FROM indicator WHERE name = (SELECT id FROM term WHERE text = ?1) AND uid <> m.owner AND n_results > 0"
+        " (SELECT 1 FROM indicator WHERE name = (SELECT id FROM term WHERE text = ?1) AND uid <> m.owner AND"
+        " n_results > 0"
         " AND (m.component IS NULL OR component = (SELECT id FROM term WHERE text = m.component))))"
         " ORDER BY component IS NULL, component, by_admin AND NOT is_declared DESC, is_declared DESC, owner = ?2 DESC");
 
@@ -73,8 +79,11 @@ int indicator_reader_list_registered(Reader *reader) {
 /* --- accepted levels ------------------------------------------------------------------------------ */
 
 static const StoreColumn accepted_columns[] = {
-        COLUMN(AcceptedRow, declaration, "document"), COLUMN(AcceptedRow, key, "component"), COLUMN(AcceptedRow, uid, "uid"),
-        COLUMN(AcceptedRow, time_ms, "time_ms"), COLUMN(AcceptedRow, by_admin, "by_admin"),
+        COLUMN(AcceptedRow, declaration, "document"),
+        COLUMN(AcceptedRow, key, "component"),
+        COLUMN(AcceptedRow, uid, "uid"),
+        COLUMN(AcceptedRow, time_ms, "time_ms"),
+        COLUMN(AcceptedRow, by_admin, "by_admin"),
 };
 
 STATEMENT accepted = SELECT(AcceptedRow, accepted_columns,
@@ -88,11 +97,13 @@ int indicator_reader_list_accepted(Reader *reader, int64_t uid) {
 
 static const StoreColumn parameter_columns[] = { { .sql = "parameters", .type = COLUMN_JSON } };
 STATEMENT parameters_of_name = SELECT(JsonText, parameter_columns,
-                                      " FROM series INDEXED BY series_by_pair WHERE name = (SELECT id FROM term WHERE text = ?)");
+                                      " FROM series INDEXED BY series_by_pair WHERE name = (SELECT id FROM term WHERE"
+                                      " text = ?)");
 STATEMENT parameters_of_all = SELECT(JsonText, parameter_columns, " FROM series");
 
 int indicator_reader_list_parameters(Reader *reader, const char *name) {
         Field field = field_string(name);
 
-        return read_connection_begin(reader_connection(reader), name ? &parameters_of_name : &parameters_of_all, &field, name ? 1 : 0);
+        return read_connection_begin(reader_connection(reader), name ? &parameters_of_name : &parameters_of_all, &field,
+                                     name ? 1 : 0);
 }

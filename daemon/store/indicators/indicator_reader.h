@@ -12,8 +12,8 @@ typedef struct IndicatorRow {
         uint64_t n_results, latest_ms;
 } IndicatorRow;
 
-/* Begins a query of all indicators that have results, by name and component. 0 or an outcome of reader.h, as for all functions
- * here. */
+/* Begins a query of all indicators that have results, by name and component. 0 or an outcome of reader.h, as for all
+ * functions here. */
 int indicator_reader_list(Reader *reader);
 /* As indicator_reader_list(), those with one of two names. */
 int indicator_reader_list_named(Reader *reader, const char *name, const char *or_name);
@@ -28,9 +28,9 @@ typedef struct ModelRow {
 } ModelRow;
 
 /*
- * Begins a query of models. Models of one component come first, and of models for the same component the one that applies
- * (daemon/indicators/models.h). A model of one user is listed for that user (uid; -1: unknown), or if no other user has results
- * to which the model would seem to apply.
+ * Begins a query of models. Models of one component come first, and of models for the same component the one that
+ * applies (daemon/indicators/models.h). A model of one user is listed for that user (uid; -1: unknown), or if no
+ * other user has results to which the model would seem to apply.
  */
 int indicator_reader_list_models(Reader *reader, const char *name, int64_t uid);
 READER_NEXT(indicator_reader_next_model, ModelRow)
@@ -57,7 +57,7 @@ typedef struct AcceptedRow {
 int indicator_reader_list_accepted(Reader *reader, int64_t uid);
 READER_NEXT(indicator_reader_next_accepted, AcceptedRow)
 
-/* Begins a query of the parameters of each series of a name (NULL: any name), unordered; these are all parameters of indexed
- * results. */
+/* Begins a query of the parameters of each series of a name (NULL: any name), unordered; these are all parameters of
+ * indexed results. */
 int indicator_reader_list_parameters(Reader *reader, const char *name);
 READER_NEXT(indicator_reader_next_parameters, JsonText)

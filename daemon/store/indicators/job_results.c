@@ -36,7 +36,19 @@ static void ended_job_deinit(EndedJob *job) {
         buffer_deinit(&job->run);
 }
 
-enum { JOB_ID, JOB_NAME, JOB_UID, JOB_LABELS, JOB_END, JOB_EXIT, JOB_METRIC_KEYS, JOB_METRICS, JOB_USAGE_KEYS, JOB_USAGE, N_JOB_COLUMNS };
+enum {
+        JOB_ID,
+        JOB_NAME,
+        JOB_UID,
+        JOB_LABELS,
+        JOB_END,
+        JOB_EXIT,
+        JOB_METRIC_KEYS,
+        JOB_METRICS,
+        JOB_USAGE_KEYS,
+        JOB_USAGE,
+        N_JOB_COLUMNS
+};
 
 /* Leaves out an interrupted job, whose numbers are not those of its whole time. */
 STATEMENT job_find = SQL(
@@ -119,7 +131,8 @@ static bool is_named(const IndicatorModel *model, const Expression *expressions,
 
                 if (!property->is_result)
                         continue;
-                if (property->from ? expression_names_result(&expressions[k++], name, &column) : strcmp(property->name, name) == 0)
+                if (property->from ? expression_names_result(&expressions[k++], name, &column)
+                                   : strcmp(property->name, name) == 0)
                         return true;
         }
         return false;
@@ -133,7 +146,8 @@ static Expression *parse_expressions(const IndicatorModel *model) {
 
         for (size_t i = 0; expressions && i < model->n_properties; i++)
                 if (model->properties[i].from)
-                        (void)expression_parse(model->properties[i].from, &expressions[n++], &unused); /* checked with the model */
+                        /* checked with the model */
+                        (void)expression_parse(model->properties[i].from, &expressions[n++], &unused);
         return expressions;
 }
 
@@ -146,7 +160,8 @@ static void put_metrics(Json *json, const IndicatorModel *model, const Expressio
                         json_put_double(json, usage_info[i].key, job->usage.value[i] * usage_info[i].scale);
 }
 
-static int put_pipelines(Json *json, const IndicatorModel *model, const Expression *expressions, Database *database, EndedJob *job) {
+static int put_pipelines(Json *json, const IndicatorModel *model, const Expression *expressions, Database *database,
+                         EndedJob *job) {
         bool has_first = is_named(model, expressions, "pipeline"), has_all = is_named(model, expressions, "pipelines");
         int r;
 
@@ -234,7 +249,8 @@ enum { MODEL_DOCUMENT, N_MODEL_COLUMNS };
 /* Models in effect for user ?1, in the precedence of MODEL_SHAPE; those of all users first. */
 STATEMENT models_list = SQL(
         "SELECT m.document FROM model AS m WHERE " IS_OF_JOB " AND m.owner IN (-1, ?1) AND NOT EXISTS"
-        " (SELECT 1 FROM model AS b WHERE b.name = m.name AND ifnull(b.component, '') = ifnull(m.component, '') AND b.owner IN (-1, ?1)"
+        " (SELECT 1 FROM model AS b WHERE b.name = m.name AND ifnull(b.component, '') = ifnull(m.component, '') AND"
+        " b.owner IN (-1, ?1)"
         " AND (b.is_declared > m.is_declared OR (b.is_declared = m.is_declared AND b.owner < m.owner)))"
         " ORDER BY m.owner, m.name, m.component LIMIT " MODELS_READ_MAX, N_MODEL_COLUMNS);
 
@@ -279,8 +295,8 @@ static int list_models(Database *database, const EndedJob *job, MadeResults *ret
 }
 
 /*
- * The same for the same job and model, so that a completed end replaces the result. The job's id may have been that of a job of another
- * user before.
+ * The same for the same job and model, so that a completed end replaces the result. The job's id may have been that
+ * of a job of another user before.
  */
 static void make_id(const EndedJob *job, const IndicatorModel *model, uint8_t ret[static RESULT_ID_BYTES]) {
         scoped(buffer_deinit) Buffer text = {};

@@ -4,9 +4,10 @@
 /*
  * Job results: results of models with `of: job`, made of a job's numbers when the job ends
  *
- * Such a result is a document as those that are submitted: @parameters has the declared parameters that are labels of the job, and @result
- * the metrics of the job, and the numbers of its data pipelines, that the model's expressions name. The result is stored in the
- * transaction of the job's end, and again, with the same id, when a late report completes the end.
+ * Such a result is a document as those that are submitted: @parameters has the declared parameters that are labels
+ * of the job, and @result the metrics of the job, and the numbers of its data pipelines, that the model's
+ * expressions name. The result is stored in the transaction of the job's end, and again, with the same id, when a
+ * late report completes the end.
  */
 
 #include "store/catalog/catalog.h"

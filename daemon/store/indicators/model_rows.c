@@ -32,8 +32,9 @@ static int put_model(Unpack *from, const Field sender[static N_SENDER_FIELDS], D
                 return r;
 
         *ret_name = name;
-        return database_run(database, &model_put, FIELDS(name, component, sender[0], sender[1], sender[2], sender[3], sender[4],
-                                                         field_i64(id), results, document));
+        return database_run(database, &model_put,
+                            FIELDS(name, component, sender[0], sender[1], sender[2], sender[3], sender[4],
+                                   field_i64(id), results, document));
 }
 
 /* Indicators that a set gives their shapes at once: names with few components need no further step. */
@@ -48,7 +49,8 @@ static int apply_models(Database *database, const Field *name, size_t *n_now) {
 }
 
 STATEMENT model_remove = SQL(
-        "DELETE FROM model WHERE name = ?1 AND ifnull(component, '') = ifnull(?2, '') AND owner = ?3 AND NOT is_declared",
+        "DELETE FROM model WHERE name = ?1 AND ifnull(component, '') = ifnull(?2, '') AND owner = ?3 AND NOT"
+        " is_declared",
         0);
 
 STATEMENT models_forget = SQL("DELETE FROM model WHERE is_declared", 0);
@@ -123,7 +125,8 @@ static void write_results(Buffer *buffer, const IndicatorModel *model) {
 static RowSet *pack_models(const StoreModels *models, bool is_declared, uint64_t realtime_ms, StoreCookie cookie) {
         scoped(buffer_deinit) Buffer buffer = {};
 
-        rowset_begin(&buffer, FIELDS(field_i64(is_declared), field_u64(models->uid), field_i64(models->by_admin), field_u64(realtime_ms),
+        rowset_begin(&buffer, FIELDS(field_i64(is_declared), field_u64(models->uid), field_i64(models->by_admin),
+                                     field_u64(realtime_ms),
                                      field_i64(models->by_admin ? MODEL_ROWS_OF_ALL : (int64_t)models->uid)));
         for (size_t i = 0; i < models->n_models; i++) {
                 const IndicatorModel *model = models->models[i];
@@ -145,5 +148,6 @@ RowSet *model_rows_pack_declared(const IndicatorModel *const *models, size_t n_m
 }
 
 RowSet *model_rows_pack_removal(const char *name, const char *component, int64_t owner, StoreCookie cookie) {
-        return rowset_pack(&removal_kind, cookie, FIELDS(field_string(name), field_string(component), field_i64(owner)));
+        return rowset_pack(&removal_kind, cookie,
+                           FIELDS(field_string(name), field_string(component), field_i64(owner)));
 }

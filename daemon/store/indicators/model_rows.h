@@ -4,9 +4,9 @@
 /*
  * Model rows: row sets of models, by which results are indexed
  *
- * If the indexed parameters or typed results of a model change, the stored results of its name and component are indexed again,
- * a bounded number of rows at a time between other row sets. If the model names no component, these are the results of all
- * components without another model.
+ * If the indexed parameters or typed results of a model change, the stored results of its name and component are
+ * indexed again, a bounded number of rows at a time between other row sets. If the model names no component, these
+ * are the results of all components without another model.
  *
  * Each packer copies everything and returns a row set for store_put(); NULL: out of memory.
  */
@@ -24,12 +24,12 @@ typedef struct StoreModels {
 } StoreModels;
 
 /*
- * Stores registered models with their documents, as JSON, all or none; each replaces the one with the same name, component and
- * owner.
+ * Stores registered models with their documents, as JSON, all or none; each replaces the one with the same name,
+ * component and owner.
  */
 RowSet *model_rows_pack(const StoreModels *models, uint64_t realtime_ms, StoreCookie cookie);
-/* Removes a registered model. component: NULL for the model without a component. owner: the user to whose results alone the
- * model applies, or MODEL_ROWS_OF_ALL. Results stay indexed until another model applies. */
+/* Removes a registered model. component: NULL for the model without a component. owner: the user to whose results
+ * alone the model applies, or MODEL_ROWS_OF_ALL. Results stay indexed until another model applies. */
 #define MODEL_ROWS_OF_ALL INT64_C(-1)
 RowSet *model_rows_pack_removal(const char *name, const char *component, int64_t owner, StoreCookie cookie);
 /* Replaces all models that are declared in files, which perfd reads at each start. */

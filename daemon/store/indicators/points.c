@@ -66,13 +66,16 @@ static bool is_label_key(const char *key) {
 const char *point_parameter_key(const char *key) {
         if (strncmp(key, CONDITION_PARAMETERS, strlen(CONDITION_PARAMETERS)) == 0)
                 return key + strlen(CONDITION_PARAMETERS);
-        return strcmp(key, "component") == 0 || strcmp(key, "version") == 0 || strcmp(key, "hardware") == 0 || is_run_key(key) ||
-                               is_label_key(key) || stack_facts_has_key(key) ? NULL : key;
+        return strcmp(key, "component") == 0 || strcmp(key, "version") == 0 || strcmp(key, "hardware") == 0 ||
+                               is_run_key(key) || is_label_key(key) || stack_facts_has_key(key)
+                       ? NULL
+                       : key;
 }
 
 /* Facts that everybody may see: others, such as the environment, belong to the user of the run. */
 static JsonText find_run_fact(JsonText run, const char *path) {
-        static const char *const public[] = { "host.", "runtime.", "rusage.", "specification.", "labels.", "wall_seconds" };
+        static const char *const public[] = { "host.",          "runtime.", "rusage.",
+                                              "specification.", "labels.",  "wall_seconds" };
 
         for (size_t i = 0; i < N_ELEMENTS(public); i++)
                 if (strncmp(path, public[i], strlen(public[i])) == 0)
@@ -115,7 +118,8 @@ void point_find(const PointRow *row, const char *key, JsonText *ret_json, const 
 static bool is_component_met(const Condition *condition, const char *component) {
         bool is_equal = strcasecmp(condition->value, component) == 0;
 
-        return condition->relation == CONDITION_EQUAL ? is_equal : condition->relation == CONDITION_NOT_EQUAL && !is_equal;
+        return condition->relation == CONDITION_EQUAL ? is_equal
+                                                      : condition->relation == CONDITION_NOT_EQUAL && !is_equal;
 }
 
 /* A stack is named by the first digits of its digest, four at least. */
@@ -123,7 +127,9 @@ static bool is_stack_met(const Condition *condition, const char *digest) {
         size_t n = strlen(condition->value), n_digest = digest ? strlen(digest) : 0;
         bool is_equal = n >= 4 && digest && strncasecmp(condition->value, digest, n < n_digest ? n : n_digest) == 0;
 
-        return digest && (condition->relation == CONDITION_EQUAL ? is_equal : condition->relation == CONDITION_NOT_EQUAL && !is_equal);
+        return digest &&
+               (condition->relation == CONDITION_EQUAL ? is_equal
+                                                       : condition->relation == CONDITION_NOT_EQUAL && !is_equal);
 }
 
 static bool is_met(const Condition *condition, const PointRow *row) {
@@ -214,12 +220,15 @@ static const StoreColumn series_columns[] = {
         COLUMN(PointRow, stack, "s.stack"),
 };
 
-#define SERIES_BY_PROPERTY(condition)                                                                                   \
-        SELECT(PointRow, series_columns, " FROM property AS p CROSS JOIN series AS s ON s.id = p.series"                 \
-               " WHERE p.name = ?1 AND p.component = ?2 AND p.uid = ?4 AND p.key = ?5 AND s.shape = ?3 AND p.value " condition)
+#define SERIES_BY_PROPERTY(condition)                                                                                  \
+        SELECT(PointRow, series_columns,                                                                               \
+               " FROM property AS p CROSS JOIN series AS s ON s.id = p.series"                                         \
+               " WHERE p.name = ?1 AND p.component = ?2 AND p.uid = ?4 AND p.key = ?5 AND s.shape = ?3 AND "           \
+               "p.value " condition)
 
 STATEMENT series_all = SELECT(PointRow, series_columns,
-        " FROM series AS s INDEXED BY series_by_pair WHERE s.name = ?1 AND s.component = ?2 AND s.shape = ?3 AND s.uid = ?4");
+        " FROM series AS s INDEXED BY series_by_pair WHERE s.name = ?1 AND s.component = ?2 AND s.shape = ?3 AND"
+        " s.uid = ?4");
 STATEMENT series_equal = SERIES_BY_PROPERTY("IN (?6, ?7)");
 STATEMENT series_range = SERIES_BY_PROPERTY("BETWEEN ?6 AND ?7");
 
@@ -227,7 +236,8 @@ static int begin_series(Points *points) {
         const Condition *indexed = find_indexed(points);
         const Statement *which = !indexed ? &series_all : condition_is_range(indexed) ? &series_range : &series_equal;
         const PointPair *pair = &points->pair;
-        Field fields[7] = { field_i64(pair->name), field_i64(pair->component), field_i64(pair->shape), field_i64(pair->uid) };
+        Field fields[7] = { field_i64(pair->name), field_i64(pair->component), field_i64(pair->shape),
+                            field_i64(pair->uid) };
 
         if (indexed)
                 fields[4] = field_string(point_parameter_key(indexed->key));
@@ -255,14 +265,15 @@ enum { POINT_TIME, POINT_ROW, POINT_SCORE, POINT_NUMBERS, POINT_BATCH, N_POINT_C
 STATEMENT points_without_bounds = SQL("SELECT time_ms, row, score, numbers, NULL" POINTS NEWEST_FIRST, N_POINT_COLUMNS);
 STATEMENT points_of_series = SQL("SELECT time_ms, row, score, numbers, NULL" POINTS_OF_SERIES, N_POINT_COLUMNS);
 STATEMENT points_and_batches = SQL(
-        "SELECT time_ms, row, score, numbers, (SELECT lower(hex(r.batch)) FROM result AS r WHERE r.row = point.row)" POINTS_OF_SERIES,
+        "SELECT time_ms, row, score, numbers, (SELECT lower(hex(r.batch)) FROM result AS r WHERE r.row ="
+        " point.row)" POINTS_OF_SERIES,
         N_POINT_COLUMNS);
 
 static bool has_bounds(const Points *points) {
         const PointFilter *filter = &points->filter;
 
-        return filter->since_ms != 0 || filter->until_ms != 0 || filter->before.time_ms != 0 || filter->before.row != 0 ||
-               points->pair.indexed_from > 1;
+        return filter->since_ms != 0 || filter->until_ms != 0 || filter->before.time_ms != 0 ||
+               filter->before.row != 0 || points->pair.indexed_from > 1;
 }
 
 static int begin_points(Points *points) {
@@ -274,8 +285,8 @@ static int begin_points(Points *points) {
         put_times(points, &fields[1]);
         fields[4] = field_i64(points->pair.indexed_from);
         points->stage = STAGE_POINTS;
-        return read_connection_prepare(points->connection, which, fields, which == &points_without_bounds ? 1 : N_ELEMENTS(fields),
-                                       &points->rows);
+        return read_connection_prepare(points->connection, which, fields,
+                                       which == &points_without_bounds ? 1 : N_ELEMENTS(fields), &points->rows);
 }
 
 enum {
@@ -297,9 +308,11 @@ STATEMENT documents = SQL(
         " WHERE name = ? AND component = ? AND uid = ? AND time_ms >= ? AND (time_ms, row) < (?, ?) AND row < ?"
         " ORDER BY time_ms DESC, row DESC", N_DOCUMENT_COLUMNS);
 
-/* The results of an indexed pair without points are the rows before indexed_from; there are none if that is the first row. */
+/* The results of an indexed pair without points are the rows before indexed_from; there are none if that is the
+ * first row. */
 static int begin_documents(Points *points) {
-        Field fields[7] = { field_i64(points->pair.name), field_i64(points->pair.component), field_i64(points->pair.uid) };
+        Field fields[7] = { field_i64(points->pair.name), field_i64(points->pair.component),
+                            field_i64(points->pair.uid) };
         bool is_indexed = points->pair.shape != 0;
 
         points->stage = STAGE_PAIR;
@@ -324,9 +337,10 @@ static const StoreColumn pair_columns[] = {
         COLUMN(Points, keys, "s.keys"),
 };
 
-#define PAIRS(tail)                                                                                                     \
-        SELECT(Points, pair_columns,                                                                                    \
-               " FROM indicator AS i CROSS JOIN term AS c ON c.id = i.component LEFT JOIN shape AS s ON s.id = i.shape" tail)
+#define PAIRS(tail)                                                                                                    \
+        SELECT(Points, pair_columns,                                                                                   \
+               " FROM indicator AS i CROSS JOIN term AS c ON c.id = i.component LEFT JOIN shape AS s ON s.id = "       \
+               "i.shape" tail)
 
 STATEMENT pairs_of_name = PAIRS(" WHERE i.name = (SELECT id FROM term WHERE text = ?) ORDER BY i.component, i.uid");
 STATEMENT pairs_of_all = PAIRS(" ORDER BY i.name, i.component, i.uid");
@@ -361,8 +375,10 @@ static int next_pair(Points *points) {
                 return read_connection_fail(points->connection, SQLITE_NOMEM);
         if (points->filter.component && strcasecmp(points->filter.component, points->component_text) != 0)
                 return 0;
-        points->derived = points->filter.derived ? derived_models_find(points->filter.derived, points->component_text) : NULL;
-        if (points->pair.shape == 0 || !points->keys.text || !find_places(points) || filter_needs_run(&points->filter, points->keys)) {
+        points->derived = points->filter.derived ? derived_models_find(points->filter.derived, points->component_text)
+                                                 : NULL;
+        if (points->pair.shape == 0 || !points->keys.text || !find_places(points) ||
+            filter_needs_run(&points->filter, points->keys)) {
                 points->pair.shape = 0;
                 return begin_documents(points);
         }
@@ -378,7 +394,9 @@ static int next_series(Points *points) {
         if (r != 0)
                 return r;
 
-        points->row = (PointRow){ .component = points->component_text, .numbers = points->numbers, .stacks = points->stacks };
+        points->row = (PointRow){ .component = points->component_text,
+                                  .numbers = points->numbers,
+                                  .stacks = points->stacks };
         (void)statement_read(points->series, &points->row);
         return meets_filter(points) ? begin_points(points) : 0;
 }
@@ -393,7 +411,8 @@ static void take_numbers(Points *points) {
                 size_t at = (size_t)points->places[i] * sizeof(double);
 
                 points->numbers[i] = (double)NAN;
-                if (points->places[i] == PLACE_SCORE && !points->row.has_failed && !column_is_null(points->rows, POINT_SCORE))
+                if (points->places[i] == PLACE_SCORE && !points->row.has_failed &&
+                    !column_is_null(points->rows, POINT_SCORE))
                         points->numbers[i] = column_double(points->rows, POINT_SCORE);
                 else if (points->places[i] != PLACE_SCORE && at + sizeof(double) <= n_bytes)
                         memcpy(&points->numbers[i], bytes + at, sizeof(double));
@@ -546,7 +565,8 @@ int points_new(Points **ret, Reader *reader, const PointFilter *filter) {
         r = stack_facts_new(&points->stacks, reader);
         if (r < 0)
                 return r;
-        r = read_connection_begin(points->connection, name.text ? &pairs_of_name : &pairs_of_all, &name, name.text ? 1 : 0);
+        r = read_connection_begin(points->connection, name.text ? &pairs_of_name : &pairs_of_all, &name,
+                                  name.text ? 1 : 0);
         if (r != 0)
                 return r;
 

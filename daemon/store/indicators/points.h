@@ -4,9 +4,9 @@
 /*
  * Points: the numbers of results that meet conditions
  *
- * For indexed results (store_indicators.c), finds the series that meet the conditions, by an index if a condition allows that,
- * and reads their points, but no documents. Looks up other results in their documents: the rows are the same, but the query
- * takes longer.
+ * For indexed results (store_indicators.c), finds the series that meet the conditions, by an index if a condition
+ * allows that, and reads their points, but no documents. Looks up other results in their documents: the rows are the
+ * same, but the query takes longer.
  */
 
 #include <stdbool.h>
@@ -20,16 +20,17 @@
 #include "util/scoped.h"
 
 #define POINT_NUMBERS_MAX 16U
-/* Prefix for the key of a fact of a run, as run.host.kernel. Some facts are only for the user of the run, and have no key. */
+/* Prefix for the key of a fact of a run, as run.host.kernel. Some facts are only for the user of the run, and have
+ * no key. */
 #define POINT_RUN "run."
 /* Prefix for the key of a label, of the document (@labels) or else of the run, as label.model_name. */
 #define POINT_LABEL "label."
 
 /*
- * Conditions name parameters, or the fields component, version and hardware, a fact of the software stack (stack_facts.h), a fact of the
- * run, a label, or the batch; @parameters.version is the parameter of that name. `batch` is the parameter where results have one. With
- * with_labels, which reads every document, a key is the label of its name where a result has no such parameter.
- * Everything is borrowed while the Points live.
+ * Conditions name parameters, or the fields component, version and hardware, a fact of the software stack
+ * (stack_facts.h), a fact of the run, a label, or the batch; @parameters.version is the parameter of that name.
+ * `batch` is the parameter where results have one. With with_labels, which reads every document, a key is the label
+ * of its name where a result has no such parameter. Everything is borrowed while the Points live.
  */
 typedef struct PointFilter {
         const char *name;                /* NULL: all */
@@ -64,8 +65,9 @@ typedef struct PointRow {
 
 typedef struct Points Points;
 
-/* Begins a query. The results of a series come newest first, and so do those of a component and user that are not indexed;
- * otherwise there is no order. A reader has one Points at a time, with its time limit. 0 or an outcome of reader.h. */
+/* Begins a query. The results of a series come newest first, and so do those of a component and user that are not
+ * indexed; otherwise there is no order. A reader has one Points at a time, with its time limit. 0 or an outcome of
+ * reader.h. */
 int points_new(Points **ret, Reader *reader, const PointFilter *filter);
 Points *points_free(Points *points);
 DEFINE_SCOPED(Points, points_free);

@@ -7,7 +7,8 @@
 /* --- results ------------------------------------------------------------------------------------- */
 
 /*
- * A result may name any job, including one that begins later. store_indicators.c describes to which user such a result belongs.
+ * A result may name any job, including one that begins later. store_indicators.c describes to which user such a
+ * result belongs.
  */
 #define IS_OF_JOB                                                                                \
         "ifnull((SELECT r.job_row IS j.row OR r.uid IN (j.uid, j.begun_by) FROM job AS j WHERE j.id = r.job), TRUE)"
@@ -30,7 +31,8 @@ static const StoreColumn result_columns[] = {
         COLUMN(ResultRow, claimed_ms, "r.claimed_ms"),
         COLUMN(ResultRow, stack, "ifnull(r.stack, 0)"),
         COLUMN(ResultRow, stack_digest, "(SELECT lower(hex(k.digest)) FROM stack AS k WHERE k.id = r.stack)"),
-        COLUMN(ResultRow, specification_digest, "(SELECT lower(hex(p.digest)) FROM specification AS p WHERE p.id = r.specification)"),
+        COLUMN(ResultRow, specification_digest,
+               "(SELECT lower(hex(p.digest)) FROM specification AS p WHERE p.id = r.specification)"),
 };
 
 /* CROSS JOIN keeps the order: result by its index, then the two texts of each row. */

@@ -38,7 +38,8 @@ typedef struct ResultRow {
         const char *stack_digest; /* 64 hexadecimal digits; NULL: unknown */
         const char *specification_digest; /* as stack_digest; NULL: none */
         const char *run;      /* JSON; NULL: unknown how the result was measured */
-        uint64_t claimed_ms;  /* time given by the sender, if time_ms is the arrival because the sender's time is ahead; else 0 */
+        /* time given by the sender, if time_ms is the arrival because the sender's time is ahead; else 0 */
+        uint64_t claimed_ms;
         const char *document; /* JSON */
 } ResultRow;
 
@@ -71,7 +72,8 @@ typedef struct SpecificationRow {
 /* digest: SHA-256 of the document. READER_END: no result has it. */
 int result_reader_find_specification(Reader *reader, const uint8_t digest[static SHA256_BYTES], SpecificationRow *ret);
 
-/* The known facts about the machine and the job in which a result was measured. Texts are borrowed until the next query. */
+/* The known facts about the machine and the job in which a result was measured. Texts are borrowed until the next
+ * query. */
 typedef struct RunRow {
         bool has_job;      /* the result is of a job that has ended, with these numbers */
         uint64_t duration_ms;
@@ -81,5 +83,6 @@ typedef struct RunRow {
         const char *stack_digest; /* NULL: unknown */
 } RunRow;
 
-/* Reads the run of the result in a row of the table of results. 0 or an outcome of reader.h; READER_END: there is no such result. */
+/* Reads the run of the result in a row of the table of results. 0 or an outcome of reader.h; READER_END: there is no
+ * such result. */
 int result_reader_find_run(Reader *reader, int64_t result, RunRow *ret);

@@ -24,7 +24,8 @@ static ResultsStored *stored_of(RowSet *set) {
         return (ResultsStored *)(void *)(set + 1);
 }
 
-_Static_assert(sizeof(RowSet) % alignof(ResultsStored) == 0, "the body of a row set is aligned for what it begins with");
+_Static_assert(sizeof(RowSet) % alignof(ResultsStored) == 0,
+               "the body of a row set is aligned for what it begins with");
 
 /* --- in the writer's thread -------------------------------------------------------------------- */
 
@@ -39,7 +40,8 @@ enum {
 /* Fields of a result in the order in which they are packed. */
 typedef union Item {
         struct {
-                Field id, time_ms, claimed_ms, name, component, written_component, job, is_job_inherited, version, score, document;
+                Field id, time_ms, claimed_ms, name, component, written_component, job, is_job_inherited, version,
+                        score, document;
                 Field exit_status, batch, batch_index, run;
                 Field shape; /* null: no model, not indexed */
                 Field stack, specification; /* their numbers in the set, from 1; 0: none */
@@ -50,7 +52,8 @@ typedef union Item {
 
 _Static_assert(sizeof(Item) == sizeof(((Item *)NULL)->all), "an item is unpacked at once");
 
-/* Parts of a result for the index. The writer reads them from the texts of an item, so that the event loop spends no time on them. */
+/* Parts of a result for the index. The writer reads them from the texts of an item, so that the event loop spends no
+ * time on them. */
 typedef struct IndexParts {
         Buffer hardware, parameters, numbers; /* owned; kept from item to item */
         bool has_hardware, has_numbers;
@@ -89,10 +92,14 @@ static Item unpack_item(Unpack *from) {
         return item;
 }
 
-static int find_series(const Item *item, const IndexParts *parts, Database *database, Catalog *catalog, const CatalogEntry *entry,
-                       int64_t stack, Headroom *headroom, SeriesEntry *ret) {
+static int find_series(const Item *item, const IndexParts *parts, Database *database, Catalog *catalog,
+                       const CatalogEntry *entry, int64_t stack, Headroom *headroom, SeriesEntry *ret) {
         SeriesKey key = {
-                .name = entry->name, .component = entry->component, .uid = entry->uid, .stack = stack, .shape = item->shape,
+                .name = entry->name,
+                .component = entry->component,
+                .uid = entry->uid,
+                .stack = stack,
+                .shape = item->shape,
                 .version = item->version,
                 .hardware = field_if(parts->has_hardware, field_buffer(&parts->hardware)),
                 .parameters = field_buffer(&parts->parameters),
@@ -104,7 +111,8 @@ static int find_series(const Item *item, const IndexParts *parts, Database *data
 STATEMENT result_insert = SQL(
         "INSERT INTO result (id, time_ms, name, component, uid, score, job, version, document,"
         " exit_status, batch, batch_index, run, series, job_row, claimed_ms, stack, specification)"
-        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18) ON CONFLICT (id) DO NOTHING",
+        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18) ON CONFLICT (id)"
+        " DO NOTHING",
         0);
 
 /* Job that an item names. */
@@ -123,12 +131,15 @@ typedef struct Sender {
 } Sender;
 
 /* Call directly after the row of the item was inserted. */
-static int note_item(const Item *item, const IndexParts *parts, Database *database, Catalog *catalog, CatalogEntry *entry,
-                     const SeriesEntry *series) {
+static int note_item(const Item *item, const IndexParts *parts, Database *database, Catalog *catalog,
+                     CatalogEntry *entry, const SeriesEntry *series) {
         Point point = {
-                .series = series->id, .row = sqlite3_last_insert_rowid(database->db), .time_ms = (uint64_t)item->time_ms.integer,
+                .series = series->id,
+                .row = sqlite3_last_insert_rowid(database->db),
+                .time_ms = (uint64_t)item->time_ms.integer,
                 .score = item->score,
-                .numbers = field_if(parts->has_numbers, field_blob(parts->numbers.text ? parts->numbers.text : "", parts->numbers.n)),
+                .numbers = field_if(parts->has_numbers,
+                                    field_blob(parts->numbers.text ? parts->numbers.text : "", parts->numbers.n)),
         };
 
         CatalogResult result = {
@@ -146,8 +157,15 @@ static int note_item(const Item *item, const IndexParts *parts, Database *databa
 static int apply_again(RowSet *set, const Item *item, const Sender *sender, Database *database, Catalog *catalog,
                        const int64_t attached[static N_ATTACHED]) {
         const Duplicate sent = {
-                .id = item->id, .name = item->name, .component = item->component, .document = item->document, .version = item->version,
-                .score = item->score, .exit_status = item->exit_status, .uid = sender->uid, .replaces = item->replaces.integer,
+                .id = item->id,
+                .name = item->name,
+                .component = item->component,
+                .document = item->document,
+                .version = item->version,
+                .score = item->score,
+                .exit_status = item->exit_status,
+                .uid = sender->uid,
+                .replaces = item->replaces.integer,
         };
         DuplicateOutcome of_content, of_specification = DUPLICATE_UNCHANGED, of_stack = DUPLICATE_UNCHANGED;
         char difference[DUPLICATE_TEXT_MAX] = "";
@@ -158,7 +176,8 @@ static int apply_again(RowSet *set, const Item *item, const Sender *sender, Data
         if (r == 0 && attached[ATTACHED_SPECIFICATION] != 0)
                 r = duplicate_specify(database, &sent, attached[ATTACHED_SPECIFICATION], &of_specification);
         if (r == 0 && attached[ATTACHED_STACK] != 0)
-                r = attachments_complete_stack(database, catalog, &sent, attached[ATTACHED_STACK], &sender->headroom->n_series, &of_stack);
+                r = attachments_complete_stack(database, catalog, &sent, attached[ATTACHED_STACK],
+                                               &sender->headroom->n_series, &of_stack);
         if (r != 0)
                 return r;
 
@@ -174,8 +193,8 @@ static int apply_again(RowSet *set, const Item *item, const Sender *sender, Data
 }
 
 /* *ret_is_new: the result was not stored before. */
-static int apply_item(RowSet *set, const Item *item, Sender *sender, IndexParts *parts, Database *database, Catalog *catalog,
-                      bool *ret_is_new) {
+static int apply_item(RowSet *set, const Item *item, Sender *sender, IndexParts *parts, Database *database,
+                      Catalog *catalog, bool *ret_is_new) {
         const CatalogNames names = { item->name, item->component, item->written_component };
         CatalogEntry *entry;
         SeriesEntry series = {};
@@ -189,16 +208,18 @@ static int apply_item(RowSet *set, const Item *item, Sender *sender, IndexParts 
         if (r == 0 && item->shape.text)
                 r = index_parts_read(parts, item);
         if (r == 0 && item->shape.text)
-                r = find_series(item, parts, database, catalog, entry, attached[ATTACHED_STACK], sender->headroom, &series);
+                r = find_series(item, parts, database, catalog, entry, attached[ATTACHED_STACK], sender->headroom,
+                                &series);
         if (r != 0)
                 return r;
 
         r = database_run(database, &result_insert,
-                         FIELDS(item->id, item->time_ms, field_i64(entry->name), field_i64(entry->component), field_u64(sender->uid),
-                                item->score, item->job, item->version, item->document, item->exit_status, item->batch,
-                                item->batch_index, item->run, field_id(series.id),
-                                field_if(item->job.text && sender->named.row != 0, field_i64(sender->named.row)), item->claimed_ms,
-                                field_id(attached[ATTACHED_STACK]), field_id(attached[ATTACHED_SPECIFICATION])));
+                         FIELDS(item->id, item->time_ms, field_i64(entry->name), field_i64(entry->component),
+                                field_u64(sender->uid), item->score, item->job, item->version, item->document,
+                                item->exit_status, item->batch, item->batch_index, item->run, field_id(series.id),
+                                field_if(item->job.text && sender->named.row != 0, field_i64(sender->named.row)),
+                                item->claimed_ms, field_id(attached[ATTACHED_STACK]),
+                                field_id(attached[ATTACHED_SPECIFICATION])));
         if (r != 0)
                 return r;
 
@@ -227,7 +248,8 @@ static Unpack unpack_items(const RowSet *set, AttachmentSet *ret_attachments) {
         return from;
 }
 
-/* A job that was never begun here belongs to the sender. Consecutive items often name the same job: *ret then has that job. */
+/* A job that was never begun here belongs to the sender. Consecutive items often name the same job: *ret then has
+ * that job. */
 static int find_named(Database *database, Field id, uint32_t sender, Named *ret) {
         JobOwner owner = {};
         int r;
@@ -248,8 +270,8 @@ static int find_named(Database *database, Field id, uint32_t sender, Named *ret)
         return 0;
 }
 
-/* Checks, before the first row is stored, whether all items may belong to the jobs that they name; and before a later part, whether that
- * has changed. */
+/* Checks, before the first row is stored, whether all items may belong to the jobs that they name; and before a
+ * later part, whether that has changed. */
 static int judge(RowSet *set, Database *database, const Field *sender, StoreOutcome *ret) {
         AttachmentSet attachments;
         Unpack from = unpack_items(set, &attachments);
@@ -274,8 +296,8 @@ static int judge(RowSet *set, Database *database, const Field *sender, StoreOutc
         return 0;
 }
 
-/* Finds the item's job. A process may outlive the job that its environment names: its measurements then do not belong to the
- * job. */
+/* Finds the item's job. A process may outlive the job that its environment names: its measurements then do not
+ * belong to the job. */
 static int find_job(RowSet *set, Database *database, Sender *sender, Item *item) {
         int r;
 
@@ -360,7 +382,8 @@ static int apply_items(RowSet *set, Database *database, Catalog *catalog, Headro
         return note_part(set, database, headroom->uid, row_before);
 }
 
-/* Rolls back the rows that a set of a user without headroom has stored so far. The other sets of the transaction stay. */
+/* Rolls back the rows that a set of a user without headroom has stored so far. The other sets of the transaction
+ * stay. */
 static int refuse_items(RowSet *set, Database *database, Catalog *catalog, int64_t uid, Resource resource) {
         ResultsStored *stored = stored_of(set);
 
@@ -405,7 +428,8 @@ static int apply(RowSet *set, Database *database, void *state) {
         if (r != 0 || set->outcome != STORE_DONE)
                 return r;
 
-        r = catalog_find_headroom(state, database, sender[SENDER_UID].integer, sender[SENDER_IS_EXEMPT].integer, &headroom);
+        r = catalog_find_headroom(state, database, sender[SENDER_UID].integer, sender[SENDER_IS_EXEMPT].integer,
+                                  &headroom);
         if (r != 0)
                 return r;
         if (headroom->n_names >= n_left && headroom->n_series >= ITEM_SERIES_MAX * n_left)
@@ -475,12 +499,14 @@ static Field written_field(const Indicator *indicator) {
 static void pack_item(Buffer *buffer, const Submission *item, const AttachmentList *attachments, uint64_t arrived_ms) {
         const Indicator *indicator = &item->indicator;
 
-        pack_fields(buffer, FIELDS(field_blob(item->id, sizeof(item->id)), field_u64(item->time_ms ? item->time_ms : arrived_ms),
-                                   field_if(item->claimed_ms != 0, field_u64(item->claimed_ms)), field_string(indicator->name),
-                                   field_string(indicator->component ? indicator->component : ""), written_field(indicator),
-                                   field_string(item->job && item->job[0] ? item->job : NULL), field_i64(item->is_job_inherited),
-                                   field_string(indicator->version),
-                                   field_if(indicator->has_overall_score, field_double(indicator->overall_score))));
+        pack_fields(buffer,
+                    FIELDS(field_blob(item->id, sizeof(item->id)),
+                           field_u64(item->time_ms ? item->time_ms : arrived_ms),
+                           field_if(item->claimed_ms != 0, field_u64(item->claimed_ms)), field_string(indicator->name),
+                           field_string(indicator->component ? indicator->component : ""), written_field(indicator),
+                           field_string(item->job && item->job[0] ? item->job : NULL),
+                           field_i64(item->is_job_inherited), field_string(indicator->version),
+                           field_if(indicator->has_overall_score, field_double(indicator->overall_score))));
         PACK_TEXT(buffer, write_document(buffer, item->document_text, indicator->document));
         pack_fields(buffer, FIELDS(field_if(item->has_exit_status, field_i64(item->exit_status)),
                                    field_if(item->has_batch, field_blob(item->batch, sizeof(item->batch))),
@@ -493,9 +519,10 @@ static void pack_item(Buffer *buffer, const Submission *item, const AttachmentLi
                 PACK_TEXT(buffer, shape_write(item->model, buffer));
         else
                 pack_fields(buffer, &(Field){}, 1);
-        pack_fields(buffer, FIELDS(field_u64(attachments_number(attachments, ATTACHED_STACK, item->stack)),
-                                   field_u64(attachments_number(attachments, ATTACHED_SPECIFICATION, item->specification)),
-                                   field_i64(item->replaces)));
+        pack_fields(buffer,
+                    FIELDS(field_u64(attachments_number(attachments, ATTACHED_STACK, item->stack)),
+                           field_u64(attachments_number(attachments, ATTACHED_SPECIFICATION, item->specification)),
+                           field_i64(item->replaces)));
 }
 
 struct ResultPacker {
@@ -533,7 +560,8 @@ void result_rows_packer_begin(ResultPacker *packer, const Peer *sender) {
         stored = buffer_extend(buffer, n_bytes);
         if (stored)
                 memset(stored, 0, n_bytes);
-        pack_fields(buffer, FIELDS(field_u64(sender->uid), field_i64(sender->is_admin || sender->is_vouched || sender->uid == 0),
+        pack_fields(buffer, FIELDS(field_u64(sender->uid),
+                                   field_i64(sender->is_admin || sender->is_vouched || sender->uid == 0),
                                    field_i64(sender->is_admin || sender->uid == 0)));
         attachments_pack(&packer->attachments, buffer);
 }
@@ -553,7 +581,8 @@ RowSet *result_rows_packer_finish(ResultPacker *packer, StoreCookie cookie) {
         return set;
 }
 
-RowSet *result_rows_pack(const Submission *items, size_t n_items, const Peer *sender, uint64_t arrived_ms, StoreCookie cookie) {
+RowSet *result_rows_pack(const Submission *items, size_t n_items, const Peer *sender, uint64_t arrived_ms,
+                         StoreCookie cookie) {
         ResultPacker *packer = result_rows_packer_new();
 
         for (size_t i = 0; packer && i < n_items; i++)

@@ -10,16 +10,19 @@
 #include "store/table/store_subject.h"
 
 /*
- * Packs all items of one submission into one row set: all are stored, or none. arrived_ms: time for items without one. The
- * sender must be an administrator or the owner of every job that the items name and that was begun here, else STORE_DENIED. An
- * inherited job that has ended here is left out. STORE_QUOTA: a sender who is not an administrator has no share left for the
- * names or series of the items. Copies everything, documents as JSON text. For store_put(); NULL: out of memory.
+ * Packs all items of one submission into one row set: all are stored, or none. arrived_ms: time for items without
+ * one. The sender must be an administrator or the owner of every job that the items name and that was begun here,
+ * else STORE_DENIED. An inherited job that has ended here is left out. STORE_QUOTA: a sender who is not an
+ * administrator has no share left for the names or series of the items. Copies everything, documents as JSON text.
+ * For store_put(); NULL: out of memory.
  */
-RowSet *result_rows_pack(const Submission *items, size_t n_items, const Peer *sender, uint64_t arrived_ms, StoreCookie cookie);
+RowSet *result_rows_pack(const Submission *items, size_t n_items, const Peer *sender, uint64_t arrived_ms,
+                         StoreCookie cookie);
 
 /*
- * Packs the items in parts: result_rows_packer_note() for each item, result_rows_packer_begin(), result_rows_packer_add() for each
- * item, and result_rows_packer_finish(). The items' documents are borrowed until then.
+ * Packs the items in parts: result_rows_packer_note() for each item, result_rows_packer_begin(),
+ * result_rows_packer_add() for each item, and result_rows_packer_finish(). The items' documents are borrowed until
+ * then.
  */
 typedef struct ResultPacker ResultPacker;
 ResultPacker *result_rows_packer_new(void); /* NULL: out of memory; caller frees */
@@ -41,9 +44,12 @@ typedef struct ResultsStored {
         bool has_completed_stack; /* a result that was stored before without a software stack got one */
         bool has_other_stack;     /* a result that was stored before has another software stack, which is kept */
         bool has_completed_specification, has_other_specification; /* as with stacks */
-        bool has_filled, has_replaced; /* a result that was stored before got missing members of the document, or another content */
-        char difference[DUPLICATE_TEXT_MAX]; /* first difference of a result that was stored before, which is kept; "": none */
-        uint8_t old[];     /* a bit for each result, lowest bit of the first byte first: set if the result was stored before */
+        /* a result that was stored before got missing members of the document, or another content */
+        bool has_filled, has_replaced;
+        /* first difference of a result that was stored before, which is kept; "": none */
+        char difference[DUPLICATE_TEXT_MAX];
+        /* a bit for each result, lowest bit of the first byte first: set if the result was stored before */
+        uint8_t old[];
 } ResultsStored;
 /* Borrowed from the set, which must contain results. */
 const ResultsStored *result_rows_stored(const RowSet *set);

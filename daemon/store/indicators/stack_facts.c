@@ -98,7 +98,8 @@ bool stack_facts_read_package(const char *key, Buffer *out) {
 enum { PACKAGE_VERSION, PACKAGE_SOURCE, PACKAGE_HASH, PACKAGE_BUILD, N_PACKAGE_COLUMNS };
 
 STATEMENT package_of_stack = SQL(
-        "SELECT p.version, p.source, p.hash, p.build FROM package AS p INDEXED BY package_by_name CROSS JOIN stack_package AS s"
+        "SELECT p.version, p.source, p.hash, p.build FROM package AS p INDEXED BY package_by_name CROSS JOIN"
+        " stack_package AS s"
         " ON s.stack = ?1 AND s.package = p.id WHERE p.name IN (?2, ?3) ORDER BY p.kind, p.version", N_PACKAGE_COLUMNS);
 STATEMENT facts_of_stack = SQL("SELECT facts, lower(substr(hex(digest), 1, 16)) FROM stack WHERE id = ?1", 2);
 
@@ -195,7 +196,8 @@ static int find_value(StackFacts *facts, int64_t stack, const char *key, char **
         int r;
 
         buffer_puts(&value, "");
-        r = is_package ? find_package(facts, stack, key, &value, &is_there) : find_fact(facts, stack, key, &value, &is_there);
+        r = is_package ? find_package(facts, stack, key, &value, &is_there)
+                       : find_fact(facts, stack, key, &value, &is_there);
         if (r == 0)
                 r = buffer_error(&value);
         if (r == 0 && is_there)

@@ -14,7 +14,8 @@ static const StoreColumn stack_columns[] = {
         COLUMN(StackRow, facts, "facts"),
 };
 
-STATEMENT stacks = SELECT(StackRow, stack_columns, " FROM stack WHERE substr(lower(hex(digest)), 1, length(?1)) = ?1 ORDER BY id DESC");
+STATEMENT stacks = SELECT(StackRow, stack_columns,
+                          " FROM stack WHERE substr(lower(hex(digest)), 1, length(?1)) = ?1 ORDER BY id DESC");
 
 int stack_reader_list(Reader *reader, const char *prefix) {
         return read_connection_begin(reader_connection(reader), &stacks, FIELDS(field_string(prefix)));
@@ -54,7 +55,8 @@ int stack_reader_list_names(Reader *reader, const char *name) {
         stack_put_name(name, STACK_KIND_PYTHON, &folded);
         if (buffer_error(&folded) < 0)
                 return -ENOMEM;
-        return read_connection_begin(reader_connection(reader), &names_of, FIELDS(field_string(name), field_buffer(&folded)));
+        return read_connection_begin(reader_connection(reader), &names_of,
+                                     FIELDS(field_string(name), field_buffer(&folded)));
 }
 
 int stack_reader_next_name(Reader *reader, const char **ret) {

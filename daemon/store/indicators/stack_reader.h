@@ -15,8 +15,8 @@ typedef struct StackRow {
         JsonText facts; /* members of the stack other than its packages */
 } StackRow;
 
-/* Begins a query of stacks, the newest first; prefix: the first digits of the digest, in lower case, "" for all. 0 or an outcome of
- * reader.h, as for all functions here. */
+/* Begins a query of stacks, the newest first; prefix: the first digits of the digest, in lower case, "" for all. 0
+ * or an outcome of reader.h, as for all functions here. */
 int stack_reader_list(Reader *reader, const char *prefix);
 READER_NEXT(stack_reader_next, StackRow)
 
@@ -29,7 +29,8 @@ typedef struct PackageRow {
 int stack_reader_list_packages(Reader *reader, int64_t stack);
 READER_NEXT(stack_reader_next_package, PackageRow)
 
-/* Begins a query of the names of packages, each once; name: only this name, as it is or as stacks compare it; NULL: all. */
+/* Begins a query of the names of packages, each once; name: only this name, as it is or as stacks compare it; NULL:
+ * all. */
 int stack_reader_list_names(Reader *reader, const char *name);
 /* *ret is borrowed until the next call. */
 int stack_reader_next_name(Reader *reader, const char **ret);

@@ -2,14 +2,15 @@
 /*
  * The index of results
  *
- * Results of one user, name and component that were measured with the same parameters, version and hardware are a series, as in a time
- * series database: a row of series has what they have in common, and a property row has each parameter that the model wants
- * indexed, so that MATRIX_SIZE=512 of a name is a search in property's key. A point is what a result adds: its score and the numbers
- * of its results in the order of the series' shape. A shape is what a model indexes (shape.h). Points are clustered by series and time,
- * so that a query reads no document.
+ * Results of one user, name and component that were measured with the same parameters, version and hardware are a
+ * series, as in a time series database: a row of series has what they have in common, and a property row has each
+ * parameter that the model wants indexed, so that MATRIX_SIZE=512 of a name is a search in property's key. A point
+ * is what a result adds: its score and the numbers of its results in the order of the series' shape. A shape is what
+ * a model indexes (shape.h). Points are clustered by series and time, so that a query reads no document.
  *
- * Of an indicator with a shape, the results from row indexed_from on have points. The results before are looked up in their documents
- * until all of them are indexed (indexing.h). After a change of models, an indicator keeps its former shape for a while (shape_update.h).
+ * Of an indicator with a shape, the results from row indexed_from on have points. The results before are looked up
+ * in their documents until all of them are indexed (indexing.h). After a change of models, an indicator keeps its
+ * former shape for a while (shape_update.h).
  */
 #include "store/indicators/result_rows.h"
 
@@ -29,16 +30,19 @@
 enum { REMOVED_NAME, REMOVED_COMPONENT, REMOVED_UID, REMOVED_BLOCK, REMOVED_BYTES, N_REMOVED_COLUMNS };
 
 /* The size that result_rows.c counted. */
-#define SIZE_OF_RESULT HOLDER_RESULT_BYTES_TEXT " + length(CAST(document AS BLOB)) + ifnull(length(CAST(run AS BLOB)), 0)"
+#define SIZE_OF_RESULT                                                                                                 \
+        HOLDER_RESULT_BYTES_TEXT " + length(CAST(document AS BLOB)) + ifnull(length(CAST(run AS BLOB)), 0)"
 #define REMOVED " RETURNING name, component, uid, row / " HOLDING_BLOCK_TEXT ", " SIZE_OF_RESULT
 
 STATEMENT result_remove = SQL(
         "DELETE FROM result WHERE row IN (SELECT row FROM result ORDER BY row LIMIT ?1)" REMOVED, N_REMOVED_COLUMNS);
 
 STATEMENT result_remove_of_user = SQL(
-        "DELETE FROM result WHERE row IN (SELECT r.row FROM (SELECT min(block) AS block FROM holding WHERE uid = ?2) AS h"
-        " CROSS JOIN result AS r WHERE r.row BETWEEN " HOLDING_BLOCK_TEXT " * h.block AND " HOLDING_BLOCK_TEXT " * h.block + "
-        HOLDING_BLOCK_TEXT " - 1 AND r.uid = ?2 ORDER BY r.row LIMIT ?1)" REMOVED, N_REMOVED_COLUMNS);
+        "DELETE FROM result WHERE row IN (SELECT r.row FROM (SELECT min(block) AS block FROM holding WHERE uid = ?2)"
+        " AS h"
+        " CROSS JOIN result AS r WHERE r.row BETWEEN " HOLDING_BLOCK_TEXT " * h.block AND " HOLDING_BLOCK_TEXT
+        " * h.block + " HOLDING_BLOCK_TEXT " - 1 AND r.uid = ?2 ORDER BY r.row LIMIT ?1)" REMOVED,
+        N_REMOVED_COLUMNS);
 
 STATEMENT result_expire = SQL(
         "DELETE FROM result WHERE row IN"
@@ -60,8 +64,9 @@ static int subtract(Database *database, const Removed *removed) {
         if (removed->holding.n_rows == 0)
                 return 0;
 
-        r = database_run(database, &count_subtract, FIELDS(field_i64(removed->name), field_i64(removed->component),
-                                                           field_i64(removed->holding.uid), field_i64(removed->holding.n_rows)));
+        r = database_run(database, &count_subtract,
+                         FIELDS(field_i64(removed->name), field_i64(removed->component),
+                                field_i64(removed->holding.uid), field_i64(removed->holding.n_rows)));
         return r != 0 ? r : holders_remove(database, &removed->holding);
 }
 
@@ -73,7 +78,8 @@ static int run_removal(Database *database, Prepared *removal, int64_t *ret_n) {
 
         while ((r = database_step(database, removal)) == DATABASE_ROW) {
                 int64_t name = column_i64(removal, REMOVED_NAME), component = column_i64(removal, REMOVED_COMPONENT);
-                HeldRows holding = { .uid = column_i64(removal, REMOVED_UID), .block = column_i64(removal, REMOVED_BLOCK) };
+                HeldRows holding = { .uid = column_i64(removal, REMOVED_UID),
+                                     .block = column_i64(removal, REMOVED_BLOCK) };
 
                 if (name != removed.name || component != removed.component || holding.uid != removed.holding.uid ||
                     holding.block != removed.holding.block) {
@@ -121,7 +127,8 @@ static const TableRetention result_retention = {
 };
 
 STATEMENT unfinished_undo = SQL(
-        "DELETE FROM result WHERE row IN (SELECT r.row FROM unfinished AS u CROSS JOIN result AS r WHERE r.row > u.row AND r.uid = u.uid)"
+        "DELETE FROM result WHERE row IN (SELECT r.row FROM unfinished AS u CROSS JOIN result AS r WHERE r.row >"
+        " u.row AND r.uid = u.uid)"
         REMOVED, N_REMOVED_COLUMNS);
 STATEMENT unfinished_clear = SQL("DELETE FROM unfinished", 0);
 
@@ -139,10 +146,12 @@ static int mend(Database *database, bool is_late) {
 
 /* --- salvage ------------------------------------------------------------------------------------- */
 
-/* The document contains the terms, because the id of a lost term may now belong to another term. Damaged JSON has no name. */
+/* The document contains the terms, because the id of a lost term may now belong to another term. Damaged JSON has no
+ * name. */
 #define IF_JSON(text, sql) "CASE WHEN json_valid(" text ") THEN " sql " END"
 #define NAME_OF_DOCUMENT(text) IF_JSON(text, "json_extract(" text ", '$.name')")
-#define WRITTEN_COMPONENT(text) "coalesce(json_extract(" text ", '$.component'), json_extract(" text ", '$.framework'), '')"
+#define WRITTEN_COMPONENT(text)                                                                                        \
+        "coalesce(json_extract(" text ", '$.component'), json_extract(" text ", '$.framework'), '')"
 #define COMPONENT_OF_DOCUMENT(text) IF_JSON(text, "lower(" WRITTEN_COMPONENT(text) ")")
 
 STATEMENT terms_salvage = SQL(
@@ -154,15 +163,24 @@ STATEMENT result_salvaged[] = {
         SQL("INSERT INTO indicator (name, component, uid, n_results, latest_ms, shape, indexed_from)"
             " SELECT r.name, r.component, r.uid, 1, r.time_ms,"
             " (" MODEL_SHAPE("r.uid") "), r.row + 1"
-            " FROM result AS r JOIN term AS n ON n.id = r.name JOIN term AS c ON c.id = r.component WHERE r.row = ?1"
-            " ON CONFLICT (name, component, uid) DO UPDATE SET n_results = n_results + 1, latest_ms = max(latest_ms, excluded.latest_ms),"
-            " indexed_from = max(indexed_from, excluded.indexed_from)", 0),
+                                      " FROM result AS r JOIN term AS n ON n.id = r.name JOIN term AS c ON c.id = "
+                                      "r.component WHERE r.row = ?1"
+                                      " ON CONFLICT (name, component, uid) DO UPDATE SET n_results = n_results + 1, "
+                                      "latest_ms = max(latest_ms,"
+                                      " excluded.latest_ms),"
+                                      " indexed_from = max(indexed_from, excluded.indexed_from)",
+            0),
         SQL("INSERT INTO holder (uid, n_bytes) SELECT uid, " SIZE_OF_RESULT " FROM result WHERE row = ?1"
-            " ON CONFLICT DO UPDATE SET n_bytes = n_bytes + excluded.n_bytes", 0),
-        SQL("INSERT INTO holding (uid, block, n_rows) SELECT uid, row / " HOLDING_BLOCK_TEXT ", 1 FROM result WHERE row = ?1"
-            " ON CONFLICT DO UPDATE SET n_rows = n_rows + 1", 0),
+            " ON CONFLICT DO UPDATE SET n_bytes = n_bytes + excluded.n_bytes",
+            0),
+        SQL("INSERT INTO holding (uid, block, n_rows) SELECT uid, row / " HOLDING_BLOCK_TEXT ", 1 FROM result WHERE "
+            "row = ?1"
+            " ON CONFLICT DO UPDATE SET n_rows = n_rows + 1",
+            0),
         SQL("UPDATE stack SET n_results = n_results + 1 WHERE id = (SELECT stack FROM result WHERE row = ?1)", 0),
-        SQL("UPDATE specification SET n_results = n_results + 1 WHERE id = (SELECT specification FROM result WHERE row = ?1)", 0),
+        SQL("UPDATE specification SET n_results = n_results + 1 WHERE id = (SELECT specification FROM result WHERE row "
+            "= ?1)",
+            0),
         {},
 };
 
@@ -181,11 +199,13 @@ static const TableSalvage result_salvage = {
         .after = result_salvaged,
 };
 static const TableSalvage shape_salvage = { .is_first = true };
-static const TableSalvage model_salvage = { .is_first = true, .condition = "EXISTS (SELECT 1 FROM shape WHERE id = old.shape)" };
+static const TableSalvage model_salvage = { .is_first = true, .condition = "EXISTS (SELECT 1 FROM shape WHERE id = "
+                                                                           "old.shape)" };
 
 /* --- tables -------------------------------------------------------------------------------------- */
 
-/* Names and components repeat: other tables have their ids. shown: a component as it was written first; null: of a name alone. */
+/* Names and components repeat: other tables have their ids. shown: a component as it was written first; null: of a
+ * name alone. */
 static const StoreTable term_table = {
         .name = "term",
         .schema = "CREATE TABLE term (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE, shown TEXT) STRICT;",
@@ -198,8 +218,9 @@ static const StoreTable term_table = {
         " AND NOT EXISTS (SELECT 1 FROM indicator WHERE shape = old.shape)"                                            \
         " AND NOT EXISTS (SELECT 1 FROM series WHERE shape = old.shape); END;"
 
-/* Each user's results of an indicator are counted and indexed separately, since each user's model may differ. The writer often
- * searches the indicators that are still to be indexed, which are few among many: hence their own index. */
+/* Each user's results of an indicator are counted and indexed separately, since each user's model may differ. The
+ * writer often searches the indicators that are still to be indexed, which are few among many: hence their own
+ * index. */
 static const StoreTable indicator_table = {
         .name = "indicator",
         .schema =
@@ -207,17 +228,21 @@ static const StoreTable indicator_table = {
                 " name INTEGER NOT NULL, component INTEGER NOT NULL, uid INTEGER NOT NULL,"
                 " n_results INTEGER NOT NULL, latest_ms INTEGER NOT NULL, shape INTEGER, indexed_from INTEGER,"
                 " PRIMARY KEY (name, component, uid)) STRICT, WITHOUT ROWID;"
-                "CREATE INDEX indicator_unindexed ON indicator (indexed_from) WHERE shape IS NOT NULL AND indexed_from > 0;"
+                "CREATE INDEX indicator_unindexed ON indicator (indexed_from) WHERE shape IS NOT NULL AND"
+                " indexed_from > 0;"
                 "CREATE INDEX indicator_by_shape ON indicator (shape) WHERE shape IS NOT NULL;"
-                "CREATE TRIGGER indicator_reshaped AFTER UPDATE OF shape ON indicator WHEN new.shape IS NOT old.shape" DROP_SHAPE
+                "CREATE TRIGGER indicator_reshaped AFTER UPDATE OF shape ON indicator WHEN new.shape IS NOT"
+                " old.shape" DROP_SHAPE
                 "CREATE TRIGGER indicator_unshaped AFTER DELETE ON indicator" DROP_SHAPE
                 "CREATE TRIGGER indicator_added AFTER INSERT ON indicator BEGIN"
-                " INSERT INTO holder (uid, n_names) VALUES (new.uid, 1) ON CONFLICT DO UPDATE SET n_names = n_names + 1; END;"
+                " INSERT INTO holder (uid, n_names) VALUES (new.uid, 1) ON CONFLICT DO UPDATE SET n_names = n_names +"
+                " 1; END;"
                 "CREATE TRIGGER indicator_removed AFTER DELETE ON indicator BEGIN"
                 " UPDATE holder SET n_names = n_names - 1 WHERE uid = old.uid; END;"
                 "CREATE TRIGGER indicator_added_unindexed AFTER INSERT ON indicator WHEN new.indexed_from > 0 BEGIN"
                 " DELETE FROM indexing WHERE name = new.name; END;"
-                "CREATE TRIGGER indicator_unindexed_again AFTER UPDATE OF indexed_from ON indicator WHEN new.indexed_from > 0 BEGIN"
+                "CREATE TRIGGER indicator_unindexed_again AFTER UPDATE OF indexed_from ON indicator WHEN"
+                " new.indexed_from > 0 BEGIN"
                 " DELETE FROM indexing WHERE name = new.name; END;",
         .checks = { "SELECT count(*) FROM indicator" },
 };
@@ -237,14 +262,16 @@ static const StoreTable indexing_table = {
         " UPDATE specification SET n_results = n_results " change ".specification; END;"
 
 /*
- * job is the id that the sender named. A result belongs to the job of this id if the sender could act for the job when the result was
- * stored (job_row), or if the sender is the job's user or began the job; results may come before their job. claimed_ms is the sender's
- * time where perfd does not believe it: time_ms is the arrival then.
+ * job is the id that the sender named. A result belongs to the job of this id if the sender could act for the job
+ * when the result was stored (job_row), or if the sender is the job's user or began the job; results may come before
+ * their job. claimed_ms is the sender's time where perfd does not believe it: time_ms is the arrival then.
  *
- * row is the rowid by name, so that indexes can hold it where pages of a list need it: newest first, then by row. The last column of an
- * index spares reading the table for rows that a filter drops. Long texts come last: SQLite reads a row from its begin.
+ * row is the rowid by name, so that indexes can hold it where pages of a list need it: newest first, then by row.
+ * The last column of an index spares reading the table for rows that a filter drops. Long texts come last: SQLite
+ * reads a row from its begin.
  *
- * No trigger follows an insertion: SQLite would copy each page that the insertion changes. Who inserts a row counts it.
+ * No trigger follows an insertion: SQLite would copy each page that the insertion changes. Who inserts a row counts
+ * it.
  */
 static const StoreTable result_table = {
         .name = "result",
@@ -253,7 +280,8 @@ static const StoreTable result_table = {
                 " row INTEGER PRIMARY KEY, id BLOB NOT NULL, time_ms INTEGER NOT NULL,"
                 " name INTEGER NOT NULL, component INTEGER NOT NULL, uid INTEGER NOT NULL, score REAL,"
                 " exit_status INTEGER, batch BLOB, batch_index INTEGER, series INTEGER,"
-                " job TEXT, job_row INTEGER, claimed_ms INTEGER, stack INTEGER, specification INTEGER, version TEXT, run TEXT,"
+                " job TEXT, job_row INTEGER, claimed_ms INTEGER, stack INTEGER, specification INTEGER, version TEXT,"
+                " run TEXT,"
                 " document TEXT NOT NULL) STRICT;"
                 "CREATE UNIQUE INDEX result_by_id ON result (id);"
                 "CREATE INDEX result_by_name ON result (name, time_ms, row, component, uid);"
@@ -262,13 +290,15 @@ static const StoreTable result_table = {
                 "CREATE INDEX result_by_batch ON result (batch, batch_index) WHERE batch IS NOT NULL;"
                 "CREATE TRIGGER result_removed AFTER DELETE ON result WHEN old.series IS NOT NULL BEGIN"
                 " DELETE FROM point WHERE series = old.series AND time_ms = old.time_ms AND row = old.row; END;"
-                "CREATE TRIGGER result_gets_stack AFTER UPDATE OF stack ON result WHEN old.stack IS NULL AND new.stack IS NOT NULL BEGIN"
+                "CREATE TRIGGER result_gets_stack AFTER UPDATE OF stack ON result WHEN old.stack IS NULL AND"
+                " new.stack IS NOT NULL BEGIN"
                 " UPDATE stack SET n_results = n_results + 1 WHERE id = new.stack; END;"
                 "CREATE TRIGGER result_leaves_stack AFTER DELETE ON result WHEN old.stack IS NOT NULL BEGIN"
                 " UPDATE stack SET n_results = n_results - 1 WHERE id = old.stack; END;"
                 COUNT_SPECIFICATION("result_gets_specification AFTER UPDATE OF specification",
                                     "old.specification IS NULL AND new.specification IS NOT NULL", "+ 1 WHERE id = new")
-                COUNT_SPECIFICATION("result_leaves_specification AFTER DELETE", "old.specification IS NOT NULL", "- 1 WHERE id = old"),
+                COUNT_SPECIFICATION("result_leaves_specification AFTER DELETE", "old.specification IS NOT NULL",
+                                    "- 1 WHERE id = old"),
         .checks = {
                 "SELECT count(*) FROM (SELECT * FROM result ORDER BY row LIMIT 1)",
                 "SELECT count(*) FROM (SELECT * FROM result ORDER BY row DESC LIMIT 1)",
@@ -287,8 +317,8 @@ static const StoreTable unfinished_table = {
         .checks = { "SELECT count(*) FROM unfinished" },
 };
 
-/* Registered models, and models that are declared in files. owner: the user to whose results alone a model applies; -1: all
- * users. */
+/* Registered models, and models that are declared in files. owner: the user to whose results alone a model applies;
+ * -1: all users. */
 static const StoreTable model_table = {
         .name = "model",
         .schema =
@@ -316,14 +346,17 @@ static const StoreTable series_table = {
         .name = "series",
         .schema =
                 "CREATE TABLE series ("
-                " id INTEGER PRIMARY KEY, hash INTEGER NOT NULL, name INTEGER NOT NULL, component INTEGER NOT NULL, uid INTEGER NOT NULL,"
-                " stack INTEGER NOT NULL, shape INTEGER NOT NULL, version TEXT, hardware TEXT, parameters TEXT NOT NULL) STRICT;"
+                " id INTEGER PRIMARY KEY, hash INTEGER NOT NULL, name INTEGER NOT NULL, component INTEGER NOT NULL,"
+                " uid INTEGER NOT NULL,"
+                " stack INTEGER NOT NULL, shape INTEGER NOT NULL, version TEXT, hardware TEXT, parameters TEXT NOT"
+                " NULL) STRICT;"
                 "CREATE INDEX series_by_hash ON series (hash);"
                 "CREATE INDEX series_by_pair ON series (name, component, uid, shape);"
                 "CREATE INDEX series_by_shape ON series (shape);"
                 "CREATE TRIGGER series_unshaped AFTER DELETE ON series" DROP_SHAPE
                 "CREATE TRIGGER series_added AFTER INSERT ON series BEGIN"
-                " INSERT INTO holder (uid, n_series) VALUES (new.uid, 1) ON CONFLICT DO UPDATE SET n_series = n_series + 1; END;"
+                " INSERT INTO holder (uid, n_series) VALUES (new.uid, 1) ON CONFLICT DO UPDATE SET n_series ="
+                " n_series + 1; END;"
                 "CREATE TRIGGER series_removed AFTER DELETE ON series BEGIN"
                 " UPDATE holder SET n_series = n_series - 1 WHERE uid = old.uid; END;",
         .checks = { "SELECT max(id) FROM series" },
@@ -333,8 +366,10 @@ static const StoreTable property_table = {
         .name = "property",
         .schema =
                 "CREATE TABLE property ("
-                " name INTEGER NOT NULL, component INTEGER NOT NULL, uid INTEGER NOT NULL, key TEXT NOT NULL, value ANY NOT NULL,"
-                " series INTEGER NOT NULL, PRIMARY KEY (name, component, uid, key, value, series)) STRICT, WITHOUT ROWID;"
+                " name INTEGER NOT NULL, component INTEGER NOT NULL, uid INTEGER NOT NULL, key TEXT NOT NULL, value"
+                " ANY NOT NULL,"
+                " series INTEGER NOT NULL, PRIMARY KEY (name, component, uid, key, value, series)) STRICT, WITHOUT"
+                " ROWID;"
                 "CREATE INDEX property_by_series ON property (series);",
         .checks = { "SELECT max(series) FROM property INDEXED BY property_by_series" },
 };
@@ -353,9 +388,22 @@ static const StoreTable point_table = {
 };
 
 static const StoreTable *const tables[] = {
-        &attachments_stack_table, &attachments_package_table, &attachments_list_table, &attachments_specification_table,
-        &term_table,   &indicator_table, &indexing_shapes_table, &indexing_table, &result_table, &shape_table, &model_table,
-        &series_table, &property_table,  &point_table,    &unfinished_table, NULL,
+        &attachments_stack_table,
+        &attachments_package_table,
+        &attachments_list_table,
+        &attachments_specification_table,
+        &term_table,
+        &indicator_table,
+        &indexing_shapes_table,
+        &indexing_table,
+        &result_table,
+        &shape_table,
+        &model_table,
+        &series_table,
+        &property_table,
+        &point_table,
+        &unfinished_table,
+        NULL,
 };
 
 /* --- the writer's catalog ------------------------------------------------------------------------ */

@@ -34,17 +34,19 @@ typedef struct JobColumns {
 /* All texts fit, because they were checked before they were stored. */
 #define INFO(member) COLUMN(JobColumns, info.member, #member)
 #define MEMBER(member) COLUMN(JobColumns, member, #member)
-#define JOB_COLUMNS                                                                                                     \
-        MEMBER(row), COLUMN(JobColumns, info.id, "job.id"), INFO(name), INFO(user), INFO(command), INFO(uid), INFO(gid), \
-        INFO(pid), INFO(pid_start_ticks), INFO(rank), INFO(node), INFO(n_nodes), INFO(n_ranks), MEMBER(labels),          \
-        MEMBER(isolation), MEMBER(cgroup), MEMBER(state), MEMBER(begin_ms), MEMBER(end_ms), MEMBER(n_phases),            \
-        COLUMN_OPTIONAL(JobColumns, exit_status, has_exit_status, "exit_status"), MEMBER(signal), MEMBER(rusage), MEMBER(note)
+#define JOB_COLUMNS                                                                                                    \
+        MEMBER(row), COLUMN(JobColumns, info.id, "job.id"), INFO(name), INFO(user), INFO(command), INFO(uid),          \
+                INFO(gid), INFO(pid), INFO(pid_start_ticks), INFO(rank), INFO(node), INFO(n_nodes), INFO(n_ranks),     \
+                MEMBER(labels), MEMBER(isolation), MEMBER(cgroup), MEMBER(state), MEMBER(begin_ms), MEMBER(end_ms),    \
+                MEMBER(n_phases), COLUMN_OPTIONAL(JobColumns, exit_status, has_exit_status, "exit_status"),            \
+                MEMBER(signal), MEMBER(rusage), MEMBER(note)
 
 /* Four columns of a row of a job or phase, whose layouts are joined by LAYOUTS(). */
-#define NUMBER_COLUMNS(Type, member)                                                                                    \
-        COLUMN(Type, member.metric_keys, "m.keys"), COLUMN(Type, member.metrics, "metrics"),                            \
-        COLUMN(Type, member.usage_keys, "u.keys"), COLUMN(Type, member.usage, "usage")
-#define LAYOUTS(table) " LEFT JOIN layout AS m ON m.id = " table ".layout LEFT JOIN layout AS u ON u.id = " table ".usage_layout"
+#define NUMBER_COLUMNS(Type, member)                                                                                   \
+        COLUMN(Type, member.metric_keys, "m.keys"), COLUMN(Type, member.metrics, "metrics"),                           \
+                COLUMN(Type, member.usage_keys, "u.keys"), COLUMN(Type, member.usage, "usage")
+#define LAYOUTS(table)                                                                                                 \
+        " LEFT JOIN layout AS m ON m.id = " table ".layout LEFT JOIN layout AS u ON u.id = " table ".usage_layout"
 
 /* Reads the description of the job. Malformed labels are left out. 0 or -ENOMEM; deinit *ret in any case. */
 static int read_info(const JobColumns *columns, JobInfo *ret) {
@@ -282,7 +284,8 @@ static const StoreColumn phase_columns[] = {
 };
 
 STATEMENT phases = SELECT(PhaseColumns, phase_columns,
-        " FROM phase INDEXED BY phase_by_job" LAYOUTS("phase") " WHERE job = (SELECT row FROM job WHERE id = ?) ORDER BY number");
+                          " FROM phase INDEXED BY phase_by_job" LAYOUTS(
+                                  "phase") " WHERE job = (SELECT row FROM job WHERE id = ?) ORDER BY number");
 
 int job_reader_list_phases(Reader *reader, const char *job) {
         return read_connection_begin(reader_connection(reader), &phases, FIELDS(field_string(job)));
@@ -339,7 +342,8 @@ static const StoreColumn running_columns[] = {
 };
 
 STATEMENT running_jobs = SELECT(JobColumns, running_columns,
-        " FROM job INDEXED BY job_by_state LEFT JOIN running ON running.job = job.row WHERE state = 'running' ORDER BY begin_ms, row");
+        " FROM job INDEXED BY job_by_state LEFT JOIN running ON running.job = job.row WHERE state = 'running' ORDER"
+        " BY begin_ms, row");
 
 static int add_job(const JobColumns *columns, JobRecovery *recovery) {
         RecoveredJob *job;

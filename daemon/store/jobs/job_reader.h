@@ -20,7 +20,8 @@ typedef struct JobFilter {
 
 typedef struct JobRow {
         int64_t row;
-        JobView view;         /* owned by the reader until the next step; metrics and usage only for a job that has ended */
+        /* owned by the reader until the next step; metrics and usage only for a job that has ended */
+        JobView view;
         bool has_metrics;
         Blob timeline; /* bytes of StoreJobEnd, or null; only from job_reader_find() */
 } JobRow;
@@ -57,8 +58,8 @@ typedef struct JobRecovery {
         size_t n_jobs;
 } JobRecovery;
 
-/* Reads the data, before the first row set is put. path: store_path(), or NULL for a store that was opened late. barrier:
- * store_wal_barrier(), or NULL for a file that nobody writes. Caller frees. 0 or a negative errno. */
+/* Reads the data, before the first row set is put. path: store_path(), or NULL for a store that was opened late.
+ * barrier: store_wal_barrier(), or NULL for a file that nobody writes. Caller frees. 0 or a negative errno. */
 int job_reader_recover(const char *path, struct WalBarrier *barrier, JobRecovery **ret);
 JobRecovery *job_reader_free_recovery(JobRecovery *recovery);
 DEFINE_SCOPED(JobRecovery, job_reader_free_recovery);

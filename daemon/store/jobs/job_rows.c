@@ -30,7 +30,8 @@ static int find_layout(Database *database, LayoutKind kind, int64_t *ret) {
 
 enum { OWNER_RUNNING, OWNER_FINISHED, OWNER_UID, OWNER_ROW, N_OWNER_COLUMNS };
 
-STATEMENT owner_find = SQL("SELECT state = 'running', state = 'finished', uid, row FROM job WHERE id = ?1", N_OWNER_COLUMNS);
+STATEMENT owner_find = SQL("SELECT state = 'running', state = 'finished', uid, row FROM job WHERE id = ?1",
+                           N_OWNER_COLUMNS);
 
 int job_rows_find_owner(Database *database, Field job, JobOwner *ret) {
         int64_t owner[N_OWNER_COLUMNS] = {};
@@ -119,8 +120,8 @@ STATEMENT job_insert = SQL(
         " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, 'running')"
         " ON CONFLICT (id) DO NOTHING", 0);
 
-/* Users can choose any id, but must not keep an administrator from an id. The random suffix also keeps users from taking the
- * other id first. */
+/* Users can choose any id, but must not keep an administrator from an id. The random suffix also keeps users from
+ * taking the other id first. */
 STATEMENT job_yield = SQL(
         "UPDATE job SET id = substr(id, 1, 100) || '.' || lower(hex(randomblob(4)))"
         " WHERE id = ?1 AND NOT by_admin AND state <> 'running'", 0);
@@ -187,7 +188,8 @@ static int put_timeline(Database *database, Field job, Field timeline) {
                 size_t end = bytes.n * (i + 1) / N_TIMELINE_PARTS;
 
                 assert(begin <= end && end <= bytes.n);
-                r = database_run(database, &timeline_put, FIELDS(job, field_u64(i), field_blob(bytes.text + begin, end - begin)));
+                r = database_run(database, &timeline_put,
+                                 FIELDS(job, field_u64(i), field_blob(bytes.text + begin, end - begin)));
                 begin = end;
         }
         return r;
@@ -232,7 +234,8 @@ STATEMENT job_phases = SQL("UPDATE job SET n_phases = max(n_phases, ?2) WHERE id
 /* Only a running job has progress to be replaced. */
 static int apply_phase(RowSet *set, Database *database, void *state) {
         Unpack from = rowset_unpack(set);
-        Field job = pack_read(&from), end_ms = pack_read(&from), boot_id = pack_read(&from), progress = pack_read(&from);
+        Field job = pack_read(&from), end_ms = pack_read(&from), boot_id = pack_read(&from),
+              progress = pack_read(&from);
         int r;
 
         (void)state;
@@ -321,11 +324,21 @@ static int judge_amend(Database *database, Field job, uint32_t uid, bool is_admi
         return 0;
 }
 
-enum { ENDED_BEGIN, ENDED_END, ENDED_NOTE, ENDED_METRICS_LAYOUT, ENDED_METRICS, ENDED_USAGE_LAYOUT, ENDED_USAGE, N_ENDED_COLUMNS };
+enum {
+        ENDED_BEGIN,
+        ENDED_END,
+        ENDED_NOTE,
+        ENDED_METRICS_LAYOUT,
+        ENDED_METRICS,
+        ENDED_USAGE_LAYOUT,
+        ENDED_USAGE,
+        N_ENDED_COLUMNS
+};
 
 STATEMENT ended_find = SQL(
         "SELECT begin_ms, end_ms, note, m.keys, metrics, u.keys, usage FROM job"
-        " LEFT JOIN layout AS m ON m.id = job.layout LEFT JOIN layout AS u ON u.id = job.usage_layout WHERE job.id = ?1",
+        " LEFT JOIN layout AS m ON m.id = job.layout LEFT JOIN layout AS u ON u.id = job.usage_layout WHERE job.id ="
+        " ?1",
         N_ENDED_COLUMNS);
 
 /* The numbers of a job that was closed without a report of its end. */
@@ -379,8 +392,9 @@ static int put_ended(Database *database, Field job, const Ended *ended) {
                 r = find_layout(database, LAYOUT_USAGE, &usage_layout);
         if (r != 0)
                 return r;
-        return database_run(database, &ended_settle, FIELDS(job, field_u64(ended->late.end_realtime_ms), field_i64(metrics_layout),
-                                                            field_buffer(&metrics), field_i64(usage_layout), field_buffer(&usage)));
+        return database_run(database, &ended_settle,
+                            FIELDS(job, field_u64(ended->late.end_realtime_ms), field_i64(metrics_layout),
+                                   field_buffer(&metrics), field_i64(usage_layout), field_buffer(&usage)));
 }
 
 STATEMENT note_remove = SQL("UPDATE job SET note = NULL WHERE id = ?1", 0);
@@ -463,8 +477,8 @@ static void pack_numbers(Buffer *buffer, const MetricSet *metrics, const UsageSe
 }
 
 static void pack_phase(Buffer *buffer, const PhaseView *phase) {
-        pack_fields(buffer, FIELDS(field_u64(phase->index), field_string(phase->name), field_u64(phase->begin_realtime_ms),
-                                   field_u64(phase->end_realtime_ms),
+        pack_fields(buffer, FIELDS(field_u64(phase->index), field_string(phase->name),
+                                   field_u64(phase->begin_realtime_ms), field_u64(phase->end_realtime_ms),
                                    field_if(phase->has_wall_seconds, field_double(phase->wall_seconds))));
         pack_numbers(buffer, &phase->metrics, &phase->usage);
 }
@@ -477,11 +491,12 @@ RowSet *job_rows_pack_begin(const StoreJobBegin *row, StoreCookie cookie) {
         rowset_begin(&buffer, FIELDS(field_string(info->id), field_string(info->name), field_string(info->user),
                                      field_string(info->command)));
         PACK_TEXT(&buffer, record_put(&job_labels_record, info, &buffer));
-        pack_fields(&buffer, FIELDS(field_i64(info->uid), field_i64(info->gid), field_i64(info->pid),
-                                    field_u64(info->pid_start_ticks), field_i64(info->rank), field_i64(info->node),
-                                    field_i64(info->n_nodes), field_i64(info->n_ranks),
-                                    field_string(job_isolation_name(info->isolation)), field_string(info->cgroup),
-                                    field_u64(row->begun_by), field_i64(row->is_by_admin), field_u64(row->begin_realtime_ms)));
+        pack_fields(&buffer,
+                    FIELDS(field_i64(info->uid), field_i64(info->gid), field_i64(info->pid),
+                           field_u64(info->pid_start_ticks), field_i64(info->rank), field_i64(info->node),
+                           field_i64(info->n_nodes), field_i64(info->n_ranks),
+                           field_string(job_isolation_name(info->isolation)), field_string(info->cgroup),
+                           field_u64(row->begun_by), field_i64(row->is_by_admin), field_u64(row->begin_realtime_ms)));
         pack_fields(&buffer, FIELDS(field_string(row->boot_id), field_string(row->progress), field_string(row->meter)));
         return rowset_finish(&buffer, &begin_kind, 1, cookie);
 }
@@ -492,7 +507,8 @@ RowSet *job_rows_pack_rename(const char *id, const char *other) {
 
 /* Appends three fields: exit status, signal and rusage. */
 static void pack_end(Buffer *buffer, const JobEnd *end) {
-        pack_fields(buffer, FIELDS(field_if(end->has_exit_status, field_i64(end->exit_status)), field_i64(end->signal)));
+        pack_fields(buffer,
+                    FIELDS(field_if(end->has_exit_status, field_i64(end->exit_status)), field_i64(end->signal)));
         if (end->has_rusage)
                 PACK_TEXT(buffer, record_put(&job_rusage_record, &end->rusage, buffer));
         else
@@ -518,8 +534,8 @@ RowSet *job_rows_pack_end(const StoreJobEnd *row, StoreCookie cookie) {
 RowSet *job_rows_pack_phase(const StorePhase *row, StoreCookie cookie) {
         scoped(buffer_deinit) Buffer buffer = {};
 
-        rowset_begin(&buffer, FIELDS(field_string(row->job), field_u64(row->phase->end_realtime_ms), field_string(row->boot_id),
-                                     field_string(row->progress), field_string(row->meter),
+        rowset_begin(&buffer, FIELDS(field_string(row->job), field_u64(row->phase->end_realtime_ms),
+                                     field_string(row->boot_id), field_string(row->progress), field_string(row->meter),
                                      /* the number of phases, with the phase that begins */
                                      field_u64(UINT64_C(2) + row->phase->index)));
         pack_phase(&buffer, row->phase);
@@ -553,9 +569,10 @@ RowSet *job_rows_pack_amend(const char *job, const Peer *sender, const JobEnd *e
 
         rowset_begin(&buffer, FIELDS(field_string(job)));
         pack_end(&buffer, end);
-        pack_fields(&buffer, FIELDS(field_u64(end->realtime_ms), field_u64(end->client_cpu.user_us), field_u64(end->client_cpu.system_us),
-                                    field_i64(end->is_rusage_partial), field_u64(now_ms), field_u64(n_cpus), field_u64(sender->uid),
-                                    field_i64(sender->is_admin || sender->uid == 0)));
+        pack_fields(&buffer,
+                    FIELDS(field_u64(end->realtime_ms), field_u64(end->client_cpu.user_us),
+                           field_u64(end->client_cpu.system_us), field_i64(end->is_rusage_partial), field_u64(now_ms),
+                           field_u64(n_cpus), field_u64(sender->uid), field_i64(sender->is_admin || sender->uid == 0)));
         return rowset_finish(&buffer, &amend_kind, 1, cookie);
 }
 
@@ -573,8 +590,8 @@ DEFINE_LEFTOVER(phase_leftover, 2, phase_removals, PHASES_AT_ONCE, "?1");
         " INSERT INTO phase_leftover SELECT old.row WHERE old.n_phases > " PHASES_AT_ONCE ";"             \
         " DELETE FROM phase WHERE job = old.row AND old.n_phases <= " PHASES_AT_ONCE ";"
 
-/* Jobs are removed with their phases, unless these are many: as many of the oldest jobs as have ?1 rows, and at least one job.
- * Running jobs stay. */
+/* Jobs are removed with their phases, unless these are many: as many of the oldest jobs as have ?1 rows, and at
+ * least one job. Running jobs stay. */
 #define JOB_ROWS "iif(n_phases > " PHASES_AT_ONCE ", 1, 1 + n_phases)"
 #define JOB_REMOVE(of)                                                                                  \
         "DELETE FROM job WHERE row IN (SELECT row FROM"                                                 \
@@ -585,12 +602,13 @@ DEFINE_LEFTOVER(phase_leftover, 2, phase_removals, PHASES_AT_ONCE, "?1");
 STATEMENT job_remove = SQL(JOB_REMOVE("WHERE"), 1);
 STATEMENT job_remove_of_user = SQL(JOB_REMOVE("INDEXED BY job_by_uid WHERE uid = ?2 AND"), 1);
 
-STATEMENT job_expire = SQL(
-        "DELETE FROM job WHERE row IN (SELECT row FROM"
-        " (SELECT row, n_rows, total(n_rows) OVER (ORDER BY begin_ms, row) AS n FROM"
-        " (SELECT row, " JOB_ROWS " AS n_rows, begin_ms FROM job INDEXED BY job_by_begin WHERE begin_ms < ?2 AND end_ms < ?2"
-        " AND state <> 'running' ORDER BY begin_ms LIMIT ?1))"
-        " WHERE n - n_rows < ?1) RETURNING " JOB_ROWS, 1);
+STATEMENT job_expire = SQL("DELETE FROM job WHERE row IN (SELECT row FROM"
+                           " (SELECT row, n_rows, total(n_rows) OVER (ORDER BY begin_ms, row) AS n FROM"
+                           " (SELECT row, " JOB_ROWS
+                           " AS n_rows, begin_ms FROM job INDEXED BY job_by_begin WHERE begin_ms < ?2 AND end_ms < ?2"
+                           " AND state <> 'running' ORDER BY begin_ms LIMIT ?1))"
+                           " WHERE n - n_rows < ?1) RETURNING " JOB_ROWS,
+                           1);
 
 /* Counts the rows that were removed. */
 static int run_removal(Database *database, Prepared *removal, int64_t *ret_n) {
@@ -619,10 +637,11 @@ static const TableRetention job_retention = {
 /*
  * A job whose row is lost is restored from its indexes, so that its phases and its timeline keep a job.
  */
-#define RESTORED "'restored from indexes after damage of the database: the command, labels and numbers of the job are lost'"
+#define RESTORED                                                                                                       \
+        "'restored from indexes after damage of the database: the command, labels and numbers of the job are lost'"
 
-/* A job that was running only according to the damaged file cannot be resumed: jobs that were running are stored first. Its end is
- * unknown, as is that of a job of which only an index is left. */
+/* A job that was running only according to the damaged file cannot be resumed: jobs that were running are stored
+ * first. Its end is unknown, as is that of a job of which only an index is left. */
 static const TableSalvage job_salvage = {
         .needed = "old.state = 'running'",
         .values = (const SalvagedValue[]){
@@ -637,9 +656,11 @@ static const TableSalvage job_salvage = {
         .is_restored = "note = " RESTORED,
 };
 
-/* The number of a lost job may now belong to another job. A job without its progress cannot be resumed after a restart. */
+/* The number of a lost job may now belong to another job. A job without its progress cannot be resumed after a
+ * restart. */
 STATEMENT running_finish = SQL(
-        "UPDATE job SET state = 'interrupted', end_ms = 0 WHERE state = 'running' AND row NOT IN (SELECT job FROM running)",
+        "UPDATE job SET state = 'interrupted', end_ms = 0 WHERE state = 'running' AND row NOT IN (SELECT job FROM"
+        " running)",
         0);
 static const TableSalvage running_salvage = {
         .needed = "1",
@@ -663,25 +684,29 @@ static const TableSalvage small_salvage = { .is_first = true }; /* of tables wit
 
 /* --- tables -------------------------------------------------------------------------------------- */
 
-/* Average size of a job with its phases in the table `holder`. It includes 2 KiB of command and labels; longer texts are added. */
+/* Average size of a job with its phases in the table `holder`. It includes 2 KiB of command and labels; longer texts
+ * are added. */
 #define JOB_SIZE(row) \
         "(4096 + max(0, length(CAST(" row ".command AS BLOB)) + length(CAST(" row ".labels AS BLOB)) - 2048)" \
         " + 1024 * min(" row ".n_phases, 100000))"
 
 /*
- * row is the rowid by name, so that indexes can hold it where pages of a list need it: newest first, then by row. Long texts
- * come last: SQLite reads a row from its begin. No number is used twice: rows of other tables may remain for a while after their job.
+ * row is the rowid by name, so that indexes can hold it where pages of a list need it: newest first, then by row.
+ * Long texts come last: SQLite reads a row from its begin. No number is used twice: rows of other tables may remain
+ * for a while after their job.
  */
 static const StoreTable job_table = {
         .name = "job",
         .schema =
                 "CREATE TABLE job ("
-                " row INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL, name TEXT NOT NULL, user TEXT NOT NULL, state TEXT NOT NULL,"
+                " row INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL, name TEXT NOT NULL, user TEXT NOT NULL,"
+                " state TEXT NOT NULL,"
                 " begin_ms INTEGER NOT NULL, end_ms INTEGER NOT NULL DEFAULT 0,"
                 " uid INTEGER NOT NULL, gid INTEGER NOT NULL, pid INTEGER NOT NULL, pid_start_ticks INTEGER NOT NULL,"
                 " rank INTEGER NOT NULL, node INTEGER NOT NULL, n_nodes INTEGER NOT NULL, n_ranks INTEGER NOT NULL,"
                 " n_phases INTEGER NOT NULL DEFAULT 0, exit_status INTEGER, signal INTEGER NOT NULL DEFAULT 0,"
-                " isolation TEXT NOT NULL, cgroup TEXT, rusage TEXT, note TEXT, command TEXT NOT NULL, labels TEXT NOT NULL,"
+                " isolation TEXT NOT NULL, cgroup TEXT, rusage TEXT, note TEXT, command TEXT NOT NULL, labels TEXT"
+                " NOT NULL,"
                 " layout INTEGER, metrics TEXT, usage_layout INTEGER, usage TEXT,"
                 " begun_by INTEGER NOT NULL DEFAULT 0, by_admin INTEGER NOT NULL DEFAULT 0) STRICT;"
                 "CREATE UNIQUE INDEX job_by_id ON job (id);"
@@ -716,7 +741,8 @@ static const StoreTable running_table = {
         .name = "running",
         .schema =
                 "CREATE TABLE running ("
-                " job INTEGER PRIMARY KEY, checkpoint_ms INTEGER NOT NULL, boot_id TEXT NOT NULL, window TEXT NOT NULL) STRICT;",
+                " job INTEGER PRIMARY KEY, checkpoint_ms INTEGER NOT NULL, boot_id TEXT NOT NULL, window TEXT NOT"
+                " NULL) STRICT;",
         .checks = {
                 "SELECT total(length(window)) FROM running",
                 "SELECT total(length(labels)) FROM running JOIN job ON job.row = running.job",
@@ -725,9 +751,9 @@ static const StoreTable running_table = {
 };
 
 /*
- * Separate from the jobs, so that a page has more jobs, which are listed without their timelines. A timeline is compressed and
- * in three parts (3 * row, + 1, + 2): five parts share a page, while a whole timeline would fill little more than half a page
- * alone.
+ * Separate from the jobs, so that a page has more jobs, which are listed without their timelines. A timeline is
+ * compressed and in three parts (3 * row, + 1, + 2): five parts share a page, while a whole timeline would fill
+ * little more than half a page alone.
  */
 static const StoreTable timeline_table = {
         .name = "timeline",
@@ -782,7 +808,8 @@ static const StoreTable totals_table = {
 };
 
 static const StoreTable *const tables[] = {
-        &job_table, &running_table, &timeline_table, &phase_table, &phase_leftover_table, &layout_table, &meter_table, &totals_table, NULL,
+        &job_table,    &running_table, &timeline_table, &phase_table, &phase_leftover_table,
+        &layout_table, &meter_table,   &totals_table,   NULL,
 };
 
 const StoreSubject store_jobs = {

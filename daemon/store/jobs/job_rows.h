@@ -26,7 +26,8 @@ typedef struct StoreJobBegin {
         bool is_by_admin;  /* an administrator's request began the job */
 } StoreJobBegin;
 /*
- * An id that is taken: STORE_CONFLICT, unless the job is begun by an administrator and an earlier job with this id, which has ended, was
+ * An id that is taken: STORE_CONFLICT, unless the job is begun by an administrator and an earlier job with this id,
+ * which has ended, was
  * not: the earlier job gets another id.
  */
 RowSet *job_rows_pack_begin(const StoreJobBegin *row, StoreCookie cookie);
@@ -47,7 +48,8 @@ typedef struct StoreJobEnd {
 } StoreJobEnd;
 /* Stores the end of a job. STORE_MISSING: the job was never begun here. */
 RowSet *job_rows_pack_end(const StoreJobEnd *end, StoreCookie cookie);
-/* Returns the id of the job whose end the set has stored, or completed; null: the set is another, or stored nothing. Borrowed. */
+/* Returns the id of the job whose end the set has stored, or completed; null: the set is another, or stored nothing.
+ * Borrowed. */
 Field job_rows_ended(const RowSet *set);
 
 /* A phase that has ended, and the job's progress, boot and meter's account at that moment. */
@@ -56,8 +58,8 @@ typedef struct StorePhase {
         const PhaseView *phase;
         const char *progress, *boot_id, *meter;
 } StorePhase;
-/* Stores the end of a phase and the begin of the next. The meter's account is stored, too, because the progress may refer to
- * it. STORE_MISSING: the job is not running. Replaces a phase with the same index. */
+/* Stores the end of a phase and the begin of the next. The meter's account is stored, too, because the progress may
+ * refer to it. STORE_MISSING: the job is not running. Replaces a phase with the same index. */
 RowSet *job_rows_pack_phase(const StorePhase *row, StoreCookie cookie);
 
 /* Cgroup and owner of a running job, if they became known after its begin. */
@@ -75,7 +77,8 @@ typedef struct StoreCheckpoint {
         const char *job;
         const char *progress; /* text of the caller's own format */
 } StoreCheckpoint;
-/* The progress of running jobs at one instant with the meter's account. Few jobs at a time: the whole set stays in memory until written. */
+/* The progress of running jobs at one instant with the meter's account. Few jobs at a time: the whole set stays in
+ * memory until written. */
 RowSet *job_rows_pack_checkpoints(const StoreCheckpoint *items, size_t n_items, const char *boot_id, const char *meter,
                                   uint64_t realtime_ms);
 
@@ -83,10 +86,11 @@ RowSet *job_rows_pack_checkpoints(const StoreCheckpoint *items, size_t n_items, 
 RowSet *job_rows_pack_totals(const char *text);
 
 /*
- * Adds exit status and rusage of an end that is reported for a job which was closed without a report, makes the job finished, and removes a
- * note that no end was reported. If perfd has not observed the end, its time and the numbers that depend on it are those of the report
- * (job.h); other metrics stay. now_ms: present time, since the epoch. n_cpus: CPUs of the node. A sender who is neither an
- * administrator nor the job's owner: STORE_DENIED. A finished job: STORE_DUPLICATE.
+ * Adds exit status and rusage of an end that is reported for a job which was closed without a report, makes the job
+ * finished, and removes a note that no end was reported. If perfd has not observed the end, its time and the numbers
+ * that depend on it are those of the report (job.h); other metrics stay. now_ms: present time, since the epoch.
+ * n_cpus: CPUs of the node. A sender who is neither an administrator nor the job's owner: STORE_DENIED. A finished
+ * job: STORE_DUPLICATE.
  */
 RowSet *job_rows_pack_amend(const char *job, const Peer *sender, const JobEnd *end, uint64_t now_ms, uint32_t n_cpus,
                             StoreCookie cookie);
@@ -97,7 +101,8 @@ typedef struct JobOwner {
         bool is_running, is_finished;
         uint32_t uid;
 } JobOwner;
-/* Finds the owner inside a transaction of the writer; *ret is unchanged if there is no such job. 0 or an outcome of database.h. */
+/* Finds the owner inside a transaction of the writer; *ret is unchanged if there is no such job. 0 or an outcome of
+ * database.h. */
 int job_rows_find_owner(struct Database *database, Field job, JobOwner *ret);
 
 /* The subject: jobs, their phases, timelines and progress, and the meter's account. */

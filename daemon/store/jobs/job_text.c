@@ -81,7 +81,8 @@ void job_text_write_layout(LayoutKind kind, Buffer *out) {
         }
 }
 
-/* No number contains a capital letter, so that words need no separator. strtod() would read E and X as a part of the number. */
+/* No number contains a capital letter, so that words need no separator. strtod() would read E and X as a part of the
+ * number. */
 static void write_word(char letter, bool has_number, double v, Buffer *out) {
         buffer_putc(out, letter);
         if (has_number && (v != 0 || signbit(v)))
@@ -236,11 +237,13 @@ bool job_text_read_numbers(const JobNumberTexts *texts, MetricSet *ret_metrics, 
         bool has_metrics, has_usage;
         Layout layout;
 
-        has_metrics = texts->metric_keys && texts->metrics && job_text_parse_layout(LAYOUT_METRICS, texts->metric_keys, &layout) == 0 &&
+        has_metrics = texts->metric_keys && texts->metrics &&
+                      job_text_parse_layout(LAYOUT_METRICS, texts->metric_keys, &layout) == 0 &&
                       job_text_parse_metrics(texts->metrics, &layout, ret_metrics) == 0;
         if (!has_metrics)
                 *ret_metrics = (MetricSet){};
-        has_usage = texts->usage_keys && texts->usage && job_text_parse_layout(LAYOUT_USAGE, texts->usage_keys, &layout) == 0 &&
+        has_usage = texts->usage_keys && texts->usage &&
+                    job_text_parse_layout(LAYOUT_USAGE, texts->usage_keys, &layout) == 0 &&
                     job_text_parse_usage(texts->usage, &layout, ret_usage) == 0;
         if (!has_usage)
                 *ret_usage = (UsageSet){};

@@ -23,10 +23,10 @@ extern const Record job_rusage_record; /* a JobRusage */
 int job_text_parse_labels(const char *text, JobInfo *info);
 
 /*
- * Metrics and usage are stored as values only, one word each, without blanks: "V1.5" exact, "S0.25" sampled, "V" an exact 0,
- * "U", "T", "L", "G", "O" or "N" absent (the qualities), "C12.5" perf.py's reading, "Y" none. Their keys, in the same order, are
- * the layout: one text for all rows that one version of the program wrote, so that numbers may come and go between versions.
- * What parses gives 0 or PARSE_MALFORMED.
+ * Metrics and usage are stored as values only, one word each, without blanks: "V1.5" exact, "S0.25" sampled, "V" an
+ * exact 0, "U", "T", "L", "G", "O" or "N" absent (the qualities), "C12.5" perf.py's reading, "Y" none. Their keys,
+ * in the same order, are the layout: one text for all rows that one version of the program wrote, so that numbers
+ * may come and go between versions. What parses gives 0 or PARSE_MALFORMED.
  */
 typedef enum LayoutKind {
         LAYOUT_METRICS,

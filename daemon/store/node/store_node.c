@@ -16,8 +16,9 @@ STATEMENT sample_put = SQL(
 static const RowKind sample_kind = { &store_node, .statement = &sample_put };
 
 RowSet *store_node_pack(uint64_t begin_realtime_ms, uint64_t interval_ms, const Buffer *timeline) {
-        return rowset_pack(&sample_kind, (StoreCookie){},
-                           FIELDS(field_u64(begin_realtime_ms), field_u64(interval_ms), field_blob(timeline->text, timeline->n)));
+        return rowset_pack(
+                &sample_kind, (StoreCookie){},
+                FIELDS(field_u64(begin_realtime_ms), field_u64(interval_ms), field_blob(timeline->text, timeline->n)));
 }
 
 /* --- reading ------------------------------------------------------------------------------------- */
@@ -28,7 +29,8 @@ static const StoreColumn columns[] = {
         COLUMN(NodeSampleRow, timeline, "timeline"),
 };
 
-STATEMENT samples = SELECT(NodeSampleRow, columns, " FROM node_sample WHERE begin_ms >= ? AND begin_ms < ? ORDER BY begin_ms");
+STATEMENT samples = SELECT(NodeSampleRow, columns,
+                           " FROM node_sample WHERE begin_ms >= ? AND begin_ms < ? ORDER BY begin_ms");
 
 int store_node_list(Reader *reader, uint64_t since_ms, uint64_t until_ms) {
         return read_connection_begin(reader_connection(reader), &samples,

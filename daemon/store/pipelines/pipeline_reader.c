@@ -12,10 +12,10 @@
 #include "util/array.h"
 
 #define SUM(Type, member, name, table) COLUMN(Type, member.name, table "." #name)
-#define SUMS(Type, member, table)                                                                                            \
-        SUM(Type, member, elapsed_s, table), SUM(Type, member, n, table), SUM(Type, member, n_failures, table),              \
-        SUM(Type, member, time_s, table), SUM(Type, member, get_s, table), SUM(Type, member, ready_s, table),                \
-        SUM(Type, member, judged_s, table)
+#define SUMS(Type, member, table)                                                                                      \
+        SUM(Type, member, elapsed_s, table), SUM(Type, member, n, table), SUM(Type, member, n_failures, table),        \
+                SUM(Type, member, time_s, table), SUM(Type, member, get_s, table), SUM(Type, member, ready_s, table),  \
+                SUM(Type, member, judged_s, table)
 
 /* --- series --------------------------------------------------------------------------------------- */
 
@@ -34,7 +34,8 @@ static const StoreColumn series_columns[] = {
 STATEMENT series_list = SELECT(PipelineSeriesRow, series_columns,
         " FROM job JOIN pipeline_series AS s ON s.job = job.row LEFT JOIN"
         " (WITH first AS MATERIALIZED"
-        "  (SELECT * FROM pipeline_interval WHERE job = (SELECT row FROM job WHERE id = ?1) AND level = -1) SELECT * FROM first) AS i"
+        "  (SELECT * FROM pipeline_interval WHERE job = (SELECT row FROM job WHERE id = ?1) AND level = -1) SELECT *"
+        " FROM first) AS i"
         " ON i.series = s.row WHERE job.id = ?1 ORDER BY s.stage, s.part");
 
 int pipeline_reader_list(Reader *reader, const char *job) {
@@ -94,9 +95,9 @@ int pipeline_reader_list_intervals(Reader *reader, const char *job, const Pipeli
         const PipelinePlace *after = &filter->after;
 
         return read_connection_begin(reader_connection(reader), &interval_list,
-                                     FIELDS(field_string(job), field_string(filter->stage), field_u64(filter->since_ms), until(filter),
-                                            field_string(after->stage), field_u64(after->part), field_u64(after->end_ms),
-                                            field_u64(filter->n_max)));
+                                     FIELDS(field_string(job), field_string(filter->stage), field_u64(filter->since_ms),
+                                            until(filter), field_string(after->stage), field_u64(after->part),
+                                            field_u64(after->end_ms), field_u64(filter->n_max)));
 }
 
 /* --- events --------------------------------------------------------------------------------------- */
@@ -130,7 +131,8 @@ static int add_row(PipelineNumbers *numbers, const PipelineSeriesRow *row) {
         PipelineSums sums = row->sums;
         PipelineStage stage = {};
 
-        if (row->part < 0 || row->part >= N_PIPELINE_PARTS || !pipeline_stage_parse(&stage, row->stage, strlen(row->stage)))
+        if (row->part < 0 || row->part >= N_PIPELINE_PARTS ||
+            !pipeline_stage_parse(&stage, row->stage, strlen(row->stage)))
                 return 0;
         if (!last || pipeline_stage_compare(last, &stage) != 0 || strcmp(last->name, stage.name) != 0) {
                 if (ARRAY_EXTEND(numbers->stages, numbers->n) < 0)

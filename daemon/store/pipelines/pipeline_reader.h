@@ -21,7 +21,8 @@ typedef struct PipelineSeriesRow {
         PipelineSums sums, first; /* of all intervals, and of the first */
 } PipelineSeriesRow;
 
-/* Begins a query of the series of a job, in the order of their labels. 0 or an outcome of reader.h, as for all functions here. */
+/* Begins a query of the series of a job, in the order of their labels. 0 or an outcome of reader.h, as for all
+ * functions here. */
 int pipeline_reader_list(Reader *reader, const char *job);
 READER_NEXT(pipeline_reader_next, PipelineSeriesRow)
 
@@ -58,8 +59,9 @@ typedef struct PipelineFilter {
 } PipelineFilter;
 
 /*
- * Begins a query of the intervals of a job, by series and time. An interval that was merged with later ones since the query that ended with
- * it is listed again, within their sum. The sum is the first row, and begins before the place; no other interval is listed twice.
+ * Begins a query of the intervals of a job, by series and time. An interval that was merged with later ones since
+ * the query that ended with it is listed again, within their sum. The sum is the first row, and begins before the
+ * place; no other interval is listed twice.
  */
 int pipeline_reader_list_intervals(Reader *reader, const char *job, const PipelineFilter *filter);
 READER_NEXT(pipeline_reader_next_interval, PipelineIntervalRow)
@@ -77,10 +79,12 @@ READER_NEXT(pipeline_reader_next_event, PipelineEventRow)
 /*
  * Pipeline numbers: what derived numbers can use of a job's data pipelines
  *
- * A pipeline is an object with its stages by name: {"decode": {"busy_share": 0.97, …}, "sink": {"wait_share": 0.17, …}}. For the writer.
+ * A pipeline is an object with its stages by name: {"decode": {"busy_share": 0.97, …}, "sink": {"wait_share": 0.17,
+ * …}}. For the writer.
  */
 
-/* Derived numbers are not computed for a job with more stages: the writer, and then the loop, would need seconds for its results. */
+/* Derived numbers are not computed for a job with more stages: the writer, and then the loop, would need seconds for
+ * its results. */
 #define PIPELINE_NUMBERS_STAGES_MAX 200
 
 /* Stages of all pipelines of a job, in order. */
@@ -90,7 +94,8 @@ typedef struct PipelineNumbers {
 } PipelineNumbers;
 
 void pipeline_reader_deinit_numbers(PipelineNumbers *numbers);
-/* Reads the stages of a job; the first interval of a stage is left out as in the diagnosis. job: its id. 0 or an outcome of database.h. */
+/* Reads the stages of a job; the first interval of a stage is left out as in the diagnosis. job: its id. 0 or an
+ * outcome of database.h. */
 int pipeline_reader_read_numbers(Database *database, Field job, PipelineNumbers *ret);
 /* Writes the list of the pipelines. */
 void pipeline_reader_write_numbers(const PipelineNumbers *numbers, Json *json);

@@ -13,9 +13,10 @@
 /* --- merging ------------------------------------------------------------------------------------- */
 
 /*
- * An interval of level 0 is as it was received; merging the intervals of a series within some time makes one of the next level. The time
- * is that of the oldest intervals of the lowest level that has enough of them, two of each series if all report at the same times. So the
- * intervals of a long run are of about the same length, and the newest as received.
+ * An interval of level 0 is as it was received; merging the intervals of a series within some time makes one of the
+ * next level. The time is that of the oldest intervals of the lowest level that has enough of them, two of each
+ * series if all report at the same times. So the intervals of a long run are of about the same length, and the
+ * newest as received.
  */
 
 /* An interval of the last level is 2^30 intervals. */
@@ -33,7 +34,8 @@ STATEMENT oldest_find = SQL(
         " (SELECT end_ms FROM pipeline_interval WHERE job = ?1 AND level = ?2 ORDER BY end_ms LIMIT ?3)",
         N_OLDEST_COLUMNS);
 STATEMENT merged_insert = SQL(
-        "INSERT INTO pipeline_interval SELECT job, level + 1, max(end_ms), series, sum(elapsed_s), sum(n), sum(n_failures), sum(time_s),"
+        "INSERT INTO pipeline_interval SELECT job, level + 1, max(end_ms), series, sum(elapsed_s), sum(n),"
+        " sum(n_failures), sum(time_s),"
         " sum(get_s), sum(ready_s), sum(judged_s), max(p90_s), max(p99_s), max(get_p90_s), max(get_p99_s)"
         " FROM pipeline_interval WHERE job = ?1 AND level = ?2 AND end_ms <= ?3 GROUP BY series", 0);
 STATEMENT oldest_remove = SQL("DELETE FROM pipeline_interval WHERE job = ?1 AND level = ?2 AND end_ms <= ?3", 0);
@@ -51,8 +53,8 @@ static int choose(Database *database, int64_t job, int64_t n, OldestRows *ret) {
         for (int level = 0; r == 0 && ret->n < n && level < LEVELS_MAX; level++) {
                 int64_t oldest[N_OLDEST_COLUMNS] = {};
 
-                r = database_get_row(database, &oldest_find, FIELDS(field_i64(job), field_i64(level), field_i64(n)), oldest,
-                                     N_OLDEST_COLUMNS);
+                r = database_get_row(database, &oldest_find, FIELDS(field_i64(job), field_i64(level), field_i64(n)),
+                                     oldest, N_OLDEST_COLUMNS);
                 if (r == 0 && oldest[OLDEST_N] > ret->n)
                         *ret = (OldestRows){ level, oldest[OLDEST_N], oldest[OLDEST_END] };
         }
@@ -107,14 +109,15 @@ static int merge_job(Database *database, const int64_t job[static N_LARGEST_COLU
         } while (r == 0 && n_rows < n_before && job[LARGEST_ROWS] - n_rows < job[LARGEST_WANTED] &&
                  n_rows > PIPELINE_SERIES_ROWS_MIN * job[LARGEST_SERIES]);
         if (r == 0)
-                r = database_run(database, &pipeline_shrink, FIELDS(field_i64(job[LARGEST_JOB]), field_i64(n_rows), field_i64(merged_ms)));
+                r = database_run(database, &pipeline_shrink,
+                                 FIELDS(field_i64(job[LARGEST_JOB]), field_i64(n_rows), field_i64(merged_ms)));
         *ret_n = job[LARGEST_ROWS] - n_rows;
         return r;
 }
 
 /*
- * Merges intervals of the job with most intervals of a series, of all users or of user ?2, until ?1 rows are fewer, and counts them. The
- * totals of a series stay.
+ * Merges intervals of the job with most intervals of a series, of all users or of user ?2, until ?1 rows are fewer,
+ * and counts them. The totals of a series stay.
  */
 static int run_merge(Database *database, Prepared *job, int64_t *ret_n) {
         int64_t columns[N_LARGEST_COLUMNS];
@@ -131,7 +134,8 @@ static int run_merge(Database *database, Prepared *job, int64_t *ret_n) {
 
 /* --- packed form ---------------------------------------------------------------------------------- */
 
-/* A row set has the outcome, which the writer fills in: a StoredReport, and a StoredSeries for each interval; then the fields. */
+/* A row set has the outcome, which the writer fills in: a StoredReport, and a StoredSeries for each interval; then
+ * the fields. */
 static StoredReport *report_of(RowSet *set) {
         return (StoredReport *)(void *)(set + 1);
 }
@@ -171,8 +175,9 @@ static void pack_interval(Buffer *buffer, const PipelineInterval *interval, uint
                                    field_u64(interval->end_ms ?: arrived_ms), field_i64(interval->buffer_size),
                                    field_double(sums->elapsed_s), field_double(sums->n), field_double(sums->n_failures),
                                    field_double(sums->time_s), field_double(sums->get_s), field_double(sums->ready_s),
-                                   field_double(sums->judged_s), field_double(percentiles->p90_s), field_double(percentiles->p99_s),
-                                   field_double(percentiles->get_p90_s), field_double(percentiles->get_p99_s)));
+                                   field_double(sums->judged_s), field_double(percentiles->p90_s),
+                                   field_double(percentiles->p99_s), field_double(percentiles->get_p90_s),
+                                   field_double(percentiles->get_p99_s)));
 }
 
 static PipelineInterval unpack_interval(const PackedInterval *from) {
@@ -181,8 +186,8 @@ static PipelineInterval unpack_interval(const PackedInterval *from) {
                 .part = (PipelinePart)from->part.integer,
                 .end_ms = (uint64_t)from->end_ms.integer,
                 .buffer_size = (uint32_t)from->buffer_size.integer,
-                .sums = { from->sums[0].real, from->sums[1].real, from->sums[2].real, from->sums[3].real, from->sums[4].real,
-                          from->sums[5].real, from->sums[6].real },
+                .sums = { from->sums[0].real, from->sums[1].real, from->sums[2].real, from->sums[3].real,
+                          from->sums[4].real, from->sums[5].real, from->sums[6].real },
                 .percentiles = { from->percentiles[0].real, from->percentiles[1].real, from->percentiles[2].real,
                                  from->percentiles[3].real },
         };
@@ -202,17 +207,19 @@ static bool has_times(const PipelineReport *report) {
         return i == report->n_intervals;
 }
 
-RowSet *pipeline_rows_pack(const PipelineReport *report, const char *job, uint32_t uid, bool may_act, uint64_t arrived_ms,
-                           StoreCookie cookie) {
+RowSet *pipeline_rows_pack(const PipelineReport *report, const char *job, uint32_t uid, bool may_act,
+                           uint64_t arrived_ms, StoreCookie cookie) {
         scoped(buffer_deinit) Buffer buffer = {};
 
         assert(report->n_intervals <= PIPELINE_REPORT_INTERVALS_MAX);
         rowset_begin(&buffer, NULL, 0);
         for (size_t i = 0; i < n_outcome_bytes(report->n_intervals); i++)
                 buffer_putc(&buffer, 0);
-        pack_fields(&buffer, FIELDS(field_string(job), field_i64(uid), field_i64(may_act), field_string(report->producer),
-                                    field_if(report->description.text, field_text(report->description.text, report->description.n)),
-                                    field_u64(report->n_events), field_i64(has_times(report))));
+        pack_fields(
+                &buffer,
+                FIELDS(field_string(job), field_i64(uid), field_i64(may_act), field_string(report->producer),
+                       field_if(report->description.text, field_text(report->description.text, report->description.n)),
+                       field_u64(report->n_events), field_i64(has_times(report))));
         for (size_t i = 0; i < report->n_intervals; i++)
                 pack_interval(&buffer, &report->intervals[i], arrived_ms);
         for (size_t i = 0; i < report->n_events; i++)
@@ -232,17 +239,20 @@ static Unpack unpack_head(const RowSet *set, Field ret[static N_HEAD_FIELDS]) {
 
 /* --- intervals ------------------------------------------------------------------------------------ */
 
-#define SERIES_COLUMNS \
-        "job, stage, part, producer, end_ms, n_intervals, n_last, buffer_size, elapsed_s, n, n_failures, time_s, get_s, ready_s, judged_s"
-#define SERIES_ADD \
-        "n_intervals = n_intervals + 1, producer = excluded.producer," \
-        " buffer_size = iif(excluded.buffer_size > 0, excluded.buffer_size, buffer_size)," \
-        " elapsed_s = elapsed_s + excluded.elapsed_s, n = n + excluded.n, n_failures = n_failures + excluded.n_failures," \
-        " time_s = time_s + excluded.time_s, get_s = get_s + excluded.get_s, ready_s = ready_s + excluded.ready_s," \
+#define SERIES_COLUMNS                                                                                                 \
+        "job, stage, part, producer, end_ms, n_intervals, n_last, buffer_size, elapsed_s, n, n_failures, time_s, "     \
+        "get_s, ready_s, judged_s"
+#define SERIES_ADD                                                                                                     \
+        "n_intervals = n_intervals + 1, producer = excluded.producer,"                                                 \
+        " buffer_size = iif(excluded.buffer_size > 0, excluded.buffer_size, buffer_size),"                             \
+        " elapsed_s = elapsed_s + excluded.elapsed_s, n = n + excluded.n, n_failures = n_failures + "                  \
+        "excluded.n_failures,"                                                                                         \
+        " time_s = time_s + excluded.time_s, get_s = get_s + excluded.get_s, ready_s = ready_s + excluded.ready_s,"    \
         " judged_s = judged_s + excluded.judged_s"
-#define SERIES_INSERT \
-        "INSERT INTO pipeline_series (" SERIES_COLUMNS ")" \
-        " VALUES (?1, ?2, ?3, ?4, ?5, 1, ?8, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) ON CONFLICT (job, stage, part) DO UPDATE SET "
+#define SERIES_INSERT                                                                                                  \
+        "INSERT INTO pipeline_series (" SERIES_COLUMNS ")"                                                             \
+        " VALUES (?1, ?2, ?3, ?4, ?5, 1, ?8, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) ON CONFLICT (job, stage, part) DO "   \
+        "UPDATE SET "
 enum {
         SERIES_ROW, SERIES_INTERVALS, SERIES_END, SERIES_LAST, SERIES_SUMS, N_SERIES_COLUMNS = SERIES_SUMS + 7,
 };
@@ -250,10 +260,11 @@ enum {
         " RETURNING row, n_intervals, end_ms, n_last, elapsed_s, n, n_failures, time_s, get_s, ready_s, judged_s"
 
 /* Adds an interval that is newer than all of its series; no row is returned for any other. */
-STATEMENT series_append = SQL(
-        SERIES_INSERT "end_ms = excluded.end_ms, n_last = excluded.n, " SERIES_ADD " WHERE excluded.end_ms > end_ms" SERIES_RETURNING,
-        N_SERIES_COLUMNS);
-/* Adds an interval whose time is before that of another, because the clock was set back, or because two processes have the stage. */
+STATEMENT series_append = SQL(SERIES_INSERT "end_ms = excluded.end_ms, n_last = excluded.n, " SERIES_ADD
+                                            " WHERE excluded.end_ms > end_ms" SERIES_RETURNING,
+                              N_SERIES_COLUMNS);
+/* Adds an interval whose time is before that of another, because the clock was set back, or because two processes
+ * have the stage. */
 STATEMENT series_add = SQL(SERIES_INSERT SERIES_ADD SERIES_RETURNING, N_SERIES_COLUMNS);
 /* The row of a series, unless the time is that of a stored interval. */
 STATEMENT series_find_late = SQL(
@@ -263,8 +274,10 @@ STATEMENT series_exists = SQL("SELECT 1 FROM pipeline_series WHERE job = ?1 AND 
 
 /* The first interval of a series, in which the queues fill, has the level -1 and is never merged. */
 STATEMENT interval_insert = SQL(
-        "INSERT INTO pipeline_interval (job, level, end_ms, series, elapsed_s, n, n_failures, time_s, get_s, ready_s, judged_s,"
-        " p90_s, p99_s, get_p90_s, get_p99_s) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+        "INSERT INTO pipeline_interval (job, level, end_ms, series, elapsed_s, n, n_failures, time_s, get_s, ready_s,"
+        " judged_s,"
+        " p90_s, p99_s, get_p90_s, get_p99_s) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14,"
+        " ?15)",
         0);
 
 typedef struct ReportedJob {
@@ -287,12 +300,13 @@ static void read_series(const Prepared *row, StoredSeries *ret) {
 }
 
 /* Runs one of the two statements that add to a series. *ret_n_intervals: 0 if there was no row. */
-static int add_to_series(Database *database, const Statement *statement, const ReportedJob *job, const PackedInterval *from,
-                         StoredSeries *ret, int64_t *ret_n_intervals) {
+static int add_to_series(Database *database, const Statement *statement, const ReportedJob *job,
+                         const PackedInterval *from, StoredSeries *ret, int64_t *ret_n_intervals) {
         Prepared *row = database_prepare(database, statement,
-                                         FIELDS(field_i64(job->row), from->stage, from->part, job->producer, from->end_ms,
-                                                from->buffer_size, from->sums[0], from->sums[1], from->sums[2], from->sums[3],
-                                                from->sums[4], from->sums[5], from->sums[6]));
+                                         FIELDS(field_i64(job->row), from->stage, from->part, job->producer,
+                                                from->end_ms, from->buffer_size, from->sums[0], from->sums[1],
+                                                from->sums[2], from->sums[3], from->sums[4], from->sums[5],
+                                                from->sums[6]));
         int r;
 
         *ret_n_intervals = 0;
@@ -311,19 +325,22 @@ static int check_limit(Database *database, const ReportedJob *job, const PackedI
         int r = 0;
 
         if (job->n_series >= PIPELINE_JOB_SERIES_MAX)
-                r = database_get(database, &series_exists, FIELDS(field_i64(job->row), from->stage, from->part), &exists);
+                r = database_get(database, &series_exists, FIELDS(field_i64(job->row), from->stage, from->part),
+                                 &exists);
         *ret_is_allowed = job->n_series < PIPELINE_JOB_SERIES_MAX || exists != 0;
         return r;
 }
 
 /* Adds an interval that is older than another of its series, unless it is stored. */
-static int add_late(Database *database, const ReportedJob *job, const PackedInterval *from, StoredSeries *ret, int64_t *ret_n_intervals) {
+static int add_late(Database *database, const ReportedJob *job, const PackedInterval *from, StoredSeries *ret,
+                    int64_t *ret_n_intervals) {
         int64_t row = 0;
         int r;
 
         if (from->end_ms.integer <= job->merged_ms)
                 return 0;
-        r = database_get(database, &series_find_late, FIELDS(field_i64(job->row), from->stage, from->part, from->end_ms), &row);
+        r = database_get(database, &series_find_late,
+                         FIELDS(field_i64(job->row), from->stage, from->part, from->end_ms), &row);
         return r == 0 && row != 0 ? add_to_series(database, &series_add, job, from, ret, ret_n_intervals) : r;
 }
 
@@ -347,19 +364,22 @@ static int add_interval(Database *database, ReportedJob *job, const PackedInterv
         job->n_series += n_intervals == 1;
         job->n_rows++;
         return database_run(database, &interval_insert,
-                            FIELDS(field_i64(job->row), field_i64(n_intervals == 1 ? -1 : 0), from->end_ms, field_i64(ret->row),
-                                   from->sums[0], from->sums[1], from->sums[2], from->sums[3], from->sums[4], from->sums[5],
-                                   from->sums[6], from->percentiles[0], from->percentiles[1], from->percentiles[2],
-                                   from->percentiles[3]));
+                            FIELDS(field_i64(job->row), field_i64(n_intervals == 1 ? -1 : 0), from->end_ms,
+                                   field_i64(ret->row), from->sums[0], from->sums[1], from->sums[2], from->sums[3],
+                                   from->sums[4], from->sums[5], from->sums[6], from->percentiles[0],
+                                   from->percentiles[1], from->percentiles[2], from->percentiles[3]));
 }
 
 /* --- job ------------------------------------------------------------------------------------------ */
 
 enum { JOB_SERIES, JOB_ROWS, JOB_MERGED, N_JOB_COLUMNS };
-STATEMENT pipeline_find = SQL("SELECT n_series, n_rows, merged_ms FROM pipeline WHERE job = ?1 AND n_series > 0", N_JOB_COLUMNS);
-/* The numbers of a job whose row in `pipeline` was lost with a damaged page, or is salvaged after the rows that it counts. */
+STATEMENT pipeline_find = SQL("SELECT n_series, n_rows, merged_ms FROM pipeline WHERE job = ?1 AND n_series > 0",
+                              N_JOB_COLUMNS);
+/* The numbers of a job whose row in `pipeline` was lost with a damaged page, or is salvaged after the rows that it
+ * counts. */
 STATEMENT pipeline_count = SQL(
-        "SELECT (SELECT count(*) FROM pipeline_series WHERE job = ?1), count(*), ifnull(max(end_ms) FILTER (WHERE level > 0), 0)"
+        "SELECT (SELECT count(*) FROM pipeline_series WHERE job = ?1), count(*), ifnull(max(end_ms) FILTER (WHERE"
+        " level > 0), 0)"
         " FROM pipeline_interval WHERE job = ?1", N_JOB_COLUMNS);
 
 static int read_numbers(Database *database, const Statement *statement, ReportedJob *job) {
@@ -381,7 +401,8 @@ static int find_pipeline(Database *database, ReportedJob *job) {
 
 STATEMENT pipeline_put = SQL(
         "INSERT INTO pipeline (job, n_series, n_rows, merged_ms, n_events, event_s) VALUES (?1, ?2, ?3, ?4, 0, 0)"
-        " ON CONFLICT (job) DO UPDATE SET n_series = excluded.n_series, n_rows = excluded.n_rows, merged_ms = excluded.merged_ms",
+        " ON CONFLICT (job) DO UPDATE SET n_series = excluded.n_series, n_rows = excluded.n_rows, merged_ms ="
+        " excluded.merged_ms",
         0);
 
 /* Merges intervals beyond the limit of the job, and stores its numbers of rows. */
@@ -395,21 +416,26 @@ static int end_intervals(Database *database, ReportedJob *job) {
                 if (n_before > n_max)
                         r = pipeline_rows_merge(database, job->row, job->n_series, &job->n_rows, &job->merged_ms);
         } while (r == 0 && job->n_rows < n_before);
-        return r != 0 ? r : database_run(database, &pipeline_put, FIELDS(field_i64(job->row), field_i64(job->n_series),
-                                                                         field_i64(job->n_rows), field_i64(job->merged_ms)));
+        return r != 0 ? r
+                      : database_run(database, &pipeline_put,
+                                     FIELDS(field_i64(job->row), field_i64(job->n_series), field_i64(job->n_rows),
+                                            field_i64(job->merged_ms)));
 }
 
 /* --- events and description ----------------------------------------------------------------------- */
 
 STATEMENT pipeline_note = SQL(
-        "UPDATE pipeline SET n_events = n_events + ?2, event_s = event_s + ?3, description = coalesce(?4, description) WHERE job = ?1",
+        "UPDATE pipeline SET n_events = n_events + ?2, event_s = event_s + ?3, description = coalesce(?4,"
+        " description) WHERE job = ?1",
         0);
 STATEMENT event_insert = SQL(
         "INSERT INTO pipeline_event (job, time_ms, name, seconds) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING", 0);
 STATEMENT first_batch_count = SQL(
         "SELECT count(*) FROM pipeline_event WHERE job = ?1 AND name = '" PIPELINE_EVENT_FIRST_BATCH "'", 1);
-STATEMENT event_bound = SQL("SELECT time_ms FROM pipeline_event WHERE job = ?1 ORDER BY time_ms DESC LIMIT 1 OFFSET ?2", 1);
-STATEMENT event_remove = SQL("DELETE FROM pipeline_event WHERE job = ?1 AND time_ms < ?2 AND name <> '" PIPELINE_EVENT_FIRST_BATCH "'", 0);
+STATEMENT event_bound = SQL("SELECT time_ms FROM pipeline_event WHERE job = ?1 ORDER BY time_ms DESC LIMIT 1 OFFSET ?2",
+                            1);
+STATEMENT event_remove = SQL(
+        "DELETE FROM pipeline_event WHERE job = ?1 AND time_ms < ?2 AND name <> '" PIPELINE_EVENT_FIRST_BATCH "'", 0);
 
 _Static_assert(PIPELINE_JOB_EVENTS_MAX == 4096, "NOTED_SIZE() has this number");
 
@@ -418,8 +444,8 @@ static bool is_text(Field field, const char *text) {
 }
 
 /*
- * A first batch stays as long as the job, and has no part in the totals. *n: those that are stored, or -1; counting them takes a search of
- * all events of the job, once in a report.
+ * A first batch stays as long as the job, and has no part in the totals. *n: those that are stored, or -1; counting
+ * them takes a search of all events of the job, once in a report.
  */
 static int add_first_batch(Database *database, const ReportedJob *job, const Field *event, int64_t *n) {
         int r = 0;
@@ -448,8 +474,9 @@ static int add_events(Database *database, const ReportedJob *job, Unpack *from, 
                         r = add_first_batch(database, job, event, &n_first_batches);
                         continue;
                 }
-                r = database_run(database, &event_insert,
-                                 FIELDS(field_i64(job->row), event[EVENT_TIME], event[EVENT_NAME], event[EVENT_SECONDS]));
+                r = database_run(
+                        database, &event_insert,
+                        FIELDS(field_i64(job->row), event[EVENT_TIME], event[EVENT_NAME], event[EVENT_SECONDS]));
                 if (r == 0 && database_changes(database) > 0) {
                         n_added++;
                         seconds += event[EVENT_SECONDS].real;
@@ -461,8 +488,11 @@ static int add_events(Database *database, const ReportedJob *job, Unpack *from, 
         if (r != 0 || n_added == 0)
                 return r;
 
-        r = database_get(database, &event_bound, FIELDS(field_i64(job->row), field_i64(PIPELINE_JOB_EVENTS_MAX - 1)), &bound_ms);
-        return r == 0 && bound_ms > 0 ? database_run(database, &event_remove, FIELDS(field_i64(job->row), field_i64(bound_ms))) : r;
+        r = database_get(database, &event_bound, FIELDS(field_i64(job->row), field_i64(PIPELINE_JOB_EVENTS_MAX - 1)),
+                         &bound_ms);
+        return r == 0 && bound_ms > 0
+                       ? database_run(database, &event_remove, FIELDS(field_i64(job->row), field_i64(bound_ms)))
+                       : r;
 }
 
 /* --- the writer ----------------------------------------------------------------------------------- */
@@ -513,8 +543,9 @@ static int apply(RowSet *set, Database *database, void *state) {
         r = job_rows_find_owner(database, head[HEAD_JOB], &owner);
         if (r != 0)
                 return r;
-        set->outcome = owner.row == 0 ? STORE_MISSING :
-                       owner.uid != (uint32_t)head[HEAD_UID].integer && !head[HEAD_MAY_ACT].integer ? STORE_DENIED : STORE_DONE;
+        set->outcome = owner.row == 0                                                                 ? STORE_MISSING
+                       : owner.uid != (uint32_t)head[HEAD_UID].integer && !head[HEAD_MAY_ACT].integer ? STORE_DENIED
+                                                                                                      : STORE_DONE;
         if (set->outcome != STORE_DONE)
                 return 0;
 
@@ -568,8 +599,8 @@ bool pipeline_rows_next(PipelineWalk *walk, PipelineInterval *ret) {
 /* --- removal -------------------------------------------------------------------------------------- */
 
 /*
- * A job may have half a million intervals. ?1 of retention counts rows of the size of a result, with its indexes; an interval has no
- * index.
+ * A job may have half a million intervals. ?1 of retention counts rows of the size of a result, with its indexes; an
+ * interval has no index.
  */
 STATEMENT intervals_remove = SQL(
         "DELETE FROM pipeline_interval WHERE (job, level, end_ms, series) IN"
@@ -606,19 +637,23 @@ static const TableSalvage interval_salvage = {
 static const TableSalvage event_salvage = { .condition = HAS_JOB };
 
 /*
- * Counts the series and intervals that are stored when it runs. The row of a running job is stored before reports of the job, and counted
- * again after its intervals, as a row that a report has made in the meantime.
+ * Counts the series and intervals that are stored when it runs. The row of a running job is stored before reports of
+ * the job, and counted again after its intervals, as a row that a report has made in the meantime.
  */
 #define COUNT_SERIES(job) "(SELECT count(*) FROM pipeline_series WHERE job = " job ")"
 #define COUNT_INTERVALS(job) "(SELECT count(*) FROM pipeline_interval WHERE job = " job ")"
-STATEMENT pipeline_recount = SQL(
-        "UPDATE pipeline SET n_series = " COUNT_SERIES("?1") ", n_rows = " COUNT_INTERVALS("?1") ", merged_ms = max(merged_ms, ?4),"
-        " n_events = max(n_events, ?5), event_s = max(event_s, ?6), description = coalesce(description, ?7) WHERE job = ?1",
-        0);
+STATEMENT pipeline_recount = SQL("UPDATE pipeline SET n_series = " COUNT_SERIES("?1") ", n_rows = " COUNT_INTERVALS(
+                                         "?1") ", merged_ms = max(merged_ms, ?4),"
+                                               " n_events = max(n_events, ?5), event_s = max(event_s, ?6), description "
+                                               "= coalesce(description, ?7) WHERE job"
+                                               " = ?1",
+                                 0);
 static const TableSalvage pipeline_salvage = {
         .needed = "1",
         .condition = HAS_JOB,
-        .values = (const SalvagedValue[]){ { "n_series", COUNT_SERIES("old.job") }, { "n_rows", COUNT_INTERVALS("old.job") }, {} },
+        .values = (const SalvagedValue[]){ { "n_series", COUNT_SERIES("old.job") },
+                                           { "n_rows", COUNT_INTERVALS("old.job") },
+                                           {} },
         .before = &pipeline_recount,
 };
 
@@ -629,8 +664,10 @@ static const StoreTable series_table = {
         .name = "pipeline_series",
         .schema =
                 "CREATE TABLE pipeline_series ("
-                " row INTEGER PRIMARY KEY, job INTEGER NOT NULL, stage TEXT NOT NULL, part INTEGER NOT NULL, producer TEXT NOT NULL,"
-                " end_ms INTEGER NOT NULL, n_intervals INTEGER NOT NULL, n_last REAL NOT NULL, buffer_size INTEGER NOT NULL,"
+                " row INTEGER PRIMARY KEY, job INTEGER NOT NULL, stage TEXT NOT NULL, part INTEGER NOT NULL, producer"
+                " TEXT NOT NULL,"
+                " end_ms INTEGER NOT NULL, n_intervals INTEGER NOT NULL, n_last REAL NOT NULL, buffer_size INTEGER"
+                " NOT NULL,"
                 " elapsed_s REAL NOT NULL, n REAL NOT NULL, n_failures REAL NOT NULL,"
                 " time_s REAL NOT NULL, get_s REAL NOT NULL, ready_s REAL NOT NULL, judged_s REAL NOT NULL) STRICT;"
                 "CREATE UNIQUE INDEX pipeline_series_by_job ON pipeline_series (job, stage, part);",
@@ -642,15 +679,16 @@ static const StoreTable series_table = {
 };
 
 /*
- * By time before the series: the intervals of a report are neighbours, and change few pages. When space is needed and no ended job and no
- * result is left to be removed, the intervals of running jobs are merged.
+ * By time before the series: the intervals of a report are neighbours, and change few pages. When space is needed
+ * and no ended job and no result is left to be removed, the intervals of running jobs are merged.
  */
 static const StoreTable interval_table = {
         .name = "pipeline_interval",
         .schema =
                 "CREATE TABLE pipeline_interval ("
                 " job INTEGER NOT NULL, level INTEGER NOT NULL, end_ms INTEGER NOT NULL, series INTEGER NOT NULL,"
-                " elapsed_s REAL NOT NULL, n REAL NOT NULL, n_failures REAL NOT NULL, time_s REAL NOT NULL, get_s REAL NOT NULL,"
+                " elapsed_s REAL NOT NULL, n REAL NOT NULL, n_failures REAL NOT NULL, time_s REAL NOT NULL, get_s"
+                " REAL NOT NULL,"
                 " ready_s REAL NOT NULL, judged_s REAL NOT NULL,"
                 " p90_s REAL NOT NULL, p99_s REAL NOT NULL, get_p90_s REAL NOT NULL, get_p99_s REAL NOT NULL,"
                 " PRIMARY KEY (job, level, end_ms, series)) STRICT, WITHOUT ROWID;",
@@ -669,22 +707,26 @@ static const StoreTable event_table = {
         .salvage = &event_salvage,
 };
 
-/* Average size in the table `holder` of the series with their texts and of the intervals, and that of the events that may be stored of a
- * job, and of the description. */
+/* Average size in the table `holder` of the series with their texts and of the intervals, and that of the events
+ * that may be stored of a job, and of the description. */
 #define NOTED_SIZE(row) "100 * min(" row ".n_events, 4096) + ifnull(length(CAST(" row ".description AS BLOB)), 0)"
 #define SIZE_OF(row) "(400 * " row ".n_series + 100 * " row ".n_rows + " NOTED_SIZE(row) ")"
 #define SIZE_OF_JOB(job) "ifnull((SELECT " SIZE_OF("p") " FROM pipeline AS p WHERE p.job = " job "), 0)"
-#define CHARGE(size, job) " UPDATE holder SET n_bytes = n_bytes + " size " WHERE uid = (SELECT uid FROM job WHERE row = " job ");"
+#define CHARGE(size, job)                                                                                              \
+        " UPDATE holder SET n_bytes = n_bytes + " size " WHERE uid = (SELECT uid FROM job WHERE row = " job ");"
 
-/* Numbers of rows and totals of the events of a job, and the description of its pipelines. merged_ms: end of the newest merged interval. */
+/* Numbers of rows and totals of the events of a job, and the description of its pipelines. merged_ms: end of the
+ * newest merged interval. */
 static const StoreTable pipeline_table = {
         .name = "pipeline",
         .schema =
                 "CREATE TABLE pipeline ("
-                " job INTEGER PRIMARY KEY, n_series INTEGER NOT NULL, n_rows INTEGER NOT NULL, merged_ms INTEGER NOT NULL,"
+                " job INTEGER PRIMARY KEY, n_series INTEGER NOT NULL, n_rows INTEGER NOT NULL, merged_ms INTEGER NOT"
+                " NULL,"
                 " n_events INTEGER NOT NULL, event_s REAL NOT NULL, description TEXT) STRICT;"
                 "CREATE TRIGGER pipeline_added AFTER INSERT ON pipeline BEGIN" CHARGE(SIZE_OF("new"), "new.job") " END;"
-                "CREATE TRIGGER pipeline_changed AFTER UPDATE OF n_series, n_rows, n_events, description ON pipeline BEGIN"
+                "CREATE TRIGGER pipeline_changed AFTER UPDATE OF n_series, n_rows, n_events, description ON pipeline"
+                " BEGIN"
                 CHARGE(SIZE_OF("new") " - " SIZE_OF("old"), "new.job") " END;"
                 "CREATE TRIGGER pipeline_job_changed AFTER UPDATE OF uid ON job WHEN new.uid <> old.uid BEGIN"
                 " UPDATE holder SET n_bytes = n_bytes - " SIZE_OF_JOB("old.row") " WHERE uid = old.uid;"

@@ -4,11 +4,12 @@
 /*
  * Pipeline rows: stores the reports of data pipelines
  *
- * A series is a part of a stage of a job: its tasks, or its queue. The sums of a series are exact. Its intervals are rows of their own, of
- * which a job keeps a bounded number: then pairs of the oldest are merged, so that all of a run stays visible.
+ * A series is a part of a stage of a job: its tasks, or its queue. The sums of a series are exact. Its intervals are
+ * rows of their own, of which a job keeps a bounded number: then pairs of the oldest are merged, so that all of a
+ * run stays visible.
  *
- * A large report is stored in parts. If it fails in between, the stored parts stay: intervals that are sent again are not stored again. A
- * report with intervals that have no time, which would be stored again, is stored at once.
+ * A large report is stored in parts. If it fails in between, the stored parts stay: intervals that are sent again
+ * are not stored again. A report with intervals that have no time, which would be stored again, is stored at once.
  */
 
 #include <stdint.h>
@@ -18,7 +19,8 @@
 #include "store/table/rowset.h"
 #include "store/table/store_subject.h"
 
-/* Kept intervals for each series of a job: at least one for each 4 minutes of a day, or less if the job has many series. */
+/* Kept intervals for each series of a job: at least one for each 4 minutes of a day, or less if the job has many
+ * series. */
 #define PIPELINE_SERIES_ROWS_MAX 720
 #define PIPELINE_JOB_ROWS_MAX 500000
 /* Intervals of a series that are kept in any case: one of each level. */
@@ -49,17 +51,18 @@ typedef struct StoredReport {
 extern const RowKind pipeline_rows_kind;
 
 /*
- * Merges the oldest intervals of each series of a job. *n_rows, the number of its intervals, becomes smaller; *merged_ms becomes the end of
- * the newest merged interval. 0 or an outcome of database.h.
+ * Merges the oldest intervals of each series of a job. *n_rows, the number of its intervals, becomes smaller;
+ * *merged_ms becomes the end of the newest merged interval. 0 or an outcome of database.h.
  */
 int pipeline_rows_merge(struct Database *database, int64_t job, int64_t n_series, int64_t *n_rows, int64_t *merged_ms);
 
 /*
- * Packs a report of the job with this id. may_act: the sender may act for the job of another user. arrived_ms: Unix time, for intervals and
- * events without a time. Returns NULL if out of memory. Outcomes: STORE_DONE, STORE_MISSING (no such job), STORE_DENIED.
+ * Packs a report of the job with this id. may_act: the sender may act for the job of another user. arrived_ms: Unix
+ * time, for intervals and events without a time. Returns NULL if out of memory. Outcomes: STORE_DONE, STORE_MISSING
+ * (no such job), STORE_DENIED.
  */
-RowSet *pipeline_rows_pack(const PipelineReport *report, const char *job, uint32_t uid, bool may_act, uint64_t arrived_ms,
-                           StoreCookie cookie);
+RowSet *pipeline_rows_pack(const PipelineReport *report, const char *job, uint32_t uid, bool may_act,
+                           uint64_t arrived_ms, StoreCookie cookie);
 
 /* All are borrowed from the row set, after its completion. series: one for each interval of the report. */
 const char *pipeline_rows_job(const RowSet *set);

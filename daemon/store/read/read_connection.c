@@ -10,12 +10,13 @@
 #include "util/clock.h"
 
 #define STEPS_BETWEEN_CLOCKS 1000 /* instructions of SQLite's virtual machine between checks of the clock */
-#define ROWS_BETWEEN_CLOCKS 32 /* rows between checks of the clock, for statements that are too short for those of SQLite */
+#define ROWS_BETWEEN_CLOCKS                                                                                            \
+        32 /* rows between checks of the clock, for statements that are too short for those of SQLite */
 #define BUSY_MS 200
 /*
- * Interval at which a query yields to other threads: threads that store rows would otherwise wait for the whole time slice of a query, some
- * milliseconds.
- * A shorter interval delays queries on a node whose CPUs are busy with jobs, where each yield costs the time slice of another process.
+ * Interval at which a query yields to other threads: threads that store rows would otherwise wait for the whole time
+ * slice of a query, some milliseconds. A shorter interval delays queries on a node whose CPUs are busy with jobs,
+ * where each yield costs the time slice of another process.
  */
 #define YIELD_INTERVAL_NS NS_PER_MS
 
@@ -131,7 +132,8 @@ int read_connection_fail(ReadConnection *connection, int code) {
         }
 }
 
-int read_connection_prepare(ReadConnection *connection, const Statement *statement, const Field *fields, size_t n_fields, Prepared **ret) {
+int read_connection_prepare(ReadConnection *connection, const Statement *statement, const Field *fields,
+                            size_t n_fields, Prepared **ret) {
         Prepared *prepared = statement_cache_get(&connection->statements, connection->db, statement);
 
         if (!prepared->handle)
@@ -142,7 +144,8 @@ int read_connection_prepare(ReadConnection *connection, const Statement *stateme
         return 0;
 }
 
-int read_connection_begin(ReadConnection *connection, const Statement *statement, const Field *fields, size_t n_fields) {
+int read_connection_begin(ReadConnection *connection, const Statement *statement, const Field *fields,
+                          size_t n_fields) {
         Prepared *prepared = NULL;
         int code, r;
 

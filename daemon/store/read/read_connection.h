@@ -4,8 +4,8 @@
 /*
  * Read connection: connection of a reader, and its current query
  *
- * For the subjects' readers. Statements are prepared once. The statements of one query may be nested; all of them share one
- * read transaction and one time limit.
+ * For the subjects' readers. Statements are prepared once. The statements of one query may be nested; all of them
+ * share one read transaction and one time limit.
  */
 
 #include <stdint.h>
@@ -34,8 +34,8 @@ int read_connection_init(ReadConnection *connection, const char *path, WalBarrie
 void read_connection_deinit(ReadConnection *connection);
 
 /*
- * Begins a query with its outer statement and starts the clock. Values are copied, as in all statements of a query. 0 or an outcome of
- * store_types.h, as all here.
+ * Begins a query with its outer statement and starts the clock. Values are copied, as in all statements of a query.
+ * 0 or an outcome of store_types.h, as all here.
  */
 int read_connection_begin(ReadConnection *connection, const Statement *statement, const Field *fields, size_t n_fields);
 /* Steps the outer statement. 0: a row, borrowed until the next step. */
@@ -46,7 +46,8 @@ int read_connection_next(ReadConnection *connection, void *ret, size_t n_ret);
 void read_connection_end(ReadConnection *connection);
 
 /* Returns a statement inside the query. Borrowed until the next failure. */
-int read_connection_prepare(ReadConnection *connection, const Statement *statement, const Field *fields, size_t n_fields, Prepared **ret);
+int read_connection_prepare(ReadConnection *connection, const Statement *statement, const Field *fields,
+                            size_t n_fields, Prepared **ret);
 /* 0: a row. READER_END: no more rows, and the statement is reset. */
 int read_connection_step_inside(ReadConnection *connection, Prepared *prepared);
 

@@ -4,8 +4,9 @@
 /*
  * Reader: queries of the store, for one thread
  *
- * A read-only connection with a time limit for each query. Rows come one at a time; their texts are borrowed until the next step.
- * The subjects' queries are in store/jobs/job_reader.h, store/indicators/ and store/node/store_node.h.
+ * A read-only connection with a time limit for each query. Rows come one at a time; their texts are borrowed until
+ * the next step. The subjects' queries are in store/jobs/job_reader.h, store/indicators/ and
+ * store/node/store_node.h.
  */
 
 #include <stdbool.h>
@@ -21,7 +22,8 @@ struct Field;
 struct Statement;
 struct WalBarrier;
 /*
- * path: store_path(). barrier: store_wal_barrier(), borrowed, or NULL for a file that nobody writes. timeout_ns: limit of one query with
+ * path: store_path(). barrier: store_wal_barrier(), borrowed, or NULL for a file that nobody writes. timeout_ns:
+ * limit of one query with
  * all its rows. The file is opened by the first query. 0 or -ENOMEM.
  */
 int reader_new(Reader **ret, const char *path, struct WalBarrier *barrier, uint64_t timeout_ns);
@@ -52,8 +54,8 @@ typedef struct ReaderState {
 void *reader_state(Reader *reader, const ReaderState *kind);
 
 /*
- * A page: a part of a list that is sorted by time and row, newest first. Its rows come strictly before the key, which is that of the last
- * row of the page before.
+ * A page: a part of a list that is sorted by time and row, newest first. Its rows come strictly before the key,
+ * which is that of the last row of the page before.
  */
 typedef struct PageKey {
         uint64_t time_ms;
@@ -61,8 +63,8 @@ typedef struct PageKey {
 } PageKey; /* {} for the first page */
 
 /*
- * Writes three fields for "time >= ? AND (time, row) < (?, ?)": rows of [since, until) before the key; until_ms 0: no end.
- * INT64_MAX is the highest row.
+ * Writes three fields for "time >= ? AND (time, row) < (?, ?)": rows of [since, until) before the key; until_ms 0:
+ * no end. INT64_MAX is the highest row.
  */
 void reader_put_page_fields(uint64_t since_ms, uint64_t until_ms, const PageKey *before, struct Field *ret);
 
@@ -74,8 +76,9 @@ typedef struct PageFilter {
 } PageFilter;
 
 /*
- * Begins the query of a page. A text that is not given does not appear in the statement, so that each of the eight statements
- * can name its index: with INDEXED BY, a statement that cannot use the index is an error. The number of a statement has a bit
- * for each text. The texts come after the fields of reader_put_page_fields(). 0 or an outcome of store_types.h.
+ * Begins the query of a page. A text that is not given does not appear in the statement, so that each of the eight
+ * statements can name its index: with INDEXED BY, a statement that cannot use the index is an error. The number of a
+ * statement has a bit for each text. The texts come after the fields of reader_put_page_fields(). 0 or an outcome of
+ * store_types.h.
  */
 int reader_begin_page(Reader *reader, const struct Statement *lists, const PageFilter *filter);

@@ -4,10 +4,11 @@
 /*
  * Expiry: whether and how fast rows may be removed because of their age
  *
- * A wrong clock makes each row look old, as on a node without a battery for its clock. The clock is trusted if it is synchronised, or
- * at most a day ahead of the last trusted time, plus the time since. The database has the last trusted time, because rows that are
- * stored under a wrong clock would confirm the clock at the next start; before there is one, the newest row tells. Even then, at most a
- * hundredth of a table goes in a minute, so that somebody can notice.
+ * A wrong clock makes each row look old, as on a node without a battery for its clock. The clock is trusted if it is
+ * synchronised, or at most a day ahead of the last trusted time, plus the time since. The database has the last
+ * trusted time, because rows that are stored under a wrong clock would confirm the clock at the next start; before
+ * there is one, the newest row tells. Even then, at most a hundredth of a table goes in a minute, so that somebody
+ * can notice.
  */
 
 #include <stdbool.h>
@@ -39,17 +40,20 @@ typedef struct Expiry {
         ExpiryStats stats;
 } Expiry;
 
-/* Once, when the database is opened. newest_ms: last trusted time, or time of the newest row; 0 if the database is empty. */
+/* Once, when the database is opened. newest_ms: last trusted time, or time of the newest row; 0 if the database is
+ * empty. */
 void expiry_set_clock(Expiry *expiry, int64_t newest_ms, uint64_t realtime_ns, uint64_t boottime_ns);
 /* True if the clock is trusted. */
 bool expiry_check_clock(Expiry *expiry, bool is_synchronised, uint64_t realtime_ns, uint64_t boottime_ns);
 
-/* Reads the last trusted time into noted_ms, which is unchanged if there is none. Returns 0 or an outcome of database.h, as the next. */
+/* Reads the last trusted time into noted_ms, which is unchanged if there is none. Returns 0 or an outcome of
+ * database.h, as the next. */
 int expiry_read_note(Expiry *expiry, Database *database);
 /* Inside a transaction: stores a trusted time, once an hour. */
 int expiry_note(Expiry *expiry, Database *database, int64_t realtime_ms);
 
-/* period_ns: EXPIRY_PERIOD_NS except in tests. True if the caller must set n_kept before the next call of expiry_count_left(). */
+/* period_ns: EXPIRY_PERIOD_NS except in tests. True if the caller must set n_kept before the next call of
+ * expiry_count_left(). */
 bool expiry_wants_count(ExpiryTable *table, uint64_t period_ns, uint64_t boottime_ns);
 /* Returns the number of rows that may be removed now. */
 int64_t expiry_count_left(ExpiryTable *table, uint64_t period_ns, uint64_t boottime_ns);

@@ -35,14 +35,17 @@ const StoreSubject holders_subject = { .tables = tables };
 /* --- the table ------------------------------------------------------------------------------------ */
 
 STATEMENT holder_add = SQL(
-        "INSERT INTO holder (uid, n_bytes) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET n_bytes = n_bytes + excluded.n_bytes",
+        "INSERT INTO holder (uid, n_bytes) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET n_bytes = n_bytes +"
+        " excluded.n_bytes",
         0);
 
 STATEMENT holding_add = SQL(
-        "INSERT INTO holding (uid, block, n_rows) VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE SET n_rows = n_rows + excluded.n_rows",
+        "INSERT INTO holding (uid, block, n_rows) VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE SET n_rows = n_rows +"
+        " excluded.n_rows",
         0);
 
-STATEMENT holding_subtract = SQL("UPDATE holding SET n_rows = n_rows - ?3 WHERE uid = ?1 AND block = ?2 AND n_rows > ?3", 0);
+STATEMENT holding_subtract = SQL(
+        "UPDATE holding SET n_rows = n_rows - ?3 WHERE uid = ?1 AND block = ?2 AND n_rows > ?3", 0);
 STATEMENT holding_remove = SQL("DELETE FROM holding WHERE uid = ?1 AND block = ?2", 0);
 
 int holders_add(Database *database, const HeldRows *added) {
@@ -54,7 +57,8 @@ int holders_add(Database *database, const HeldRows *added) {
         r = database_run(database, &holder_add, FIELDS(field_i64(added->uid), field_i64(added->n_bytes)));
         if (r != 0)
                 return r;
-        return database_run(database, &holding_add, FIELDS(field_i64(added->uid), field_i64(added->block), field_i64(added->n_rows)));
+        return database_run(database, &holding_add,
+                            FIELDS(field_i64(added->uid), field_i64(added->block), field_i64(added->n_rows)));
 }
 
 int holders_remove(Database *database, const HeldRows *removed) {

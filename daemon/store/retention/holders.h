@@ -4,9 +4,10 @@
 /*
  * Holders: how much of the database belongs to each user
  *
- * The table `holder` has a row for each user with the size of the user's rows, and the numbers of names and series. Triggers and the
- * writer keep it up to date in the transactions that change these rows, so that it is exact after a crash. The size is an estimate: the
- * texts of a row and a constant for everything else. After a commit the table is copied into the accounts of the users.
+ * The table `holder` has a row for each user with the size of the user's rows, and the numbers of names and series.
+ * Triggers and the writer keep it up to date in the transactions that change these rows, so that it is exact after a
+ * crash. The size is an estimate: the texts of a row and a constant for everything else. After a commit the table is
+ * copied into the accounts of the users.
  */
 
 #include <stdbool.h>
@@ -22,16 +23,16 @@ extern const StoreSubject holders_subject;
 #define HOLDER_RESULT_BYTES 256
 #define HOLDER_RESULT_BYTES_TEXT "256"
 
-/* Results of a user within a block of rows. An index of results by user would make storing each result more expensive; instead,
- * the table `holding` contains the blocks in which a user has results. */
+/* Results of a user within a block of rows. An index of results by user would make storing each result more
+ * expensive; instead, the table `holding` contains the blocks in which a user has results. */
 typedef struct HeldRows {
         int64_t uid, block, n_rows, n_bytes;
 } HeldRows;
 #define HOLDING_BLOCK_ROWS 1024
 #define HOLDING_BLOCK_TEXT "1024"
 
-/* Adds the results of a block to those that their user holds, or removes them. 0 or an outcome of database.h, as for all
- * functions here. */
+/* Adds the results of a block to those that their user holds, or removes them. 0 or an outcome of database.h, as for
+ * all functions here. */
 int holders_add(Database *database, const HeldRows *added);
 int holders_remove(Database *database, const HeldRows *removed);
 
@@ -42,9 +43,9 @@ typedef struct HolderCounts {
 int holders_read(Database *database, int64_t uid, HolderCounts *ret);
 
 /*
- * Finds the user whose rows are removed first: of the users who hold more than their share of size_max bytes, the one who holds
- * most by weight. A user who is alone has no share to exceed. HOLDERS_NONE: nobody exceeds the share. shares: NULL, or the
- * weights of users.
+ * Finds the user whose rows are removed first: of the users who hold more than their share of size_max bytes, the
+ * one who holds most by weight. A user who is alone has no share to exceed. HOLDERS_NONE: nobody exceeds the share.
+ * shares: NULL, or the weights of users.
  */
 #define HOLDERS_NONE INT64_C(-1)
 int holders_find_over_share(Database *database, Shares *shares, uint64_t size_max, int64_t *ret_uid);

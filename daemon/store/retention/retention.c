@@ -43,7 +43,8 @@ static void set_clock(Retention *retention, Database *database) {
 
         (void)expiry_read_note(&retention->expiry, database);
         newest_ms = retention->expiry.noted_ms;
-        for (const StoreSubject *const *subject = store_subject_list; retention->expiry.noted_ms == 0 && *subject; subject++)
+        for (const StoreSubject *const *subject = store_subject_list; retention->expiry.noted_ms == 0 && *subject;
+             subject++)
                 for (const StoreTable *const *table = (*subject)->tables; *table; table++) {
                         int64_t ms = 0;
 
@@ -54,8 +55,8 @@ static void set_clock(Retention *retention, Database *database) {
         expiry_set_clock(&retention->expiry, newest_ms, clock_realtime_ns(), clock_boottime_ns());
 }
 
-/* Part of the limit is reserved for the write-ahead log: the log grows while a query reads it, by the rows that are stored
- * meanwhile, and needs room for one more transaction at the end. */
+/* Part of the limit is reserved for the write-ahead log: the log grows while a query reads it, by the rows that are
+ * stored meanwhile, and needs room for one more transaction at the end. */
 int retention_configure(Retention *retention, Database *database, const StoreConfig *config) {
         uint64_t size = config->size_max_bytes ? config->size_max_bytes : UINT32_MAX * MIB / 4;
         uint64_t reserve = clamp(size / 4, 256 * KIB, 128 * MIB);
@@ -73,8 +74,8 @@ int retention_configure(Retention *retention, Database *database, const StoreCon
         retention->n_wal_bytes_max = 2 * due;
         retention->n_batch_bytes_max = (size_t)clamp(due / 4, 64 * KIB, 2 * MIB);
 
-        /* A log that is restarted keeps its length: overwriting needs only the data to be synced, while a file that was cut and
-         * grows again also needs a sync of the file system's journal. */
+        /* A log that is restarted keeps its length: overwriting needs only the data to be synced, while a file that
+         * was cut and grows again also needs a sync of the file system's journal. */
         (void)snprintf(text, sizeof(text), "PRAGMA journal_size_limit = %llu", (unsigned long long)reserve);
         r = database_exec(database, text);
         if (r == 0)
@@ -155,7 +156,8 @@ int retention_step_leftover(const StoreTable *const *tables, Database *database,
         for (const StoreTable *const *table = tables; r == 0 && *table; table++)
                 if (leftover_of(*table))
                         r = retention_remove_leftover(leftover_of(*table), database,
-                                                      database_prepare(database, leftover_of(*table)->step, NULL, 0), &n);
+                                                      database_prepare(database, leftover_of(*table)->step, NULL, 0),
+                                                      &n);
         return r == 0 ? retention_find_leftover(tables, database, ret_has_more) : r;
 }
 
@@ -167,13 +169,15 @@ typedef struct Removable {
         size_t n;
 } Removable;
 
-_Static_assert(N_ELEMENTS(((Removable *)NULL)->tables) == 8 * sizeof(((Retention *)NULL)->untidy), "a bit for each table");
+_Static_assert(N_ELEMENTS(((Removable *)NULL)->tables) == 8 * sizeof(((Retention *)NULL)->untidy),
+               "a bit for each table");
 
 static void add_table(Removable *removable, const StoreTable *table) {
         const TableRetention *of = table->retention;
         size_t i = removable->n++;
 
-        assert(i < N_ELEMENTS(removable->tables) && of->remove && !of->run == !!of->leftover && !of->expire == !of->keep);
+        assert(i < N_ELEMENTS(removable->tables) && of->remove && !of->run == !!of->leftover &&
+               !of->expire == !of->keep);
         for (; i > 0 && removable->tables[i - 1]->retention->order > of->order; i--)
                 removable->tables[i] = removable->tables[i - 1];
         assert(i == 0 || removable->tables[i - 1]->retention->order < of->order);
@@ -195,15 +199,16 @@ typedef struct Removal {
         const int64_t *argument; /* NULL, or ?2: the time before which rows are removed, or their user */
 } Removal;
 
-static int remove_step(Retention *retention, Database *database, const Removable *removable, size_t i, const Removal *removal,
-                       int64_t *ret_n) {
+static int remove_step(Retention *retention, Database *database, const Removable *removable, size_t i,
+                       const Removal *removal, int64_t *ret_n) {
         const TableRetention *table = removable->tables[i]->retention;
         const Field fields[] = { field_i64(removal->n_max), field_i64(removal->argument ? *removal->argument : 0) };
         Prepared *prepared = database_prepare(database, removal->statement, fields, removal->argument ? 2 : 1);
         int64_t n = 0;
         int r;
 
-        r = table->leftover ? retention_remove_leftover(table->leftover, database, prepared, &n) : table->run(database, prepared, &n);
+        r = table->leftover ? retention_remove_leftover(table->leftover, database, prepared, &n)
+                            : table->run(database, prepared, &n);
         if (r != 0)
                 return r;
 
@@ -225,7 +230,9 @@ static int remove_oldest(Retention *retention, Database *database, int64_t *ret_
         for (size_t i = 0; r == 0 && n == 0 && uid != HOLDERS_NONE && i < removable.n; i++)
                 if (removable.tables[i]->retention->remove_of_user)
                         r = remove_step(retention, database, &removable, i,
-                                        &(Removal){ removable.tables[i]->retention->remove_of_user, retention->n_step_rows, &uid }, &n);
+                                        &(Removal){ removable.tables[i]->retention->remove_of_user,
+                                                    retention->n_step_rows, &uid },
+                                        &n);
         for (size_t i = 0; r == 0 && n == 0 && i < removable.n; i++)
                 r = remove_step(retention, database, &removable, i,
                                 &(Removal){ removable.tables[i]->retention->remove, retention->n_step_rows, NULL }, &n);
@@ -314,12 +321,13 @@ static int count_left(Retention *retention, Database *database, const Removable 
                         return r;
         }
 
-        *ret_n = (int64_t)clamp((uint64_t)expiry_count_left(table, period_ns, now_ns), 0, (uint64_t)retention->n_step_rows);
+        *ret_n = (int64_t)clamp((uint64_t)expiry_count_left(table, period_ns, now_ns), 0,
+                                (uint64_t)retention->n_step_rows);
         return 0;
 }
 
-static int expire_table(Retention *retention, Database *database, const Removable *removable, size_t i, int64_t before_ms,
-                        bool *ret_has_more) {
+static int expire_table(Retention *retention, Database *database, const Removable *removable, size_t i,
+                        int64_t before_ms, bool *ret_has_more) {
         int64_t n_max, n_before, n_after, n_free, n = 0;
         int r;
 
@@ -353,8 +361,9 @@ static void describe_expired(Retention *retention, const Removable *removable) {
 
         for (size_t i = 0; i < removable->n && n < sizeof(stats->rows); i++)
                 if (retention->expiry.tables[i].n_removed > 0)
-                        n += (size_t)snprintf(stats->rows + n, sizeof(stats->rows) - n, "%s%lu of %s", n > 0 ? ", " : "",
-                                              (unsigned long)retention->expiry.tables[i].n_removed, removable->tables[i]->name);
+                        n += (size_t)snprintf(stats->rows + n, sizeof(stats->rows) - n, "%s%lu of %s",
+                                              n > 0 ? ", " : "", (unsigned long)retention->expiry.tables[i].n_removed,
+                                              removable->tables[i]->name);
 }
 
 static int expire(Retention *retention, Database *database, uint64_t now_ns, bool *ret_has_more) {
@@ -371,7 +380,8 @@ static int expire(Retention *retention, Database *database, uint64_t now_ns, boo
                 uint64_t keep = keep_ns(retention, removable.tables[i]->retention);
 
                 if (keep > 0 && keep < now_ns)
-                        r = expire_table(retention, database, &removable, i, (int64_t)((now_ns - keep) / NS_PER_MS), ret_has_more);
+                        r = expire_table(retention, database, &removable, i, (int64_t)((now_ns - keep) / NS_PER_MS),
+                                         ret_has_more);
         }
         if (retention->expiry.stats.n_rows != n_before)
                 describe_expired(retention, &removable);

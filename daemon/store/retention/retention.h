@@ -4,9 +4,9 @@
 /*
  * Retention: removes rows that are too old or take too much space
  *
- * Rows older than their table's limit expire. When the file has reached its maximum size, the oldest rows of a user who exceeds
- * the user's share (holders.h) are removed first, then the oldest rows of all, in the order of the tables. A step removes few rows, so that
- * new rows do not wait long.
+ * Rows older than their table's limit expire. When the file has reached its maximum size, the oldest rows of a user
+ * who exceeds the user's share (holders.h) are removed first, then the oldest rows of all, in the order of the
+ * tables. A step removes few rows, so that new rows do not wait long.
  */
 
 #include <stdbool.h>
@@ -21,14 +21,18 @@
 
 /* Which rows of a table are removed. */
 typedef struct TableRetention {
-        unsigned order;           /* tables of a lower order lose their rows first when space is needed; each table has its own */
+        /* tables of a lower order lose their rows first when space is needed; each table has its own */
+        unsigned order;
         size_t keep;              /* offset in StoreConfig of how long rows are kept, in ns; 0 if expire is NULL */
         const Statement *remove;  /* removes the oldest rows, ?1 at most */
         const Statement *remove_of_user; /* or NULL: as above, for rows of user ?2 only */
         const Statement *expire;  /* or NULL: as above, for rows from before ?2 only, in ms */
-        const char *newest;       /* query of the time of the newest row by perfd's clock, in ms; NULL: clients provide the time */
-        int (*run)(Database *database, Prepared *removal, int64_t *ret_n); /* runs one of them, and counts the removed rows */
-        const struct Leftover *leftover; /* or NULL, instead of run: the rows note removed rows, whose other rows are removed in steps */
+        /* query of the time of the newest row by perfd's clock, in ms; NULL: clients provide the time */
+        const char *newest;
+        /* runs one of them, and counts the removed rows */
+        int (*run)(Database *database, Prepared *removal, int64_t *ret_n);
+        /* or NULL, instead of run: the rows note removed rows, whose other rows are removed in steps */
+        const struct Leftover *leftover;
         int (*tidy)(Database *database); /* or NULL: runs after the last of several removals */
 } TableRetention;
 
@@ -61,8 +65,9 @@ int retention_step(Retention *retention, Database *database, uint64_t now_realti
 /*
  * Leftover: rows that belonged to a removed row, and are removed in steps
  *
- * A row may have very many rows in other tables. Its removal notes its number in a table; the rows are removed in steps between batches,
- * or before any other row when space is needed. No other row gets the number of a removed row.
+ * A row may have very many rows in other tables. Its removal notes its number in a table; the rows are removed in
+ * steps between batches, or before any other row when space is needed. No other row gets the number of a removed
+ * row.
  */
 typedef struct Leftover {
         const Statement *step;            /* a noted number, and how many of its rows a step removes */
@@ -71,25 +76,29 @@ typedef struct Leftover {
 } Leftover;
 
 /*
- * Defines the StoreTable name_table, whose column `job` notes the numbers of removed jobs. list: removals of Leftover. A step removes
- * n_step rows; a removal for space removes n_removal rows, an expression of ?1 of retention.
+ * Defines the StoreTable name_table, whose column `job` notes the numbers of removed jobs. list: removals of
+ * Leftover. A step removes n_step rows; a removal for space removes n_removal rows, an expression of ?1 of
+ * retention.
  */
 #define LEFTOVER_SELECT(name, n_rows, where) SQL("SELECT job, " n_rows " FROM " #name where " ORDER BY job LIMIT 1", 2)
-#define DEFINE_LEFTOVER(name_, order, list, n_step, n_removal)                                                             \
-        STATEMENT name_##_step = LEFTOVER_SELECT(name_, n_step, "");                                                       \
-        STATEMENT name_##_done = SQL("DELETE FROM " #name_ " WHERE job = ?1", 0);                                          \
-        STATEMENT name_##_remove = LEFTOVER_SELECT(name_, n_removal, "");                                                  \
-        /* The rows have no user any more: ?2, the user, is ignored. */                                                    \
-        STATEMENT name_##_remove_of_user = LEFTOVER_SELECT(name_, n_removal, " WHERE ?2 IS NOT NULL");                     \
-        static const Leftover name_ = { &name_##_step, list, &name_##_done };                                              \
-        static const TableRetention name_##_retention = {                                                                  \
-                order, .remove = &name_##_remove, .remove_of_user = &name_##_remove_of_user, .leftover = &name_,           \
-        };                                                                                                                 \
-        static const StoreTable name_##_table = {                                                                          \
-                .name = #name_,                                                                                            \
-                .schema = "CREATE TABLE " #name_ " (job INTEGER PRIMARY KEY) STRICT;",                                     \
-                .checks = { "SELECT count(*) FROM (SELECT * FROM " #name_ " LIMIT 1)" },                                   \
-                .retention = &name_##_retention,                                                                           \
+#define DEFINE_LEFTOVER(name_, order, list, n_step, n_removal)                                                         \
+        STATEMENT name_##_step = LEFTOVER_SELECT(name_, n_step, "");                                                   \
+        STATEMENT name_##_done = SQL("DELETE FROM " #name_ " WHERE job = ?1", 0);                                      \
+        STATEMENT name_##_remove = LEFTOVER_SELECT(name_, n_removal, "");                                              \
+        /* The rows have no user any more: ?2, the user, is ignored. */                                                \
+        STATEMENT name_##_remove_of_user = LEFTOVER_SELECT(name_, n_removal, " WHERE ?2 IS NOT NULL");                 \
+        static const Leftover name_ = { &name_##_step, list, &name_##_done };                                          \
+        static const TableRetention name_##_retention = {                                                              \
+                order,                                                                                                 \
+                .remove = &name_##_remove,                                                                             \
+                .remove_of_user = &name_##_remove_of_user,                                                             \
+                .leftover = &name_,                                                                                    \
+        };                                                                                                             \
+        static const StoreTable name_##_table = {                                                                      \
+                .name = #name_,                                                                                        \
+                .schema = "CREATE TABLE " #name_ " (job INTEGER PRIMARY KEY) STRICT;",                                 \
+                .checks = { "SELECT count(*) FROM (SELECT * FROM " #name_ " LIMIT 1)" },                               \
+                .retention = &name_##_retention,                                                                       \
         }
 
 /* Removes the rows that a statement of the table selected, and counts them. */

@@ -46,7 +46,9 @@ RowSet *rowset_pack(const RowKind *kind, StoreCookie cookie, const Field *fields
 size_t rowset_part_end(const RowSet *set) {
         const RowPart *part = &set->part;
 
-        return part->is_limited && set->n_rows - part->n_done > ROWSET_SMALL_ROWS_MAX ? part->n_done + ROWSET_SMALL_ROWS_MAX : set->n_rows;
+        return part->is_limited && set->n_rows - part->n_done > ROWSET_SMALL_ROWS_MAX
+                       ? part->n_done + ROWSET_SMALL_ROWS_MAX
+                       : set->n_rows;
 }
 
 RowSet *rowset_free(RowSet *sets) {

@@ -4,8 +4,8 @@
 /*
  * Row set: rows that are stored together or not at all
  *
- * One allocation: this header, then the packed fields. A set travels from the caller's thread through the queue to the writer, and back as
- * the completion.
+ * One allocation: this header, then the packed fields. A set travels from the caller's thread through the queue to
+ * the writer, and back as the completion.
  */
 
 #include <stdbool.h>
@@ -20,27 +20,31 @@
 struct Database;
 
 /*
- * A part of a large set. While other users store rows, their sets are stored between the parts of a large one, each part in a transaction
- * of its own. The kind notes in the database that the set is not complete, so that the parts can be removed after a failure or a crash;
- * or the parts may stay, because rows that are sent again are not stored again.
+ * A part of a large set. While other users store rows, their sets are stored between the parts of a large one, each
+ * part in a transaction of its own. The kind notes in the database that the set is not complete, so that the parts
+ * can be removed after a failure or a crash; or the parts may stay, because rows that are sent again are not stored
+ * again.
  */
 typedef struct RowPart {
         size_t n_done, offset;    /* rows that earlier transactions stored, and where the next row begins; 0: none */
         size_t n_end, offset_end; /* set by the kind: reached in this transaction */
-        bool is_limited;          /* ends after ROWSET_SMALL_ROWS_MAX rows, or the row that reaches ROWSET_SMALL_BYTES_MAX */
+        /* ends after ROWSET_SMALL_ROWS_MAX rows, or the row that reaches ROWSET_SMALL_BYTES_MAX */
+        bool is_limited;
 } RowPart;
 
-/* Function of the writer for a row set. Each subject's file has a row of this type for each kind of row set that the file
- * packs. */
+/* Function of the writer for a row set. Each subject's file has a row of this type for each kind of row set that the
+ * file packs. */
 typedef struct RowKind {
         const struct StoreSubject *subject;
-        /* Runs inside a transaction, possibly more than once for the same set, and sets set->outcome. state: state of the
-         * subject in the writer. 0, or an outcome of database.h: the transaction must be rolled back. */
+        /* Runs inside a transaction, possibly more than once for the same set, and sets set->outcome. state: state
+         * of the subject in the writer. 0, or an outcome of database.h: the transaction must be rolled back. */
         int (*apply)(RowSet *set, struct Database *database, void *state);
         const struct Statement *statement; /* instead of apply: its values are the fields of the set */
         bool needs_change;                 /* the outcome is STORE_MISSING if the statement changes no row */
-        bool has_parts; /* apply() stores the rows of set->part, and sets its end; the outcome applies to the rows up to this end */
-        bool may_wait;  /* no row of another user depends on this set: small sets of others may be stored before a large one */
+        /* apply() stores the rows of set->part, and sets its end; the outcome applies to the rows up to this end */
+        bool has_parts;
+        /* no row of another user depends on this set: small sets of others may be stored before a large one */
+        bool may_wait;
 } RowKind;
 
 struct RowSet {

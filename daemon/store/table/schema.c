@@ -69,8 +69,8 @@ static int create_tables(Database *database) {
         return r;
 }
 
-/* Reads the first and last entries of a table and its indexes, instead of everything as PRAGMA quick_check does. Damage in
- * other places is found when a statement reads it. */
+/* Reads the first and last entries of a table and its indexes, instead of everything as PRAGMA quick_check does.
+ * Damage in other places is found when a statement reads it. */
 static int check_table(Database *database, const StoreTable *table) {
         int64_t unused;
         int r = 0;
@@ -80,7 +80,8 @@ static int check_table(Database *database, const StoreTable *table) {
         return r;
 }
 
-/* A file is a database of perfd if it is empty or has the application id. Any other file is moved aside like a corrupt one. */
+/* A file is a database of perfd if it is empty or has the application id. Any other file is moved aside like a
+ * corrupt one. */
 static int identify(Database *database, int64_t *ret_version) {
         int64_t id, n_tables, version;
         int r;

@@ -4,8 +4,8 @@
 /*
  * Schema: the tables of a file
  *
- * A new file gets the tables of all subjects (store_subject.h), and SCHEMA_VERSION as its PRAGMA user_version. A file of another
- * version is not changed: opening.h moves an older file aside, and refuses a newer one.
+ * A new file gets the tables of all subjects (store_subject.h), and SCHEMA_VERSION as its PRAGMA user_version. A
+ * file of another version is not changed: opening.h moves an older file aside, and refuses a newer one.
  */
 
 #include <stdbool.h>
@@ -18,8 +18,8 @@
 /* Rises by one whenever a change of a table or of stored bytes makes older files unreadable. */
 #define SCHEMA_VERSION 4
 
-/* Identifies an open file, sets the connection up, creates the tables of an empty file, and checks them. *ret_version: version of the
- * file; a file of another version than SCHEMA_VERSION is only identified. */
+/* Identifies an open file, sets the connection up, creates the tables of an empty file, and checks them.
+ * *ret_version: version of the file; a file of another version than SCHEMA_VERSION is only identified. */
 int schema_setup(Database *database, bool is_volatile, int64_t *ret_version);
 /* Writes a page without a change, to check whether writing works. Call inside a transaction. */
 int schema_touch(Database *database);

@@ -12,8 +12,8 @@
 struct Kind;
 struct Shares;
 
-/* Identifies the put to which a completion belongs. The store returns the cookie and does not interpret it, except that a
- * cookie without a kind makes no completion. */
+/* Identifies the put to which a completion belongs. The store returns the cookie and does not interpret it, except
+ * that a cookie without a kind makes no completion. */
 typedef struct StoreCookie {
         const struct Kind *kind; /* NULL: no request waits */
         Ticket ticket;           /* request to answer; all zero: no request */
@@ -22,18 +22,21 @@ typedef struct StoreCookie {
 
 typedef enum StoreOutcome {
         STORE_DONE,      /* on disk */
-        STORE_DUPLICATE, /* every result of the submission was stored before: nothing changed. STORE_DONE if any result was new */
+        /* every result of the submission was stored before: nothing changed. STORE_DONE if any result was new */
+        STORE_DUPLICATE,
         STORE_CONFLICT,  /* job begin: another job has the id */
         STORE_MISSING,   /* job end, job amend: no such job; phase, identity: the job is not running */
         STORE_DENIED,    /* job amend, results: the job belongs to another uid */
-        STORE_QUOTA,     /* results: the user has no share left for more names or series; nothing of the set was stored */
+        /* results: the user has no share left for more names or series; nothing of the set was stored */
+        STORE_QUOTA,
         STORE_FAILED,    /* disk full, I/O error: nothing of the set was stored; see store_stats().error */
 } StoreOutcome;
 typedef struct RowSet RowSet;
 typedef struct StoreDone {
         StoreCookie cookie;
         StoreOutcome outcome;
-        const RowSet *rows; /* borrowed until the next completion; functions of a subject read further data about the outcome from it */
+        /* borrowed until the next completion; functions of a subject read further data about the outcome from it */
+        const RowSet *rows;
 } StoreDone;
 
 
@@ -42,7 +45,8 @@ typedef struct StoreDone {
 typedef struct StoreConfig {
         char directory[STORE_DIRECTORY_MAX]; /* state directory; must exist */
         bool is_volatile;         /* no syncing: rows may survive the process, not the machine */
-        uint64_t size_max_bytes;  /* maximum size of the database with its log; then the oldest rows are removed; 0: no limit */
+        /* maximum size of the database with its log; then the oldest rows are removed; 0: no limit */
+        uint64_t size_max_bytes;
         uint64_t keep_samples_ns, keep_jobs_ns, keep_results_ns; /* 0: no limit */
         uint64_t expiry_period_ns; /* 0: EXPIRY_PERIOD_NS; shorter in tests */
         size_t queue_rows_max;

@@ -18,12 +18,15 @@ typedef struct SalvagedValue {
 
 typedef struct TableSalvage {
         bool is_first;               /* copied before other rows are stored, because other rows refer to it */
-        const char *needed;          /* of another table, or NULL: condition of rows that are copied then, too, without `values` */
+        /* of another table, or NULL: condition of rows that are copied then, too, without `values` */
+        const char *needed;
         const char *condition;       /* or NULL: which rows may be stored */
         const SalvagedValue *values; /* or NULL: an array that ends with {} */
-        const SalvagedValue *restored; /* or NULL: values that indexes lack, of a row of which only these are left; else "", 0 or null */
-        const char *is_restored;       /* condition by which such a row is known; the first column of the table is `row` */
-        /* They run for each row, whose columns are ?1, ?2 and so on: before it is stored, and after a row that was new; after: an array
-         * that ends with {}. finish: after the rows that are copied first. Or NULL. */
+        /* or NULL: values that indexes lack, of a row of which only these are left; else "", 0 or null */
+        const SalvagedValue *restored;
+        /* condition by which such a row is known; the first column of the table is `row` */
+        const char *is_restored;
+        /* They run for each row, whose columns are ?1, ?2 and so on: before it is stored, and after a row that was
+         * new; after: an array that ends with {}. finish: after the rows that are copied first. Or NULL. */
         const Statement *before, *after, *finish;
 } TableSalvage;

@@ -8,7 +8,8 @@ static int place(void *state, const Request *request, Ticket ticket, Answer *ret
         const StoreCookie cookie = { .kind = &echo_room_kinds[0], .ticket = ticket };
 
         (void)ret;
-        return desk_pending(store_put(state, store_echo_pack(request->echo.text, clock_realtime_ns() / NS_PER_MS, cookie)));
+        return desk_pending(
+                store_put(state, store_echo_pack(request->echo.text, clock_realtime_ns() / NS_PER_MS, cookie)));
 }
 
 static int complete(void *state, const StoreDone *done, Answer *ret) {
