@@ -62,7 +62,7 @@ USED = {
     "daemon/http/subjects/subjects.c": ("daemon/http/subjects/subjects.c", "perfd"),
     "client/commands/commands.h": ("client/commands/commands.c", "perfctl"),
 }
-UNIT_TESTED = {"web/openapi.json": ("daemon/http/self/openapi.c", "tests/unit/test_routes")}
+UNIT_TESTED = {"web/openapi.json": ("daemon/http/self/self_subject.c", "tests/unit/test_routes")}
 
 
 def insert(text, place, row):
