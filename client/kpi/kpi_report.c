@@ -14,9 +14,13 @@
 #define RATIO_MIN            1.1
 
 void kpi_report_put_labels(const Value *kpi, Buffer *out) {
-        const Value *labels = value_get(kpi, "labels"), *parameters = value_get(labels, "parameters");
+        const Value *labels = value_get(kpi, "labels");
 
-        buffer_puts(out, answer_text(labels, "component"));
+        kpi_report_put_set(answer_text(labels, "component"), value_get(labels, "parameters"), out);
+}
+
+void kpi_report_put_set(const char *component, const Value *parameters, Buffer *out) {
+        buffer_puts(out, component);
         for (size_t i = 0; i < answer_n_members(parameters); i++) {
                 buffer_printf(out, "%s%s=", out->n > 0 ? " " : "", parameters->members[i].key);
                 answer_put_value(out, &parameters->members[i].value);

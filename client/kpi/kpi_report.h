@@ -10,6 +10,8 @@
 
 /* Writes "serving model=llama3 users=4": the component and the parameters of the KPI. */
 void kpi_report_put_labels(const Value *kpi, Buffer *out);
+/* As above. parameters: an object, or NULL. */
+void kpi_report_put_set(const char *component, const Value *parameters, Buffer *out);
 /* Writes the verdict with its reason: "regression: -20.1 % (-21.0 to -19.2 %) since 2.10.0". */
 void kpi_report_put_reason(const Value *kpi, Buffer *out);
 

@@ -7,6 +7,7 @@
 #include "client/cli/grid.h"
 #include "client/cli/message.h"
 #include "client/commands/commands.h"
+#include "client/kpi/kpi_report.h"
 #include "document/display.h"
 
 #define KPI_INDICATORS_MAX 1000U /* indicators in a set */
@@ -18,6 +19,7 @@ typedef struct KpiIndicator {
         const Value *model;    /* its declaration */
         const Value *declared; /* member `results` of the declaration */
         const Value *results;  /* list as in the API, newest first */
+        Buffer sets[KPI_RESULTS_MAX]; /* owned; component and parameters of each */
         ApiQuery query;        /* holds the results */
 } KpiIndicator;
 
@@ -30,8 +32,11 @@ typedef struct KpiSet {
 /* --- queries -------------------------------------------------------------------------------------- */
 
 static void kpi_set_deinit(KpiSet *set) {
-        for (size_t i = 0; i < set->n; i++)
+        for (size_t i = 0; i < set->n; i++) {
                 api_query_deinit(&set->indicators[i].query);
+                for (size_t k = 0; k < KPI_RESULTS_MAX; k++)
+                        buffer_deinit(&set->indicators[i].sets[k]);
+        }
         free(set->indicators);
         api_query_deinit(&set->names);
         api_query_deinit(&set->models);
@@ -71,6 +76,14 @@ static int read_results(KpiIndicator *indicator, const GlobalOptions *global) {
         buffer_puts(&path, limit);
         r = api_query_open_path(&indicator->query, global, &path);
         indicator->results = value_get(indicator->query.answer, "results");
+        for (size_t i = 0; i < answer_length(indicator->results); i++) {
+                const Value *row = &indicator->results->items[i];
+
+                kpi_report_put_set(answer_text(row, "component"), value_get(value_get(row, "document"), "@parameters"),
+                                   &indicator->sets[i]);
+        }
+        if (answer_length(indicator->results) == KPI_RESULTS_MAX)
+                message_print("%s: only the newest %u results are listed", indicator->name, KPI_RESULTS_MAX);
         return r;
 }
 
@@ -117,18 +130,15 @@ static const Value *find_value(const Value *row, const char *key) {
         return derived ? value_get(derived, "value") : value_get(value_get(value_get(row, "document"), "@result"), key);
 }
 
-/* Returns the newest value of the KPI, or NULL. *ret_time_ms: when it was measured. */
-static const Value *find_latest(const KpiIndicator *indicator, const char *key, uint64_t *ret_time_ms) {
-        for (size_t i = 0; i < answer_length(indicator->results); i++) {
-                const Value *row = &indicator->results->items[i];
-                const Value *value = find_value(row, key);
+/* Returns the value of a row if it is the newest of its component and parameters; otherwise NULL. */
+static const Value *find_newest(const KpiIndicator *indicator, const char *key, size_t i) {
+        const Value *value = find_value(&indicator->results->items[i], key);
 
-                if (!value)
-                        continue;
-                *ret_time_ms = answer_time(row, "time_ms");
-                return value;
-        }
-        return NULL;
+        for (size_t k = 0; value && k < i; k++)
+                if (strcmp(indicator->sets[k].text ?: "", indicator->sets[i].text ?: "") == 0 &&
+                    find_value(&indicator->results->items[k], key))
+                        return NULL;
+        return value;
 }
 
 /* --- table ---------------------------------------------------------------------------------------- */
@@ -150,34 +160,37 @@ static void put_value(Grid *grid, const Value *declared, const Value *value) {
         grid_right(grid, text.text ?: "");
 }
 
-static void add_row(Grid *grid, const KpiSet *set, const KpiIndicator *indicator, const Member *declared) {
+/* A row for each component and set of parameters. */
+static void add_rows(Grid *grid, const KpiSet *set, const KpiIndicator *indicator, const Member *declared) {
         const char *direction = value_get_string(&declared->value, "direction");
         scoped(buffer_deinit) Buffer name = {};
-        const Value *value;
-        uint64_t time_ms;
 
-        value = find_latest(indicator, declared->key, &time_ms);
-        if (!value)
-                return;
         if (is_ambiguous(set, indicator, declared->key))
                 buffer_printf(&name, "%s.", indicator->name);
         buffer_puts(&name, declared->key);
-        grid_text(grid, name.text ?: "");
-        put_value(grid, &declared->value, value);
-        grid_text(grid, direction ?: "-");
-        grid_text(grid, indicator->name);
-        grid_minute(grid, time_ms);
+        for (size_t i = 0; i < answer_length(indicator->results); i++) {
+                const Value *value = find_newest(indicator, declared->key, i);
+
+                if (!value)
+                        continue;
+                grid_text(grid, name.text ?: "");
+                grid_text(grid, indicator->sets[i].text ?: "");
+                put_value(grid, &declared->value, value);
+                grid_text(grid, direction ?: "-");
+                grid_text(grid, indicator->name);
+                grid_minute(grid, answer_time(&indicator->results->items[i], "time_ms"));
+        }
 }
 
 static int print_table(const KpiSet *set, const CommandLine *line) {
         scoped(grid_deinit) Grid grid = {};
         size_t n_heads;
 
-        grid_init_heads(&grid, "KPI|>VALUE|BETTER|MODEL|LATEST");
+        grid_init_heads(&grid, "KPI|COMPONENT, PARAMETERS|>VALUE|BETTER|MODEL|LATEST");
         n_heads = grid.n;
         for (size_t i = 0; i < set->n; i++)
                 for (size_t k = 0; k < answer_n_members(set->indicators[i].declared); k++)
-                        add_row(&grid, set, &set->indicators[i], &set->indicators[i].declared->members[k]);
+                        add_rows(&grid, set, &set->indicators[i], &set->indicators[i].declared->members[k]);
         if (grid.n == n_heads) {
                 message_print("no results of an indicator with a model; import some with perfctl import kpis");
                 return EXIT_DONE;
@@ -197,7 +210,7 @@ const Command cmd_kpi_list = {
         .name = "kpi list",
         .arguments = "",
         .summary = "List KPIs: results of indicators that have a model",
-        .help = "Shows the newest value of each result. The name of a KPI is that of the result, preceded by the "
+        .help = "Shows the newest value of each result, component and set of parameters. The name of a KPI is that of the result, preceded by the "
                 "name of the model if several models have such a result. perfd serves the current values as "
                 "OpenMetrics under /metrics.",
         .examples = { "perfctl kpi list" },
