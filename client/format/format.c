@@ -471,6 +471,19 @@ static void add_document(FormatReading *reading, const char *component, const ch
         free(document.items);
 }
 
+static void refuse_empty(FormatReading *reading) {
+        for (size_t i = 0; i < reading->parameters.n; i++) {
+                const Member *parameter = &reading->parameters.items[i];
+
+                if (parameter->value.type == VALUE_STRING && parse_is_decimal_comma(parameter->value.string)) {
+                        wrong(reading, "has no result: '%.60s' is '%.40s', not a number: decimal comma?",
+                              parameter->key, parameter->value.string);
+                        return;
+                }
+        }
+        wrong(reading, "has no result");
+}
+
 /* Makes the document of an element. */
 static void take_element(FormatReading *reading, const ElementScope *element) {
         const OutputFormat *format = reading->format;
@@ -492,7 +505,7 @@ static void take_element(FormatReading *reading, const ElementScope *element) {
                 put_groups(reading);
         put_units(reading);
         if (reading->results.n == 0)
-                wrong(reading, "has no result");
+                refuse_empty(reading);
         if (reading->r == 0)
                 add_document(reading, component ?: format->default_component, version);
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "client/cli/command.h"
 #include "client/cli/input.h"
@@ -96,7 +98,7 @@ bool format_is_given(const FormatOptions *options) {
 /* A name is that of a file in $PERFD_FORMATS, in the system's directory, or beside a perfctl that is not installed. */
 static void find_file(const char *name, char ret[static PATH_MAX]) {
         const char *variable = getenv("PERFD_FORMATS");
-        char program[PATH_MAX], lower[NAME_MAX_BYTES + 1] = "";
+        char program[PATH_MAX / 2], beside[PATH_MAX], lower[NAME_MAX_BYTES + 1] = "";
         ssize_t n;
 
         (void)snprintf(ret, PATH_MAX, "%s", name);
@@ -112,9 +114,9 @@ static void find_file(const char *name, char ret[static PATH_MAX]) {
         if (!strrchr(program, '/'))
                 return;
         *strrchr(program, '/') = '\0';
-        n = snprintf(ret, PATH_MAX, "%s/../conf/formats.d/%s.conf", program, lower);
-        if (n >= PATH_MAX || access(ret, F_OK) != 0)
-                (void)snprintf(ret, PATH_MAX, DIRECTORY "/%s.conf", lower);
+        (void)snprintf(beside, sizeof(beside), "%s/../conf/formats.d", program);
+        if (access(beside, F_OK) == 0)
+                (void)snprintf(ret, PATH_MAX, "%s/../conf/formats.d/%s.conf", program, lower);
 }
 
 static char *strip(char *text) {
@@ -145,6 +147,27 @@ static int take_line(const OptionTable *table, char *line, char ret_error[static
         return OPTION_WRONG;
 }
 
+/* Prints the names of the formats beside a file that does not exist. */
+static int refuse_name(const char *name, char *path) {
+        scoped(buffer_deinit) Buffer names = {};
+        struct dirent **entries;
+        int n;
+
+        *strrchr(path, '/') = '\0';
+        n = scandir(path, &entries, NULL, alphasort);
+        for (int i = 0; i < n; i++) {
+                size_t n_name = strlen(entries[i]->d_name);
+
+                if (n_name > 5 && strcmp(entries[i]->d_name + n_name - 5, ".conf") == 0)
+                        buffer_printf(&names, "%s%.*s", names.n > 0 ? ", " : "", (int)n_name - 5, entries[i]->d_name);
+                free(entries[i]);
+        }
+        if (n >= 0)
+                free(entries);
+        message_print("unknown format '%.80s'; %s has %s", name, path, names.text ?: "none");
+        return EXIT_USAGE;
+}
+
 static int read_file(const char *name, OutputFormat *format) {
         char path[PATH_MAX], error[OPTION_ERROR_MAX];
         OptionTable table = {};
@@ -152,6 +175,8 @@ static int read_file(const char *name, OutputFormat *format) {
         int r;
 
         find_file(name, path);
+        if (!strchr(name, '/') && access(path, F_OK) != 0)
+                return refuse_name(name, path);
         r = input_read(path, &format->text);
         if (r != EXIT_DONE)
                 return r;
@@ -177,6 +202,14 @@ static bool append(OptionTexts *texts, const OptionTexts *more) {
                 texts->items[texts->n++] = more->items[i];
         }
         return true;
+}
+
+/* Returns true if an expression has the group `component`. */
+static bool has_component(const OptionTexts *texts) {
+        for (size_t i = 0; i < texts->n; i++)
+                if (strstr(texts->items[i], "<component>"))
+                        return true;
+        return false;
 }
 
 static int refuse(const char *text) {
@@ -210,8 +243,8 @@ int format_load(const FormatOptions *given, const char *indicator, const char *c
         if (!ret->indicator)
                 return refuse("a format needs the name of its indicator: add --indicator");
         if (!ret->component && !options->component_from && !ret->default_component &&
-            options->lines.n + options->headings.n == 0)
-                return refuse("a format needs a component: add --component-from or --component");
+            !has_component(&options->lines) && !has_component(&options->headings))
+                return refuse("a format needs a component: add --component, --component-from or a group (?<component>…)");
         if (options->lines.n > 0 && options->each)
                 return refuse("--each is for JSON, and --line for text: use one of them");
         if (options->headings.n > 0 && options->lines.n == 0)

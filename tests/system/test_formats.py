@@ -185,7 +185,10 @@ class Formats(harness.TestCase):
                 (("--indicator", "i", "--component", "c", "--line", "1"), "1", "expected 1 to 64 named groups", 1),
                 (("--indicator", "i", "--component", "c", "--line", "(?<v>(a+)+$)"), "a" * 50 + "b", "match limit exceeded", 1),
                 (("--indicator", "i", "--component", "c", "--line", "(?<v>x)"), "y\n", "has nothing of this format", 1),
-                (("--from", "none"), "{}", "cannot read /etc/perfd/formats.d/none.conf: No such file", 1)):
+                (("--indicator", "i", "--component", "c", "--line", r"(?<v>\S+)"), "0,98", ":1: has no result: 'v' is '0,98', not a number: decimal comma?", 1),
+                (("--indicator", "i", "--line", r"(?<v>\S+)"), "1", "needs a component: add --component, --component-from or a group", 2),
+                (("--from", "none"), "{}", "unknown format 'none'; ", 2),
+                (("--from", "none"), "{}", "formats.d has asv, bencher, fio, ", 2)):
             with self.subTest(words=words):
                 self.assertIn(text, self.submit(*words, stdin=stdin, status=status))
         self.assertEqual(self.running.get("/api/v1/results").json["results"], [])
@@ -214,7 +217,7 @@ class Formats(harness.TestCase):
         done = self.running.perfctl("run", "--from", "fio", "--", "echo", "no json")
         self.assertEqual(done.returncode, 0)
         self.assertIn("no indicator submitted: output:1: has nothing of this format", done.stderr)
-        self.assertEqual(self.running.perfctl("run", "--from", "none", "--", "true").returncode, 1)
+        self.assertEqual(self.running.perfctl("run", "--from", "none", "--", "true").returncode, 2)
 
     def test_without_the_library_text_is_refused_and_json_read(self):
         library = self.directory / "libpcre2-8.so.0"
