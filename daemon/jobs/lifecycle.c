@@ -294,7 +294,8 @@ static bool refuse_process(const Node *node, const Peer *peer, const char *path,
                 return false;
         }
 
-        r = node_process_start(node, *pid, ret_ticks, &uid);
+        if (r == 0)
+                r = node_process_start(node, *pid, ret_ticks, &uid);
         if (r == 0 && (uid == peer->uid || peer->is_admin))
                 return false;
 

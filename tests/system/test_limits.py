@@ -217,9 +217,10 @@ class Limits(harness.TestCase):
         log = daemon.state / "perfd.db-wal"
         with daemon.client() as client:
             self.assert_status(client.begin("job", pid=os.getpid()), "OK")
-            n_open = len(os.listdir(f"/proc/{daemon.process.pid}/fd"))
+            open_files = {int(name) for name in os.listdir(f"/proc/{daemon.process.pid}/fd")}
             limits = resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE)
-            resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE, (n_open, limits[1]))
+            lowest_free = min(set(range(len(open_files) + 1)) - open_files)
+            resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE, (lowest_free, limits[1]))
             self.assert_status(client.begin("another", pid=os.getpid()), "UNAVAILABLE")
             for _ in range(2):
                 before = log.stat().st_mtime_ns

@@ -26,21 +26,26 @@ static const char *find_line(const char *text, const char *name, uint64_t *ret) 
         return line ? scan_u64(scan_blanks(line + strlen(name)), ret) : NULL;
 }
 
-static bool read_process(uint64_t pid, NamedProcess *ret) {
+/* -ESRCH: no such process, or /proc hides it. */
+static int read_process(uint64_t pid, NamedProcess *ret) {
         scoped(freep) char *text = NULL;
         char path[48];
         uint64_t parent;
         const char *p;
+        int r;
 
         (void)snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-        if (file_read_at(AT_FDCWD, path, TEXT_BYTES_MAX, &text, NULL) < 0 || !find_line(text, "\nPPid:", &parent))
-                return false;
+        r = file_read_at(AT_FDCWD, path, TEXT_BYTES_MAX, &text, NULL);
+        if (r == -ENOENT || r == -EACCES || r == -EPERM || (r >= 0 && !find_line(text, "\nPPid:", &parent)))
+                return -ESRCH;
+        if (r < 0)
+                return r;
 
         *ret = (NamedProcess){ .pid = (int32_t)pid, .parent = (int32_t)parent, .depth = 1, .inner = pid };
         p = find_line(text, "\nNSpid:", &ret->inner);
         while (p && *p != '\n' && (p = scan_u64(scan_blanks(p), &ret->inner)))
                 ret->depth++;
-        return true;
+        return 0;
 }
 
 static bool exists(int32_t pid) {
@@ -64,7 +69,7 @@ static bool find_child(const NamedProcess *parent, const NamedProcess *peer, int
         for (const char *p = text; *n_left > 0 && (p = scan_u64(scan_blanks(p), &child)); (*n_left)--) {
                 NamedProcess process;
 
-                if (!read_process(child, &process) || !is_named(&process, peer, pid))
+                if (read_process(child, &process) < 0 || !is_named(&process, peer, pid))
                         continue;
                 *ret = process.pid;
                 return true;
@@ -75,17 +80,21 @@ static bool find_child(const NamedProcess *parent, const NamedProcess *peer, int
 int pid_namespace_find(int32_t peer_pid, int32_t pid, int32_t *ret) {
         unsigned n_left = PROCESSES_MAX;
         NamedProcess peer, at;
+        int r;
 
         if (peer_pid <= 0)
                 return PID_NAMESPACE_OTHER;
-        if (!read_process((uint64_t)peer_pid, &peer)) {
-                if (exists(peer_pid))
-                        return PID_NAMESPACE_HIDDEN;
+        r = read_process((uint64_t)peer_pid, &peer);
+        if (r == -ESRCH && exists(peer_pid))
+                return PID_NAMESPACE_HIDDEN;
+        if (r == -ESRCH)
                 peer.depth = 1; /* the peer has ended */
-        }
+        else if (r < 0)
+                return r;
         if (peer.depth == 1) {
                 *ret = pid;
-                return exists(pid) && !read_process((uint64_t)pid, &at) ? PID_NAMESPACE_HIDDEN : 0;
+                r = read_process((uint64_t)pid, &at);
+                return r != -ESRCH ? r : exists(pid) ? PID_NAMESPACE_HIDDEN : 0;
         }
 
         at = peer;
@@ -96,6 +105,6 @@ int pid_namespace_find(int32_t peer_pid, int32_t pid, int32_t *ret) {
                 }
                 if (find_child(&at, &peer, pid, &n_left, ret))
                         return 0;
-        } while (at.parent > 0 && n_left-- > 1 && read_process((uint64_t)at.parent, &at) && at.depth == peer.depth);
+        } while (at.parent > 0 && n_left-- > 1 && read_process((uint64_t)at.parent, &at) == 0 && at.depth == peer.depth);
         return PID_NAMESPACE_OTHER;
 }

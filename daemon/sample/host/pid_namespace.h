@@ -17,5 +17,6 @@ enum {
         /* no such process is found in the peer's namespace, or perfd cannot see this namespace */
         PID_NAMESPACE_OTHER,
 };
-/* Finds the process that a peer calls `pid`, as perfd calls it. peer_pid: of SO_PEERCRED. Returns 0 or an outcome. */
+/* Finds the process that a peer calls `pid`, as perfd calls it. peer_pid: of SO_PEERCRED. Returns 0, an outcome or
+ * a negative errno. */
 int pid_namespace_find(int32_t peer_pid, int32_t pid, int32_t *ret);
