@@ -244,7 +244,8 @@ int format_load(const FormatOptions *given, const char *indicator, const char *c
                 return refuse("a format needs the name of its indicator: add --indicator");
         if (!ret->component && !options->component_from && !ret->default_component &&
             !has_component(&options->lines) && !has_component(&options->headings))
-                return refuse("a format needs a component: add --component, --component-from or a group (?<component>…)");
+                return refuse(
+                        "a format needs a component: add --component, --component-from or a group (?<component>…)");
         if (options->lines.n > 0 && options->each)
                 return refuse("--each is for JSON, and --line for text: use one of them");
         if (options->headings.n > 0 && options->lines.n == 0)

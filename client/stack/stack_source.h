@@ -20,8 +20,6 @@
 
 #include "client/stack/stack_builder.h"
 
-#define STACK_SOURCE_WORDS "pip, conda, dpkg, rpm, module or container"
-
 /* Environment of a command. NULL: not set. */
 typedef struct StackPlace {
         int root_fd; /* of the file system */

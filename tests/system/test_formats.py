@@ -185,7 +185,8 @@ class Formats(harness.TestCase):
                 (("--indicator", "i", "--component", "c", "--line", "1"), "1", "expected 1 to 64 named groups", 1),
                 (("--indicator", "i", "--component", "c", "--line", "(?<v>(a+)+$)"), "a" * 50 + "b", "match limit exceeded", 1),
                 (("--indicator", "i", "--component", "c", "--line", "(?<v>x)"), "y\n", "has nothing of this format", 1),
-                (("--indicator", "i", "--component", "c", "--line", r"(?<v>\S+)"), "0,98", ":1: has no result: 'v' is '0,98', not a number: decimal comma?", 1),
+                (("--indicator", "i", "--component", "c", "--line", r"(?<v>\S+)"), "0,98",
+                 ":1: has no result: 'v' is '0,98', not a number: decimal comma?", 1),
                 (("--indicator", "i", "--line", r"(?<v>\S+)"), "1", "needs a component: add --component, --component-from or a group", 2),
                 (("--from", "none"), "{}", "unknown format 'none'; ", 2),
                 (("--from", "none"), "{}", "formats.d has asv, bencher, fio, ", 2)):

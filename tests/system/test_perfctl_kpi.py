@@ -174,7 +174,8 @@ perfd_kpi_two_wait_seconds{component="c",uid="UID",size="4"} 2
         self.assertEqual({name: result.get("unit") for name, result in model["declaration"]["results"].items()}, {"ms": "ms", "other": "s"})
         listed = self.perfctl("kpi", "list").stdout.splitlines()
         self.assertEqual(sorted(re.split(r"\s{2,}", line)[:3] for line in listed[1:]),
-                         [["ms", "kpi a=1", "9 ms"], ["ms", "kpi a=2", "7 ms"], ["other", "kpi a=1", "4 s"], ["other", "kpi b=1 c=x", "3 s"]])
+                         [["ms", "kpi a=1", "9 ms"], ["ms", "kpi a=2", "7 ms"],
+                          ["other", "kpi a=1", "4 s"], ["other", "kpi b=1 c=x", "3 s"]])
         judged = json.loads(self.perfctl("kpi", "check", "--json", "--fail-on", "none").stdout)["kpis"]
         self.assertEqual(len(judged), 4, judged)
 

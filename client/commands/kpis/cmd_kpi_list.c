@@ -210,9 +210,9 @@ const Command cmd_kpi_list = {
         .name = "kpi list",
         .arguments = "",
         .summary = "List KPIs: results of indicators that have a model",
-        .help = "Shows the newest value of each result, component and set of parameters. The name of a KPI is that of the result, preceded by the "
-                "name of the model if several models have such a result. perfd serves the current values as "
-                "OpenMetrics under /metrics.",
+        .help = "Shows the newest value of each result, component and set of parameters. The name of a KPI is that "
+                "of the result, preceded by the name of the model if several models have such a result. perfd serves "
+                "the current values as OpenMetrics under /metrics.",
         .examples = { "perfctl kpi list" },
         .run = kpi_list_run,
 };

@@ -105,6 +105,7 @@ int pid_namespace_find(int32_t peer_pid, int32_t pid, int32_t *ret) {
                 }
                 if (find_child(&at, &peer, pid, &n_left, ret))
                         return 0;
-        } while (at.parent > 0 && n_left-- > 1 && read_process((uint64_t)at.parent, &at) == 0 && at.depth == peer.depth);
+        } while (at.parent > 0 && n_left-- > 1 && read_process((uint64_t)at.parent, &at) == 0 &&
+                 at.depth == peer.depth);
         return PID_NAMESPACE_OTHER;
 }
