@@ -119,12 +119,45 @@ static void an_interval_is_one_row_of_the_history(void **state) {
         node_deinit(&node);
 }
 
+static void an_account_goes_on_after_a_restart(void **state) {
+        char path[] = "/tmp/perfd-account-XXXXXX";
+        uint64_t observed_ns, begin_ns;
+        Node node;
+
+        (void)state;
+        assert_true(close(mkstemp(path)) == 0);
+        assert_int_equal(node_init(&node, "/", &CONFIG), 0);
+        assert_int_equal(node_restore_account(&node), NODE_ACCOUNT_NONE);
+        assert_int_equal(node_open_account(&node, path), 0);
+        assert_int_equal(node_restore_account(&node), NODE_ACCOUNT_NONE);
+        for (int i = 0; i < 3; i++)
+                EVENTUALLY(node_sample(&node, 0) >= 0);
+        observed_ns = meter_totals(node.meter)->value[TOTAL_OBSERVED_NS];
+        begin_ns = node.window.begin.boottime_ns;
+        node_deinit(&node);
+
+        assert_int_equal(node_init(&node, "/", &CONFIG), 0);
+        assert_int_equal(node_open_account(&node, path), 0);
+        assert_int_equal(node_restore_account(&node), 0);
+        assert_true(meter_totals(node.meter)->value[TOTAL_OBSERVED_NS] == observed_ns);
+        assert_true(node.window.begin.boottime_ns == begin_ns);
+        node_deinit(&node);
+
+        assert_int_equal(truncate(path, 100), 0);
+        assert_int_equal(node_init(&node, "/", &CONFIG), 0);
+        assert_int_equal(node_open_account(&node, path), 0);
+        assert_true(node_restore_account(&node) > 0);
+        node_deinit(&node);
+        (void)unlink(path);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_sample_is_as_old_as_it_may_be),
                 cmocka_unit_test(a_root_that_is_not_there_is_an_error),
                 cmocka_unit_test(the_meter_can_be_reset),
                 cmocka_unit_test(the_least_interval_that_is_asked_for_applies_within_the_limit),
+                cmocka_unit_test(an_account_goes_on_after_a_restart),
                 cmocka_unit_test(what_is_published_is_the_latest_sample),
                 cmocka_unit_test_setup_teardown(an_interval_is_one_row_of_the_history, place_setup_volatile,
                                                 place_teardown),
