@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The public interface of the store: rows, outcomes, and rows after a restart. */
-/* tests: daemon/store/damage/wal_log.c daemon/store/store.c daemon/store/queue.c daemon/store/table/rowset.c daemon/store/database/pack.c
- daemon/store/writer.c daemon/store/database/database.c daemon/store/indicators/result_rows.c */
+/* tests: daemon/store/damage/wal_log.c daemon/store/store.c daemon/store/queue.c daemon/store/table/rowset.c
+ daemon/store/database/pack.c daemon/store/writer.c daemon/store/database/database.c
+ daemon/store/indicators/result_rows.c */
 
 #include "store/indicators/result_reader.h"
 #include "store/indicators/result_rows.h"
