@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Selection of numbers by conditions: with an index, without, and while the index is built. */
 /* tests: daemon/store/subject_states.c daemon/store/indicators/result_reader.c
- daemon/store/indicators/indicator_reader.c daemon/store/indicators/model_rows.c daemon/store/indicators/result_rows.c
- daemon/store/catalog/catalog.c daemon/store/catalog/indexing.c
-    daemon/store/catalog/shape.c daemon/store/indicators/store_indicators.c */
+ daemon/store/indicators/indicator_reader.c daemon/store/indicators/model_rows.c
+ daemon/store/indicators/result_rows.c daemon/store/catalog/catalog.c daemon/store/catalog/indexing.c
+ daemon/store/catalog/shape.c daemon/store/indicators/store_indicators.c */
 
 #include "run_results_fixture.h"
 
