@@ -24,7 +24,8 @@ static void a_process_of_the_own_namespace_keeps_its_pid(void **state) {
         assert_int_equal(found, getpid());
         assert_int_equal(pid_namespace_find(getpid(), getppid(), &found), 0);
         assert_int_equal(found, getppid());
-        assert_int_equal(pid_namespace_find(getpid(), INT32_MAX, &found), 0); /* the caller finds that it does not exist */
+        /* the caller finds that it does not exist */
+        assert_int_equal(pid_namespace_find(getpid(), INT32_MAX, &found), 0);
         assert_int_equal(found, INT32_MAX);
         assert_int_equal(pid_namespace_find(0, getpid(), &found), PID_NAMESPACE_OTHER);
 }
