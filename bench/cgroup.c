@@ -8,8 +8,8 @@
  * with all available controllers, reads all groups repeatedly, and removes them. Prints CPU time of this thread per
  * group and sample:
  *
- *     sample       as perfd at one sample per second, including a share of the files read every ten seconds and
- *     every minute
+ *     sample       as perfd at one sample per second, including a share of the files read every ten seconds and every
+ *                  minute
  *     bare reads   only pread(2) of the same files at the same intervals, without limits
  *     everything   a full reading, as at the begin, end or mark of a job, and pread(2) of all twelve files
  *     cold         a sample and the twelve files, half a second apart, which includes the cost of cold caches

@@ -7,8 +7,7 @@
  * Reads the files of package managers; only rpm, whose databases have several forms, is started as a process:
  *
  *   pip     distributions in the environment that contains the program, otherwise of $VIRTUAL_ENV, $CONDA_PREFIX, or
- *   the python3
- *           of $PATH
+ *           the python3 of $PATH
  *   conda   packages in the environment of $CONDA_PREFIX
  *   dpkg    installed packages of Debian
  *   rpm     installed packages of the databases of RPM

@@ -7,18 +7,14 @@
  * A counter should only grow, and no faster than the hardware behind it can. A reading that contradicts this is in
  * doubt: nothing is counted, and the value before it is kept for COUNTER_DOUBT_NS.
  *
- *   returned   at or above the value before the doubt, at a rate that is possible since then: the readings between
- *   were wrong, and the
- *              difference to the value before is counted, less what was counted in between
- *   fell       below the value before, and grows from there: the counter started again, and the growth is counted.
- *   The counter of a device
- *              started at 0: its first reading is counted as well, when the second is higher. A slight fall is none:
- *              nothing is
- *              counted until the value before is exceeded
+ *   returned   at or above the value before the doubt, at a rate that is possible since then: the readings between were
+ *              wrong, and the difference to the value before is counted, less what was counted in between
+ *   fell       below the value before, and grows from there: the counter started again, and the growth is counted. The
+ *              counter of a device started at 0: its first reading is counted as well, when the second is higher. A
+ *              slight fall is none: nothing is counted until the value before is exceeded
  *   leapt      further than possible: growth from the new value is counted
- *   wrapped    a 32-bit counter (of sectors, for a disk's bytes) went from its upper half to its lower half, at a
- *   rate that such
- *              hardware can reach, and grows from there: the difference modulo 2^32
+ *   wrapped    a 32-bit counter (of sectors, for a disk's bytes) went from its upper half to its lower half, at a rate
+ *              that such hardware can reach, and grows from there: the difference modulo 2^32
  *
  * After COUNTER_DOUBT_NS, the new value is believed.
  */
@@ -27,6 +23,7 @@
 #include <stdint.h>
 
 #define COUNTER_DOUBT_NS (UINT64_C(300) * 1000000000)
+
 typedef enum CounterKind {
         COUNTER_TIME,   /* cannot grow by more than time passes: growth that is possible is no return */
         COUNTER_NUMBER, /* of events or bytes */

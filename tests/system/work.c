@@ -7,8 +7,8 @@
  *     buffer FILE MIB        write through the page cache, and sync at the end
  *     read FILE MIB          read without the page cache
  *     eat MIB                use memory, touching all pages
- *     bomb FILE              fork in all processes until the limit, and end all processes when FILE exists; only in
- *     a group
+ *     bomb FILE              fork in all processes until the limit, and end all processes when FILE exists; only in a
+ *                            group
  *
  * A child moves itself into the control groups and does the work. Its parent, outside of the groups, prints the CPU
  * time of the child and its children from then until their exit as cpu_us=NUMBER, and exits with the child's status.
