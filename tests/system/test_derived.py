@@ -87,7 +87,7 @@ class Derived(TestCase):
         self.assertEqual(answer["groups"][0]["n"], 6)
         ranked = self.perfctl("indicator", "rank", "Tuning", "--objective", "rate", "--by", "model")
         self.assertRegex(ranked, r"(?s)higher is better.*granite +6 +35 .*llama +5 +30 ")
-        self.assertRegex(self.perfctl("kpi", "list"), r"(?m)^rate +200\.0 tokens/s")
+        self.assertRegex(self.perfctl("kpi", "list"), r"(?m)^rate +trainer gpus=4 model=granite +200\.0 tokens/s")
 
     def test_a_scrape_has_the_newest_derived_number(self):
         self.register()
