@@ -183,7 +183,7 @@ perfd_kpi_two_wait_seconds{component="c",uid="UID",size="4"} 2
         def seconds(n, labels):
             file = self.write("".join(f"k{i if labels else 0}{{i=\"{0 if labels else i}\"}} {i}\n" for i in range(n)))
             begin = resource.getrusage(resource.RUSAGE_CHILDREN)
-            self.perfctl("import", "kpis", "--model", f"many{n}{labels}", file)
+            self.perfctl("import", "kpis", "--timeout", "60s", "--model", f"many{n}{labels}", file)
             end = resource.getrusage(resource.RUSAGE_CHILDREN)
             return end.ru_utime - begin.ru_utime
         for labels in (True, False):

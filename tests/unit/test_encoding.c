@@ -38,7 +38,7 @@ static void byte_order_marks_in_front_of_lines_are_removed(void **state) {
 
 static void other_encodings_are_refused(void **state) {
         static const char *const texts[] = {
-                "\xff\xfe" "a\0", "\xfe\xff\0a", "\0a\0b", "a\0b\0", "\0\0\xfe\xff", "\xff\xfe\0\0",
+                ("\xff\xfe" "a\0"), "\xfe\xff\0a", "\0a\0b", "a\0b\0", "\0\0\xfe\xff", "\xff\xfe\0\0",
         };
         char text[8];
 
