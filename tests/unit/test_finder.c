@@ -86,8 +86,8 @@ static void a_slurmd_named_like_the_machine_needs_no_node_suffix(void **state) {
 
 static void pods_of_kubelets_in_containers_are_found(void **state) {
         static const char *const paths[] = {
-                "kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-burstable.slice/"
-                "kubelet-kubepods-burstable-pod1_2.slice",
+                ("kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-burstable.slice/"
+                 "kubelet-kubepods-burstable-pod1_2.slice"),
                 "docker/0123abc/kubepods/burstable/pod1-2",
                 "docker/0123abc/kubelet/kubepods/pod1-2",
                 "docker/0123abc/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-pod1_2.slice",
