@@ -110,9 +110,8 @@ static int fitted_shorten(Fitted *fitted, Batch *batch, size_t i, size_t n_max) 
 /* --- the courier ----------------------------------------------------------------------------------- */
 
 void deliver_courier_init(Courier *courier, const char *path, uint64_t timeout_ns) {
+        *courier = (Courier){ .path = wire_path(path), .is_patient = true };
         wire_init(&courier->wire);
-        courier->path = wire_path(path);
-        courier->is_patient = true;
         deliver_courier_set_timeout(courier, timeout_ns);
 }
 
