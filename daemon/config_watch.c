@@ -41,6 +41,8 @@ static void *on_start(void *userdata) {
                 memcpy(watch->edited, edited, sizeof(edited));
                 wait_for_turn(watch);
         }
+        watch->has_ended = true;
+        (void)pthread_cond_signal(&watch->changed);
         pthread_mutex_unlock(&watch->mutex);
         return NULL;
 }
@@ -67,7 +69,9 @@ int config_watch_init(ConfigWatch *watch, const char *path, bool is_optional, co
 }
 
 void config_watch_deinit(ConfigWatch *watch) {
-        struct timespec until;
+        const struct timespec until = clock_monotonic_after(END_NS);
+        bool has_ended;
+        int r = 0;
 
         if (!watch->is_running)
                 return;
@@ -75,11 +79,14 @@ void config_watch_deinit(ConfigWatch *watch) {
         pthread_mutex_lock(&watch->mutex);
         watch->is_stopping = true;
         (void)pthread_cond_signal(&watch->changed);
+        while (!watch->has_ended && r == 0)
+                r = pthread_cond_timedwait(&watch->changed, &watch->mutex, &until);
+        has_ended = watch->has_ended;
         pthread_mutex_unlock(&watch->mutex);
         /* A read of a file system that does not answer ends with the process only. */
-        until = clock_monotonic_after(END_NS);
-        if (pthread_clockjoin_np(watch->thread, NULL, CLOCK_MONOTONIC, &until) != 0)
+        if (!has_ended)
                 return;
+        (void)pthread_join(watch->thread, NULL);
         (void)pthread_cond_destroy(&watch->changed);
         (void)pthread_mutex_destroy(&watch->mutex);
         *watch = (ConfigWatch){};

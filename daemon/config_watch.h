@@ -22,7 +22,7 @@ typedef struct ConfigWatch {
         bool is_optional; /* the file itself may be absent */
 
         /* Under the mutex. */
-        bool is_stopping;
+        bool is_stopping, has_ended;
         ConfigFiles files; /* as read by the loop */
         unsigned n_loads;
         char edited[CONFIG_PATH_MAX]; /* a file that differs; "": none */

@@ -109,6 +109,7 @@ static void an_option_counts_more_than_the_launcher(void **state) {
         assert_int_equal(info.n_ranks, 4);
         assert_int_equal(info.node, -1);
         assert_int_equal(info.n_nodes, 2);
+        job_info_deinit(&info);
 
         options = (JobOptions){};
         options.place.rank = (OptionNumber){ true, 8 };
@@ -118,6 +119,7 @@ static void an_option_counts_more_than_the_launcher(void **state) {
         assert_int_equal(info.n_ranks, 0); /* rank 8 is invalid with 8 ranks */
         assert_int_equal(info.node, 4);
         assert_int_equal(info.n_nodes, 0);
+        job_info_deinit(&info);
 }
 
 int main(void) {
