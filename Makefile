@@ -51,6 +51,10 @@ DAEMON_PKGS := libsystemd libmicrohttpd sqlite3 inih zlib
 
 WARNINGS := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wvla -Wformat=2 -Wconversion \
             -Wno-sign-conversion -Wpointer-arith -Wundef -Wwrite-strings
+# gcc 10 warns of a member with an initialiser behind one of a macro.
+ifeq ($(shell $(CC) -dumpversion 2>/dev/null),10)
+WARNINGS += -Wno-missing-field-initializers
+endif
 # Reports of sanitizers need lines of the source. Otherwise -g takes a tenth of the time of a build.
 CFLAGS   ?= -O2$(if $(SANITIZE)$(COVERAGE), -g)
 # Flags that make an error in this code harder to exploit; `make lint` checks the programs for their effect.

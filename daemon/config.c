@@ -11,6 +11,7 @@
 #include "text/encoding.h"
 #include "util/buffer.h"
 #include "util/clock.h"
+#include "util/error_text.h"
 #include "util/scan.h"
 #include "util/scoped.h"
 
@@ -275,7 +276,7 @@ static int config_read_file(FILE *file, const char *path, Loading *loading, Conf
                 n = buffer_read(&text, fileno(file));
         while (n > 0 || n == -EINTR);
         if (n < 0)
-                return cannot_read(path, strerrordesc_np((int)-n), ret_error);
+                return cannot_read(path, error_text((int)-n), ret_error);
         hash = hash_bytes(hash, text.text, text.n);
         if (check_text(&text, ret_error) != 0)
                 return CONFIG_INVALID;

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+#include "util/error_text.h"
 #include "util/scoped.h"
 
 uint64_t config_files_begin(const char *path) {
@@ -41,7 +42,7 @@ FILE *config_files_open(const char *path, char ret_reason[static CONFIG_REASON_M
                 e = errno;
         }
 
-        (void)snprintf(ret_reason, CONFIG_REASON_MAX, "%s", reason ?: strerrordesc_np(e));
+        (void)snprintf(ret_reason, CONFIG_REASON_MAX, "%s", reason ?: error_text(e));
         errno = e;
         return NULL;
 }

@@ -9,6 +9,7 @@
 
 #include "daemon_options.h"
 #include "store/maintenance.h"
+#include "util/error_text.h"
 
 static int refuse(void) {
         fputs("perfd: expected --db check [FILE], --db backup FILE, or --db salvage DAMAGED FILE\n", stderr);
@@ -17,7 +18,7 @@ static int refuse(void) {
 
 static int finish(int r, const Buffer *text) {
         if (r < 0 || buffer_error(text) < 0) {
-                fprintf(stderr, "perfd: %s\n", strerrordesc_np(r < 0 ? -r : ENOMEM));
+                fprintf(stderr, "perfd: %s\n", error_text(r < 0 ? -r : ENOMEM));
                 return EXIT_FAILURE;
         }
         fputs(text->text ? text->text : "", r == MAINTENANCE_FAILED ? stderr : stdout);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "util/clock.h"
+#include "util/error_text.h"
 
 #define ANSWER_BYTES_MAX (64U * 1024U * 1024U)
 
@@ -135,7 +136,7 @@ static void format_error(HttpClient *client, CURLcode code) {
 
         (void)client->get(client->easy, CURLINFO_OS_ERRNO, &os_error);
         if (code == CURLE_COULDNT_CONNECT && os_error > 0)
-                text = strerrordesc_np((int)os_error);
+                text = error_text((int)os_error);
         if (code == CURLE_OPERATION_TIMEDOUT)
                 text = "Connection timed out";
 

@@ -13,6 +13,7 @@
 
 #include "util/buffer.h"
 #include "util/clock.h"
+#include "util/error_text.h"
 #include "util/scoped.h"
 
 #define DESTINATION "org.freedesktop.systemd1"
@@ -213,7 +214,7 @@ static int outcome_of_error(Bus *bus, const sd_bus_error *error, int r) {
         if (r == -ETIMEDOUT || left_us(bus) == 0)
                 return fail(bus, BUS_LATE, "systemd did not answer in time");
 
-        return fail(bus, BUS_REFUSED, error->message ? error->message : strerrordesc_np(-r));
+        return fail(bus, BUS_REFUSED, error->message ? error->message : error_text(-r));
 }
 
 static int ask(Bus *bus, const ScopeRequest *request, bool has_oom_policy) {

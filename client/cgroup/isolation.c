@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "client/cgroup/bus.h"
+#include "util/error_text.h"
 #include "util/scoped.h"
 
 /* --- choosing ------------------------------------------------------------------------------------- */
@@ -99,7 +100,7 @@ static bool try_scope(Attempt *attempt, uint64_t timeout_ns) {
                 return true;
         }
 
-        attempt->no_scope = r < 0   ? strerrordesc_np(-r)
+        attempt->no_scope = r < 0   ? error_text(-r)
                             : r > 0 ? attempt->failed_scope
                                     : "systemd moved this process elsewhere";
         /* systemd may still move this process there, out of any other group. */
@@ -121,7 +122,7 @@ static bool try_group(Attempt *attempt) {
                 return true;
         }
 
-        snprintf(attempt->failed_group, sizeof(attempt->failed_group), "cannot be created: %s", strerrordesc_np(-r));
+        snprintf(attempt->failed_group, sizeof(attempt->failed_group), "cannot be created: %s", error_text(-r));
         attempt->no_group = attempt->failed_group;
         return false;
 }
@@ -132,7 +133,7 @@ static void choose(Attempt *attempt, Isolation best) {
         attempt->root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
         r = cgroup_context_read(&attempt->context, attempt->root_fd, geteuid());
         attempt->no_scope = r < 0 ? "no control groups" : isolation_refuse_scope(&attempt->context);
-        attempt->no_group = r < 0 ? strerrordesc_np(-r) : isolation_refuse_group(&attempt->context);
+        attempt->no_group = r < 0 ? error_text(-r) : isolation_refuse_group(&attempt->context);
         if (best > ISOLATION_SCOPE)
                 attempt->no_scope = "not wanted";
         if (best > ISOLATION_CGROUP)

@@ -11,6 +11,7 @@
 #include "client/cli/message.h"
 #include "client/cgroup/cgroup_context.h"
 #include "client/cgroup/quantity.h"
+#include "util/error_text.h"
 #include "util/file.h"
 #include "util/parse.h"
 #include "util/scan.h"
@@ -137,7 +138,7 @@ void limits_apply(const RunLimits *limits, Isolation kind, const char *reason) {
                 message_print("limits not applied: the %.*s controller is not enabled for the job's cgroup",
                               (int)strcspn(file, "."), file);
         else if (r < 0)
-                message_print("limits not applied: %s: %s", file, strerrordesc_np(-r));
+                message_print("limits not applied: %s: %s", file, error_text(-r));
 }
 
 uint64_t limits_parse_kills(const char *text) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "client/cli/message.h"
+#include "util/error_text.h"
 #include "util/nearest.h"
 #include "util/scoped.h"
 
@@ -136,7 +137,7 @@ int command_refuse(const char *name, const char *format, ...) {
 }
 
 int command_fail(int error) {
-        message_print("%s", strerrordesc_np(-error));
+        message_print("%s", error_text(-error));
         return EXIT_FAILED;
 }
 

@@ -8,6 +8,7 @@
 #include "client/cli/command.h"
 #include "client/cli/message.h"
 #include "text/encoding.h"
+#include "util/error_text.h"
 
 static bool is_standard_input(const char *file) {
         return strcmp(file, "-") == 0;
@@ -42,6 +43,6 @@ int input_read(const char *file, Buffer *ret) {
         else if (r == -EILSEQ)
                 message_print("%s:1: " ENCODING_FOREIGN_TEXT, input_name(file));
         else
-                message_print("cannot read %s: %s", input_name(file), strerrordesc_np(-r));
+                message_print("cannot read %s: %s", input_name(file), error_text(-r));
         return EXIT_FAILED;
 }

@@ -5,6 +5,7 @@
 
 #include "client/cli/command.h"
 #include "client/cli/message.h"
+#include "util/error_text.h"
 #include "util/file.h"
 #include "util/utf8.h"
 
@@ -17,7 +18,7 @@ int output_print_to(int fd, const Buffer *out) {
         if (r == 0)
                 return EXIT_DONE;
 
-        message_print("cannot write to standard %s: %s", fd == STDERR_FILENO ? "error" : "output", strerrordesc_np(-r));
+        message_print("cannot write to standard %s: %s", fd == STDERR_FILENO ? "error" : "output", error_text(-r));
         return EXIT_FAILED;
 }
 

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "client/wire/id.h"
+#include "util/error_text.h"
 #include "util/file.h"
 #include "value/value_parse.h"
 
@@ -375,7 +376,7 @@ int spool_open(const char *directory, const char *name, SpoolFile *ret) {
         file.fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
         if (file.fd < 0)
                 return errno == ENOENT ? SPOOL_GONE
-                                       : odd(ret, errno == ELOOP ? "a symbolic link" : strerrordesc_np(errno));
+                                       : odd(ret, errno == ELOOP ? "a symbolic link" : error_text(errno));
         if (fstat(file.fd, &st) < 0)
                 return -errno;
         if (!S_ISREG(st.st_mode))
@@ -388,7 +389,7 @@ int spool_open(const char *directory, const char *name, SpoolFile *ret) {
 
         r = read_locked(file.fd, &file);
         if (r < 0 && r != -ENOMEM)
-                return odd(ret, strerrordesc_np(-r));
+                return odd(ret, error_text(-r));
         if (r != 0)
                 return r;
 

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "util/error_text.h"
 #include "util/file.h"
 #include "util/scan.h"
 #include "util/utf8.h"
@@ -149,7 +150,7 @@ static void check_pressure(Checks *checks, int root_fd) {
                 return;
         }
 
-        check_detail(check, "%s: %s", absent, strerrordesc_np(-r));
+        check_detail(check, "%s: %s", absent, error_text(-r));
         command_line = file_read_text(root_fd, "proc/cmdline", TEXT_BYTES_MAX);
         if (r == -EACCES || r == -EPERM)
                 fix = "run perfd outside the container, or allow it to read /proc/pressure";

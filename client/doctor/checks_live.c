@@ -12,6 +12,7 @@
 #include "client/api/refusals.h"
 #include "client/deliver/spool.h"
 #include "util/clock.h"
+#include "util/error_text.h"
 #include "util/scan.h"
 
 /* --- permissions of the user ---------------------------------------------------------------------- */
@@ -21,7 +22,7 @@ void checks_live_add_socket(Checks *checks, const char *name, const char *path) 
         struct stat st;
 
         if (stat(path, &st) < 0) {
-                check_detail(check, "%s: %s", path, strerrordesc_np(errno));
+                check_detail(check, "%s: %s", path, error_text(errno));
                 check_problem(check, CHECK_FAILED, "all requests through this socket fail",
                             "systemctl enable --now perfd.socket perfd.service, or pass the path with --%s", name);
                 return;
@@ -46,7 +47,7 @@ void checks_live_add_clock(Checks *checks) {
         int r = adjtimex(&timex);
 
         if (r < 0) {
-                check_detail(check, "cannot be read: %s", strerrordesc_np(errno));
+                check_detail(check, "cannot be read: %s", error_text(errno));
                 return;
         }
         if (r != TIME_ERROR && !(timex.status & STA_UNSYNC)) {
@@ -88,7 +89,7 @@ void checks_live_add_spool(Checks *checks, const char *directory) {
         if (r == 0)
                 spool_entries_free(entries, n);
         if (r < 0) {
-                check_detail(check, "%s: %s", directory, strerrordesc_np(-r));
+                check_detail(check, "%s: %s", directory, error_text(-r));
                 check_problem(check, CHECK_FAILED, "results that may be kept there cannot be sent",
                               "make it readable for this user");
                 return;
@@ -239,7 +240,7 @@ static void check_sources(Checks *checks, const Value *sources) {
                 if (answer_flag(&sources->items[i], "up"))
                         continue;
                 n_down++;
-                is_trouble |= !strstr(error, strerrordesc_np(ENOENT)) && !strstr(error, strerrordesc_np(EOPNOTSUPP));
+                is_trouble |= !strstr(error, error_text(ENOENT)) && !strstr(error, error_text(EOPNOTSUPP));
                 if (n_detail < sizeof(check->detail))
                         n_detail += (size_t)snprintf(check->detail + n_detail, sizeof(check->detail) - n_detail, "%s%s",
                                                      n_detail > 0 ? "; " : "",

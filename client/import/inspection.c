@@ -13,6 +13,7 @@
 #include "client/cli/input.h"
 #include "client/cli/message.h"
 #include "text/encoding.h"
+#include "util/error_text.h"
 #include "util/sha256.h"
 #include "value/value_parse.h"
 #include "util/array.h"
@@ -191,7 +192,7 @@ static int read_text(const Inspection *inspection, const char *file, bool is_opt
                      r == INPUT_NO_FILE ? "it is not a regular file" :
                      r == INPUT_LINK    ? "symbolic links in a directory of another user are not followed" :
                      r == -EILSEQ       ? "it " ENCODING_FOREIGN_TEXT :
-                                          strerrordesc_np(-r));
+                                          error_text(-r));
         return FILE_UNREAD;
 }
 

@@ -12,6 +12,7 @@
 #include "client/cli/message.h"
 #include "client/kpi/kpi_report.h"
 #include "json/json.h"
+#include "util/error_text.h"
 #include "util/file.h"
 
 /* --- YAML ----------------------------------------------------------------------------------------- */
@@ -275,7 +276,7 @@ static int write_file(const char *directory, const char *name, const char *text)
                 r = -errno;
         if (r == 0)
                 return EXIT_DONE;
-        message_print("cannot write %s/%s: %s", directory, name, strerrordesc_np(-r));
+        message_print("cannot write %s/%s: %s", directory, name, error_text(-r));
         return EXIT_FAILED;
 }
 

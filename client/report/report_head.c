@@ -11,12 +11,21 @@
 
 /* --- exit status ---------------------------------------------------------------------------------- */
 
-static const char *signal_words(int64_t signal) {
-        return signal > 0 && signal < NSIG ? sigdescr_np((int)signal) : NULL;
-}
+/* sigabbrev_np() and sigdescr_np() are newer than some distributions (glibc 2.32). */
+static const char *const signal_names[] = {
+#define X(name) [SIG##name] = #name,
+        X(HUP) X(INT) X(QUIT) X(ILL) X(TRAP) X(ABRT) X(BUS) X(FPE) X(KILL) X(USR1) X(SEGV) X(USR2) X(PIPE) X(ALRM) X(TERM)
+        X(STKFLT) X(CHLD) X(CONT) X(STOP) X(TSTP) X(TTIN) X(TTOU) X(URG) X(XCPU) X(XFSZ) X(VTALRM) X(PROF) X(WINCH)
+        X(POLL) X(PWR) X(SYS)
+#undef X
+};
 
 const char *report_signal_name(int64_t signal) {
-        return signal > 0 && signal < NSIG ? sigabbrev_np((int)signal) : NULL;
+        return signal > 0 && (size_t)signal < N_ELEMENTS(signal_names) ? signal_names[signal] : NULL;
+}
+
+static const char *signal_words(int64_t signal) {
+        return report_signal_name(signal) ? strsignal((int)signal) : NULL;
 }
 
 /* Explains an exit status that a shell or perfctl uses. */

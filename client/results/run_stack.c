@@ -16,6 +16,7 @@
 #include "client/stack/lock_file.h"
 #include "client/stack/stack_source.h"
 #include "stack/stack.h"
+#include "util/error_text.h"
 #include "util/file.h"
 #include "util/scoped.h"
 
@@ -75,7 +76,7 @@ int run_stack_read(const char *words, const char *program, RunStack *ret) {
         r = stack_source_is_list(given) ? read_sources(given, program, ret)
                                         : lock_file_read(given, &ret->arena, &ret->stack.document);
         if (r < 0)
-                message_print("--stack %s: %s", given, strerrordesc_np(-r));
+                message_print("--stack %s: %s", given, error_text(-r));
         ret->is_known = r == 0;
         return r == 0 || !words ? EXIT_DONE : EXIT_USAGE;
 }

@@ -17,6 +17,7 @@
 
 #include "client/cli/message.h"
 #include "client/run/descendants.h"
+#include "util/error_text.h"
 #include "util/file.h"
 #include "util/scoped.h"
 
@@ -296,7 +297,7 @@ static int spawn(Child *child, char *const *command) {
 /* error: why writing failed; the command's writes then fail as well. 0: everything was written. */
 static void stop_reading(Child *child, Stream *stream, int error) {
         if (error && error != EPIPE && stream->to_fd == STDOUT_FILENO) {
-                message_print("cannot write to standard output: %s", strerrordesc_np(error));
+                message_print("cannot write to standard output: %s", error_text(error));
                 child->end->output_error = error;
         }
 
@@ -557,5 +558,5 @@ void child_print_exec_error(const char *file, int error) {
         if (error == ENOENT && !strchr(file, '/'))
                 message_print("%s: command not found", file);
         else
-                message_print("%s: %s", file, strerrordesc_np(error));
+                message_print("%s: %s", file, error_text(error));
 }

@@ -18,6 +18,7 @@
 #include "client/stack/stack_cache.h"
 #include "util/buffer.h"
 #include "util/clock.h"
+#include "util/error_text.h"
 #include "util/file.h"
 #include "util/scoped.h"
 
@@ -209,7 +210,7 @@ static int read_rpm(const char *directory, StackBuilder *stack) {
                               "installed",
                               directory);
         else if (r < 0)
-                message_print("--stack rpm: cannot run rpm to list %s: %s", directory, strerrordesc_np(-r));
+                message_print("--stack rpm: cannot run rpm to list %s: %s", directory, error_text(-r));
         else if (!has_succeeded(&listing, reason))
                 message_print("--stack rpm: rpm cannot list %s%s%s", directory, reason[0] ? ": " : "", reason);
         else {

@@ -23,6 +23,7 @@
 #include "text/text.h"
 #include "util/array.h"
 #include "util/clock.h"
+#include "util/error_text.h"
 #include "util/file.h"
 #include "util/utf8.h"
 
@@ -515,7 +516,7 @@ static void record_end(Sweep *sweep, int status) {
         if (r < 0) {
                 hide_progress(sweep);
                 message_print("cannot write %s/" SWEEP_FILE_EXIT_CODE ": %s; no further point is started", sweep->path,
-                              strerrordesc_np(-r));
+                              error_text(-r));
                 sweep->is_stopping = sweep->is_broken = true;
                 return;
         }
@@ -564,7 +565,7 @@ static void work(Sweep *sweep) {
                 if (r < 0) {
                         hide_progress(sweep);
                         message_print("cannot start point %zu in %s: %s; no further point is started",
-                                      sweep->i_next_point, sweep->order->tree->path, strerrordesc_np(-r));
+                                      sweep->i_next_point, sweep->order->tree->path, error_text(-r));
                         sweep->is_stopping = sweep->is_broken = true;
                 }
                 show_progress(sweep);
@@ -603,7 +604,7 @@ int sweep_run(const SweepOrder *order) {
         screen_init(&sweep.screen, &sweep.line, STDERR_FILENO, order->no_color);
         r = prepare(&sweep);
         if (r < 0) {
-                message_print("cannot start: %s", strerrordesc_np(-r));
+                message_print("cannot start: %s", error_text(-r));
                 return EXIT_FAILED;
         }
         if (sweep.counts.n_recorded > 0)

@@ -21,6 +21,7 @@
 #include "client/wire/user.h"
 #include "client/wire/wire.h"
 #include "util/clock.h"
+#include "util/error_text.h"
 #include "util/lock.h"
 #include "util/utf8.h"
 #include "value/value_parse.h"
@@ -377,7 +378,7 @@ int perfd_submit_json(PerfdClient *client, const char *job, const char *json) {
         if (r == 0)
                 r = id_make_result(item.time_ms, item.id);
         if (r < 0)
-                return fail(client, r, "%s", strerrordesc_np(-r));
+                return fail(client, r, "%s", error_text(-r));
 
         r = read_document(client, json, &arena, &document);
         if (r != 0)

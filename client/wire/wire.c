@@ -11,6 +11,7 @@
 #include <sys/un.h>
 
 #include "util/clock.h"
+#include "util/error_text.h"
 
 const char *wire_path(const char *path) {
         if (!path || !*path)
@@ -37,7 +38,7 @@ void wire_explain(const char *path, int error, char ret[static WIRE_ERROR_MAX]) 
                 snprintf(ret, WIRE_ERROR_MAX, "perfd is not running (no socket %.200s)", path);
         else
                 snprintf(ret, WIRE_ERROR_MAX, "cannot connect to perfd at %.200s: %s", path,
-                         error == -EPROTO ? "the peer does not speak the perfd protocol" : strerrordesc_np(-error));
+                         error == -EPROTO ? "the peer does not speak the perfd protocol" : error_text(-error));
 }
 
 static uint64_t left_ns(uint64_t deadline_ns) {

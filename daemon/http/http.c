@@ -13,6 +13,7 @@
 
 #include <microhttpd.h>
 
+#include "http/composition.h"
 #include "http/connection_limits.h"
 #include "http/exchange.h"
 #include "http/format/gzip.h"
@@ -132,53 +133,6 @@ static size_t worker_pack(Worker *worker, Response *answer) {
         return scrape_size(scrape) + (worker->is_packed ? worker->packed.n : worker->body.n);
 }
 
-/* The pieces of a response with shared texts. */
-typedef struct Composition {
-        char *rest; /* owned; behind the texts */
-        Scrape scrape;
-} Composition;
-
-static void on_released(void *userdata) {
-        Composition *composition = userdata;
-
-        free(composition->rest);
-        scrape_clear(&composition->scrape);
-        free(composition);
-}
-
-static void add_piece(struct MHD_IoVec *pieces, unsigned *n, const void *bytes, size_t n_bytes) {
-        if (n_bytes > 0)
-                pieces[(*n)++] = (struct MHD_IoVec){ bytes, n_bytes };
-}
-
-/* Takes the texts and the rest of the answer. */
-static struct MHD_Response *compose(Scrape *scrape, bool is_packed, Buffer *rest) {
-        struct MHD_IoVec pieces[SCRAPE_TEXTS_MAX + 2];
-        Composition *composition = malloc(sizeof(*composition));
-        struct MHD_Response *response;
-        unsigned n = 0;
-
-        if (!composition)
-                return NULL;
-
-        if (is_packed)
-                add_piece(pieces, &n, gzip_head, sizeof(gzip_head));
-        for (size_t i = 0; i < scrape->n; i++) {
-                size_t n_bytes;
-                const char *text = shared_text_get(scrape->texts[i].text, &n_bytes);
-
-                add_piece(pieces, &n, text, n_bytes);
-        }
-        add_piece(pieces, &n, rest->text, rest->n);
-        *composition = (Composition){ TAKE(rest->text), *scrape };
-        scrape->n = 0;
-
-        response = MHD_create_response_from_iovec(pieces, n, on_released, composition);
-        if (!response)
-                on_released(composition);
-        return response;
-}
-
 /* Makes the response, which takes the texts of the answer. NULL: out of memory. */
 static struct MHD_Response *worker_make_response(Worker *worker, Response *answer) {
         Buffer *body = worker->is_packed ? &worker->packed : &worker->body;
@@ -186,7 +140,7 @@ static struct MHD_Response *worker_make_response(Worker *worker, Response *answe
 
         buffer_shrink(body);
         if (answer->scrape.n > 0)
-                response = compose(&answer->scrape, worker->is_packed, body);
+                response = composition_respond(&answer->scrape, worker->is_packed, body);
         else
                 response = MHD_create_response_from_buffer(body->n, body->text, MHD_RESPMEM_MUST_FREE);
         if (!response)

@@ -14,6 +14,7 @@
 #include "store/opening.h"
 #include "store/damage/salvage.h"
 #include "store/table/store_subject.h"
+#include "util/error_text.h"
 #include "util/scoped.h"
 
 #define BUSY_MS 10000
@@ -40,7 +41,7 @@ static int fail_of(Buffer *text, const char *path, sqlite3 *db) {
         case SQLITE_CANTOPEN:
         case SQLITE_IOERR:
                 if (e > 0)
-                        message = strerrordesc_np(e);
+                        message = error_text(e);
                 break;
         }
         return fail(text, path, message);
@@ -51,7 +52,7 @@ static int refuse_irregular(const char *path, Buffer *text) {
         struct stat st;
 
         if (stat(path, &st) < 0)
-                return fail(text, path, strerrordesc_np(errno));
+                return fail(text, path, error_text(errno));
         return S_ISREG(st.st_mode) ? 0 : fail(text, path, "not a regular file");
 }
 
@@ -132,7 +133,7 @@ static int finish(const char *partial, const char *target, Buffer *text) {
         scoped(closep) int fd = open(partial, O_RDONLY | O_CLOEXEC);
 
         if (fd < 0 || fsync(fd) < 0 || rename(partial, target) < 0)
-                return fail(text, target, strerrordesc_np(errno));
+                return fail(text, target, error_text(errno));
         return 0;
 }
 
@@ -238,7 +239,7 @@ int maintenance_salvage(const char *damaged, const char *target, Buffer *text) {
 
         r = salvage_open(&salvage, damaged);
         if (r < 0)
-                return fail(text, damaged, strerrordesc_np(-r));
+                return fail(text, damaged, error_text(-r));
         r = opening_open_file(target, &database);
         if (r == 0)
                 r = move_rows(&salvage, &database);

@@ -22,6 +22,7 @@
 #include "store/table/schema.h"
 #include "store/wal_checkpoint.h"
 #include "util/clock.h"
+#include "util/error_text.h"
 #include "util/lock.h"
 #include "util/scoped.h"
 #include "util/thread.h"
@@ -80,7 +81,7 @@ struct Writer {
 
 /* Reports the sizes of the file and of its log, and the checkpoints that failed. */
 static void note_size(Writer *writer) {
-        const char *path = writer->opening->path, *name = strerrorname_np(-writer->wal.error);
+        const char *path = writer->opening->path;
         StoreStats *stats = &writer->report.stats;
         struct stat st;
         uint64_t n = stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
@@ -96,8 +97,8 @@ static void note_size(Writer *writer) {
         stats->n_sync_failures = writer->wal.n_failures;
         stats->sync_error[0] = '\0';
         if (writer->wal.error < 0)
-                (void)snprintf(stats->sync_error, sizeof(stats->sync_error), "%s: %s", name ? name : "unknown",
-                               strerrordesc_np(-writer->wal.error));
+                (void)snprintf(stats->sync_error, sizeof(stats->sync_error), "%s: %s",
+                               error_text_name(-writer->wal.error), error_text(-writer->wal.error));
         else if (writer->wal.is_pinned)
                 (void)snprintf(stats->sync_error, sizeof(stats->sync_error),
                                "EBUSY: a reader of the database keeps the log from beginning "
@@ -138,8 +139,8 @@ static void keep_failure(Writer *writer, int r, const char *explanation) {
         if (explanation)
                 (void)snprintf(writer->failure, sizeof(writer->failure), "%s", explanation);
         else if (e > 0)
-                (void)snprintf(writer->failure, sizeof(writer->failure), "%s: %s (%s)", message, strerrordesc_np(e),
-                               strerrorname_np(e));
+                (void)snprintf(writer->failure, sizeof(writer->failure), "%s: %s (%s)", message, error_text(e),
+                               error_text_name(e));
         else
                 (void)snprintf(writer->failure, sizeof(writer->failure), "%s", message);
 }
@@ -642,7 +643,7 @@ static void end_salvage(Writer *writer) {
         r = salvage_end(&writer->salvage, &note);
         if (r < 0)
                 salvage_close(&writer->salvage);
-        note_salvage(writer, false, 0, note ? note : strerrordesc_np(-r));
+        note_salvage(writer, false, 0, note ? note : error_text(-r));
         /* The next file, if there is another. */
         (void)begin_salvage(writer);
 }

@@ -87,7 +87,7 @@ int beneath_open(int dir_fd, const char *path, bool one_filesystem, int *ret_fd)
         };
         long fd;
 
-        fd = syscall(SYS_openat2, dir_fd, *path ? path : ".", &how, sizeof(how));
+        fd = syscall(__NR_openat2, dir_fd, *path ? path : ".", &how, sizeof(how));
         if (fd >= 0) {
                 *ret_fd = (int)fd;
                 return 0;

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 int file_read_at(int dir_fd, const char *path, size_t n_max, char **ret, size_t *ret_n) {
         scoped(closep) int fd = -1;
@@ -188,6 +190,11 @@ int file_find_env(const char *variable, const char *otherwise, const char *below
         return n < PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
+/* close_range() of the C library is newer than some distributions (glibc 2.34). */
+static void close_from_to(unsigned first, unsigned last) {
+        (void)syscall(__NR_close_range, first, last, 0);
+}
+
 void file_close_others(int a, int b) {
         const int kept[] = { a < b ? a : b, a < b ? b : a };
         unsigned first = 3;
@@ -196,8 +203,8 @@ void file_close_others(int a, int b) {
                 if (kept[i] < (int)first)
                         continue;
                 if (kept[i] > (int)first)
-                        (void)close_range(first, (unsigned)kept[i] - 1, 0);
+                        close_from_to(first, (unsigned)kept[i] - 1);
                 first = (unsigned)kept[i] + 1;
         }
-        (void)close_range(first, ~0U, 0);
+        close_from_to(first, ~0U);
 }

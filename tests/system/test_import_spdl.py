@@ -106,7 +106,8 @@ class ImportSpdl(harness.TestCase):
                 self.assertEqual([of_job[key] for key in VERDICT], ["stage", "decode", "more concurrency", "high"])
                 self.assertEqual([of_job[key] for key in VERDICT], [of_file[key] for key in VERDICT])
                 self.assertAlmostEqual(of_job["wait_share"], of_file["wait_share"])
-                for got, expected in zip(of_job["stages"], of_file["stages"], strict=True):
+                self.assertEqual(len(of_job["stages"]), len(of_file["stages"]))
+                for got, expected in zip(of_job["stages"], of_file["stages"]):
                     self.assertEqual(list(got), list(expected))
                     for key, value in expected.items():
                         self.assertAlmostEqual(got[key], value, places=9) if isinstance(value, float) else self.assertEqual(got[key], value)

@@ -121,7 +121,9 @@ def reference(samples, reporting_s, cpus):
               max(column("cpu_pct_per_cpu_max")), hours, hours * (100 - mean) / 100, max(column("mem_percent")),
               max(column("disk_usage_percent"))]
     counters = ["disk_io_read_mb", "disk_io_write_mb", "net_io_lo_sent_mb", "net_io_ext_sent_mb", "net_io_lo_recv_mb", "net_io_ext_recv_mb"]
-    return dict(zip(EIGHTEEN, values + [max(column(counter)) for counter in counters], strict=True))
+    values += [max(column(counter)) for counter in counters]
+    assert len(values) == len(EIGHTEEN)
+    return dict(zip(EIGHTEEN, values))
 
 
 class Artifact(WithJob):

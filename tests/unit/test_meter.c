@@ -6,12 +6,12 @@
 
 #include <cmocka.h>
 
-#include <malloc.h>
 #include <math.h>
 #include <stdio.h>
 #include <time.h>
 
 #include "fake_meter.h"
+#include "heap.h"
 
 /* --- missing sources, gaps, clocks ---------------------------------------------------------- */
 
@@ -395,19 +395,19 @@ static void fill_big_machine(Bench *b) {
 
 static void nothing_is_allocated_while_devices_stay_the_same(void **state) {
         Bench b;
-        struct mallinfo2 before, after;
+        Heap before, after;
 
         (void)state;
         fill_big_machine(&b);
         look(&b);
         fake_second(&b.now, 30);
         look(&b);
-        before = mallinfo2();
+        before = heap_look();
         for (unsigned i = 0; i < 100; i++) {
                 fake_second(&b.now, i);
                 look(&b);
         }
-        after = mallinfo2();
+        after = heap_look();
         assert_int_equal(after.uordblks, before.uordblks);
         assert_int_equal(total(&b, TOTAL_OBSERVED_NS), 101 * SECOND);
         bench_end(&b);

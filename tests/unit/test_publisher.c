@@ -6,11 +6,11 @@
 
 #include <cmocka.h>
 
-#include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <time.h>
 
+#include "heap.h"
 #include "snapshot/publisher.h"
 
 #define N_READERS 3U
@@ -97,7 +97,7 @@ __attribute__((weak)) size_t __sanitizer_get_current_allocated_bytes(void);
 static size_t allocated_bytes(void) {
         if (__sanitizer_get_current_allocated_bytes)
                 return __sanitizer_get_current_allocated_bytes();
-        return mallinfo2().uordblks + mallinfo2().hblkhd;
+        return (size_t)heap_look().uordblks + (size_t)heap_look().hblkhd;
 }
 
 /* Allocates space for jobs worth a megabyte in each snapshot, so that a leak is noticeable. */

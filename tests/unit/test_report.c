@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <signal.h>
+
 #include "client/api/api_query.h"
 #include "http/jobs/advice.h"
 #include "report_fixture.h"
@@ -72,6 +74,13 @@ static void absent_metrics_have_a_reason(void **state) {
 static void a_signal_has_its_name(void **state) {
         assert_says(report(*state, "", 137, 9, true), "finished: Killed (signal 9)");
         assert_says(report(*state, "", 3, 0, true), "finished: exit 3\n");
+        assert_string_equal(report_signal_name(SIGKILL), "KILL");
+        assert_string_equal(report_signal_name(SIGSYS), "SYS");
+        for (int64_t signal = 1; signal < 32; signal++)
+                assert_non_null(report_signal_name(signal));
+        assert_null(report_signal_name(0));
+        assert_null(report_signal_name(-9));
+        assert_null(report_signal_name(SIGRTMIN));
 }
 
 static void exit_statuses_of_a_shell_are_explained(void **state) {

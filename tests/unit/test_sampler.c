@@ -8,11 +8,11 @@
 #include <cmocka.h>
 
 #include <errno.h>
-#include <malloc.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "heap.h"
 #include "sample/host/filesystems.h"
 #include "sample/host/sampler.h"
 #include "tree.h"
@@ -488,16 +488,16 @@ static void counters_of_this_machine_go_on(void **state) {
 
 static void the_steady_state_allocates_nothing(void **state) {
         Fixture *f = *state;
-        struct mallinfo2 before, after;
+        Heap before, after;
 
         start_here(f);
         for (size_t i = 0; i < 3; i++)
                 read_at(f, clock_boottime_ns());
 
-        before = mallinfo2();
+        before = heap_look();
         for (size_t i = 0; i < 200; i++)
                 read_at(f, clock_boottime_ns());
-        after = mallinfo2();
+        after = heap_look();
         assert_int_equal(after.uordblks, before.uordblks);
         assert_int_equal(after.fordblks, before.fordblks);
         assert_int_equal(after.hblkhd, before.hblkhd);

@@ -9,6 +9,7 @@
 #include "client/deliver/deliver.h"
 #include "client/import/inspection.h"
 #include "client/wire/id.h"
+#include "util/error_text.h"
 
 typedef struct ImportAmunOptions {
         FailedRunOptions failed;
@@ -154,7 +155,7 @@ static int import_inspection(Import *import, const char *directory) {
                 message_print("cannot import %s: %s; an inspection has results/0/result, results/1/result and so on",
                               directory,
                               r == -ENODATA || (r == -ENOENT && access(directory, F_OK) == 0) ? "no results"
-                                                                                              : strerrordesc_np(-r));
+                                                                                              : error_text(-r));
                 import->n_troubled++;
                 return 0;
         }
@@ -201,7 +202,7 @@ static int import_amun_run(const CommandLine *line) {
         deliver_courier_init(&import.courier, line->global.socket, options->timeout_ns);
         r = import_all(&import);
         if (r < 0) {
-                message_print("cannot import: %s", strerrordesc_np(-r));
+                message_print("cannot import: %s", error_text(-r));
                 return EXIT_FAILED;
         }
 

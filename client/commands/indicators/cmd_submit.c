@@ -20,6 +20,7 @@
 #include "client/wire/id.h"
 #include "util/array.h"
 #include "util/clock.h"
+#include "util/error_text.h"
 #include "value/value_parse.h"
 
 #define COMPLAINTS_MAX 20U
@@ -350,7 +351,7 @@ static int spool_rest(const SubmitOptions *options, const Intake *intake, const 
                 r = spool_put(directory, &rest, intake->realtime_ms, name);
         if (r < 0) {
                 message_print("cannot keep the results in %s: %s", directory[0] ? directory : "a spool",
-                              strerrordesc_np(-r));
+                              error_text(-r));
                 return delivery_failure_status(delivery, DELIVERY_UNAVAILABLE);
         }
 
@@ -465,7 +466,7 @@ static int submit_run(const CommandLine *line) {
 
         r = take_files(&intake, line);
         if (r < 0) {
-                message_print("cannot read the documents: %s", strerrordesc_np(-r));
+                message_print("cannot read the documents: %s", error_text(-r));
                 return EXIT_FAILED;
         }
         if (intake.n_complaints > 0) {

@@ -8,6 +8,7 @@
 #include "client/commands/commands.h"
 #include "client/commands/delivery_failure.h"
 #include "client/commands/jobs/phase_mark.h"
+#include "util/error_text.h"
 
 typedef struct MarkOptions {
         const char *job;
@@ -57,7 +58,7 @@ static int mark_run(const CommandLine *line) {
                 return options->json ? print_result(&result, name) : EXIT_DONE;
 
         if (r < 0)
-                message_print("%s", strerrordesc_np(-r));
+                message_print("%s", error_text(-r));
         else if (phase_mark_may_be_taken(&courier, &delivery))
                 message_print("perfd does not respond; the mark may not be recorded");
         else

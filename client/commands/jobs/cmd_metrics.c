@@ -14,6 +14,7 @@
 #include "client/commands/commands.h"
 #include "client/report/perf_report.h"
 #include "client/report/report_run.h"
+#include "util/error_text.h"
 #include "util/file.h"
 
 #define PREFIX_BYTES_MAX 200U /* with a metric's name behind it, no longer than the 250 that MLflow allows */
@@ -202,7 +203,7 @@ static int write_file(const char *path, const Buffer *report) {
         if (r == 0)
                 return EXIT_DONE;
 
-        message_print("cannot write to %s: %s", path, strerrordesc_np(-r));
+        message_print("cannot write to %s: %s", path, error_text(-r));
         return EXIT_FAILED;
 }
 

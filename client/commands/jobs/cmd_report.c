@@ -7,6 +7,7 @@
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
 #include "client/report/report.h"
+#include "util/error_text.h"
 
 typedef struct ReportOptions {
         bool all_nodes, brief, json;
@@ -121,7 +122,7 @@ static int merge(const CommandLine *line) {
 
         r = add_files(&run, line, &is_whole);
         if (r < 0)
-                message_print("cannot read the reports: %s", strerrordesc_np(-r));
+                message_print("cannot read the reports: %s", error_text(-r));
         if (r != 0)
                 return EXIT_FAILED;
 

@@ -8,6 +8,7 @@
 #include "client/commands/jobs/phase_mark.h"
 #include "client/run/child.h"
 #include "util/clock.h"
+#include "util/error_text.h"
 
 typedef struct TimeOptions {
         const char *job;
@@ -55,7 +56,7 @@ static void mark_begin(Timed *timed, const CommandLine *line, const char *given)
                 timed->is_inherited = job.is_inherited;
                 message_print("perfd does not respond; continuing without waiting");
         } else
-                message_print("%s; '%s' runs without a mark", r < 0 ? strerrordesc_np(-r) : reason, timed->command[0]);
+                message_print("%s; '%s' runs without a mark", r < 0 ? error_text(-r) : reason, timed->command[0]);
 }
 
 /* The previous phase continues under its name. */
@@ -73,7 +74,7 @@ static void mark_end(Timed *timed, double wall_seconds) {
         r = phase_mark_send(&timed->courier, &job, timed->begin.previous, wall_seconds, &end, &delivery, reason);
         if (r != 0)
                 message_print("the end of phase '%s' is not recorded: %s", timed->name,
-                              r < 0 ? strerrordesc_np(-r) : reason);
+                              r < 0 ? error_text(-r) : reason);
         else if (strcmp(end.previous, timed->name) != 0)
                 message_print("phase '%s' ended before its command: the seconds are recorded for phase '%s', which "
                               "was marked meanwhile",

@@ -19,6 +19,7 @@
 #include "client/cli/message.h"
 #include "client/commands/commands.h"
 #include "util/clock.h"
+#include "util/error_text.h"
 
 #define ASKING_NS (2 * NS_PER_S)
 
@@ -92,7 +93,7 @@ static int db_run(const CommandLine *line) {
         words[n] = NULL;
 
         start_perfd(words);
-        message_print("cannot start perfd, which is needed to read the database: %s", strerrordesc_np(errno));
+        message_print("cannot start perfd, which is needed to read the database: %s", error_text(errno));
         return EXIT_FAILED;
 }
 

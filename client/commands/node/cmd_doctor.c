@@ -11,6 +11,7 @@
 #include "client/doctor/checks.h"
 #include "client/wire/wire.h"
 #include "util/clock.h"
+#include "util/error_text.h"
 
 typedef struct DoctorOptions {
         const char *root;
@@ -36,7 +37,7 @@ static bool ask_hello(Checks *checks, const char *path, uint64_t deadline_ns) {
 
         r = wire_ask_hello(path, deadline_ns, &reply);
         if (r < 0) {
-                check_detail(check, "does not answer: %s", strerrordesc_np(-r));
+                check_detail(check, "does not answer: %s", error_text(-r));
                 check_problem(check, CHECK_FAILED, "results are kept in the spool, or lost",
                               "systemctl start perfd; if that fails, journalctl -u perfd");
                 return false;
@@ -178,7 +179,7 @@ static int doctor_run(const CommandLine *line) {
         int r;
 
         if (root_fd < 0) {
-                message_print("cannot open %s: %s", root, strerrordesc_np(errno));
+                message_print("cannot open %s: %s", root, error_text(errno));
                 return EXIT_FAILED;
         }
 

@@ -6,6 +6,7 @@
 #include "client/commands/commands.h"
 #include "client/deliver/deliver.h"
 #include "client/deliver/spool.h"
+#include "util/error_text.h"
 
 static bool is_empty(const Flush *flush) {
         return flush->n_stored + flush->n_duplicate + flush->n_ends + flush->n_unknown + flush->n_rejected +
@@ -68,7 +69,7 @@ static int flush_run(const CommandLine *line) {
         if (r == 0)
                 r = deliver_spool(&courier, directory, &flush);
         if (r < 0) {
-                message_print("cannot read the spool %s: %s", directory, strerrordesc_np(-r));
+                message_print("cannot read the spool %s: %s", directory, error_text(-r));
                 return EXIT_FAILED;
         }
 

@@ -6,6 +6,7 @@
 #include "client/commands/commands.h"
 #include "client/commands/delivery_failure.h"
 #include "client/deliver/deliver.h"
+#include "util/error_text.h"
 
 static int reload_run(const CommandLine *line) {
         const TimeoutOptions *options = line->options;
@@ -21,7 +22,7 @@ static int reload_run(const CommandLine *line) {
                 delivery_explain(&delivery, &courier, reason);
                 message_print("%s%s", delivery.error < 0 || delivery.reply.status == STATUS_DENIED ? "" :
                               "the configuration was not changed: ",
-                              r < 0 ? strerrordesc_np(-r) : reason);
+                              r < 0 ? error_text(-r) : reason);
                 return delivery_failure_status(&delivery, r);
         }
 

@@ -10,6 +10,7 @@
 #include "client/deliver/spool.h"
 #include "client/wire/wire.h"
 #include "util/clock.h"
+#include "util/error_text.h"
 
 #define LABEL_COLUMNS 12U
 
@@ -161,7 +162,7 @@ static void write_sockets(Screen *screen, const Health *health, const ApiQuery *
         if (health->error == 0)
                 write_field(screen, "socket", "%s: answers in %.1f ms", health->path, (double)health->hello_ns / 1e6);
         else
-                write_field(screen, "socket", "%s: %s", health->path, strerrordesc_np(-health->error));
+                write_field(screen, "socket", "%s: %s", health->path, error_text(-health->error));
         write_field(screen, "http", "%s: %s", query->socket,
                     health->node                ? "answers"
                     : health->is_http_reachable ? "not ready"

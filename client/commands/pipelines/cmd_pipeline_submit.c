@@ -15,6 +15,7 @@
 #include "client/deliver/pipeline_pending.h"
 #include "text/encoding.h"
 #include "util/clock.h"
+#include "util/error_text.h"
 #include "value/value_parse.h"
 
 #define LINE_BYTES_MAX   (1U << 20)
@@ -301,7 +302,7 @@ static int open_input(const CommandLine *line, Feed *feed) {
         feed->fd = strcmp(file, "-") == 0 ? STDIN_FILENO : open(file, O_RDONLY | O_CLOEXEC);
         if (feed->fd >= 0)
                 return EXIT_DONE;
-        message_print("cannot open %s: %s", file, strerrordesc_np(errno));
+        message_print("cannot open %s: %s", file, error_text(errno));
         return EXIT_FAILED;
 }
 
@@ -329,7 +330,7 @@ static int pipeline_submit_run(const CommandLine *line) {
         if (r == 0)
                 r = run_feed(&feed);
         if (r < 0) {
-                message_print("cannot read %s: %s", feed.name, strerrordesc_np(-r));
+                message_print("cannot read %s: %s", feed.name, error_text(-r));
                 return EXIT_FAILED;
         }
         status = print_sent(&feed);

@@ -13,6 +13,7 @@
 #include "client/results/summary.h"
 #include "client/run/spec.h"
 #include "client/stack/stack_source.h"
+#include "util/error_text.h"
 #include "util/file.h"
 #include "util/utf8.h"
 
@@ -95,7 +96,7 @@ static void spec_run_deinit(SpecRun *run) {
 /* --- the file ------------------------------------------------------------------------------------- */
 
 static int print_failure(const char *what, int error) {
-        message_print("%s: %s", what, strerrordesc_np(-error));
+        message_print("%s: %s", what, error_text(-error));
         return EXIT_FAILED;
 }
 
@@ -164,7 +165,7 @@ static void remove_scratch(SpecRun *run) {
         if (run->options->spec.keep)
                 message_print("kept the directory of the run: %s", run->scratch);
         else if (nftw(run->scratch, remove_entry, 16, FTW_DEPTH | FTW_PHYS) != 0)
-                message_print("cannot remove %s: %s", run->scratch, strerrordesc_np(errno));
+                message_print("cannot remove %s: %s", run->scratch, error_text(errno));
         run->scratch[0] = '\0';
 }
 
@@ -187,7 +188,7 @@ static int write_files(const SpecRun *run) {
                         r = write_file(path, run->spec.files[i].text, 0700);
                 if (r < 0) {
                         message_print("cannot write files[%zu], %s: %s", i, run->spec.files[i].name,
-                                      strerrordesc_np(-r));
+                                      error_text(-r));
                         return r;
                 }
         }
@@ -324,7 +325,7 @@ static int run_in_scratch(SpecRun *run) {
 
         status = run_job(&line, &options, command);
         if (fchdir(run->here_fd) < 0)
-                message_print("cannot return to the working directory: %s", strerrordesc_np(errno));
+                message_print("cannot return to the working directory: %s", error_text(errno));
         return status;
 }
 

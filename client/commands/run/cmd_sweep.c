@@ -16,6 +16,7 @@
 #include "client/sweep/sweep_run.h"
 #include "client/sweep/sweep_text.h"
 #include "text/text.h"
+#include "util/error_text.h"
 #include "util/utf8.h"
 
 typedef struct SweepOptions {
@@ -276,7 +277,7 @@ static int open_tree(SweepInput *input) {
         if (r == 0)
                 r = sweep_tree_match(&input->tree, &input->plan, &input->records);
         if (r < 0)
-                message_print("cannot open %s: %s", input->plan.output, strerrordesc_np(-r));
+                message_print("cannot open %s: %s", input->plan.output, error_text(-r));
         return r == 0 ? EXIT_DONE : EXIT_FAILED;
 }
 

@@ -31,6 +31,7 @@
 #include "text/text.h"
 #include "util/array.h"
 #include "util/clock.h"
+#include "util/error_text.h"
 #include "util/file.h"
 
 /* Longest delays of a job, whatever state perfd is in. */
@@ -228,7 +229,7 @@ static void spool_batch(RunJob *run, const Batch *batch, const Delivery *deliver
         *(r < 0 ? &run->series.n_lost : &run->series.n_kept) += rest.n_items;
         if (r < 0)
                 message_print("%s; the job's %s are lost, since they cannot be kept in %s: %s", reason, what,
-                    directory[0] ? directory : "a spool", strerrordesc_np(-r));
+                    directory[0] ? directory : "a spool", error_text(-r));
         else if (!run->is_kept)
                 message_print("%s; the job's %s are kept in %s/%s", reason, what, directory, name);
         run->is_kept = true;
@@ -397,7 +398,7 @@ static int export_summary(const RunJob *run, const char *batch) {
         if (r == 0)
                 r = file_replace(run->options->batch.output, text.text, text.n, 0666, false);
         if (r < 0)
-                message_print("cannot write %s: %s", run->options->batch.output, strerrordesc_np(-r));
+                message_print("cannot write %s: %s", run->options->batch.output, error_text(-r));
         return r;
 }
 
@@ -682,7 +683,7 @@ static void execute_at_end(const char *command) {
         int status = system(command);
 
         if (status < 0)
-                message_print("cannot run the command of --at-end: %s", strerrordesc_np(errno));
+                message_print("cannot run the command of --at-end: %s", error_text(errno));
         else if (WIFEXITED(status) && WEXITSTATUS(status) != 0)
                 message_print("the command of --at-end exited with status %d", WEXITSTATUS(status));
         else if (WIFSIGNALED(status))
@@ -760,12 +761,12 @@ int run_job(const CommandLine *line, const RunOptions *options, char *const *com
         if (r == 0)
                 r = set_environment(&run);
         if (r < 0)
-                message_print("cannot begin a job: %s; the job is not recorded", strerrordesc_np(-r));
+                message_print("cannot begin a job: %s; the job is not recorded", error_text(-r));
         else if (run.announcement.is_begin_known && options->verbose)
                 message_print("job %s: begun", run.info.id);
         r = run_all(&run);
         if (r < 0)
-                message_print("cannot report the end of the job: %s", strerrordesc_np(-r));
+                message_print("cannot report the end of the job: %s", error_text(-r));
         else if (!run.announcement.is_begun && options->verbose)
                 message_print("job %s: not recorded, perfd could not be reached", run.info.id);
         else if (run.is_ended && (!options->quiet || options->verbose))

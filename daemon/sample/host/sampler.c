@@ -21,6 +21,7 @@
 #include "sample/process.h"
 #include "sample/host/stat.h"
 #include "sample/kernel_text.h"
+#include "util/error_text.h"
 #include "util/file.h"
 
 struct Sampler {
@@ -166,7 +167,7 @@ static int read_source(Sampler *sampler, Source source, Sample *sample) {
         if (r == KERNEL_FILE_WAITING)
                 return 0;
         if (r == KERNEL_FILE_FAILED) {
-                note_failure(sampler, source, strerrordesc_np(error));
+                note_failure(sampler, source, error_text(error));
                 return 0;
         }
 

@@ -340,7 +340,7 @@ DamagedFile *damaged_file_free(DamagedFile *file) {
         sqlite3_close(file->db);
         closep(&file->fd);
         closep(&file->wal_fd);
-        sqlite3_free(file->schema);
+        free(file->schema);
         free(file->facts);
         free(file);
         return NULL;
@@ -350,9 +350,9 @@ sqlite3 *damaged_file_database(const DamagedFile *file) {
         return file->db;
 }
 
-int damaged_file_set_schema(DamagedFile *file, uint8_t *image, size_t n) {
+int damaged_file_set_schema(DamagedFile *file, char *image, size_t n) {
         assert(!file->schema);
-        file->schema = image;
+        file->schema = (uint8_t *)image;
         file->n_schema = (uint32_t)(n / PAGE);
         return connect_sqlite(file); /* the former connection has read the damaged schema */
 }

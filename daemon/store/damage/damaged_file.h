@@ -34,8 +34,8 @@ DEFINE_SCOPED(DamagedFile, damaged_file_free);
 sqlite3 *damaged_file_database(const DamagedFile *file);
 bool damaged_file_has_schema(const DamagedFile *file);
 /* Replaces a schema that SQLite cannot read by that of an empty database: files of one version have the same schema.
- * image: of the whole empty database, n bytes, which SQLite has allocated; owned by the file from now on. */
-int damaged_file_set_schema(DamagedFile *file, uint8_t *image, size_t n);
+ * image: of the whole empty database, n bytes, from malloc(); owned by the file from now on. */
+int damaged_file_set_schema(DamagedFile *file, char *image, size_t n);
 
 /* Shows a page in place of a root; 0, 0: shows the root itself. No statement may be running. */
 void damaged_file_show(DamagedFile *file, uint32_t root, uint32_t page);

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <glob.h>
 #include <limits.h>
 #include <stdio.h>
@@ -14,11 +15,15 @@
 #include "store/table/store_subject.h"
 #include "util/buffer.h"
 #include "util/clock.h"
+#include "util/error_text.h"
+#include "util/file.h"
 #include "util/scoped.h"
 
 #define DAMAGED ".damaged-"
 #define OLDER ".older-"
 #define SALVAGED ".salvaged-"
+
+#define EMPTY_BYTES_MAX (1U << 20) /* of a database without rows */
 
 #define STEP_ROWS 512
 #define STEP_BYTES (256 * 1024)
@@ -68,7 +73,7 @@ int salvage_put_aside(const char *path, uint64_t now_realtime_ns, const char *re
         r = put_aside(path, DAMAGED, now_realtime_ns, target);
         if (r < 0) {
                 if (asprintf(ret_note, "%s is damaged (%s) and cannot be moved aside: %s", path, reason,
-                             strerrordesc_np(-r)) < 0)
+                             error_text(-r)) < 0)
                         *ret_note = NULL;
                 return r;
         }
@@ -88,7 +93,7 @@ int salvage_put_older_aside(const char *path, uint64_t now_realtime_ns, int64_t 
         r = put_aside(path, OLDER, now_realtime_ns, target);
         if (r < 0) {
                 if (asprintf(ret_note, "%s has format %lld of an older perfd and cannot be moved aside: %s", path,
-                             (long long)version, strerrordesc_np(-r)) < 0)
+                             (long long)version, error_text(-r)) < 0)
                         *ret_note = NULL;
                 return r;
         }
@@ -107,21 +112,36 @@ static void database_closep(Database *database) {
         database_close(database);
 }
 
-/* Uses the schema of an empty database where that of the file is damaged. */
-static int complete_schema(DamagedFile *file) {
+/* Creates an empty database in a file of this name, and reads its bytes. 0, an outcome, or a negative errno. */
+static int make_empty(const char *path, char **ret_image, size_t *ret_n) {
         scoped(database_closep) Database empty = {};
-        sqlite3_int64 n = 0;
-        uint8_t *image;
         int64_t unused;
+        int r;
+
+        r = database_open(&empty, path);
+        if (r == 0)
+                r = schema_setup(&empty, true, &unused);
+        database_close(&empty); /* writes the log into the file */
+        return r != 0 ? r : file_read_at(AT_FDCWD, path, EMPTY_BYTES_MAX, ret_image, ret_n);
+}
+
+/* Uses the schema of an empty database where that of the file is damaged. Not every SQLite has sqlite3_serialize(). */
+static int complete_schema(DamagedFile *file, const char *path) {
+        scoped(freep) char *image = NULL;
+        char empty[PATH_MAX];
+        size_t n;
         int r;
 
         if (damaged_file_has_schema(file))
                 return 0;
-        r = database_open(&empty, ":memory:");
-        if (r == 0)
-                r = schema_setup(&empty, true, &unused);
-        image = r == 0 ? sqlite3_serialize(empty.db, "main", &n, 0) : NULL;
-        return image ? damaged_file_set_schema(file, image, (size_t)n) : -ENOMEM;
+        if (snprintf(empty, sizeof(empty), "%s-empty", path) >= (int)sizeof(empty))
+                return -ENAMETOOLONG;
+        (void)unlink(empty);
+        r = make_empty(empty, &image, &n);
+        (void)unlink(empty);
+        if (r != 0)
+                return r < 0 ? r : -EIO;
+        return damaged_file_set_schema(file, TAKE(image), n);
 }
 
 int salvage_open(Salvage *salvage, const char *damaged_path) {
@@ -133,7 +153,7 @@ int salvage_open(Salvage *salvage, const char *damaged_path) {
 
         r = damaged_file_open(&salvage->file, damaged_path, SCHEMA_APPLICATION_ID);
         if (r == 0)
-                r = complete_schema(salvage->file);
+                r = complete_schema(salvage->file, damaged_path);
         if (r == 0)
                 sqlite3_db_config(damaged_file_database(salvage->file), SQLITE_DBCONFIG_WRITABLE_SCHEMA, 1, NULL);
         if (r == DAMAGED_FILE_FOREIGN)

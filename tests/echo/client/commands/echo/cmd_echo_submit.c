@@ -6,6 +6,7 @@
 #include "client/wire/protocol_echo.h"
 #include "client/wire/wire.h"
 #include "util/clock.h"
+#include "util/error_text.h"
 
 static int echo_submit_run(const CommandLine *line) {
         uint64_t deadline_ns = clock_boottime_ns() + 10 * NS_PER_S;
@@ -24,7 +25,7 @@ static int echo_submit_run(const CommandLine *line) {
                         r = wire_exchange(&wire, &frame, sequence, deadline_ns, &reply);
         }
         if (r < 0) {
-                message_print("%s", strerrordesc_np(-r));
+                message_print("%s", error_text(-r));
                 return EXIT_UNREACHABLE;
         }
         if (reply.status != STATUS_OK) {
