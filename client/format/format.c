@@ -78,7 +78,7 @@ static void reading_deinit(FormatReading *reading) {
 
 /* Names the element within its input: "[3][sys]: …". */
 __attribute__((format(printf, 2, 3))) static void wrong(FormatReading *reading, const char *format, ...) {
-        char text[FORMAT_ERROR_MAX / 2], place[FORMAT_ERROR_MAX / 2] = "", within[FORMAT_ERROR_MAX / 2];
+        char text[FORMAT_ERROR_MAX / 2 - 2], place[FORMAT_ERROR_MAX / 2] = "", within[FORMAT_ERROR_MAX / 2];
         va_list args;
 
         if (reading->r != 0)
