@@ -239,7 +239,7 @@ static void pipelines_are_members_of_the_result(void **state) {
 
 static void put_stages(Place *place, const char *job, size_t n) {
         PipelineInterval intervals[2 * PIPELINE_NUMBERS_STAGES_MAX + 2] = {};
-        char stages[PIPELINE_NUMBERS_STAGES_MAX + 1][32];
+        char stages[PIPELINE_NUMBERS_STAGES_MAX + 1][48];
 
         for (size_t i = 0; i < 2 * n; i++) {
                 (void)snprintf(stages[i / 2], sizeof(stages[0]), "0:%zu:s%zu[4]", i / 2, i / 2);
