@@ -207,7 +207,7 @@ static void count_kpi(RegressionSummary *summary, const Value *kpi) {
                 summary->n_unknown += !accepted || accepted->type == VALUE_NULL;
                 return;
         }
-        summary->n_better += has_verdict(kpi, JUDGE_IMPROVEMENT, JUDGE_IMPROVEMENT);
+        summary->n_better += has_verdict(kpi, JUDGE_IMPROVEMENT, JUDGE_RETURNED);
         summary->n_worse += has_verdict(kpi, JUDGE_REGRESSION, JUDGE_REGRESSION);
         summary->n_changed += has_verdict(kpi, JUDGE_CHANGED, JUDGE_CHANGED);
         summary->n_unknown += has_verdict(kpi, JUDGE_UNKNOWN, JUDGE_RUN_AGAIN);

@@ -24,7 +24,7 @@ typedef struct FailWord {
 
 static const FailWord fail_words[] = {
         { "regression", 1U << JUDGE_REGRESSION, EXIT_REGRESSED },
-        { "improvement", 1U << JUDGE_IMPROVEMENT, EXIT_REGRESSED },
+        { "improvement", 1U << JUDGE_IMPROVEMENT | 1U << JUDGE_RETURNED, EXIT_REGRESSED },
         { "changed", 1U << JUDGE_CHANGED, EXIT_REGRESSED },
         { "no-verdict", 1U << JUDGE_UNKNOWN | 1U << JUDGE_RUN_AGAIN, EXIT_NO_VERDICT },
 };

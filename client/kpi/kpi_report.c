@@ -158,6 +158,43 @@ static void put_profile(const Value *kpi, Buffer *out) {
 
 /* --- verdict -------------------------------------------------------------------------------------- */
 
+static bool has_verdict(const Value *kpi, JudgeVerdict verdict) {
+        return strcmp(answer_text(kpi, "verdict"), judge_verdict_names[verdict]) == 0;
+}
+
+/* Writes the version of a level or, without a version, the time of its first run. False: there is no such level. */
+static bool put_level(const Value *kpi, const char *version, const char *time_ms, Buffer *out) {
+        uint64_t time = answer_time(kpi, time_ms);
+        char text[TEXT_MAX];
+
+        if (*answer_text(kpi, version)) {
+                buffer_puts(out, answer_text(kpi, version));
+                return true;
+        }
+        text_time(time, text);
+        if (time > 0)
+                buffer_puts(out, text);
+        return time > 0;
+}
+
+void kpi_report_put_verdict(const Value *kpi, Buffer *out) {
+        scoped(buffer_deinit) Buffer level = {};
+
+        if (has_verdict(kpi, JUDGE_RETURNED) && put_level(kpi, "back_to_version", "back_to_ms", &level))
+                buffer_printf(out, "back at the level of %s", level.text ?: "");
+        else
+                buffer_puts(out, answer_text(kpi, "verdict"));
+        if (has_verdict(kpi, JUDGE_RUN_AGAIN))
+                buffer_printf(out, ": %.0f more", answer_number_or_zero(kpi, "runs_needed"));
+}
+
+void kpi_report_put_detectable(const Value *kpi, Buffer *out) {
+        double smallest = answer_number(kpi, "smallest_change"), n = answer_number_or_zero(kpi, "smallest_change_runs");
+
+        if (isfinite(smallest))
+                buffer_printf(out, "%.1f %% in %.0f run%s", 100 * smallest, n, n == 1 ? "" : "s");
+}
+
 static void put_change(const Value *kpi, Buffer *out) {
         double relative = answer_number(kpi, "relative_change"), low = answer_number(kpi, "low"),
                high = answer_number(kpi, "high");
@@ -191,19 +228,45 @@ static void put_accepted(const Value *accepted, Buffer *out) {
                       time, *note ? ": " : "", note);
 }
 
-void kpi_report_put_reason(const Value *kpi, Buffer *out) {
-        const char *verdict = answer_text(kpi, "verdict");
-        double smallest = answer_number(kpi, "smallest_change"), n_needed = answer_number_or_zero(kpi, "runs_needed");
-        bool is_unknown = strcmp(verdict, judge_verdict_names[JUDGE_UNKNOWN]) == 0;
+/* Writes ": only 3 runs came before: +50.3 % since 2.1.0 (needs 4 more runs)". */
+static void put_unknown(const Value *kpi, Buffer *out) {
+        double n_before = answer_number_or_zero(kpi, "runs_before"), n = answer_number_or_zero(kpi, "runs"),
+               n_needed = answer_number_or_zero(kpi, "runs_needed");
 
-        buffer_puts(out, is_unknown ? "no verdict yet" : verdict);
-        if (!is_unknown && strcmp(verdict, judge_verdict_names[JUDGE_NO_CHANGE]) != 0)
+        if (n_before > 0) {
+                buffer_printf(out, ": only %.0f runs came before", n_before);
                 put_change(kpi, out);
-        else if (isfinite(smallest))
-                buffer_printf(out, ": a change of %.1f %% would be detected", 100 * smallest);
+        } else if (n_needed > 0)
+                buffer_printf(out, ": only %.0f run%s", n, n == 1 ? "" : "s");
         if (n_needed > 0)
                 buffer_printf(out, " (needs %.0f more run%s)", n_needed, n_needed == 1 ? "" : "s");
-        if (strcmp(verdict, judge_verdict_names[JUDGE_RUN_AGAIN]) == 0)
+}
+
+/* Says what "no change" does not exclude. */
+static void put_unseen(const Value *kpi, Buffer *out) {
+        double smallest = answer_number(kpi, "smallest_change"), relative = answer_number(kpi, "relative_change");
+
+        if (!isfinite(smallest))
+                return;
+        buffer_printf(out, ": changes below %.1f %% would not be seen in %.0f runs", 100 * smallest,
+                      answer_number_or_zero(kpi, "smallest_change_runs"));
+        if (fabs(relative) > smallest)
+                buffer_printf(out, "; the newest run differs by %+.1f %%, as runs before did", 100 * relative);
+}
+
+void kpi_report_put_reason(const Value *kpi, Buffer *out) {
+        scoped(buffer_deinit) Buffer level = {};
+
+        kpi_report_put_verdict(kpi, out);
+        if (has_verdict(kpi, JUDGE_UNKNOWN))
+                put_unknown(kpi, out);
+        else if (has_verdict(kpi, JUDGE_NO_CHANGE))
+                put_unseen(kpi, out);
+        else
+                put_change(kpi, out);
+        if (!has_verdict(kpi, JUDGE_RETURNED) && put_level(kpi, "back_to_version", "back_to_ms", &level))
+                buffer_printf(out, "; back at the level of %s", level.text ?: "");
+        if (has_verdict(kpi, JUDGE_RUN_AGAIN))
                 put_disturbance(kpi, out);
         put_accepted(value_get(kpi, "accepted"), out);
 }

@@ -12,6 +12,10 @@
 void kpi_report_put_labels(const Value *kpi, Buffer *out);
 /* As above. parameters: an object, or NULL. */
 void kpi_report_put_set(const char *component, const Value *parameters, Buffer *out);
+/* Writes the verdict alone: "regression", "back at the level of 1.9.0" or "run again: 1 more". */
+void kpi_report_put_verdict(const Value *kpi, Buffer *out);
+/* Writes the least change that would be seen, "6.0 % in 3 runs"; nothing if it is not known. */
+void kpi_report_put_detectable(const Value *kpi, Buffer *out);
 /* Writes the verdict with its reason: "regression: -20.1 % (-21.0 to -19.2 %) since 2.10.0". */
 void kpi_report_put_reason(const Value *kpi, Buffer *out);
 

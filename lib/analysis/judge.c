@@ -17,7 +17,8 @@ const char *const judge_direction_names[N_JUDGE_DIRECTIONS + 1] = {
 
 const char *const judge_verdict_names[N_JUDGE_VERDICTS] = {
         [JUDGE_NO_CHANGE] = "no change", [JUDGE_REGRESSION] = "regression", [JUDGE_IMPROVEMENT] = "improvement",
-        [JUDGE_CHANGED] = "changed",     [JUDGE_RUN_AGAIN] = "run again",   [JUDGE_UNKNOWN] = "unknown",
+        [JUDGE_RETURNED] = "returned",   [JUDGE_CHANGED] = "changed",       [JUDGE_RUN_AGAIN] = "run again",
+        [JUDGE_UNKNOWN] = "unknown",
 };
 
 void judge_deinit(JudgeResult *judgement) {
@@ -43,30 +44,60 @@ static double difference_of(const ChangePoint *point) {
 
 /* --- methods with change points ------------------------------------------------------------------- */
 
-static int judge_shift(const double *series, size_t n, const JudgeSettings *settings, JudgeResult *judgement) {
-        const ChangePoint *last;
-        ShiftNewest newest;
+/* Values that seem to begin a new level say more than a change for the better before them. */
+static void set_suspects(JudgeResult *judgement, const ShiftSuspects *suspects, size_t n,
+                         const ShiftSettings *settings) {
+        size_t n_needed = shift_needed(suspects->n_before, settings);
+
+        judgement->verdict = suspects->n_before < SHIFT_BASE ? JUDGE_UNKNOWN : JUDGE_RUN_AGAIN;
+        judgement->since = n - suspects->n;
+        judgement->n_before = suspects->n_before;
+        judgement->n_needed = n_needed > suspects->n ? n_needed - suspects->n : 1;
+        judgement->back_to = n;
+}
+
+static int judge_fresh(const double *series, size_t n, const JudgeSettings *settings, JudgeResult *judgement) {
+        const ChangePoint *last = &judgement->points[judgement->n_points - 1];
+        size_t begin = judgement->n_points > 1 ? judgement->points[judgement->n_points - 2].index : 0;
         int r;
 
+        set_new_level(judgement, settings->direction, difference_of(last), last);
+        judgement->n_before = last->index - begin;
+        r = shift_back_to(series, n, judgement->points, judgement->n_points, &settings->shift, &judgement->back_to);
+        if (r == 0 && judgement->verdict == JUDGE_IMPROVEMENT && judgement->back_to < n)
+                judgement->verdict = JUDGE_RETURNED;
+        return r;
+}
+
+static int judge_shift(const double *series, size_t n, const JudgeSettings *settings, JudgeResult *judgement) {
+        const ChangePoint *last;
+        ShiftSuspects suspects;
+        bool is_fresh;
+        int r;
+
+        judgement->n_needed = n < SHIFT_POINTS_MIN ? SHIFT_POINTS_MIN - n : 0;
         r = shift_find(series, n, &settings->shift, &judgement->points, &judgement->n_points);
         if (r < 0 || n < SHIFT_POINTS_MIN)
                 return r;
 
         judgement->verdict = JUDGE_NO_CHANGE;
         last = judgement->n_points > 0 ? &judgement->points[judgement->n_points - 1] : NULL;
-        if (last && n - last->index <= JUDGE_FRESH) {
-                set_new_level(judgement, settings->direction, difference_of(last), last);
-                return 0;
-        }
+        is_fresh = last && n - last->index <= JUDGE_FRESH;
+        r = shift_smallest(series, n, judgement->points, judgement->n_points, &settings->shift, &judgement->smallest,
+                           &judgement->n_smallest);
+        if (r == 0 && is_fresh)
+                r = judge_fresh(series, n, settings, judgement);
+        if (r < 0 || judgement->verdict == JUDGE_REGRESSION || judgement->verdict == JUDGE_CHANGED)
+                return r;
 
-        r = shift_newest(series, n, last ? last->index : 0, &settings->shift, &newest);
-        if (r != 0)
-                return r < 0 ? r : 0;
-        judgement->relative = newest.relative;
-        judgement->p_value = newest.p_value;
-        if (newest.is_outlier) {
-                judgement->verdict = JUDGE_RUN_AGAIN;
-                judgement->since = n - 1;
+        r = shift_suspects(series, n, judgement->points, judgement->n_points, &settings->shift, &suspects);
+        if (r < 0)
+                return r;
+        if (suspects.n > 0)
+                set_suspects(judgement, &suspects, n, &settings->shift);
+        if (suspects.n > 0 || !is_fresh) {
+                judgement->relative = suspects.relative;
+                judgement->p_value = suspects.p_value;
         }
         return 0;
 }
@@ -131,7 +162,9 @@ static int judge_newest(const double *series, size_t n, const JudgeSettings *set
 }
 
 int judge_series(const double *series, size_t n, const JudgeSettings *settings, JudgeResult *ret) {
-        JudgeResult judgement = { .verdict = JUDGE_UNKNOWN, .relative = NAN, .p_value = NAN, .since = n };
+        JudgeResult judgement = {
+                .verdict = JUDGE_UNKNOWN, .relative = NAN, .p_value = NAN, .since = n, .back_to = n, .smallest = NAN,
+        };
         int r;
 
         if (settings->method == JUDGE_PERFD)

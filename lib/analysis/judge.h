@@ -36,11 +36,12 @@ typedef enum JudgeDirection {
 extern const char *const judge_direction_names[N_JUDGE_DIRECTIONS + 1];
 
 typedef enum JudgeVerdict {
-        JUDGE_NO_CHANGE,      /* as before */
+        JUDGE_NO_CHANGE,   /* no change as large as `smallest` */
         JUDGE_REGRESSION,  /* a new, worse level */
         JUDGE_IMPROVEMENT, /* a new, better level */
+        JUDGE_RETURNED,    /* a better level that was there before */
         JUDGE_CHANGED,     /* a new level, and no direction is better */
-        JUDGE_RUN_AGAIN,       /* the newest value is an outlier: more values show whether a new level began */
+        JUDGE_RUN_AGAIN,   /* the newest values differ: more values show whether a new level began */
         JUDGE_UNKNOWN,     /* too few values */
         N_JUDGE_VERDICTS,
 } JudgeVerdict;
@@ -62,7 +63,12 @@ typedef struct JudgeResult {
         JudgeVerdict verdict;
         double relative; /* change from the level before to the newest value, or to the new level; NAN: not known */
         double p_value;  /* NAN: the method has none */
-        size_t since;    /* index of the first value of the new level, or of the outlier; n if there is none */
+        size_t since;    /* index of the first value of the new level, or of those that differ; n if there is none */
+        size_t back_to;  /* index of the first value of an earlier level that is reached again; n if there is none */
+        size_t n_before; /* values of the level before `since`; 0: no change */
+        size_t n_needed; /* more values that are needed for a verdict; 0: none */
+        double smallest; /* least change that n_smallest values of a new level would show; NAN: not known */
+        size_t n_smallest;
 } JudgeResult;
 
 void judge_deinit(JudgeResult *judgement);

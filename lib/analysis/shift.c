@@ -29,9 +29,11 @@
 #define DIFFERENCES_ENOUGH 30U
 #define PLACE_BEFORE_MIN 3U  /* values before a change point that was moved */
 #define PLACE_DISTANCE 10U   /* maximum distance by which a change point is moved */
-#define OUTLIER_P 1e-3
-#define OUTLIER_SHARE 0.05
-#define OUTLIER_ENOUGH 20U
+#define SUSPECTS_MAX 12U      /* newest values that are tested as a new level that is not found yet */
+#define SUSPECT_P 3e-3
+#define SINGLE_P 1e-3         /* of the newest value alone */
+#define SINGLE_SHARE 0.05     /* of values before it that may be as extreme as the newest alone */
+#define SAME_LEVEL_SD 2.0     /* largest difference of two equal levels in their standard deviations */
 
 /* --- the test of a place -------------------------------------------------------------------------- */
 
@@ -46,10 +48,10 @@ typedef struct ShiftSeries {
         double *rank_sums;      /* borrowed; scratch space of the rank-sum test */
 } ShiftSeries;
 
-typedef struct ShiftScore {
-        double score; /* >= 1: the test is passed */
-        double t_p, rank_p, difference;
-} ShiftScore;
+typedef struct ShiftTest {
+        double p, difference, sd;
+        double relative; /* difference as a share of the level before */
+} ShiftTest;
 
 /* scratch: room for n. */
 static double median_of(const double *values, size_t n, double *scratch) {
@@ -138,12 +140,32 @@ static double variance_factor(size_t n, double rho) {
         return (1 + rho) / (1 - rho) - 2 * rho * (1 - pow(rho, m)) / (m * (1 - rho) * (1 - rho));
 }
 
+/* Standard deviation of the difference of two means, in standard deviations of a value. */
+static double error_of_difference(size_t n_before, size_t n_after, double rho) {
+        return sqrt(variance_factor(n_before, rho) / (double)n_before +
+                    variance_factor(n_after, rho) / (double)n_after);
+}
+
+static double degrees_of_freedom(double df, double rho) {
+        return rho > 0 ? fmax(SHIFT_PRIOR_N, df * (1 - rho) / (1 + rho)) : df;
+}
+
+/* Change from a level as a share of it; of a series with values <= 0, infinite from the level 0. */
+static double relative_of(const ShiftSeries *series, double difference, double level) {
+        if (series->is_logarithmic)
+                return expm1(difference);
+        return difference == 0 ? 0 : difference / fabs(level);
+}
+
+/* One-sided probability that chance alone separates two samples completely. */
+static double separation_p(size_t n_before, size_t n_after) {
+        return exp(lgamma((double)n_before + 1) + lgamma((double)n_after + 1) -
+                   lgamma((double)(n_before + n_after) + 1));
+}
+
 /* Few values pass if they are separated as only one of many arrangements is. */
 static double find_rank_limit(const ShiftSettings *settings, size_t n_before, size_t n_after) {
-        double arrangements = lgamma((double)(n_before + n_after) + 1) - lgamma((double)n_before + 1) -
-                              lgamma((double)n_after + 1);
-
-        return fmin(fmax(settings->rank_p_max, settings->separation * exp(-arrangements)), RANK_P_LIMIT);
+        return fmin(fmax(settings->rank_p_max, settings->separation * separation_p(n_before, n_after)), RANK_P_LIMIT);
 }
 
 static void fill_sides(const ShiftSeries *series, size_t begin, size_t at, size_t end, Sides *ret) {
@@ -173,37 +195,44 @@ static double find_rank_p(const ShiftSeries *series, size_t begin, size_t at, co
         return rank_sum_test(before, at - begin, after, sides->n_after, RANK_EXACT_MAX, series->rank_sums).one_sided;
 }
 
-/* begin, end: the neighbouring change points, or the ends of the series. */
-static ShiftScore test(const ShiftSeries *series, const ShiftSettings *settings, size_t begin, size_t at, size_t end) {
+/* Difference of the levels of both sides, and the t-test about it. at - begin >= 2, end > at. */
+static ShiftTest test_levels(const ShiftSeries *series, const Sides *sides, double level_after) {
+        size_t n = sides->n_before + sides->n_after;
+        double squares = 0, df = SHIFT_PRIOR_N + (double)n - 2, rho, error, level;
+        ShiftTest ret = {};
+
+        for (size_t i = 0; i < n; i++)
+                squares += sides->residuals[i] * sides->residuals[i];
+        ret.sd = fmax(sqrt((SHIFT_PRIOR_N * series->sd * series->sd + squares) / df), SHIFT_SD_FLOOR);
+        rho = autocorrelation_of(sides, squares, series->autocorrelation);
+        error = ret.sd * error_of_difference(sides->n_before, sides->n_after, rho);
+        level = sides->median_before + mean_of(sides->residuals, sides->n_before);
+        ret.difference = level_after - level;
+        ret.p = student_two_sided(ret.difference / error, degrees_of_freedom(df, rho));
+        ret.relative = relative_of(series, ret.difference, level);
+        return ret;
+}
+
+/* Returns the score of the least clear part of the evidence for a change: 1 or more passes. begin, end: the
+ * neighbouring change points, or the ends of the series. *ret_p: of the t-test. */
+static double test(const ShiftSeries *series, const ShiftSettings *settings, size_t begin, size_t at, size_t end,
+                   double *ret_p) {
         size_t rank_begin = at - begin > RANK_WINDOW ? at - RANK_WINDOW : begin;
-        double squares = 0, df, variance, rho, error, level, relative, t_score, rank_score;
-        ShiftScore ret = { .t_p = 1, .rank_p = 1 };
+        double t_score, rank_score;
+        ShiftTest levels;
         Sides sides;
 
+        *ret_p = 1;
         if (at - begin < 2 || end <= at)
-                return ret;
-
+                return 0;
         fill_sides(series, begin, at, end, &sides);
-        for (size_t i = 0; i < sides.n_before + sides.n_after; i++)
-                squares += sides.residuals[i] * sides.residuals[i];
-        df = SHIFT_PRIOR_N + (double)(sides.n_before + sides.n_after) - 2;
-        variance = fmax((SHIFT_PRIOR_N * series->sd * series->sd + squares) / df, SHIFT_SD_FLOOR * SHIFT_SD_FLOOR);
-        rho = autocorrelation_of(&sides, squares, series->autocorrelation);
-        error = sqrt(variance * (variance_factor(sides.n_before, rho) / (double)sides.n_before +
-                                 variance_factor(sides.n_after, rho) / (double)sides.n_after));
-        level = sides.median_before + mean_of(sides.residuals, sides.n_before);
-        ret.difference = level_after(&sides) - level;
-        if (rho > 0)
-                df = fmax(SHIFT_PRIOR_N, df * (1 - rho) / (1 + rho));
-        ret.t_p = student_two_sided(ret.difference / error, df);
-        ret.rank_p = find_rank_p(series, rank_begin, at, &sides);
-
-        relative = series->is_logarithmic ? fabs(expm1(ret.difference)) : fabs(ret.difference / level);
-        t_score = log(fmax(ret.t_p, 1e-300)) / log(settings->t_p_max);
-        rank_score = log(fmax(ret.rank_p, 1e-300)) / log(find_rank_limit(settings, at - rank_begin, sides.n_after));
-        ret.score = fmin(fmin(t_score, rank_score), fmin(relative / settings->effect_min,
-                                                         fabs(ret.difference) / (EFFECT_SD_MIN * sqrt(variance))));
-        return ret;
+        levels = test_levels(series, &sides, level_after(&sides));
+        *ret_p = levels.p;
+        t_score = log(fmax(levels.p, 1e-300)) / log(settings->t_p_max);
+        rank_score = log(fmax(find_rank_p(series, rank_begin, at, &sides), 1e-300)) /
+                     log(find_rank_limit(settings, at - rank_begin, sides.n_after));
+        return fmin(fmin(t_score, rank_score), fmin(fabs(levels.relative) / settings->effect_min,
+                                                    fabs(levels.difference) / (EFFECT_SD_MIN * levels.sd)));
 }
 
 /* --- the series ----------------------------------------------------------------------------------- */
@@ -289,9 +318,11 @@ static int make_series(const double *series, size_t n, ShiftSeries *ret, double 
 /* --- change points -------------------------------------------------------------------------------- */
 
 static void remove_weak(const ShiftSeries *series, const ShiftSettings *settings, ShiftPlaces *places, double *scores) {
+        double unused;
+
         for (size_t i = 0; i < places->n; i++)
-                scores[i] =
-                        test(series, settings, begin_of(places, i), places->at[i], end_of(places, i, series->n)).score;
+                scores[i] = test(series, settings, begin_of(places, i), places->at[i], end_of(places, i, series->n),
+                                 &unused);
 
         while (places->n > 0) {
                 size_t weakest = 0, n_moved;
@@ -307,8 +338,7 @@ static void remove_weak(const ShiftSeries *series, const ShiftSettings *settings
                 memmove(&scores[weakest], &scores[weakest + 1], n_moved * sizeof(*scores));
                 for (size_t i = weakest > 0 ? weakest - 1 : 0; i <= weakest && i < places->n; i++)
                         scores[i] = test(series, settings, begin_of(places, i), places->at[i],
-                                         end_of(places, i, series->n))
-                                            .score;
+                                         end_of(places, i, series->n), &unused);
         }
 }
 
@@ -362,9 +392,9 @@ static ChangePoint describe(const double *values, const ShiftSeries *series, con
                 .mean_after = median_of(&values[at], end - at, series->scratch),
                 .sd_before = sd_of(&values[begin], at - begin),
                 .sd_after = sd_of(&values[at], end - at),
-                .p_value = test(series, settings, begin, at, end).t_p,
         };
 
+        (void)test(series, settings, begin, at, end, &point.p_value);
         point.relative = (point.mean_after - point.mean_before) / fabs(point.mean_before);
         return point;
 }
@@ -407,39 +437,113 @@ int shift_find(const double *series, size_t n, const ShiftSettings *settings, Ch
         return 0;
 }
 
-/* --- the newest value ----------------------------------------------------------------------------- */
+/* --- the newest values ---------------------------------------------------------------------------- */
 
-int shift_newest(const double *series, size_t n, size_t begin, const ShiftSettings *settings, ShiftNewest *ret) {
+/* Returns the number of values in [begin, at) that are at least as extreme as the least extreme behind them. */
+static size_t count_as_extreme(const ShiftSeries *series, size_t begin, size_t at, bool is_up) {
+        double least = series->values[at];
+        size_t n = 0;
+
+        for (size_t i = at + 1; i < series->n; i++)
+                least = is_up ? fmin(least, series->values[i]) : fmax(least, series->values[i]);
+        for (size_t i = begin; i < at; i++)
+                n += is_up ? series->values[i] >= least : series->values[i] <= least;
+        return n;
+}
+
+/* Tests the values from `at` on, with their median, against those from `begin` up to there. */
+static ShiftTest test_newest(const ShiftSeries *all, size_t begin, size_t at) {
+        ShiftSeries base = { .values = &all->values[begin], .n = at - begin, .sd = all->sd, .scratch = all->scratch },
+                    series = *all;
+        Sides sides;
+
+        series.autocorrelation = find_autocorrelation(&base, &(ShiftPlaces){});
+        fill_sides(&series, begin, at, series.n, &sides);
+        return test_levels(&series, &sides, sides.n_after < 5 ? sides.median_after : level_after(&sides));
+}
+
+/* True if the n newest values differ from those before. */
+static bool is_suspect(const ShiftSeries *all, const ShiftSettings *settings, size_t begin, size_t n,
+                       const ShiftTest *levels) {
+        size_t at = all->n - n, n_extreme;
+
+        if (fabs(levels->relative) < settings->effect_min || fabs(levels->difference) < EFFECT_SD_MIN * levels->sd ||
+            levels->p >= (n == 1 ? SINGLE_P : SUSPECT_P))
+                return false;
+        n_extreme = count_as_extreme(all, begin, at, levels->difference > 0);
+        return n_extreme == 0 ||
+               (n == 1 && (double)(n_extreme + 1) / (double)(at - begin + 1) <= SINGLE_SHARE);
+}
+
+int shift_suspects(const double *series, size_t n, const ChangePoint *points, size_t n_points,
+                   const ShiftSettings *settings, ShiftSuspects *ret) {
+        size_t begin = n_points > 0 ? points[n_points - 1].index : 0, n_before_min = n_points > 0 ? SHIFT_BASE : 2;
         scoped(freep) double *room = NULL;
-        double residuals[SHIFT_WINDOW], median, squares = 0, df, variance, difference;
-        size_t n_segment = n > begin ? n - 1 - begin : 0,
-               n_before = n_segment < SHIFT_WINDOW ? n_segment : SHIFT_WINDOW, n_beyond = 0;
         ShiftSeries all;
         int r;
 
-        if (n < SHIFT_POINTS_MIN || n_before < 3)
-                return SHIFT_TOO_FEW;
+        *ret = (ShiftSuspects){ .relative = NAN, .p_value = NAN };
+        if (n < SHIFT_POINTS_MIN || n - begin < 3)
+                return 0;
         r = make_series(series, n, &all, &room);
         if (r < 0)
                 return r;
+        for (size_t k = 1; k <= SUSPECTS_MAX && k + n_before_min <= n - begin; k++) {
+                ShiftTest levels;
+                bool is_found;
 
-        median = median_of(&all.values[n - 1 - n_before], n_before, all.scratch);
-        for (size_t i = 0; i < n_before; i++)
-                residuals[i] = all.values[n - 1 - n_before + i] - median;
-        (void)clip(&all, residuals, n_before, all.scratch);
-        for (size_t i = 0; i < n_before; i++)
-                squares += residuals[i] * residuals[i];
-        df = SHIFT_PRIOR_N + (double)n_before - 1;
-        variance = fmax((SHIFT_PRIOR_N * all.sd * all.sd + squares) / df, SHIFT_SD_FLOOR * SHIFT_SD_FLOOR);
-        difference = all.values[n - 1] - median;
-        for (size_t i = begin; i < n - 1; i++)
-                n_beyond += difference > 0 ? all.values[i] >= all.values[n - 1] : all.values[i] <= all.values[n - 1];
+                if (k > 1 && settings->allowed && !settings->allowed[n - k])
+                        continue;
+                levels = test_newest(&all, begin, n - k);
+                is_found = is_suspect(&all, settings, begin, k, &levels);
+                if (k > 1 && (!is_found || (ret->n > 0 && levels.p >= ret->p_value)))
+                        continue;
+                *ret = (ShiftSuspects){ is_found ? k : 0, n - k - begin, levels.relative, levels.p };
+        }
+        return 0;
+}
 
-        ret->relative = all.is_logarithmic ? expm1(difference) : difference / fabs(median);
-        ret->p_value = student_two_sided(difference / sqrt(variance * (1 + 1 / (double)n_before)), df);
-        ret->is_outlier = ret->p_value < OUTLIER_P && fabs(ret->relative) >= settings->effect_min &&
-                          (n_segment < OUTLIER_ENOUGH ||
-                           (double)(n_beyond + 1) / (double)(n_segment + 1) <= OUTLIER_SHARE);
+size_t shift_needed(size_t n_before, const ShiftSettings *settings) {
+        size_t n = settings->n_min_last;
+
+        while (separation_p(n_before, n) > RANK_P_LIMIT)
+                n++;
+        return n;
+}
+
+/* --- levels that come back ------------------------------------------------------------------------ */
+
+/* Returns the level of the end of a segment. */
+static double find_level(const ShiftSeries *series, size_t begin, size_t end, size_t *ret_n) {
+        *ret_n = end - begin < SHIFT_WINDOW ? end - begin : SHIFT_WINDOW;
+        return median_of(&series->values[end - *ret_n], *ret_n, series->scratch);
+}
+
+int shift_back_to(const double *series, size_t n, const ChangePoint *points, size_t n_points,
+                  const ShiftSettings *settings, size_t *ret) {
+        scoped(freep) double *room = NULL;
+        ShiftSeries all;
+        size_t n_now;
+        double now;
+        int r;
+
+        *ret = n;
+        if (n_points < 2)
+                return 0;
+        r = make_series(series, n, &all, &room);
+        if (r < 0)
+                return r;
+        now = find_level(&all, points[n_points - 1].index, n, &n_now);
+        for (size_t i = n_points - 1; i-- > 0;) {
+                size_t begin = i > 0 ? points[i - 1].index : 0, n_then;
+                double then = find_level(&all, begin, points[i].index, &n_then), difference = now - then;
+
+                if (fabs(relative_of(&all, difference, then)) >= settings->effect_min &&
+                    fabs(difference) > SAME_LEVEL_SD * all.sd * error_of_difference(n_then, n_now, 0))
+                        continue;
+                *ret = begin;
+                return 0;
+        }
         return 0;
 }
 
@@ -462,22 +566,35 @@ static double find_t(double p, double df) {
         return high;
 }
 
-int shift_smallest(const double *series, size_t n, const ShiftSettings *settings, double *ret) {
-        size_t n_before = n < SHIFT_WINDOW ? n : SHIFT_WINDOW, n_after = settings->n_min_last;
+int shift_smallest(const double *series, size_t n, const ChangePoint *points, size_t n_points,
+                   const ShiftSettings *settings, double *ret, size_t *ret_n_after) {
+        size_t n_level = n - (n_points > 0 ? points[n_points - 1].index : 0), n_after,
+               n_before = n_level < SHIFT_WINDOW ? n_level : SHIFT_WINDOW;
+        scoped(freep) size_t *at = calloc(n_points + 1, sizeof(*at));
         scoped(freep) double *room = NULL;
-        double difference;
+        double difference, rho, t;
         ShiftSeries all;
         int r;
 
         *ret = NAN;
+        *ret_n_after = 0;
         if (n < SHIFT_POINTS_MIN)
                 return 0;
-        r = make_series(series, n, &all, &room);
+        r = at ? make_series(series, n, &all, &room) : -ENOMEM;
         if (r < 0)
                 return r;
 
-        difference = find_t(settings->t_p_max, SHIFT_PRIOR_N + (double)(n_before + n_after) - 2) * all.sd *
-                     sqrt(1 / (double)n_before + 1 / (double)n_after);
-        *ret = fmax(settings->effect_min, all.is_logarithmic ? expm1(difference) : difference);
+        for (size_t i = 0; i < n_points; i++)
+                at[i] = points[i].index;
+        rho = find_autocorrelation(&all, &(ShiftPlaces){ at, n_points });
+        n_after = shift_needed(n_level, settings);
+        t = find_t(settings->t_p_max, degrees_of_freedom(SHIFT_PRIOR_N + (double)(n_before + n_after) - 2, rho));
+        /* The t-test, with a factor that is calibrated by simulation; the cost of a segment; the least effect. */
+        difference = (1.3 + 3 / (double)n_before) * t * all.sd * error_of_difference(n_before, n_after, rho);
+        difference = fmax(difference, all.sd * (PENALTY * 0.8 * log(fmax((double)(n + n_after), 8)) / (double)n_after +
+                                                1.2));
+        difference = fmax(difference, log1p(settings->effect_min) + 0.6 * all.sd);
+        *ret = all.is_logarithmic ? expm1(difference) : difference;
+        *ret_n_after = n_after;
         return 0;
 }

@@ -40,22 +40,32 @@ typedef struct ShiftSettings {
  */
 int shift_find(const double *series, size_t n, const ShiftSettings *settings, ChangePoint **ret, size_t *ret_n);
 
-/* Position of the newest value among the values before it since the last change point. */
-typedef struct ShiftNewest {
-        double relative; /* to the median of these values */
-        double p_value;  /* of a t-test */
-        bool is_outlier; /* unlikely, large enough, and as extreme as few of these values */
-} ShiftNewest;
+#define SHIFT_BASE 5U /* values of a level that are enough to compare newer ones with it */
 
-/* begin: index of the last change point, or 0. Returns 0, SHIFT_TOO_FEW, or -ENOMEM. */
-enum {
-        SHIFT_TOO_FEW = 1, /* less than three values before the newest */
-};
-int shift_newest(const double *series, size_t n, size_t begin, const ShiftSettings *settings, ShiftNewest *ret);
+/* The newest values that seem to begin a new level, which is not found yet. */
+typedef struct ShiftSuspects {
+        size_t n;        /* 0: none; the numbers below are about the newest value */
+        size_t n_before; /* values of the level before them */
+        double relative; /* change from the level before; NAN: too few values, as p_value */
+        double p_value;  /* of a t-test */
+} ShiftSuspects;
+
+/* Compares the newest values together with the level before them, which they are not part of. points: of shift_find(),
+ * also below. Returns 0 or -ENOMEM. */
+int shift_suspects(const double *series, size_t n, const ChangePoint *points, size_t n_points,
+                   const ShiftSettings *settings, ShiftSuspects *ret);
+
+/* Returns the number of values with which a new level after n_before values can be found. */
+size_t shift_needed(size_t n_before, const ShiftSettings *settings);
+
+/* Finds the newest level, but the one before the last change, that equals the current one. *ret is its first value; n:
+ * none. Returns 0 or -ENOMEM. */
+int shift_back_to(const double *series, size_t n, const ChangePoint *points, size_t n_points,
+                  const ShiftSettings *settings, size_t *ret);
 
 /*
- * Estimates the least relative change that the t-test would find after n_min_last values of a new level, with the
- * noise of the series and independent values. *ret is NAN for less than SHIFT_POINTS_MIN values. Returns 0 or
- * -ENOMEM.
+ * Estimates the least relative change that is found in about 80 % of all cases after *ret_n_after values of a new
+ * level, if the noise stays as it is. *ret is NAN for less than SHIFT_POINTS_MIN values. Returns 0 or -ENOMEM.
  */
-int shift_smallest(const double *series, size_t n, const ShiftSettings *settings, double *ret);
+int shift_smallest(const double *series, size_t n, const ChangePoint *points, size_t n_points,
+                   const ShiftSettings *settings, double *ret, size_t *ret_n_after);

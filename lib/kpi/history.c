@@ -9,15 +9,16 @@
 
 #include "analysis/statistics.h"
 #include "document/semver.h"
+#include "document/version.h"
 #include "util/parse.h"
 #include "util/scoped.h"
 
 #define SIDE_MAX 30U /* runs of each side of a change for its interval */
 #define NORMAL_95 1.959963984540054
-#define RERUNS 2U /* after an outlier */
 
 const char *const history_order_names[N_HISTORY_ORDERS + 1] = {
-        [HISTORY_BY_SEMVER] = "semver", [HISTORY_BY_TIME] = "time", [HISTORY_BY_NUMBER] = "number",
+        [HISTORY_BY_SEMVER] = "semver", [HISTORY_BY_VERSION] = "version", [HISTORY_BY_TIME] = "time",
+        [HISTORY_BY_NUMBER] = "number",
 };
 
 /* --- order ---------------------------------------------------------------------------------------- */
@@ -39,10 +40,29 @@ static int compare_texts(const char *a, const char *b) {
         return strcmp(a ?: "", b ?: "");
 }
 
-static int compare_runs(const HistoryRun *a, const HistoryRun *b, HistoryOrder order) {
-        int r = order == HISTORY_BY_SEMVER ? semver_compare(a->version, b->version)
-                : order == HISTORY_BY_NUMBER ? compare_numbers(a->version, b->version) : 0;
+static int compare_versions(const char *a, const char *b, HistoryOrder order) {
+        switch (order) {
+        case HISTORY_BY_SEMVER:
+                return semver_compare(a, b);
+        case HISTORY_BY_VERSION:
+                return version_compare(a, b);
+        case HISTORY_BY_NUMBER:
+                return compare_numbers(a, b);
+        case HISTORY_BY_TIME:
+        case N_HISTORY_ORDERS:
+                break;
+        }
+        return 0;
+}
 
+/* Versions that nothing else orders have the order of their first runs, so that their runs are not mixed. */
+static int compare_runs(const HistoryRun *a, const HistoryRun *b, HistoryOrder order) {
+        int r = compare_versions(a->version, b->version, order);
+
+        if (r == 0)
+                r = compare_times(a->first_ms, b->first_ms);
+        if (r == 0)
+                r = (a->first_result > b->first_result) - (a->first_result < b->first_result);
         if (r == 0)
                 r = compare_times(a->time_ms, b->time_ms);
         return r != 0 ? r : (a->result > b->result) - (a->result < b->result);
@@ -52,24 +72,56 @@ static int compare(const void *a, const void *b, void *userdata) {
         return compare_runs(a, b, *(const HistoryOrder *)userdata);
 }
 
-static bool can_be_ordered(const char *version, HistoryOrder order) {
+/* first: another version of the history. */
+static bool can_be_ordered(const char *version, const char *first, HistoryOrder order) {
         double unused;
 
         if (order == HISTORY_BY_TIME)
                 return true;
-        return version && (order == HISTORY_BY_SEMVER ? semver_is_valid(version) : parse_double(version, &unused) == 0);
+        if (!version || !first)
+                return false;
+        if (order == HISTORY_BY_NUMBER)
+                return parse_double(version, &unused) == 0;
+        return order == HISTORY_BY_SEMVER ? semver_is_valid(version)
+                                          : version_is_ordered(version) && version_is_comparable(version, first);
 }
 
-/* If a single version cannot be ordered, all runs are ordered by time. */
-static HistoryOrder find_order(const HistoryRun *runs, size_t n, HistoryOrder wanted) {
+static bool can_order(const HistoryRun *runs, size_t n, HistoryOrder order) {
         for (size_t i = 0; i < n; i++)
-                if (!can_be_ordered(runs[i].version, wanted))
-                        return HISTORY_BY_TIME;
-        return wanted;
+                if (!can_be_ordered(runs[i].version, runs[0].version, order))
+                        return false;
+        return true;
+}
+
+/* If a single version cannot be ordered, all versions are ordered by their first runs. */
+static HistoryOrder find_order(const HistoryRun *runs, size_t n, HistoryOrder wanted) {
+        if (can_order(runs, n, wanted))
+                return wanted;
+        return wanted == HISTORY_BY_SEMVER && can_order(runs, n, HISTORY_BY_VERSION) ? HISTORY_BY_VERSION
+                                                                                     : HISTORY_BY_TIME;
 }
 
 static bool is_same(const char *a, const char *b) {
         return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+static int compare_ages(const void *a, const void *b) {
+        const HistoryRun *x = a, *y = b;
+        int r = compare_texts(x->version, y->version);
+
+        if (r == 0)
+                r = compare_times(x->time_ms, y->time_ms);
+        return r != 0 ? r : (x->result > y->result) - (x->result < y->result);
+}
+
+static void find_first_runs(HistoryRun *runs, size_t n) {
+        qsort(runs, n, sizeof(*runs), compare_ages);
+        for (size_t i = 0; i < n; i++) {
+                bool is_first = i == 0 || !is_same(runs[i].version, runs[i - 1].version);
+
+                runs[i].first_ms = is_first ? runs[i].time_ms : runs[i - 1].first_ms;
+                runs[i].first_result = is_first ? runs[i].result : runs[i - 1].first_result;
+        }
 }
 
 /* --- batches -------------------------------------------------------------------------------------- */
@@ -267,19 +319,23 @@ static int judge(const HistoryRun *runs, size_t n, const HistoryQuestion *questi
         verdict->verdict = judgement.verdict;
         verdict->relative = judgement.relative;
         verdict->p_value = judgement.p_value;
-        verdict->n_needed = judgement.verdict == JUDGE_RUN_AGAIN ? RERUNS
-                            : n < SHIFT_POINTS_MIN && settings.method == JUDGE_PERFD ? SHIFT_POINTS_MIN - n : 0;
+        verdict->n_needed = judgement.n_needed;
+        verdict->n_before = judgement.n_before;
+        verdict->smallest = judgement.smallest;
+        verdict->n_smallest = judgement.n_smallest;
+        if (judgement.back_to < n)
+                verdict->back_to = place_of(&runs[judgement.back_to]);
         if (has_status(question))
                 verdict->status = judge_compat_status(series, n, &settings, &judgement);
         describe_change(series, n, runs, &judgement, verdict);
-        return settings.method == JUDGE_PERFD ? shift_smallest(series, n, &settings.shift, &verdict->smallest) : 0;
+        return 0;
 }
 
 /* --- accepted levels ------------------------------------------------------------------------------ */
 
 static bool is_change(const HistoryVerdict *verdict) {
         return verdict->verdict == JUDGE_REGRESSION || verdict->verdict == JUDGE_IMPROVEMENT ||
-               verdict->verdict == JUDGE_CHANGED;
+               verdict->verdict == JUDGE_RETURNED || verdict->verdict == JUDGE_CHANGED;
 }
 
 /* Returns the newest run that is not after a time, or NULL. */
@@ -336,9 +392,12 @@ static int drop_accepted(HistoryRun *runs, size_t *n, const HistoryRun *accepted
 int history_judge(HistoryRun *runs, size_t n, const HistoryQuestion *question, HistoryVerdict *ret) {
         size_t n_joined = question->is_compat ? n : join_batches(runs, n);
         HistoryOrder order = find_order(runs, n_joined, question->order);
-        const HistoryRun *current = find_current(runs, n_joined, question->current, order), *found;
+        const HistoryRun *current, *found;
         HistoryRun accepted = {};
         int r;
+
+        find_first_runs(runs, n_joined);
+        current = find_current(runs, n_joined, question->current, order);
 
         *ret = (HistoryVerdict){
                 .verdict = JUDGE_UNKNOWN,
@@ -366,8 +425,9 @@ int history_judge(HistoryRun *runs, size_t n, const HistoryQuestion *question, H
 }
 
 void history_ask_rerun(HistoryVerdict *verdict) {
+        if (verdict->verdict != JUDGE_RUN_AGAIN)
+                verdict->n_needed = 1;
         verdict->verdict = JUDGE_RUN_AGAIN;
-        verdict->n_needed = RERUNS;
 }
 
 /* --- many verdicts -------------------------------------------------------------------------------- */

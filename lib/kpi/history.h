@@ -5,7 +5,8 @@
  * History: the runs of one KPI over versions, and the verdict about the newest of them
  *
  * A KPI is one number of the results that agree in everything except the compared names. Its runs are ordered by
- * version, and by time within a version; a change lies between two versions only. If there is one version, or none,
+ * version, and by time within a version; versions without an order have that of their first runs. A change lies
+ * between two versions only. If there is one version, or none,
  * a change may lie between any two runs. The runs of one batch count as one run, with their median.
  */
 
@@ -25,11 +26,14 @@ typedef struct HistoryRun {
         uint64_t batch;      /* equal for the runs of one batch; 0: none */
         /* number in the order of arrival, which orders runs at the same time; of a batch, that of its newest run */
         int64_t result;
+        uint64_t first_ms;    /* the first run of the version; set by history_judge(), as the next */
+        int64_t first_result;
 } HistoryRun;
 
 typedef enum HistoryOrder {
-        HISTORY_BY_SEMVER,
-        HISTORY_BY_TIME,
+        HISTORY_BY_SEMVER,  /* otherwise as below */
+        HISTORY_BY_VERSION, /* document/version.h */
+        HISTORY_BY_TIME,    /* of the first run of each version */
         HISTORY_BY_NUMBER,
         N_HISTORY_ORDERS,
 } HistoryOrder;
@@ -69,15 +73,18 @@ typedef struct HistoryVerdict {
         double relative;  /* change of the level; NAN: not known */
         double low, high; /* interval of the change, at 95 %; NAN: too few runs */
         double p_value;   /* NAN: the method has none */
-        double smallest;  /* least change that three runs of a new level would have shown; NAN: not known */
-        HistoryOrder order; /* by time if a version cannot be ordered as requested */
+        double smallest;  /* least change that n_smallest runs of a new level would show; NAN: not known */
+        size_t n_smallest;
+        HistoryOrder order; /* by time if a version cannot be ordered otherwise */
         size_t n;         /* number of judged runs: the first n of the given runs, in their new order */
-        size_t since;     /* index of the first run of the new level, or of the outlier; n: no change */
+        size_t since;     /* index of the first run of the new level, or of those that differ; n: no change */
+        size_t n_before;  /* runs of the level before `since`; 0: no change */
         HistoryExcluded excluded;
         size_t n_versions;
         size_t n_needed;  /* more runs needed for a verdict; 0: none */
         HistoryPlace judged;   /* the judged run; of a batch, its newest run */
         HistoryPlace first;    /* the first run of the new level; none: no change */
+        HistoryPlace back_to;  /* the first run of an earlier level that is reached again; none: of no level */
         HistoryPlace accepted; /* the run whose level is accepted; none: no level, or a run of a later version */
         BaselineStatus status; /* only with is_compat and a method of MatrixBenchmarking; description NULL: none */
 } HistoryVerdict;

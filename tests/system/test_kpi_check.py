@@ -16,6 +16,17 @@ class KpiRegress(TestCase):
     def setUp(self):
         super().setUp()
         self.running = self.daemon(f"[indicators]\ndirectory = {ROOT}/conf/indicators.d\n")
+        self.n_runs = 0
+
+    def submit_runs(self, *versions, component="runs"):
+        """versions: (version, rate, number of runs)."""
+        runs = [(version, level) for version, level, n in versions for _ in range(n)]
+        documents = [{"name": "PiMatmul", "component": component, "version": version, "@parameters": {"reps": 50},
+                      "@result": {"rate": level * (1 + NOISE[(i + self.n_runs) % 9] / 100), "elapsed": 10}}
+                     for i, (version, level) in enumerate(runs)]
+        self.n_runs += len(runs)
+        with self.running.client() as client:
+            self.assert_status(client.call(client.submit_request(*documents)), "OK")
 
     def submit(self, levels, component="tensorflow"):
         """levels: the rate of each minor version, each with three runs."""
@@ -120,11 +131,50 @@ class KpiRegress(TestCase):
         self.assertRegex(tensorflow, r"^PiMatmul\.rate of tensorflow .*matrix_size=512")
         self.assertRegex(tensorflow, r"\n  79\.76 GFLOP/s at 2\.11\.0, higher is better; 36 runs of 12 versions\n"
                                      r"  regression: -\d+\.\d % \(.*\) since 2\.10\.0")
-        self.assertRegex(jax, r"; 3 runs of 1 version\n  no verdict yet \(needs 2 more runs\)")
+        self.assertRegex(jax, r"; 3 runs of 1 version\n  unknown: only 3 runs \(needs 2 more runs\)")
         shown = json.loads(self.running.perfctl("kpi", "check", "--json", "rate").stdout)
         self.assertEqual(shown["kpis"], json.loads(self.regress("PiMatmul.rate", "--json", status=4))["kpis"])
         self.assertAlmostEqual(min(kpi["value"] for kpi in shown["kpis"]), 50, delta=1)
         self.assertEqual(self.running.perfctl("kpi", "check", "Missing").returncode, 1)
+
+    def test_runs_of_a_change_are_asked_for_until_it_is_decided(self):
+        self.submit_runs(("1.0", 100, 20))
+        self.assertRegex(self.regress("PiMatmul.rate"),
+                         r"no change: changes below \d\.\d % would not be seen in 3 runs\n")
+        for n, (needed, status) in enumerate((("2 more", 5), ("1 more", 5), (None, 4))):
+            self.submit_runs(("2.0", 80, 1))
+            text = self.regress("PiMatmul.rate", "--fail-on", "regression,no-verdict", status=status)
+            with self.subTest(n=n):
+                self.assertRegex(text, rf"  run again: {needed}: -\d+\.\d % .*since 2\.0\n" if needed else r"  regression: -\d+\.\d %")
+                self.assertRegex(text, r"RUNS  DETECTABLE\n.* \d+\.\d % in \d+ runs\n")
+        self.regress("PiMatmul.rate", status=4)
+
+    def test_a_change_after_a_few_runs_says_what_is_missing(self):
+        self.submit_runs(("1.0", 100, 3))
+        for n in range(7):
+            self.submit_runs(("1.1", 50, 1))
+            text = self.regress("PiMatmul.rate", status=4 if n == 6 else 0)
+            if n in (1, 5):
+                self.assertRegex(" ".join(text.split()),
+                                 rf" unknown: only 3 runs came before: -\d+\.\d % .*since 1\.1 \(needs {6 - n} more runs?\)$")
+        self.assertIn("  regression: -", text)
+
+    def test_a_level_that_comes_back_is_named(self):
+        self.submit_runs(("1.9.0", 100, 10), ("2.0.0", 80, 8), ("2.1.0", 100, 8))
+        self.assertRegex(self.regress("PiMatmul.rate"), r"  back at the level of 1\.9\.0: \+\d+\.\d % .*since 2\.1\.0\n")
+        answer = json.loads(self.regress("PiMatmul.rate", "--json"))
+        self.assertEqual((answer["kpis"][0]["verdict"], answer["kpis"][0]["back_to_version"], answer["counts"]["returned"]),
+                         ("returned", "1.9.0", 1))
+        self.submit_runs(("2.2.0", 125, 8), ("2.3.0", 100, 8))
+        self.assertRegex(self.regress("PiMatmul.rate", status=4),
+                         r"  regression: -\d+\.\d % .*since 2\.3\.0; back at the level of 2\.1\.0\n")
+
+    def test_versions_that_were_run_in_turn_are_kept_apart(self):
+        for old, new, order in (("1.0", "2.0", "version"), ("7e57c0d", "0ddba11", "time")):
+            with self.subTest(new):
+                self.submit_runs(*((version, level, 1) for _ in range(8) for version, level in ((old, 100), (new, 90))), component=order)
+                kpi, = json.loads(self.regress("PiMatmul.rate", "--component", order, "--json", status=4))["kpis"]
+                self.assertEqual((kpi["verdict"], kpi["since_version"], kpi["order"]), ("regression", new, order))
 
     def test_several_kpis_are_judged_together(self):
         self.submit([100] * 10 + [80] * 2)
@@ -165,7 +215,7 @@ class KpiRegress(TestCase):
         self.assertEqual([(kpi["kpi"], kpi["labels"]["parameters"]) for kpi in answer["kpis"]],
                          [("Load.rate", {"virtual_users": 4}), ("Load.rate", {"virtual_users": 32})])
         self.assertEqual([(kpi["verdict"], kpi["since_version"], kpi["order"]) for kpi in answer["kpis"]],
-                         [("regression", "v10", "time")] * 2)
+                         [("regression", "v10", "version")] * 2)
         self.assertEqual(json.loads(self.regress("rate", "--json", status=4))["kpis"], answer["kpis"])
         self.assertEqual(json.loads(self.regress("Load.r*", "--json", status=4))["kpis"], answer["kpis"])
         self.assertEqual(len(json.loads(self.regress("Load.warmup", "--json", status=4))["kpis"]), 2)
@@ -271,7 +321,7 @@ class KpiRegress(TestCase):
         document["@parameters"]["matrix_size"] = 1024
         done = self.running.perfctl("submit", "--judge", "--fail-on", "regression,no-verdict", stdin=json.dumps(document))
         self.assertEqual(done.returncode, 5, done.stderr)
-        self.assertIn("matrix_size=1024 reps=50: no verdict yet (needs 4 more runs)", done.stderr)
+        self.assertIn("matrix_size=1024 reps=50: unknown: only 1 run (needs 4 more runs)", done.stderr)
         self.assertNotIn("matrix_size=512", done.stderr)
 
     def test_kpis_of_other_results_do_not_fail_a_submission(self):

@@ -184,7 +184,7 @@ static void strange_series_have_a_verdict(void **state) {
                         for (JudgeMethod method = 0; method < N_JUDGE_METHODS; method++) {
                                 JudgeVerdict verdict = verdict_of(method, JUDGE_HIGHER, series, n);
 
-                                assert_true(verdict < N_JUDGE_VERDICTS && (n >= 5 ? verdict != JUDGE_UNKNOWN : true));
+                                assert_true(verdict < N_JUDGE_VERDICTS);
                                 assert_true(kind > 1 || verdict == JUDGE_NO_CHANGE || n < 5);
                         }
                 }
@@ -329,6 +329,103 @@ static void perfds_method_agrees_with_its_reference(void **state) {
         json_decref(all);
 }
 
+/* --- verdicts ------------------------------------------------------------------------------------- */
+
+static size_t index_of(const json_t *value, size_t none) {
+        return json_is_null(value) ? none : (size_t)json_integer_value(value);
+}
+
+static JudgeDirection direction_of(const json_t *one) {
+        JudgeDirection direction = JUDGE_NEITHER;
+
+        while (strcmp(judge_direction_names[direction], json_string_value(json_object_get(one, "direction"))) != 0)
+                direction++;
+        return direction;
+}
+
+/* The words of the reference, which is not perfd's output. */
+static JudgeVerdict verdict_named(const char *name) {
+        static const char *const names[] = {
+                [JUDGE_NO_CHANGE] = "inline", [JUDGE_REGRESSION] = "regression", [JUDGE_IMPROVEMENT] = "improvement",
+                [JUDGE_RETURNED] = "returned", [JUDGE_CHANGED] = "changed", [JUDGE_RUN_AGAIN] = "rerun",
+                [JUDGE_UNKNOWN] = "unknown",
+        };
+        JudgeVerdict verdict = 0;
+
+        while (strcmp(names[verdict], name) != 0)
+                verdict++;
+        return verdict;
+}
+
+static void assert_verdict(const json_t *one, size_t number) {
+        const json_t *x = json_object_get(one, "x"), *at = json_object_get(one, "change_points");
+        size_t n = json_array_size(x);
+        JudgeSettings settings = settings_of(JUDGE_PERFD, direction_of(one));
+        scoped(freep) double *series = numbers_of(x, 0);
+        scoped(judge_deinit) JudgeResult got = {};
+
+        assert_int_equal(judge_series(series, n, &settings, &got), 0);
+        if (got.verdict != verdict_named(json_string_value(json_object_get(one, "verdict"))) ||
+            got.since != index_of(json_object_get(one, "change"), n) ||
+            got.back_to != index_of(json_object_get(one, "back_to"), n) ||
+            got.n_needed != index_of(json_object_get(one, "needed"), 0) ||
+            got.n_smallest != index_of(json_object_get(one, "smallest_runs"), 0) ||
+            got.n_points != json_array_size(at))
+                fail_msg("case %zu (%s): %s since %zu, back to %zu, needs %zu, %zu change points", number,
+                         json_string_value(json_object_get(one, "group")), judge_verdict_names[got.verdict], got.since,
+                         got.back_to, got.n_needed, got.n_points);
+        for (size_t i = 0; i < got.n_points; i++)
+                assert_int_equal(got.points[i].index, json_integer_value(json_array_get(at, i)));
+        assert_near(got.smallest, number_of(json_object_get(one, "smallest")), 1e-3);
+}
+
+static size_t assert_verdicts(json_t *all) {
+        json_t *one;
+        size_t i;
+
+        json_array_foreach(json_object_get(all, "cases"), i, one)
+                assert_verdict(one, i);
+        json_decref(all);
+        return i;
+}
+
+static void verdicts_about_typical_series_are_those_of_the_rules(void **state) {
+        (void)state;
+        assert_true(assert_verdicts(load("tests/data/series", "verdicts.json")) >= 30);
+}
+
+static void verdicts_agree_with_the_reference(void **state) {
+        json_t *all = load("../shared/regression/data/dev", "verdict_golden.json");
+
+        (void)state;
+        if (!all)
+                skip(); /* captured files are not there (PERFD_FIXTURES) */
+        assert_true(assert_verdicts(all) > 300);
+}
+
+/* What is not allowed to begin a level is no suspect either, except the newest value alone. */
+static void suspects_begin_where_a_level_may_begin(void **state) {
+        static const double series[] = { 10, 10.1, 9.9, 10, 10.1, 9.9, 10, 10.05, 15.1, 15 };
+        bool allowed[10] = {};
+        JudgeSettings settings = settings_of(JUDGE_PERFD, JUDGE_LOWER);
+        scoped(judge_deinit) JudgeResult judgement = {};
+
+        (void)state;
+        settings.shift.allowed = allowed;
+        assert_int_equal(judge_series(series, 10, &settings, &judgement), 0);
+        assert_int_equal(judgement.verdict, JUDGE_NO_CHANGE);
+        judge_deinit(&judgement);
+        allowed[8] = true;
+        assert_int_equal(judge_series(series, 10, &settings, &judgement), 0);
+        assert_int_equal(judgement.verdict, JUDGE_RUN_AGAIN);
+        assert_int_equal(judgement.since, 8);
+        assert_int_equal(judgement.n_needed, 1);
+        judge_deinit(&judgement);
+        allowed[8] = false;
+        assert_int_equal(judge_series(series, 9, &settings, &judgement), 0);
+        assert_int_equal(judgement.verdict, JUDGE_RUN_AGAIN);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(probabilities_are_those_of_the_tables),
@@ -340,6 +437,9 @@ int main(void) {
                 cmocka_unit_test(distances_are_those_of_the_original),
                 cmocka_unit_test(statuses_are_those_of_matrix_benchmarking),
                 cmocka_unit_test(perfds_method_agrees_with_its_reference),
+                cmocka_unit_test(verdicts_about_typical_series_are_those_of_the_rules),
+                cmocka_unit_test(verdicts_agree_with_the_reference),
+                cmocka_unit_test(suspects_begin_where_a_level_may_begin),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "kpi/history.h"
+#include "util/scoped.h"
 
 static const HistoryQuestion lower = {
         .judge = { .direction = JUDGE_LOWER, .hunter = HUNTER_DEFAULTS, .shift = SHIFT_DEFAULTS }
@@ -30,8 +31,9 @@ static void add(Runs *runs, const char *version, size_t n, double level) {
 
         for (size_t i = 0; i < n; i++, runs->n++) {
                 (void)snprintf(runs->versions[runs->n], sizeof(runs->versions[0]), "%s", version);
-                runs->items[runs->n] = (HistoryRun){ level * (1 + noise[runs->n % 9]), 1000 + runs->n,
-                                                     runs->versions[runs->n], 0, (int64_t)runs->n };
+                runs->items[runs->n] = (HistoryRun){ .value = level * (1 + noise[runs->n % 9]),
+                                                     .time_ms = 1000 + runs->n, .version = runs->versions[runs->n],
+                                                     .result = (int64_t)runs->n };
         }
 }
 
@@ -40,6 +42,13 @@ static HistoryVerdict judge(Runs *runs, const HistoryQuestion *question) {
 
         assert_int_equal(history_judge(runs->items, runs->n, question, &verdict), 0);
         return verdict;
+}
+
+/* Keeps the runs, of which history_judge() leaves those that it judged. */
+static HistoryVerdict judge_copy(const Runs *runs, const HistoryQuestion *question) {
+        Runs copy = *runs;
+
+        return judge(&copy, question);
 }
 
 static void a_regression_has_the_version_since_which_it_is_there(void **state) {
@@ -62,7 +71,7 @@ static void a_regression_has_the_version_since_which_it_is_there(void **state) {
         assert_true(fabs(verdict.relative - 0.1) < 0.02);
         assert_true(verdict.low > 0.05 && verdict.low <= verdict.relative && verdict.relative <= verdict.high &&
                     verdict.high < 0.15);
-        assert_true(verdict.smallest >= 0.01 && verdict.smallest < 0.1);
+        assert_true(verdict.smallest >= 0.1 && verdict.smallest < 0.3); /* after four runs */
         assert_true(verdict.n == 24 && verdict.n_versions == 11 && verdict.excluded.n_later == 0 &&
                     verdict.n_needed == 0);
 }
@@ -126,6 +135,66 @@ static void one_version_that_is_none_orders_all_by_time(void **state) {
                 judge(&runs, &(HistoryQuestion){ .order = HISTORY_BY_NUMBER, .current = "10", .judge = lower.judge })
                         .verdict,
                 JUDGE_REGRESSION);
+}
+
+/* Runs of two versions alternate: only the order of the versions shows the change. */
+static void runs_of_two_versions_are_never_mixed(void **state) {
+        static const struct {
+                const char *old, *new;
+                HistoryOrder order;
+        } pairs[] = { { "1.0.0", "2.0.0", HISTORY_BY_SEMVER }, { "1.0", "2.0", HISTORY_BY_VERSION },
+                      { "2.13-rc1", "v2.13", HISTORY_BY_VERSION }, { "2026-11-09", "2026-11-27", HISTORY_BY_VERSION },
+                      { "build 998", "build 1834", HISTORY_BY_VERSION }, { "9f3c2ab", "1c2d3e4", HISTORY_BY_TIME },
+                      { "stable", "nightly", HISTORY_BY_TIME }, { "build 7", "1.0", HISTORY_BY_TIME } };
+
+        (void)state;
+        for (size_t i = 0; i < N_ELEMENTS(pairs); i++) {
+                HistoryVerdict verdict;
+                Runs runs = {};
+
+                for (unsigned k = 0; k < 8; k++) {
+                        add(&runs, pairs[i].old, 1, 100);
+                        add(&runs, pairs[i].new, 1, 110);
+                }
+                verdict = judge(&runs, &lower);
+                assert_int_equal(verdict.verdict, JUDGE_REGRESSION);
+                assert_int_equal(verdict.order, pairs[i].order);
+                assert_string_equal(verdict.first.version, pairs[i].new);
+                assert_int_equal(verdict.n, 16);
+        }
+}
+
+/* The numbers of runs that a verdict names, and the level that came back. */
+static void a_verdict_says_what_it_knows_and_what_it_needs(void **state) {
+        HistoryQuestion higher = lower;
+        HistoryVerdict verdict;
+        Runs runs = {};
+
+        (void)state;
+        add(&runs, "1.0", 20, 100);
+        add(&runs, "1.1", 2, 150);
+        verdict = judge_copy(&runs, &lower);
+        assert_true(verdict.verdict == JUDGE_RUN_AGAIN && verdict.n_needed == 1 && verdict.n_before == 20);
+        assert_string_equal(verdict.first.version, "1.1");
+        assert_true(verdict.smallest > 0.01 && verdict.n_smallest == 3);
+        add(&runs, "1.1", 6, 150);
+        assert_int_equal(judge_copy(&runs, &lower).verdict, JUDGE_REGRESSION);
+        add(&runs, "1.2", 5, 100);
+        verdict = judge_copy(&runs, &lower);
+        assert_int_equal(verdict.verdict, JUDGE_RETURNED);
+        assert_string_equal(verdict.back_to.version, "1.0");
+        higher.judge.direction = JUDGE_HIGHER;
+        verdict = judge_copy(&runs, &higher);
+        assert_int_equal(verdict.verdict, JUDGE_REGRESSION);
+        assert_string_equal(verdict.back_to.version, "1.0");
+
+        memset(&runs, 0, sizeof(runs));
+        add(&runs, "1.0", 3, 100);
+        add(&runs, "1.1", 2, 150);
+        verdict = judge_copy(&runs, &lower);
+        assert_true(verdict.verdict == JUDGE_UNKNOWN && verdict.n_before == 3 && verdict.n_needed == 5);
+        add(&runs, "1.1", 5, 150);
+        assert_int_equal(judge_copy(&runs, &lower).verdict, JUDGE_REGRESSION);
 }
 
 static void runs_at_the_same_time_have_the_order_of_their_results(void **state) {
@@ -223,13 +292,6 @@ static void odd_series_have_a_verdict(void **state) {
         assert_true(verdict.n == HISTORY_RUNS_MAX && verdict.excluded.n_older == RUNS_MAX - HISTORY_RUNS_MAX);
 }
 
-/* Keeps the runs, of which history_judge() leaves those that it judged. */
-static HistoryVerdict judge_copy(const Runs *runs, const HistoryQuestion *question) {
-        Runs copy = *runs;
-
-        return judge(&copy, question);
-}
-
 static void an_accepted_level_is_what_runs_are_compared_with(void **state) {
         HistoryQuestion question = { .judge = lower.judge };
         HistoryVerdict verdict;
@@ -316,6 +378,8 @@ int main(void) {
                 cmocka_unit_test(runs_of_later_versions_are_excluded),
                 cmocka_unit_test(a_change_lies_between_two_versions_only),
                 cmocka_unit_test(one_version_that_is_none_orders_all_by_time),
+                cmocka_unit_test(runs_of_two_versions_are_never_mixed),
+                cmocka_unit_test(a_verdict_says_what_it_knows_and_what_it_needs),
                 cmocka_unit_test(runs_at_the_same_time_have_the_order_of_their_results),
                 cmocka_unit_test(the_runs_of_a_batch_count_as_their_median),
                 cmocka_unit_test(versions_are_selected_as_the_original_does),

@@ -264,13 +264,6 @@ static int ask(const CommandLine *line, KpiAnswers *answers) {
 
 /* --- output --------------------------------------------------------------------------------------- */
 
-static void put_labels(Grid *grid, const Value *kpi) {
-        scoped(buffer_deinit) Buffer text = {};
-
-        kpi_report_put_labels(kpi, &text);
-        grid_text(grid, text.text ?: "");
-}
-
 static void put_percent(Grid *grid, double ratio) {
         char text[TEXT_MAX] = "-";
 
@@ -289,18 +282,22 @@ static void put_interval(Grid *grid, const Value *kpi) {
 }
 
 static void fill(Grid *grid, const Value *kpis) {
-        grid_init_heads(grid, "KPI|COMPONENT, PARAMETERS|VERDICT|>CHANGE|>INTERVAL|SINCE|>RUNS|>DETECTABLE");
+        grid_init_heads(grid, "KPI|COMPONENT, PARAMETERS|VERDICT|>CHANGE|>INTERVAL|SINCE|>RUNS|DETECTABLE");
         for (size_t i = 0; i < answer_length(kpis); i++) {
+                scoped(buffer_deinit) Buffer labels = {}, verdict = {}, detectable = {};
                 const Value *kpi = &kpis->items[i];
 
+                kpi_report_put_labels(kpi, &labels);
+                kpi_report_put_verdict(kpi, &verdict);
+                kpi_report_put_detectable(kpi, &detectable);
                 grid_whole(grid, answer_text(kpi, "kpi"));
-                put_labels(grid, kpi);
-                grid_whole(grid, answer_text(kpi, "verdict"));
+                grid_text(grid, labels.text ?: "");
+                grid_whole(grid, verdict.text ?: "");
                 put_percent(grid, answer_number(kpi, "relative_change"));
                 put_interval(grid, kpi);
                 grid_value(grid, value_get(kpi, "since_version"));
                 grid_number(grid, answer_number(kpi, "runs"));
-                put_percent(grid, answer_number(kpi, "smallest_change"));
+                grid_text(grid, detectable.text ?: "-");
         }
 }
 
@@ -340,7 +337,7 @@ static void write_notes(Screen *screen, const Value *kpis, bool wants_time) {
                 n_disturbed += is_disturbed(kpi);
         }
         if (is_by_time && !wants_time)
-                buffer_puts(screen->out, "Versions are not semantic versions; ordered by time.\n");
+                buffer_puts(screen->out, "Versions have no order; ordered by the time of their first runs.\n");
         if (n_later > 0)
                 buffer_printf(screen->out, "%.0f run%s of versions later than the judged version ignored.\n", n_later,
                               n_later == 1 ? "" : "s");

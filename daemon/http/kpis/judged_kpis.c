@@ -22,6 +22,7 @@ int judged_kpis_add(JudgedKpis *kpis, const JudgedKpi *kpi) {
                                        &kept.profile,
                                        &kept.verdict.judged.version,
                                        &kept.verdict.first.version,
+                                       &kept.verdict.back_to.version,
                                        &kept.verdict.accepted.version };
 
         if (kpis->n == JUDGED_KPIS_MAX)
@@ -106,7 +107,12 @@ static void write_verdict(Json *json, const HistoryVerdict *verdict) {
         json_put_string(json, "since_version", verdict->first.version);
         if (verdict->first.time_ms > 0)
                 json_put_uint(json, "since_ms", verdict->first.time_ms);
+        json_put_string(json, "back_to_version", verdict->back_to.version);
+        if (verdict->back_to.time_ms > 0)
+                json_put_uint(json, "back_to_ms", verdict->back_to.time_ms);
         json_put_double(json, "smallest_change", verdict->smallest);
+        json_put_uint(json, "smallest_change_runs", verdict->n_smallest);
+        json_put_uint(json, "runs_before", verdict->n_before);
         json_put_uint(json, "runs_needed", verdict->n_needed);
         json_put_string(json, "order", history_order_names[verdict->order]);
         json_put_uint(json, "runs", verdict->n);

@@ -221,7 +221,7 @@ static int add_profile(const Sources *sources, Response *response, Pass *pass, c
         r = kpi_profile_write(sources->reader, runs->items, verdict->since, verdict->n, ret, &is_disturbed);
         if (r != 0)
                 return exchange_store_error(response, r);
-        if (is_disturbed && verdict->verdict != JUDGE_IMPROVEMENT)
+        if (is_disturbed && verdict->verdict != JUDGE_IMPROVEMENT && verdict->verdict != JUDGE_RETURNED)
                 history_ask_rerun(verdict);
         return 0;
 }

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "document/version.h"
+
+#include <stddef.h>
+#include <string.h>
+#include <strings.h>
+
+#include "util/scoped.h"
+
+#define DIGITS     "0123456789"
+#define LETTERS    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+#define SEPARATORS "._-:~ "
+#define COMMIT_MIN 7U /* digits of a commit's name */
+
+/* In the order of versions that are equal up to here. */
+typedef enum PartType {
+        PART_EARLIEST, /* the word dev */
+        PART_EARLIER, /* a word: of a prerelease */
+        PART_END,
+        PART_LATER, /* a word: of something added */
+        PART_NUMBER,
+} PartType;
+
+typedef struct Part {
+        PartType type;
+        const char *text; /* borrowed; a number is without leading zeros */
+        size_t n;
+} Part;
+
+static size_t count_prefix(const char *text) {
+        return strspn(text, LETTERS);
+}
+
+static bool is_later_word(const char *text, size_t n) {
+        static const char *const words[] = { "post", "patch", "p", "pl", "r", "rev", "t", "u", "update" };
+
+        for (size_t i = 0; i < N_ELEMENTS(words); i++)
+                if (strlen(words[i]) == n && strncasecmp(words[i], text, n) == 0)
+                        return true;
+        return false;
+}
+
+/* True for "-14-g1c2d3e4": commits since a version. */
+static bool is_description(const char *text) {
+        size_t n = *text == '-' ? strspn(text + 1, DIGITS) : 0;
+
+        return n > 0 && strncmp(text + 1 + n, "-g", 2) == 0;
+}
+
+static Part next_part(const char **text) {
+        const char *p = *text;
+        Part part;
+
+        if (is_description(p)) {
+                *text = p + 1; /* the number comes next */
+                return (Part){ PART_LATER, p, 0 };
+        }
+        p += strspn(p, SEPARATORS);
+        if (!*p || *p == '+')
+                return (Part){ .type = PART_END };
+        part = (Part){ PART_NUMBER, p, strspn(p, DIGITS) };
+        if (part.n == 0) {
+                part.n = strspn(p, LETTERS);
+                part.type = part.n == 3 && strncasecmp(p, "dev", 3) == 0 ? PART_EARLIEST
+                            : is_later_word(p, part.n) ? PART_LATER : PART_EARLIER;
+        }
+        *text = p + part.n;
+        for (; part.type == PART_NUMBER && part.n > 0 && *part.text == '0'; part.n--)
+                part.text++;
+        return part;
+}
+
+static bool is_commit(const char *text) {
+        size_t n = strcspn(text, SEPARATORS);
+
+        return n >= COMMIT_MIN && strspn(text, "0123456789abcdef") >= n && strspn(text, DIGITS) < n;
+}
+
+bool version_is_ordered(const char *text) {
+        size_t n = count_prefix(text), n_digits;
+
+        n += strspn(text + n, SEPARATORS);
+        n_digits = strspn(text + n, DIGITS);
+        return n_digits > 0 && !is_commit(text) && !is_commit(text + n) &&
+               text[n + strspn(text + n, DIGITS LETTERS SEPARATORS "+")] == '\0';
+}
+
+bool version_is_comparable(const char *a, const char *b) {
+        size_t n_a = count_prefix(a), n_b = count_prefix(b);
+
+        n_a = n_a == 1 && (*a == 'v' || *a == 'V') ? 0 : n_a;
+        n_b = n_b == 1 && (*b == 'v' || *b == 'V') ? 0 : n_b;
+        return n_a == n_b && strncasecmp(a, b, n_a) == 0;
+}
+
+static int compare_texts(const Part *a, const Part *b) {
+        int r = a->type == PART_NUMBER && a->n != b->n ? (a->n > b->n) - (a->n < b->n)
+                                                       : strncasecmp(a->text, b->text, a->n < b->n ? a->n : b->n);
+
+        return r ? (r > 0) - (r < 0) : (a->n > b->n) - (a->n < b->n);
+}
+
+int version_compare(const char *a, const char *b) {
+        a += count_prefix(a);
+        b += count_prefix(b);
+        for (;;) {
+                Part left = next_part(&a), right = next_part(&b);
+                int r;
+
+                while (left.type == PART_NUMBER && left.n == 0 && right.type != PART_NUMBER)
+                        left = next_part(&a);
+                while (right.type == PART_NUMBER && right.n == 0 && left.type != PART_NUMBER)
+                        right = next_part(&b);
+                if (left.type != right.type)
+                        return left.type < right.type ? -1 : 1;
+                if (left.type == PART_END)
+                        return 0;
+                r = compare_texts(&left, &right);
+                if (r != 0)
+                        return r;
+        }
+}
