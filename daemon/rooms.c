@@ -227,6 +227,7 @@ int rooms_configure(Rooms *rooms, const Config *next, char ret_error[static ROOM
                 return r;
 
         http_configure(rooms->http, &http);
+        rooms->jobs.identity.hides_others = http.privacy == PRIVACY_PRIVATE;
         http_port_keep(&rooms->http_port, rooms->config.sockets.http_listen, rooms->http);
         shares_configure(rooms->shares, &rooms->config.shares);
         ingest_configure(rooms->ingest, &rooms->config.ingest);
@@ -339,6 +340,7 @@ int rooms_open(Rooms *rooms, sd_event *event, const char *root, const char *runt
         r = job_room_init(&rooms->jobs, &jobs, root);
         if (r < 0)
                 return r;
+        rooms->jobs.identity.hides_others = config->http.privacy == PRIVACY_PRIVATE;
         open_accounts(rooms, runtime_directory);
         results_init(&rooms->indicators, &config->indicators, &config->store, rooms->store, rooms->shares,
                      &rooms->jobs.identity);

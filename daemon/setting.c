@@ -95,11 +95,18 @@ static int parse_text(const Setting *setting, const char *text, char *ret) {
 }
 
 static int parse_choice(const char *words, const char *text, uint64_t *ret) {
-        size_t n_first = strcspn(words, " ");
-        const char *second = words + n_first + strlen(" or ");
+        size_t n_text = strlen(text), i = 0;
 
-        *ret = strcmp(text, second) == 0;
-        return *ret == 1 || (strlen(text) == n_first && memcmp(text, words, n_first) == 0) ? 0 : PARSE_MALFORMED;
+        for (const char *word = words, *next; word; word = next, i++) {
+                size_t n = strcspn(word, ", ");
+
+                if (n == n_text && memcmp(word, text, n) == 0) {
+                        *ret = i;
+                        return 0;
+                }
+                next = strncmp(word + n, " or ", 4) == 0 ? word + n + 4 : word[n] ? word + n + 2 : NULL;
+        }
+        return PARSE_MALFORMED;
 }
 
 static int parse_number(const Setting *setting, const char *text, uint64_t *ret) {
@@ -138,6 +145,7 @@ static int parse_number(const Setting *setting, const char *text, uint64_t *ret)
         case SETTING_HOSTS:
         case SETTING_LABEL:
         case SETTING_WEIGHTS:
+        case SETTING_USERS:
                 break; /* no numbers */
         }
         assert(r >= 0);
@@ -173,17 +181,18 @@ static int add_users(SharesWeights *weights, const uint32_t *uids, size_t n, uin
 }
 
 /* Parses an entry such as "ci=4". */
-static int add_entry(SharesWeights *weights, char *entry) {
-        char *equals = strchr(entry, '=');
+static int add_entry(SharesWeights *weights, char *entry, bool has_weight) {
+        char *equals = has_weight ? strchr(entry, '=') : NULL;
         uint32_t uids[SHARES_WEIGHTS_MAX];
-        uint64_t weight;
+        uint64_t weight = 1;
         size_t n = 1;
         int r;
 
-        if (!equals || parse_u64(equals + 1, &weight) != 0 || weight < 1 || weight > WEIGHT_MAX)
+        if (has_weight && (!equals || parse_u64(equals + 1, &weight) != 0 || weight < 1 || weight > WEIGHT_MAX))
                 return SETTING_INVALID;
 
-        *equals = '\0';
+        if (equals)
+                *equals = '\0';
         if (*entry == '@')
                 r = user_database_list_members(entry + 1, uids, N_ELEMENTS(uids), &n);
         else
@@ -192,11 +201,11 @@ static int add_entry(SharesWeights *weights, char *entry) {
 }
 
 /*
- * In "ci=4 @hpc=2 1000=10", each entry gives a user, or each member of a group, a multiple of the default share. The
- * first entry that names a user applies. An entry is invalid if it names an unknown user or group, or there are too
- * many users.
+ * In "ci=4 @hpc=2 1000=10", or a list of users without weights, each entry gives a user, or each member of a group, a
+ * multiple of the default share. The first entry that names a user applies. An entry is invalid if it names an unknown
+ * user or group, or there are too many users.
  */
-static int parse_weights(const char *text, SharesWeights *ret) {
+static int parse_weights(const char *text, bool has_weights, SharesWeights *ret) {
         scoped(freep) char *copy = strdup(text);
         SharesWeights weights = {};
         char *rest = copy;
@@ -204,7 +213,7 @@ static int parse_weights(const char *text, SharesWeights *ret) {
         if (!copy)
                 return SETTING_INVALID;
         for (char *entry; (entry = strsep(&rest, " \t"));)
-                if (*entry && add_entry(&weights, entry) != 0)
+                if (*entry && add_entry(&weights, entry, has_weights) != 0)
                         return SETTING_INVALID;
 
         *ret = weights;
@@ -217,8 +226,8 @@ int setting_set(const Setting *setting, void *fields, const char *text) {
 
         if (is_text(setting))
                 return parse_text(setting, text, field);
-        if (setting->type == SETTING_WEIGHTS)
-                return parse_weights(text, field);
+        if (setting->type == SETTING_WEIGHTS || setting->type == SETTING_USERS)
+                return parse_weights(text, setting->type == SETTING_WEIGHTS, field);
 
         assert(setting->size == sizeof(uint64_t) || (setting->size == sizeof(uint32_t) && setting->max <= UINT32_MAX) ||
                (setting->size == sizeof(bool) && setting->max == 1));

@@ -24,8 +24,9 @@ typedef enum SettingType {
         SETTING_GROUP,  /* group name or number, or empty */
         SETTING_HOSTS,  /* host names, separated by blanks */
         SETTING_LABEL,  /* key of a label of jobs, or empty */
-        SETTING_CHOICE, /* one of the words in `expected`, "A or B"; stored as an index */
+        SETTING_CHOICE, /* one of the words in `expected`, "A, B or C"; stored as an index */
         SETTING_WEIGHTS, /* of users and groups: SharesWeights */
+        SETTING_USERS,   /* users and groups: SharesWeights, each with 1 */
 } SettingType;
 
 typedef struct Setting {

@@ -24,6 +24,7 @@
 #include "http/routes.h"
 #include "store/read/reader.h"
 #include "util/clock.h"
+#include "util/lock.h"
 #include "util/thread.h"
 
 /* Buffer of a connection, request line and headers included. The library answers a longer request with 414 or 431. */
@@ -192,6 +193,8 @@ struct Http {
         atomic_bool is_ready;
         atomic_uint privacy; /* a Privacy */
         atomic_uint_fast32_t admin_gid;
+        pthread_mutex_t mutex; /* for the list of users */
+        SharesWeights readers;
         HttpCounters counters;
 };
 
@@ -299,6 +302,11 @@ static void make_response(Http *http, const HttpRequest *request, Worker *worker
         worker_trim(worker);
 }
 
+static bool is_reader(Http *http, const Owner *owner) {
+        LOCKED(&http->mutex);
+        return owner->type == OWNER_USER && shares_weights_have(&http->readers, owner->uid);
+}
+
 /* 0: *ret is the response. ANSWER_NEEDS_STORE: the worker has no reader, but the answer needs the store. */
 enum {
         ANSWER_NEEDS_STORE = 1,
@@ -313,6 +321,7 @@ static int answer(Http *http, const HttpRequest *request, Worker *worker, HttpRe
 
         prepare(http, request, snapshot, worker, &exchange);
         exchange.target.viewer = privacy_viewer(atomic_load(&http->privacy), &caller);
+        exchange.target.viewer.hides_names &= !caller.is_local || !is_reader(http, &caller.owner);
         if (check_host(http, &exchange.response, request, &caller) == 0 && read_request(&exchange, request) == 0)
                 r = routes_answer(&exchange);
         publisher_release(http->publisher, snapshot);
@@ -645,6 +654,7 @@ int http_new(Http **ret, const HttpConfig *config, int unix_fd, const HttpSource
         http->query_timeout_ns = config->query_timeout_ns;
         http->publisher = sources->publisher;
         http->shares = sources->shares;
+        (void)pthread_mutex_init(&http->mutex, NULL);
         http_configure(http, config);
         queries_init(&http->queries, config->n_threads);
 
@@ -692,6 +702,7 @@ Http *http_free(Http *http) {
         connection_limits_free(http->limits);
         scrape_cache_free(http->scrapes);
         hosts_deinit(&http->hosts);
+        (void)pthread_mutex_destroy(&http->mutex);
         free(http);
         return NULL;
 }
@@ -699,6 +710,8 @@ Http *http_free(Http *http) {
 void http_configure(Http *http, const HttpConfig *config) {
         atomic_store(&http->privacy, config->privacy);
         atomic_store(&http->admin_gid, config->admin_gid);
+        LOCKED(&http->mutex);
+        http->readers = config->readers;
 }
 
 void http_tick(Http *http) {

@@ -29,6 +29,7 @@ typedef struct HttpConfig {
         uint64_t timeout_ns;             /* time after which an idle connection is closed; whole seconds */
         uint64_t query_timeout_ns;       /* time limit of one query of the store */
         Privacy privacy;
+        SharesWeights readers; /* users who read names in /metrics, on the Unix socket; of [metrics] */
         /* group whose members are administrators on the Unix socket; not a setting of [http] */
         uint32_t admin_gid;
         /* names besides those of the node by which clients may address perfd, separated by blanks */

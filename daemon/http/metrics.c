@@ -105,6 +105,7 @@ static int put_text(const Sources *sources, Response *response, const MetricsTop
         int r = 0;
 
         exposition_init(&exposition, response->body, response->scrape.is_openmetrics);
+        exposition.has_names = response->scrape.has_names;
         for (size_t i = 0; r == 0 && (collector = metrics_collector_at(i)); i++)
                 if (collector->collect && is_about(topic, collector))
                         r = collector->collect(&exposition, sources->snapshot);
@@ -135,7 +136,7 @@ static int take_text(Response *response, ScrapeText *ret) {
 /* Adds the text to the answer: that of an earlier scrape, or a new one. */
 static int add_text(const Sources *sources, Response *response, const MetricsTopic *topic) {
         Scrape *scrape = &response->scrape;
-        const ScrapeKey key = { topic->place, scrape->is_openmetrics, scrape->gzip };
+        const ScrapeKey key = { topic->place, scrape->is_openmetrics, scrape->gzip, scrape->has_names };
         const uint64_t serial = sources->snapshot->serial;
         ScrapeText text;
         int r;
@@ -181,6 +182,7 @@ static int put_now(const Target *target, const Sources *sources, Response *respo
         int r = 0;
 
         exposition_init(&exposition, response->body, response->scrape.is_openmetrics);
+        exposition.has_names = response->scrape.has_names;
         for (size_t i = 0; r == 0 && (collector = metrics_collector_at(i)); i++)
                 if (collector->collect_now &&
                     (target->n_parameters > 0 ? is_named(target, collector->name) : !collector->is_on_request))
@@ -195,6 +197,7 @@ void metrics_answer(const Target *target, const Sources *sources, Response *resp
         if (check_names(target, response) > 0)
                 return;
 
+        response->scrape.has_names = !target->viewer.hides_names;
         response->type = response->scrape.is_openmetrics ? CONTENT_OPENMETRICS : CONTENT_METRICS_TEXT;
         r = put_shared(target, sources, response);
         if (r == 0)

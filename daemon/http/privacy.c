@@ -5,15 +5,24 @@
 #include <unistd.h>
 
 Viewer privacy_viewer(Privacy privacy, const Caller *caller) {
-        Viewer viewer = { .has_uid = caller->owner.type == OWNER_USER, .uid = caller->owner.uid };
+        bool is_private = privacy == PRIVACY_PRIVATE;
+        /* a proxy's connection over TCP has the user of the proxy */
+        bool is_known = caller->owner.type == OWNER_USER && (caller->is_local || !is_private);
+        Viewer viewer = { .has_uid = is_known, .uid = is_known ? caller->owner.uid : 0 };
 
         viewer.sees_all = privacy == PRIVACY_ALL || caller->owner.is_admin ||
                           (viewer.has_uid && viewer.uid != 0 && viewer.uid == geteuid());
+        viewer.hides_others = is_private && !viewer.sees_all;
+        viewer.hides_names = viewer.hides_others;
         return viewer;
 }
 
 bool privacy_may_see(const Viewer *viewer, uint32_t uid) {
         return viewer->sees_all || (viewer->has_uid && viewer->uid == uid);
+}
+
+bool privacy_may_list(const Viewer *viewer, uint32_t uid) {
+        return !viewer->hides_others || privacy_may_see(viewer, uid);
 }
 
 void privacy_put_hidden(Json *json, const char *name) {

@@ -106,7 +106,11 @@ int routes_answer(Exchange *exchange) {
                 (void)exchange_error(&exchange->response, 503, "perfd has just started and has not taken a sample yet");
         else if (route->needs_store && !exchange->sources.reader)
                 return ROUTES_NEEDS_STORE;
-        else
+        else {
+                if (exchange->sources.reader)
+                        reader_hide_others(exchange->sources.reader, exchange->target.viewer.hides_others,
+                                           exchange_uid(&exchange->target));
                 route->answer(&exchange->target, &exchange->sources, &exchange->response);
+        }
         return 0;
 }

@@ -8,7 +8,7 @@
 
 #include "util/lock.h"
 
-#define N_FORMS 4U
+#define N_FORMS 8U
 
 struct ScrapeCache {
         pthread_mutex_t mutex;
@@ -52,7 +52,7 @@ ScrapeCache *scrape_cache_free(ScrapeCache *cache) {
 
 static ScrapeText *place(ScrapeCache *cache, const ScrapeKey *key) {
         assert(key->place < SCRAPE_TEXTS_MAX);
-        return &cache->texts[key->place * N_FORMS + key->is_openmetrics * 2U + key->is_packed];
+        return &cache->texts[key->place * N_FORMS + key->has_names * 4U + key->is_openmetrics * 2U + key->is_packed];
 }
 
 bool scrape_cache_find(ScrapeCache *cache, uint64_t serial, const ScrapeKey *key, ScrapeText *ret) {

@@ -33,7 +33,7 @@ typedef struct ScrapeText {
 /* Place of a text in the cache. */
 typedef struct ScrapeKey {
         size_t place; /* < SCRAPE_TEXTS_MAX */
-        bool is_openmetrics, is_packed;
+        bool is_openmetrics, is_packed, has_names;
 } ScrapeKey;
 
 typedef struct ScrapeCache ScrapeCache;
@@ -52,6 +52,7 @@ void scrape_cache_expire(ScrapeCache *cache, uint64_t serial);
 /* The beginning of an answer. Zeroed: no texts. */
 typedef struct Scrape {
         bool is_openmetrics;
+        bool has_names; /* of jobs and users */
         ScrapeCache *cache; /* borrowed; NULL: the answer is written without shared texts */
         Gzip *gzip;         /* borrowed; NULL: the client does not accept compressed answers */
         ScrapeText texts[SCRAPE_TEXTS_MAX]; /* compressed if there is a gzip */

@@ -137,7 +137,9 @@ static int find_job(Results *results, const Request *request, size_t i, Answer *
         const Job *job = choose_job(results, request, item);
 
         if (job && !identity_may_act(results->identity, &request->peer, progress->ticket, job))
-                return answer_item(i, STATUS_DENIED, "job", "belongs to another user", ret);
+                return results->identity->hides_others
+                               ? answer_item(i, STATUS_NOT_FOUND, "job", IDENTITY_MISSING, ret)
+                               : answer_item(i, STATUS_DENIED, "job", IDENTITY_FOREIGN, ret);
         progress->is_unvouched |= !job && item->job[0];
         if (!progress->packer)
                 progress->packer = result_rows_packer_new();
@@ -394,7 +396,7 @@ static int complete(void *state, const StoreDone *done, Answer *ret) {
         case STORE_DUPLICATE:
                 return answer_duplicate(done, ret);
         case STORE_DENIED:
-                return desk_answer(ret, STATUS_DENIED, "submit.indicators[].job", "belongs to another user");
+                return identity_refuse(results->identity, "submit.indicators[].job", ret);
         case STORE_QUOTA:
                 return answer_quota(results, done, ret);
         case STORE_MISSING:

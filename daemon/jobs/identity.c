@@ -200,3 +200,12 @@ void identity_explain_other(Identity *identity, Ticket ticket, char *ret) {
                 (void)snprintf(ret, COMPLAINT_TEXT_MAX,
                                "$PERFD_JOB names a job of another user: recorded without a job");
 }
+
+int identity_refuse_missing(const char *path, Answer *ret) {
+        return desk_answer(ret, STATUS_NOT_FOUND, path, IDENTITY_MISSING);
+}
+
+int identity_refuse(const Identity *identity, const char *path, Answer *ret) {
+        return identity->hides_others ? identity_refuse_missing(path, ret)
+                                      : desk_answer(ret, STATUS_DENIED, path, IDENTITY_FOREIGN);
+}

@@ -9,6 +9,7 @@
  * the job.
  */
 
+#include "desk/desk.h"
 #include "jobs/table/jobs.h"
 #include "request/request.h"
 
@@ -18,6 +19,7 @@ typedef struct Identity {
         CgroupTree *cgroups;  /* borrowed */
         IdentityEntry *entries; /* owned; indexed by number of the connection */
         size_t n_entries;
+        bool hides_others;    /* users do not learn which jobs of others exist */
 } Identity;
 
 void identity_init(Identity *identity, const Jobs *jobs, CgroupTree *cgroups);
@@ -38,6 +40,13 @@ Job *identity_choose_job(Identity *identity, const Peer *peer, Ticket ticket, co
 /* Explains why the last request of the ticket's connection got another job than the named job. ret:
  * COMPLAINT_TEXT_MAX bytes. */
 void identity_explain_other(Identity *identity, Ticket ticket, char *ret);
+
+#define IDENTITY_MISSING "no such job on this node; it may have expired"
+#define IDENTITY_FOREIGN "belongs to another user"
+/* Refuse a request that names a job for which the peer may not act, or a job that does not exist: the answers are the
+ * same while jobs of others are hidden. path: of the field. Return 0. */
+int identity_refuse(const Identity *identity, const char *path, Answer *ret);
+int identity_refuse_missing(const char *path, Answer *ret);
 
 /* True if the peer may act for the job: the owner, an administrator, and every process in the job may. */
 bool identity_may_act(Identity *identity, const Peer *peer, Ticket ticket, const Job *job);

@@ -558,7 +558,7 @@ static int place_end(void *state, const Request *request, Ticket ticket, Answer 
         if (!job)
                 return put_amend(lifecycle, request, &sender, ticket);
         if (!identity_may_act(lifecycle->identity, &request->peer, ticket, job))
-                return desk_answer(ret, STATUS_DENIED, "job_end.job", "belongs to another user");
+                return identity_refuse(lifecycle->identity, "job_end.job", ret);
 
         switch (job->stage) {
         case JOB_BEGINNING:
@@ -580,9 +580,9 @@ static int complete_amend(Lifecycle *lifecycle, StoreOutcome outcome, Answer *re
         case STORE_DUPLICATE:
                 return desk_answer(ret, STATUS_DUPLICATE, "", "already stored: nothing changed");
         case STORE_MISSING:
-                return desk_answer(ret, STATUS_NOT_FOUND, "job_end.job", "no such job on this node");
+                return identity_refuse_missing("job_end.job", ret);
         case STORE_DENIED:
-                return desk_answer(ret, STATUS_DENIED, "job_end.job", "belongs to another user");
+                return identity_refuse(lifecycle->identity, "job_end.job", ret);
         case STORE_CONFLICT:
         case STORE_QUOTA:
         case STORE_FAILED:

@@ -35,8 +35,8 @@ void phases_deinit(Phases *phases) {
                 unlink_mark(phases, phases->pending);
 }
 
-static int answer_no_job(const Request *request, bool is_other, Answer *ret) {
-        if (is_other)
+static int answer_no_job(const Identity *identity, const Request *request, bool is_other, Answer *ret) {
+        if (is_other && !identity->hides_others)
                 return desk_answer(ret, STATUS_DENIED, "mark.job",
                                    "the job that $PERFD_JOB names belongs to another user");
         if (!request->mark.job[0])
@@ -46,7 +46,7 @@ static int answer_no_job(const Request *request, bool is_other, Answer *ret) {
                 return desk_answer(ret, STATUS_NOT_FOUND, "mark.job",
                                    "the job that $PERFD_JOB names is not running on this node, and this process is "
                                    "in no other job");
-        return desk_answer(ret, STATUS_NOT_FOUND, "mark.job", "no such running job on this node");
+        return identity_refuse_missing("mark.job", ret);
 }
 
 /* Returns the job to mark. NULL: *ret says why the mark is refused. */
@@ -56,9 +56,9 @@ static Job *find_job(const Phases *phases, const Request *request, Ticket ticket
                                        request->mark.is_job_inherited, ret_is_other);
 
         if (!job)
-                answer_no_job(request, *ret_is_other, ret);
+                answer_no_job(phases->identity, request, *ret_is_other, ret);
         else if (!identity_may_act(phases->identity, peer, ticket, job))
-                desk_answer(ret, STATUS_DENIED, "mark.job", "belongs to another user");
+                (void)identity_refuse(phases->identity, "mark.job", ret);
         else if (job->stage != JOB_ACTIVE || job->final)
                 desk_answer(ret, STATUS_UNAVAILABLE, "mark.job", "this job is being begun or ended: try again");
         else if (job->n_phases >= phases->config->phases_max)

@@ -150,7 +150,7 @@ static const char *choose_job(PipelineRoom *room, const Request *request, Ticket
 
         *ret_may_act = peer->is_admin || peer->uid == 0;
         if (job && !identity_may_act(room->identity, peer, ticket, job)) {
-                (void)desk_answer(ret, STATUS_DENIED, "pipeline_report.job", "belongs to another user");
+                (void)identity_refuse(room->identity, "pipeline_report.job", ret);
                 return NULL;
         }
         if (job) {
@@ -158,8 +158,11 @@ static const char *choose_job(PipelineRoom *room, const Request *request, Ticket
                 return job->info.id;
         }
         if (is_other) {
-                (void)desk_answer(ret, STATUS_DENIED, "pipeline_report.job",
-                                  "the job that $PERFD_JOB names belongs to another user");
+                if (room->identity->hides_others)
+                        (void)identity_refuse_missing("pipeline_report.job", ret);
+                else
+                        (void)desk_answer(ret, STATUS_DENIED, "pipeline_report.job",
+                                          "the job that $PERFD_JOB names belongs to another user");
                 return NULL;
         }
         if (!report->job[0]) {
@@ -273,10 +276,9 @@ static int complete(void *state, const StoreDone *done, Answer *ret) {
         case STORE_DONE:
                 return answer_stored(room, done, ret);
         case STORE_MISSING:
-                return desk_answer(ret, STATUS_NOT_FOUND, "pipeline_report.job",
-                                   "no such job on this node; it may have expired");
+                return identity_refuse_missing("pipeline_report.job", ret);
         case STORE_DENIED:
-                return desk_answer(ret, STATUS_DENIED, "pipeline_report.job", "belongs to another user");
+                return identity_refuse(room->identity, "pipeline_report.job", ret);
         case STORE_DUPLICATE:
         case STORE_CONFLICT:
         case STORE_QUOTA:

@@ -78,6 +78,13 @@ static int compare_accounts(const void *a, const void *b) {
         return memcmp(left->address, right->address, sizeof(left->address));
 }
 
+bool shares_weights_have(const SharesWeights *weights, uint32_t uid) {
+        for (size_t i = 0; i < weights->n; i++)
+                if (weights->items[i].uid == uid)
+                        return true;
+        return false;
+}
+
 static uint32_t find_weight(const SharesWeights *weights, const Owner *owner) {
         for (size_t i = 0; i < weights->n; i++)
                 if (owner->type == OWNER_USER && weights->items[i].uid == owner->uid)

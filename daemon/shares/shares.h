@@ -58,6 +58,8 @@ typedef struct SharesWeights {
         size_t n;
 } SharesWeights;
 
+bool shares_weights_have(const SharesWeights *weights, uint32_t uid);
+
 typedef struct SharesConfig {
         uint64_t limits[N_RESOURCES]; /* for all users together */
         SharesWeights weights;

@@ -172,6 +172,7 @@ static inline sqlite3 *place_open_database(const Place *place, int flags) {
 
         place_path(place, "perfd.db", path);
         assert_int_equal(sqlite3_open_v2(path, &db, flags, NULL), SQLITE_OK);
+        assert_int_equal(statement_define_visible(db, NULL), SQLITE_OK);
         sqlite3_busy_timeout(db, DEADLINE_MS);
         return db;
 }

@@ -168,9 +168,17 @@ static void privacy_and_weights_can_be_set(void **state) {
         assert_string_equal(c.http.hosts, "perf.example.org grafana_1");
         assert_int_equal(c.shares.weights.n, 2);
         assert_int_equal(c.shares.weights.items[1].uid, 4711);
+        put(f->conf, "[http]\nprivacy = private\n[metrics]\nreaders = root 4711\n");
+        assert_int_equal(config_load(f->conf, &c, &e), 0);
+        assert_int_equal(c.http.privacy, PRIVACY_PRIVATE);
+        assert_true(shares_weights_have(&c.http.readers, 0) && shares_weights_have(&c.http.readers, 4711));
+        assert_false(shares_weights_have(&c.http.readers, 1));
 
-        refuse(f, "[http]\nprivacy = none\n", 2, "privacy = none: expected own or all");
-        refuse(f, "[http]\nprivacy = own or all\n", 2, "expected own or all");
+        refuse(f, "[http]\nprivacy = none\n", 2, "privacy = none: expected own, all or private");
+        refuse(f, "[http]\nprivacy = own or all\n", 2, "expected own, all or private");
+        refuse(f, "[http]\nprivacy = ow\n", 2, "expected own, all or private");
+        refuse(f, "[http]\nprivacy =\n", 2, "expected own, all or private");
+        refuse(f, "[metrics]\nreaders = root=1\n", 2, "expected USER or @GROUP");
         refuse(f, "[http]\nhosts = http://node\n", 2, "expected names of hosts");
         refuse(f, "[limits]\nweights = ci=4\n", 2, "weights = ci=4: expected USER=N or @GROUP=N");
         refuse(f, "[indicators]\npolicy = lax\n", 2, "expected accept or strict");

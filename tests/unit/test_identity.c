@@ -56,6 +56,19 @@ static void others_in_a_cgroup_that_a_user_named_are_not_in_the_job(void **state
         assert_true(identity_may_act(&f->jobs.identity, &other, ticket_of(1, 1), job));
 }
 
+static void a_hidden_job_is_refused_as_a_missing_one(void **state) {
+        Fixture *f = *state;
+        Answer foreign = {}, hidden = {}, missing = {};
+
+        (void)identity_refuse(&f->jobs.identity, "mark.job", &foreign);
+        f->jobs.identity.hides_others = true;
+        (void)identity_refuse(&f->jobs.identity, "mark.job", &hidden);
+        (void)identity_refuse_missing("mark.job", &missing);
+        assert_int_equal(foreign.status, STATUS_DENIED);
+        assert_int_equal(hidden.status, STATUS_NOT_FOUND);
+        assert_memory_equal(&hidden, &missing, sizeof(hidden));
+}
+
 static void the_job_named_is_the_job_unless_it_is_inherited(void **state) {
         Fixture *f = *state;
         Identity *identity = &f->jobs.identity;
@@ -114,6 +127,7 @@ int main(void) {
                 ROOM_TEST(a_peer_is_in_the_job_of_its_cgroup),
                 ROOM_TEST(a_disconnected_peer_has_no_cgroup),
                 ROOM_TEST(others_in_a_cgroup_that_a_user_named_are_not_in_the_job),
+                ROOM_TEST(a_hidden_job_is_refused_as_a_missing_one),
                 ROOM_TEST(the_job_named_is_the_job_unless_it_is_inherited),
                 ROOM_TEST(a_different_choice_is_explained),
         };

@@ -314,6 +314,28 @@ static void names_are_on_the_info_alone_whatever_is_in_them(void **state) {
         check_contiguous(fixture);
 }
 
+static void without_names_there_are_ids_and_sums(void **state) {
+        Fixture *fixture = *state;
+        JobsSnapshot *jobs = &fixture->snapshot.jobs;
+        UsageTotal totals[] = {
+                { .key = "1000", .begin_ms = 2000, .n_jobs = 3, .cpu_us = 1000000 },
+                { .key = "1001", .begin_ms = 1000, .n_jobs = 4 },
+        };
+
+        jobs->users = (UsageTotals){ .entries = totals, .n = N_ELEMENTS(totals), .others.n_jobs = 5 };
+        fixture->exposition.has_names = false;
+        assert_int_equal(jobs_subject_metrics(&fixture->exposition, &fixture->snapshot), 0);
+        jobs->users = (UsageTotals){};
+        assert_true(says(fixture, "\nperfd_job_info{job=\"job-1\",state=\"running\""));
+        assert_int_equal(count(fixture, "name="), 0);
+        assert_int_equal(count(fixture, "user="), 0);
+        assert_true(says(fixture, "\nperfd_user_jobs_ended_total{uid=\"other\"} 12\n"));
+        assert_true(says(fixture, "\nperfd_user_jobs_cpu_seconds_total{uid=\"other\"} 1\n") ||
+                    says(fixture, "\nperfd_user_jobs_cpu_seconds_total{uid=\"other\"} 1.000000\n"));
+        assert_int_equal(count(fixture, "uid=\"1000\""), 0);
+        check_contiguous(fixture);
+}
+
 static void an_absent_metric_of_a_job_has_no_sample(void **state) {
         Fixture *fixture = *state;
 
@@ -514,6 +536,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(equal_metrics_of_node_and_job_share_a_family, setup, teardown),
                 cmocka_unit_test_setup_teardown(both_tables_agree_on_the_families_they_share, setup, teardown),
                 cmocka_unit_test_setup_teardown(names_are_on_the_info_alone_whatever_is_in_them, setup, teardown),
+                cmocka_unit_test_setup_teardown(without_names_there_are_ids_and_sums, setup, teardown),
                 cmocka_unit_test_setup_teardown(an_absent_metric_of_a_job_has_no_sample, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_job_without_a_group_has_the_nodes_numbers_alone, setup, teardown),
                 cmocka_unit_test_setup_teardown(jobs_beyond_the_limit_are_counted, setup, teardown),

@@ -49,6 +49,30 @@ static void an_administrator_sees_everything_and_root_over_tcp_does_not(void **s
         assert_false(privacy_may_see(&viewer, 1000));
 }
 
+static void others_are_counts_only_on_a_private_node(void **state) {
+        const Caller local = { .owner = OWNER_OF_UID(OTHER_UID), .is_local = true };
+        const Caller remote = { .owner = OWNER_OF_UID(OTHER_UID) };
+        Caller admin = local;
+        Viewer viewer = privacy_viewer(PRIVACY_PRIVATE, &local), open = privacy_viewer(PRIVACY_OWN, &local);
+
+        (void)state;
+        assert_true(privacy_may_list(&viewer, OTHER_UID) && privacy_may_see(&viewer, OTHER_UID));
+        assert_false(privacy_may_list(&viewer, 1000));
+        assert_true(viewer.hides_names);
+        assert_true(privacy_may_list(&open, 1000));
+        assert_false(open.hides_names);
+
+        /* a proxy has the user of its own process */
+        viewer = privacy_viewer(PRIVACY_PRIVATE, &remote);
+        assert_false(viewer.has_uid);
+        assert_false(privacy_may_list(&viewer, OTHER_UID) || privacy_may_list(&viewer, 0));
+
+        admin.owner.is_admin = true;
+        viewer = privacy_viewer(PRIVACY_PRIVATE, &admin);
+        assert_true(privacy_may_list(&viewer, 1000));
+        assert_false(viewer.hides_names);
+}
+
 /* Runs in a child, which can become another user. */
 static void the_user_who_runs_perfd_sees_everything(void **state) {
         const Caller caller = { .owner = OWNER_OF_UID(OTHER_UID) };
@@ -119,6 +143,7 @@ int main(void) {
                 cmocka_unit_test(a_user_sees_own_private_data),
                 cmocka_unit_test(an_unknown_user_sees_no_private_data),
                 cmocka_unit_test(an_administrator_sees_everything_and_root_over_tcp_does_not),
+                cmocka_unit_test(others_are_counts_only_on_a_private_node),
                 cmocka_unit_test(the_user_who_runs_perfd_sees_everything),
                 cmocka_unit_test(a_run_is_shown_without_its_private_members),
                 cmocka_unit_test(hidden_members_are_named_with_the_reason),

@@ -257,6 +257,24 @@ static void jobs_are_found_by_name_user_state_and_time(void **state) {
         assert_int_equal(count_jobs(place->reader, &(JobFilter){ .since_ms = 110, .until_ms = 112 }), 8);
 }
 
+static void rows_of_others_are_hidden(void **state) {
+        Place *place = *state;
+
+        for (unsigned n = 0; n < 10; n++)
+                put_job(place->store, n, true);
+        assert_int_equal(put_number(place->store, 5000, 5000), STORE_DONE);
+        reader_hide_others(place->reader, true, 4711);
+        assert_int_equal(count_jobs(place->reader, &(JobFilter){}), 0);
+        assert_int_equal(count_results(place->reader, &(ResultFilter){}), 0);
+        assert_int_equal(indicator_reader_list(place->reader), 0);
+        assert_int_equal(reader_next(place->reader, &(IndicatorRow){}, sizeof(IndicatorRow)), READER_END);
+        reader_hide_others(place->reader, true, -1);
+        assert_int_equal(count_jobs(place->reader, &(JobFilter){}), 0);
+        reader_hide_others(place->reader, false, 4711);
+        assert_int_equal(count_jobs(place->reader, &(JobFilter){}), 10);
+        assert_int_equal(count_results(place->reader, &(ResultFilter){}), 1);
+}
+
 static void job_pages_cover_each_once_newest_first(void **state) {
         Place *place = *state;
         JobFilter filter = { .state = "finished" };
@@ -423,6 +441,7 @@ int main(void) {
                 TEST(indicators_are_counted_with_their_latest_time),
                 TEST(many_names_share_the_memory_of_few),
                 TEST(jobs_are_found_by_name_user_state_and_time),
+                TEST(rows_of_others_are_hidden),
                 TEST(job_pages_cover_each_once_newest_first),
                 TEST(a_missing_job_ends_the_list),
                 TEST(node_samples_come_oldest_first),

@@ -134,6 +134,9 @@ static int job_list_run(const CommandLine *line) {
                 return api_query_print_json(&query);
 
         jobs = value_get(query.answer, "jobs");
+        if (value_get(query.answer, "others"))
+                message_print("running jobs of others: %ju, which only they and administrators see",
+                              (uintmax_t)answer_time(value_get(query.answer, "others"), "running"));
         if (answer_length(jobs) == 0) {
                 message_print("no jobs%s", strchr(path.text, '&') ? " that meet all conditions" : "");
                 return EXIT_DONE;

@@ -9,7 +9,7 @@
 #define KEYWORD_LENGTH 7U /* bytes of "# TYPE " and the like */
 
 void exposition_init(Exposition *exposition, Buffer *out, bool is_openmetrics) {
-        *exposition = (Exposition){ .out = out, .is_openmetrics = is_openmetrics };
+        *exposition = (Exposition){ .out = out, .is_openmetrics = is_openmetrics, .has_names = true };
 }
 
 /* The format 0.0.4 has no type for info. */

@@ -33,6 +33,7 @@ typedef enum FamilyType {
 typedef struct Exposition {
         Buffer *out; /* borrowed */
         bool is_openmetrics;
+        bool has_names; /* names of jobs and users, and what users chose as texts; set by exposition_init() */
 
         char name[FAMILY_NAME_MAX + SAMPLE_SUFFIX_MAX]; /* of the family; with the suffix, of its samples */
         size_t n_name, n_sample_name;

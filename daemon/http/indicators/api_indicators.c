@@ -53,8 +53,10 @@ void indicators_subject_models(const Target *target, const Sources *sources, Res
                 return;
         }
 
-        (void)target;
-        shared_texts_write(sources->snapshot->indicators.models, response->body);
+        if (target->viewer.hides_others)
+                vocabulary_write_models(sources, &target->viewer, response->body);
+        else
+                shared_texts_write(sources->snapshot->indicators.models, response->body);
 }
 
 static void format_id(const uint8_t id[static 16], char ret[static 2 * 16 + 1]) {

@@ -35,12 +35,19 @@ static void put_counts(Exposition *exposition, const IndicatorCount *count) {
 
 static int put_metrics(Exposition *exposition, const Snapshot *snapshot) {
         const IndicatorsSnapshot *indicators = &snapshot->indicators;
+        IndicatorCount all = { .name = "", .component = "" };
 
         metrics_scalars(exposition, &indicators->stats, scalars, N_ELEMENTS(scalars));
         exposition_family(exposition, "perfd_indicators", FAMILY_COUNTER, "",
                           "Results since the start of perfd: stored, stored of failed runs, refused by their model");
-        for (size_t i = 0; i < indicators->n; i++)
-                put_counts(exposition, &indicators->counts[i]);
+        for (size_t i = 0; i < indicators->n; i++) {
+                if (exposition->has_names)
+                        put_counts(exposition, &indicators->counts[i]);
+                for (IndicatorOutcome outcome = 0; outcome < N_INDICATOR_OUTCOMES; outcome++)
+                        all.n[outcome] += indicators->counts[i].n[outcome];
+        }
+        if (!exposition->has_names && indicators->n > 0)
+                put_counts(exposition, &all);
         return 0;
 }
 

@@ -261,27 +261,61 @@ static int read_models(Vocabulary *vocabulary, const Target *target, const Sourc
         return r == READER_END ? 0 : exchange_store_error(response, r);
 }
 
+static JsonWalk walk_models(const Buffer *models) {
+        return json_text_walk(json_text_find(json_text(models->text ? models->text : "", models->n), "models"));
+}
+
+/* Models of files and of administrators are everybody's. */
+static bool may_list_model(const Viewer *viewer, JsonText model) {
+        double uid;
+
+        return !json_text_double(json_text_find(model, "applies_to_uid"), &uid) ||
+               privacy_may_list(viewer, (uint32_t)uid);
+}
+
+void vocabulary_write_models(const Sources *sources, const Viewer *viewer, Buffer *out) {
+        scoped(buffer_deinit) Buffer models = {};
+        Json json = { .out = out };
+        JsonText unused, model;
+        JsonWalk walk;
+
+        shared_texts_write(sources->snapshot->indicators.models, &models);
+        walk = walk_models(&models);
+        json_object_begin(&json);
+        json_key(&json, "policy");
+        json_text_write(json_text_find(json_text(models.text ?: "", models.n), "policy"), &json);
+        json_put_array_begin(&json, "models");
+        while (!walk.is_object && json_text_walk_next(&walk, &unused, &model))
+                if (may_list_model(viewer, model))
+                        json_text_write(model, &json);
+        json_array_end(&json);
+        json_key(&json, "complaints");
+        json_text_write(json_text_find(json_text(models.text ?: "", models.n), "complaints"), &json);
+        json_object_end(&json);
+}
+
 /* At a start, a model may be known to the event loop shortly before it is in the store. */
-static bool is_declared(const Sources *sources, const char *name) {
+static bool is_declared(const Target *target, const Sources *sources, const char *name) {
         scoped(buffer_deinit) Buffer models = {};
         JsonText unused, model;
         JsonWalk walk;
 
         if (sources->snapshot && sources->snapshot->indicators.models)
                 shared_texts_write(sources->snapshot->indicators.models, &models);
-        walk = json_text_walk(json_text_find(json_text(models.text ? models.text : "", models.n), "models"));
+        walk = walk_models(&models);
         while (!walk.is_object && json_text_walk_next(&walk, &unused, &model))
-                if (json_text_is_string(json_text_find(model, "name"), name, strlen(name)))
+                if (may_list_model(&target->viewer, model) &&
+                    json_text_is_string(json_text_find(model, "name"), name, strlen(name)))
                         return true;
         return false;
 }
 
 /* Suggests the existing name that is most similar. */
-static int check_name(Vocabulary *vocabulary, const Sources *sources, Response *response) {
+static int check_name(Vocabulary *vocabulary, const Target *target, const Sources *sources, Response *response) {
         const char *name = vocabulary->filter.name, *nearest;
         scoped(vocabulary_names_deinit) Names names = {};
         IndicatorRow row;
-        bool is_there = is_declared(sources, name);
+        bool is_there = is_declared(target, sources, name);
         int r;
 
         r = indicator_reader_list(sources->reader);
@@ -330,7 +364,7 @@ int vocabulary_new(Vocabulary **ret, const Target *target, const Sources *source
 
         r = vocabulary_new_known(&vocabulary, target, sources, response, filter);
         if (r == 0 && filter->name && vocabulary->n_models == 0)
-                r = check_name(vocabulary, sources, response);
+                r = check_name(vocabulary, target, sources, response);
         if (r == 0)
                 *ret = TAKE(vocabulary);
         return r;

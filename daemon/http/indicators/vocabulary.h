@@ -60,6 +60,9 @@ DEFINE_SCOPED(Vocabulary, vocabulary_free);
  */
 int vocabulary_check(Vocabulary *vocabulary, const Sources *sources, Response *response, Selection *selection);
 
+/* Writes the answer of /api/v1/models without models that apply to other users only. */
+void vocabulary_write_models(const Sources *sources, const Viewer *viewer, Buffer *out);
+
 enum {
         VOCABULARY_UNKNOWN = 1, /* no model declares the member */
         VOCABULARY_AT_ODDS,     /* models of different components declare different values */

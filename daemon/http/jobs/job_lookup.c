@@ -21,7 +21,11 @@ int job_lookup(const Target *target, const Sources *sources, Response *response,
 
         assert(target->argument); /* argument of the route */
         live = job_lookup_live(sources->snapshot, target->argument);
+        if (live && !privacy_may_list(&target->viewer, live->info.uid))
+                live = NULL;
         r = job_reader_find(sources->reader, target->argument, &ret->row);
+        if (r == 0 && !privacy_may_list(&target->viewer, ret->row.view.info.uid))
+                r = READER_END;
         if (r == 0 && (!live || ret->row.view.state != JOB_RUNNING)) {
                 ret->view = &ret->row.view;
                 ret->record = NULL;

@@ -137,15 +137,29 @@ static int list_filter_parse(const Target *target, Response *response, ListFilte
         return 0;
 }
 
+static size_t count_others(const JobsSnapshot *jobs, const Viewer *viewer) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < jobs->used.n_records; i++)
+                n += jobs->records[i].state == JOB_RUNNING && !privacy_may_list(viewer, jobs->records[i].info.uid);
+        return n;
+}
+
 static void answer_list(const Target *target, const Sources *sources, Response *response) {
         ListFilter filter;
         Pagination page;
-        Json json;
+        Json json = { .out = response->body };
 
         if (list_filter_parse(target, response, &filter, &page) > 0)
                 return;
 
-        pagination_begin(&json, response->body, "jobs");
+        json_object_begin(&json);
+        if (target->viewer.hides_others && sources->snapshot) {
+                json_put_object_begin(&json, "others");
+                json_put_uint(&json, "running", count_others(&sources->snapshot->jobs, &target->viewer));
+                json_object_end(&json);
+        }
+        json_put_array_begin(&json, "jobs");
         if (write_jobs(target, sources, response, &filter, &page, &json) == 0)
                 pagination_end(&page, &json);
 }
@@ -374,8 +388,10 @@ static void put_info(Exposition *exposition, const ExposedJobs *exposed) {
 
                 exposition_sample(exposition);
                 exposition_label(exposition, "job", job->info.id);
-                exposition_label(exposition, "name", job->info.name);
-                exposition_label(exposition, "user", job->info.user);
+                if (exposition->has_names) {
+                        exposition_label(exposition, "name", job->info.name);
+                        exposition_label(exposition, "user", job->info.user);
+                }
                 exposition_label(exposition, "state", job_state_name(job->state));
                 exposition_label(exposition, "isolation", job_isolation_name(job->info.isolation));
                 if (job->info.rank >= 0)
@@ -529,14 +545,33 @@ static void put_total(Exposition *exposition, const TotalsView *view, const Scal
         metrics_scalar_value(exposition, scalar, total);
 }
 
+/* Adds up all totals, which begin with the earliest of them. */
+static UsageTotal sum_totals(const UsageTotals *totals) {
+        UsageTotal sum = totals->others;
+
+        for (size_t i = 0; i < totals->n; i++) {
+                const UsageTotal *entry = &totals->entries[i];
+
+                if (entry->begin_ms > 0 && (sum.begin_ms == 0 || entry->begin_ms < sum.begin_ms))
+                        sum.begin_ms = entry->begin_ms;
+                sum.n_jobs += entry->n_jobs;
+                sum.cpu_us += entry->cpu_us;
+                sum.read_bytes += entry->read_bytes;
+                sum.written_bytes += entry->written_bytes;
+        }
+        return sum;
+}
+
 static void put_totals(Exposition *exposition, const TotalsView *view) {
         const UsageTotals *totals = view->totals;
+        const UsageTotal rest = exposition->has_names ? totals->others : sum_totals(totals);
+        size_t n = exposition->has_names ? totals->n : 0;
 
         for (size_t k = 0; k < N_TOTALS; k++) {
                 metrics_scalar_family(exposition, &view->scalars[k]);
-                for (size_t i = 0; i < totals->n; i++)
+                for (size_t i = 0; i < n; i++)
                         put_total(exposition, view, &view->scalars[k], totals->entries[i].key, &totals->entries[i]);
-                put_total(exposition, view, &view->scalars[k], "other", &totals->others);
+                put_total(exposition, view, &view->scalars[k], "other", &rest);
         }
 }
 

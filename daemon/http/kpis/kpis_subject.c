@@ -659,7 +659,7 @@ static int write_kpis(Exposition *exposition, const Snapshot *snapshot) {
         const KpisSnapshot *kpis = &snapshot->indicators.kpis;
 
         _Static_assert(KPIS_FAMILY_MAX < FAMILY_NAME_MAX, "the name of a KPI is the name of a family");
-        for (size_t i = 0; i < kpis->n; i++) {
+        for (size_t i = 0; exposition->has_names && i < kpis->n; i++) {
                 const KpiSample *sample = &kpis->samples[i];
 
                 if (i == 0 || strcmp(kpis->samples[i - 1].family, sample->family) != 0)
@@ -678,7 +678,11 @@ static const Scalar scalars[] = {
 };
 
 static int write_counts(Exposition *exposition, const Snapshot *snapshot) {
-        metrics_scalars(exposition, &snapshot->indicators.kpis, scalars, N_ELEMENTS(scalars));
+        KpisSnapshot counts = snapshot->indicators.kpis;
+
+        if (!exposition->has_names)
+                counts.n_not_exposed += counts.n;
+        metrics_scalars(exposition, &counts, scalars, N_ELEMENTS(scalars));
         return 0;
 }
 

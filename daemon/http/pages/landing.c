@@ -53,26 +53,36 @@ static void put_job(Buffer *out, const JobView *job, const NodeSnapshot *node) {
         buffer_puts(out, "</li>\n");
 }
 
-static void put_jobs(Buffer *out, const Snapshot *snapshot) {
-        size_t n_all = snapshot->jobs.used.n_records, n = n_all < LANDING_JOBS_MAX ? n_all : LANDING_JOBS_MAX;
+static void put_jobs(Buffer *out, const Snapshot *snapshot, const Viewer *viewer) {
+        size_t n_all = 0, n = 0, n_others = 0;
 
-        if (n > 0)
-                buffer_puts(out, "<ul class=\"jobs\">\n");
-        for (size_t i = 0; i < n; i++) {
+        for (size_t i = 0; i < snapshot->jobs.used.n_records; i++) {
+                const JobRecord *record = &snapshot->jobs.records[i];
                 JobView view;
 
-                snapshot_jobs_record_view(&snapshot->jobs.records[i], &snapshot->node, &view);
+                if (!privacy_may_list(viewer, record->info.uid)) {
+                        n_others += record->state == JOB_RUNNING;
+                        continue;
+                }
+                if (n_all++ >= LANDING_JOBS_MAX)
+                        continue;
+                if (n++ == 0)
+                        buffer_puts(out, "<ul class=\"jobs\">\n");
+                snapshot_jobs_record_view(record, &snapshot->node, &view);
                 put_job(out, &view, &snapshot->node);
         }
         if (n > 0)
                 buffer_puts(out, "</ul>\n");
         else
-                buffer_puts(out, "<p>No job is running, and none ended recently.</p>\n");
+                buffer_printf(out, "<p>%s is running, and none ended recently.</p>\n",
+                              viewer->hides_others ? "None of your jobs" : "No job");
+        if (viewer->hides_others)
+                buffer_printf(out, "<p>Running jobs of others: %zu (" PRIVACY_OTHERS_REASON ").</p>\n", n_others);
         if (n < n_all)
                 buffer_printf(out, "<p>%zu more jobs: see <a href=\"/api/v1/jobs\">/api/v1/jobs</a>.</p>\n", n_all - n);
 }
 
-static void words_from_snapshot(Template *words, const Snapshot *snapshot) {
+static void words_from_snapshot(Template *words, const Snapshot *snapshot, const Viewer *viewer) {
         const char *kernel[] = { "Linux ", snapshot->node.identity.kernel, ", ", snapshot->node.identity.machine };
 
         for (size_t i = 0; i < N_ELEMENTS(kernel); i++)
@@ -81,7 +91,7 @@ static void words_from_snapshot(Template *words, const Snapshot *snapshot) {
         buffer_puts(template_word(words, "store"), snapshot->store.is_writable ? "writable, " : "not writable, ");
         html_bytes(template_word(words, "store"), (double)snapshot->store.size_bytes);
         words_from_sample(words, &snapshot->node);
-        put_jobs(template_word(words, "job_list"), snapshot);
+        put_jobs(template_word(words, "job_list"), snapshot, viewer);
 }
 
 static void put_indicator(Buffer *out, const IndicatorRow *row) {
@@ -130,12 +140,11 @@ void pages_subject_landing(const Target *target, const Sources *sources, Respons
         scoped(template_deinit) Template words = {};
         const char *hostname = sources->snapshot ? sources->snapshot->node.identity.hostname : "";
 
-        (void)target;
         buffer_puts(template_word(&words, "style"), page_assets_style_css);
         buffer_puts(template_word(&words, "version"), PERFD_VERSION);
         html_text(template_word(&words, "hostname"), *hostname ? hostname : "this node");
         if (sources->snapshot)
-                words_from_snapshot(&words, sources->snapshot);
+                words_from_snapshot(&words, sources->snapshot, &target->viewer);
         put_indicators(template_word(&words, "indicator_list"), sources->reader);
 
         response->type = CONTENT_HTML;

@@ -468,7 +468,7 @@ static void put_counter(Exposition *exposition, const PipelinesSnapshot *pipelin
 static int add_stages(Exposition *exposition, const Snapshot *snapshot) {
         const PipelinesSnapshot *pipelines = &snapshot->pipelines;
 
-        for (size_t i = 0; i < N_ELEMENTS(counters); i++)
+        for (size_t i = 0; exposition->has_names && i < N_ELEMENTS(counters); i++)
                 put_counter(exposition, pipelines, &counters[i]);
         return 0;
 }
@@ -485,7 +485,11 @@ static const Scalar scalars[] = {
 };
 
 static int add_counts(Exposition *exposition, const Snapshot *snapshot) {
-        metrics_scalars(exposition, &snapshot->pipelines.stats, scalars, N_ELEMENTS(scalars));
+        PipelinesStats stats = snapshot->pipelines.stats;
+
+        if (!exposition->has_names)
+                stats.n_not_exposed += snapshot->pipelines.n;
+        metrics_scalars(exposition, &stats, scalars, N_ELEMENTS(scalars));
         return 0;
 }
 

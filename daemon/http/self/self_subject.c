@@ -102,10 +102,12 @@ static void put_user(Json *json, const AccountReport *report) {
 }
 
 /* reports: of n accounts */
-static void put_users(Json *json, const AccountReport *reports, size_t n) {
+static void put_users(Json *json, const AccountReport *reports, size_t n, const Viewer *viewer) {
         json_put_array_begin(json, "users");
         for (size_t i = 0; i < n; i++)
-                put_user(json, &reports[i]);
+                if (!viewer->hides_others ||
+                    (reports[i].owner.type == OWNER_USER && privacy_may_list(viewer, reports[i].owner.uid)))
+                        put_user(json, &reports[i]);
         json_array_end(json);
 }
 
@@ -131,7 +133,7 @@ static void answer_quota(const Target *target, const Sources *sources, Response 
 
         json_object_begin(&json);
         put_totals(&json, sources->shares);
-        put_users(&json, reports, n);
+        put_users(&json, reports, n, &target->viewer);
         json_object_end(&json);
 }
 

@@ -73,6 +73,8 @@ int database_open(Database *database, const char *path) {
 
         *database = (Database){};
         code = sqlite3_open_v2(path, &database->db, flags, NULL);
+        if (code == SQLITE_OK)
+                code = statement_define_visible(database->db, NULL);
         if (code != SQLITE_OK)
                 return database->db ? database_outcome(database->db, code) : -ENOMEM;
 

@@ -9,6 +9,21 @@
 #include "util/buffer.h"
 #include "util/scoped.h"
 
+static void on_visible(sqlite3_context *context, int n, sqlite3_value **values) {
+        const VisibleRows *rows = sqlite3_user_data(context);
+        bool is_hiding = rows && rows->is_hiding;
+
+        assert(n == 1);
+        (void)n;
+        sqlite3_result_int(context, !is_hiding || (rows->uid >= 0 && sqlite3_value_int64(values[0]) == rows->uid));
+}
+
+int statement_define_visible(sqlite3 *db, const VisibleRows *rows) {
+        void *userdata = (void *)(uintptr_t)rows; /* SQLite does not write to it */
+
+        return sqlite3_create_function_v2(db, "visible", 1, SQLITE_UTF8, userdata, on_visible, NULL, NULL, NULL);
+}
+
 void statement_put_sql(const Statement *statement, Buffer *out) {
         for (size_t i = 0; statement->row && i < statement->row->n; i++)
                 buffer_printf(out, "%s%s", i > 0 ? ", " : "SELECT ", statement->row->columns[i].sql);

@@ -53,6 +53,18 @@ typedef struct StatementCache {
         Prepared slots[STATEMENT_CACHE_SLOTS];
 } StatementCache;
 
+/*
+ * Rows that the SQL function visible(UID) admits, for statements that list rows of users: WHERE … AND visible(uid).
+ * Zeroed: all of them. visible(-1) is false while rows of users are hidden.
+ */
+typedef struct VisibleRows {
+        bool is_hiding;
+        int64_t uid; /* the user whose rows are visible; -1: nobody's are */
+} VisibleRows;
+
+/* Defines visible(); `rows` is borrowed, NULL: all rows are visible. Returns a code of SQLite. */
+int statement_define_visible(sqlite3 *db, const VisibleRows *rows);
+
 void statement_put_sql(const Statement *statement, Buffer *out);
 /* Prepares a statement; flags: SQLITE_PREPARE_…. Returns a code of SQLite. */
 int statement_prepare(sqlite3 *db, const Statement *statement, unsigned flags, sqlite3_stmt **ret);

@@ -15,7 +15,7 @@ static const StoreColumn indicator_columns[] = {
 
 #define INDICATORS                                                                                                     \
         " FROM indicator AS i CROSS JOIN term AS n ON n.id = i.name CROSS JOIN term AS c ON c.id = i.component WHERE " \
-        "i.n_results > 0"
+        "i.n_results > 0 AND visible(i.uid)"
 #define IN_ORDER " GROUP BY i.name, i.component ORDER BY n.text, c.text"
 
 STATEMENT indicators = SELECT(IndicatorRow, indicator_columns, INDICATORS IN_ORDER);
@@ -54,7 +54,7 @@ STATEMENT models = SELECT(ModelRow, model_columns,
         " AND component = (SELECT id FROM term WHERE text = m.component))"
         " AND NOT EXISTS (SELECT 1 FROM model AS o WHERE o.name = ?1 AND (o.component IS NULL OR o.component ="
         " m.component))))"
-        " AND (owner IN (-1, ?2) OR NOT EXISTS"
+        " AND (owner = -1 OR visible(owner)) AND (owner IN (-1, ?2) OR NOT EXISTS"
         " (SELECT 1 FROM indicator WHERE name = (SELECT id FROM term WHERE text = ?1) AND uid <> m.owner AND"
         " n_results > 0"
         " AND (m.component IS NULL OR component = (SELECT id FROM term WHERE text = m.component))))"
@@ -98,8 +98,8 @@ int indicator_reader_list_accepted(Reader *reader, int64_t uid) {
 static const StoreColumn parameter_columns[] = { { .sql = "parameters", .type = COLUMN_JSON } };
 STATEMENT parameters_of_name = SELECT(JsonText, parameter_columns,
                                       " FROM series INDEXED BY series_by_pair WHERE name = (SELECT id FROM term WHERE"
-                                      " text = ?)");
-STATEMENT parameters_of_all = SELECT(JsonText, parameter_columns, " FROM series");
+                                      " text = ?) AND visible(uid)");
+STATEMENT parameters_of_all = SELECT(JsonText, parameter_columns, " FROM series WHERE visible(uid)");
 
 int indicator_reader_list_parameters(Reader *reader, const char *name) {
         Field field = field_string(name);

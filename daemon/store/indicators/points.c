@@ -342,8 +342,9 @@ static const StoreColumn pair_columns[] = {
                " FROM indicator AS i CROSS JOIN term AS c ON c.id = i.component LEFT JOIN shape AS s ON s.id = "       \
                "i.shape" tail)
 
-STATEMENT pairs_of_name = PAIRS(" WHERE i.name = (SELECT id FROM term WHERE text = ?) ORDER BY i.component, i.uid");
-STATEMENT pairs_of_all = PAIRS(" ORDER BY i.name, i.component, i.uid");
+STATEMENT pairs_of_name = PAIRS(" WHERE i.name = (SELECT id FROM term WHERE text = ?) AND visible(i.uid)"
+                              " ORDER BY i.component, i.uid");
+STATEMENT pairs_of_all = PAIRS(" WHERE visible(i.uid) ORDER BY i.name, i.component, i.uid");
 
 /* --- stages: 0 to continue, also with another stage; or an outcome ------------------------------- */
 

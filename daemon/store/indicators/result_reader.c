@@ -47,7 +47,7 @@ enum {
 /* For reader_begin_page(). */
 #define LIST(index, filters)                                                                       \
         SELECT(ResultRow, result_columns, " FROM result AS r INDEXED BY result_by_" index TERMS     \
-               " WHERE r.time_ms >= ? AND (r.time_ms, r.row) < (?, ?)" filters                      \
+               " WHERE r.time_ms >= ? AND (r.time_ms, r.row) < (?, ?) AND visible(r.uid)" filters   \
                " ORDER BY r.time_ms DESC, r.row DESC")
 #define OF_NAME " AND r.name = (SELECT id FROM term WHERE text = ?)"
 #define OF_COMPONENT " AND r.component = (SELECT id FROM term WHERE text = lower(?))"
@@ -64,7 +64,8 @@ STATEMENT lists[] = {
         [BY_NAME | BY_COMPONENT | BY_JOB] = LIST("job", OF_NAME OF_COMPONENT OF_JOB),
 };
 
-STATEMENT result_find = SELECT(ResultRow, result_columns, " FROM result AS r" TERMS " WHERE r.row = ?");
+STATEMENT result_find = SELECT(ResultRow, result_columns,
+        " FROM result AS r" TERMS " WHERE r.row = ? AND visible(r.uid)");
 
 int result_reader_list(Reader *reader, const ResultFilter *filter) {
         const PageFilter page = {
@@ -98,7 +99,7 @@ static const StoreColumn batch_columns[] = {
 /* The first result with the id determines the user of the batch. */
 STATEMENT batch_list = SELECT(BatchRow, batch_columns,
         " FROM result AS r INDEXED BY result_by_batch" TERMS
-        " WHERE r.batch = ?1"
+        " WHERE r.batch = ?1 AND visible(r.uid)"
         " AND r.uid = (SELECT uid FROM result WHERE row ="
         " (SELECT min(row) FROM result INDEXED BY result_by_batch WHERE batch = ?1))"
         " ORDER BY r.batch_index, r.row");
@@ -114,7 +115,9 @@ static const StoreColumn specification_columns[] = {
         COLUMN(SpecificationRow, n_results, "n_results"),
 };
 
-STATEMENT specification_find = SELECT(SpecificationRow, specification_columns, " FROM specification WHERE digest = ?1");
+STATEMENT specification_find = SELECT(SpecificationRow, specification_columns,
+        " FROM specification AS p WHERE digest = ?1 AND"
+        " (visible(-1) OR EXISTS (SELECT 1 FROM result AS r WHERE r.specification = p.id AND visible(r.uid)))");
 
 int result_reader_find_specification(Reader *reader, const uint8_t digest[static SHA256_BYTES], SpecificationRow *ret) {
         ReadConnection *connection = reader_connection(reader);
@@ -147,7 +150,7 @@ STATEMENT run_find = SELECT(RunTexts, run_columns,
         " FROM result AS r LEFT JOIN job AS j"
         " ON j.row = coalesce(r.job_row, (SELECT b.row FROM job AS b WHERE b.id = r.job AND b.uid = r.uid))"
         " LEFT JOIN layout AS m ON m.id = j.layout LEFT JOIN layout AS u ON u.id = j.usage_layout"
-        " LEFT JOIN stack AS k ON k.id = r.stack WHERE r.row = ?1");
+        " LEFT JOIN stack AS k ON k.id = r.stack WHERE r.row = ?1 AND visible(r.uid)");
 
 int result_reader_find_run(Reader *reader, int64_t result, RunRow *ret) {
         ReadConnection *connection = reader_connection(reader);

@@ -14,8 +14,11 @@ static const StoreColumn stack_columns[] = {
         COLUMN(StackRow, facts, "facts"),
 };
 
+/* A stack and its packages are shared by results of several users. */
+#define VISIBLE_STACKS "(SELECT r.stack FROM result AS r WHERE r.stack IS NOT NULL AND visible(r.uid))"
 STATEMENT stacks = SELECT(StackRow, stack_columns,
-                          " FROM stack WHERE substr(lower(hex(digest)), 1, length(?1)) = ?1 ORDER BY id DESC");
+                          " FROM stack WHERE substr(lower(hex(digest)), 1, length(?1)) = ?1"
+                          " AND (visible(-1) OR id IN " VISIBLE_STACKS ") ORDER BY id DESC");
 
 int stack_reader_list(Reader *reader, const char *prefix) {
         return read_connection_begin(reader_connection(reader), &stacks, FIELDS(field_string(prefix)));
@@ -43,9 +46,11 @@ typedef struct NameRow {
 } NameRow;
 
 static const StoreColumn name_columns[] = { COLUMN_REQUIRED(NameRow, name, "DISTINCT name") };
-#define NAMES " FROM package INDEXED BY package_by_name"
+#define NAMES                                                                                                  \
+        " FROM package INDEXED BY package_by_name WHERE (visible(-1) OR id IN"                                 \
+        " (SELECT s.package FROM stack_package AS s WHERE s.stack IN " VISIBLE_STACKS "))"
 STATEMENT names = SELECT(NameRow, name_columns, NAMES " ORDER BY name");
-STATEMENT names_of = SELECT(NameRow, name_columns, NAMES " WHERE name IN (?1, ?2) ORDER BY name");
+STATEMENT names_of = SELECT(NameRow, name_columns, NAMES " AND name IN (?1, ?2) ORDER BY name");
 
 int stack_reader_list_names(Reader *reader, const char *name) {
         scoped(buffer_deinit) Buffer folded = {};

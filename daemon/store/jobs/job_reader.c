@@ -161,7 +161,8 @@ static const StoreColumn list_columns[] = { JOB_COLUMNS, NUMBER_COLUMNS(JobColum
 /* For reader_begin_page(). */
 #define LIST(index, filters)                                                                                  \
         SELECT(JobColumns, list_columns, " FROM job INDEXED BY job_by_" index LAYOUTS("job")                  \
-               " WHERE begin_ms >= ? AND (begin_ms, row) < (?, ?)" filters " ORDER BY begin_ms DESC, row DESC")
+               " WHERE begin_ms >= ? AND (begin_ms, row) < (?, ?) AND visible(uid)" filters                         \
+               " ORDER BY begin_ms DESC, row DESC")
 #define OF_NAME " AND name = ?"
 #define OF_USER " AND user = ?"
 #define OF_STATE " AND state = ?"

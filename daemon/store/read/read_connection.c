@@ -90,6 +90,9 @@ static int connect_to_store(ReadConnection *connection) {
                 return code;
 
         connection->n_connects++;
+        code = statement_define_visible(connection->db, &connection->visible);
+        if (code != SQLITE_OK)
+                return code;
         /* The file may have been moved aside: the log with that name belongs to another file. */
         sqlite3_db_config(connection->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
         sqlite3_busy_timeout(connection->db, BUSY_MS);

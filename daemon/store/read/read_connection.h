@@ -26,6 +26,7 @@ typedef struct ReadConnection {
         uint64_t deadline_ns, yielded_ns; /* CLOCK_BOOTTIME; yielded_ns: when other threads were let run last */
         unsigned n_steps; /* of the query */
         bool is_inside; /* the barrier */
+        VisibleRows visible; /* for the statements */
         unsigned generation; /* generation of the barrier for the file that db has open */
 } ReadConnection;
 

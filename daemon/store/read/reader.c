@@ -45,6 +45,10 @@ Reader *reader_free(Reader *reader) {
         return NULL;
 }
 
+void reader_hide_others(Reader *reader, bool is_hiding, int64_t uid) {
+        reader->connection.visible = (VisibleRows){ .is_hiding = is_hiding, .uid = uid };
+}
+
 void reader_reset(Reader *reader) {
         read_connection_end(&reader->connection);
 }

@@ -30,6 +30,9 @@ int reader_new(Reader **ret, const char *path, struct WalBarrier *barrier, uint6
 Reader *reader_free(Reader *reader);
 DEFINE_SCOPED(Reader, reader_free);
 
+/* Whether the next queries leave out rows of all users but this one, -1: of all users. */
+void reader_hide_others(Reader *reader, bool is_hiding, int64_t uid);
+
 /* Ends the query early; later queries end immediately, too. */
 void reader_reset(Reader *reader);
 
