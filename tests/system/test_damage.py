@@ -242,6 +242,32 @@ class Damage(harness.TestCase):
                     kept = sum(client.submit(harness.indicator(), ids=[i]).status == harness.wire.DUPLICATE for i in ids)
                 self.assertGreaterEqual(kept, len(ids) - 45)
 
+    def test_a_salt_flipped_in_the_last_frame_is_found_without_the_index(self):
+        """The checksum of the log goes on in the frame, so that it is none of a former log, which may lie behind the last one."""
+        daemon = self.daemon()
+        ids = [uuid.uuid4().bytes for _ in range(20)]
+        with daemon.client() as client:
+            for i in ids:
+                self.assert_status(client.submit(harness.indicator(), ids=[i]), "OK")
+        daemon.kill()
+        path = daemon.state / "perfd.db-wal"
+        log = path.read_bytes()
+        for place in (8, 15):
+            at = len(log) - 24 - damage.PAGE + place
+            path.write_bytes(log[:at] + bytes([log[at] ^ 1]) + log[at + 1:])
+            (daemon.state / "perfd.db-shm").unlink(missing_ok=True)
+            files = {each: each.read_bytes() for each in daemon.state.glob("perfd.db*") if each != path}
+            daemon.start()
+            wait_for(lambda: daemon.get("/api/v1/node").json["store"]["salvage"], "the salvage")
+            self.assertRegex(daemon.get("/api/v1/node").json["store"]["damage"], r"the checksums of 1 frames of perfd\.db-wal are wrong")
+            with daemon.client() as client:
+                self.assertEqual([client.submit(harness.indicator(), ids=[i]).status for i in ids], [harness.wire.DUPLICATE] * len(ids))
+            daemon.kill()
+            for left in daemon.state.glob("perfd.db*"):
+                left.unlink()
+            for each, data in files.items():
+                each.write_bytes(data)
+
     def test_a_log_that_ends_early_is_no_damage(self):
         """A write that was interrupted, and frames of a former log, are behind the last transaction of many logs."""
         daemon = self.daemon()

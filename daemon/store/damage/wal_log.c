@@ -57,7 +57,7 @@ bool wal_log_walk(WalWalk *walk, int fd) {
         if (memcmp(walk->stored, walk->computed, sizeof(walk->stored)) == 0 && (u32(header) & ~1U) == MAGIC)
                 return u32(header + 8) == PAGE;
 
-        walk->is_header_bad = true;
+        walk->is_header_bad = walk->is_broken = true;
         walk->is_big = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
         if (pread(fd, frame, sizeof(frame), HEADER) == sizeof(frame))
                 memcpy(walk->salt, frame + 8, sizeof(walk->salt));
@@ -76,7 +76,7 @@ static bool continues(const WalWalk *walk, const uint8_t *frame, const uint32_t 
 bool wal_log_next(WalWalk *walk, WalFrame *ret) {
         uint8_t frame[FRAME_HEADER + PAGE];
         uint32_t sums[2];
-        bool is_right;
+        bool is_right, is_own;
 
         if (pread(walk->fd, frame, sizeof(frame), (off_t)walk->offset) != sizeof(frame))
                 return false;
@@ -84,7 +84,10 @@ bool wal_log_next(WalWalk *walk, WalFrame *ret) {
         /* Either the page of the frame before was damaged, or its stored checksum. */
         is_right = continues(walk, frame, walk->stored, sums) || continues(walk, frame, walk->computed, sums);
         *ret = (WalFrame){ .page_offset = walk->offset + FRAME_HEADER, .page = u32(frame), .n_pages = u32(frame + 4) };
-        ret->is_sound = is_right && ret->page > 0 && memcmp(frame + 8, walk->salt, sizeof(walk->salt)) == 0;
+        is_own = memcmp(frame + 8, walk->salt, sizeof(walk->salt)) == 0;
+        ret->is_sound = is_right && ret->page > 0 && (is_own || !walk->is_broken);
+        ret->is_foreign = ret->is_sound && !is_own;
+        walk->is_broken = !ret->is_sound;
         memcpy(walk->computed, sums, sizeof(sums));
         walk->stored[0] = u32(frame + 16);
         walk->stored[1] = u32(frame + 20);
@@ -118,6 +121,7 @@ static uint64_t read_index(const char *path, const uint8_t salt[static 8]) {
 bool wal_log_is_damaged(const char *database_path, WalDamage *ret) {
         scoped(closep) int fd = open_beside(database_path, "-wal");
         uint64_t n_first = 0, n_committed, n_bad = 0, n_behind = 0, n_commits = 0;
+        bool is_foreign = false;
         WalFrame frame;
         WalWalk walk;
 
@@ -128,15 +132,18 @@ bool wal_log_is_damaged(const char *database_path, WalDamage *ret) {
         n_committed = read_index(database_path, walk.salt);
         n_bad = walk.is_header_bad;
         while (wal_log_next(&walk, &frame)) {
-                n_first += frame.is_sound && n_bad == 0;
-                n_behind += frame.is_sound && n_bad > 0;
-                n_bad += !frame.is_sound;
-                if (!frame.is_sound || frame.n_pages == 0 || n_behind == 0)
+                bool is_read = frame.is_sound && !frame.is_foreign;
+
+                is_foreign |= frame.is_foreign;
+                n_first += is_read && n_bad == 0;
+                n_behind += is_read && n_bad > 0;
+                n_bad += !is_read;
+                if (!is_read || frame.n_pages == 0 || n_behind == 0)
                         continue;
                 n_commits++;
                 *ret = (WalDamage){ n_bad, n_behind };
         }
-        if (n_committed > n_first) {
+        if (n_committed > n_first || is_foreign) {
                 ret->n_bad = ret->n_bad > 0 ? ret->n_bad : 1;
                 return true;
         }

@@ -23,6 +23,7 @@ typedef struct WalWalk {
         uint8_t salt[8]; /* of the frames written since the log was last restarted */
         uint64_t offset; /* of the next frame */
         uint32_t stored[2], computed[2]; /* checksum of the frame before */
+        bool is_broken; /* the frame before was not sound */
 } WalWalk;
 
 typedef struct WalFrame {
@@ -30,6 +31,8 @@ typedef struct WalFrame {
         uint32_t page;        /* number of the page */
         uint32_t n_pages;     /* last frame of a transaction: pages of the database after it; 0: other frames */
         bool is_sound;        /* a frame of this log whose checksum is right */
+        /* a sound frame with another salt, which the checksum does not cover: SQLite drops it as one of a former log */
+        bool is_foreign;
 } WalFrame;
 
 /* False: not a log of pages of WAL_LOG_PAGE_BYTES. */
@@ -44,7 +47,8 @@ typedef struct WalDamage {
 
 /*
  * Judges the log beside a database that nobody has open. Returns true if transactions were damaged after they were
- * complete: more than one transaction lies behind a bad frame, or the index beside the log (-shm) counts more frames
- * than are sound. A last transaction that a loss of power interrupted is neither.
+ * complete: more than one transaction lies behind a bad frame, a frame continues the checksum of this log under
+ * another salt, or the index beside the log (-shm) counts more frames than are sound. A last transaction that a loss of
+ * power interrupted is neither; without the index, damage to the page or checksum of the last one is not told apart.
  */
 bool wal_log_is_damaged(const char *database_path, WalDamage *ret);
