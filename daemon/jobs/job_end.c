@@ -156,7 +156,8 @@ int job_end_make_before(Job *job, const Node *node, const Totals *last, uint64_t
 
         *job->final = (JobFinal){
                 .state = job->is_announced ? JOB_INTERRUPTED : JOB_FINISHED,
-                .realtime_ms = realtime_ms,
+                /* unknown if there is no sample after the begin */
+                .realtime_ms = last->boottime_ns > job->begin->totals.boottime_ns ? realtime_ms : 0,
                 .boottime_ns = node->sample.boottime_ns,
         };
         r = fill_before(job, node, last, realtime_ms, job->final);

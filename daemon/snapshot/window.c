@@ -198,12 +198,13 @@ static void put_cpu(const WindowSpan *span) {
         put_counted(span, METRIC_CPU_UNUSED_HOURS, SOURCE_STAT, capacity_s * idle_share);
 }
 
-/* Sets the duration, which needs no source. */
+/* Sets the duration, which needs no source. It is unknown if perfd stopped before it took a sample of the window. */
 static void put_time(const WindowSpan *span) {
         Quality quality = span->peaks->lost ? QUALITY_SAMPLED : QUALITY_EXACT;
         uint64_t elapsed_ns = span->end->boottime_ns - span->begin->boottime_ns;
 
-        put(span, METRIC_DURATION, (double)elapsed_ns / (double)NS_PER_S, quality);
+        put(span, METRIC_DURATION, (double)elapsed_ns / (double)NS_PER_S,
+            span->peaks->lost && elapsed_ns == 0 ? QUALITY_LOST : quality);
         put(span, METRIC_UNOBSERVED, (double)counted(span, TOTAL_UNOBSERVED_NS) / (double)NS_PER_S, quality);
 }
 

@@ -66,7 +66,8 @@ void job_rusage_write_json(const JobRusage *rusage, Json *json) {
 /* --- late ends -------------------------------------------------------------------------------------------- */
 
 bool job_end_is_unknown(const MetricSet *metrics) {
-        return metrics->quality[METRIC_DURATION] == QUALITY_SAMPLED;
+        return metrics->quality[METRIC_DURATION] == QUALITY_SAMPLED ||
+               metrics->quality[METRIC_DURATION] == QUALITY_LOST;
 }
 
 static uint64_t limit(uint64_t value, uint64_t min, uint64_t max) {

@@ -191,6 +191,29 @@ class Recovery(harness.TestCase):
         self.assertAlmostEqual(metrics["cpu_user_seconds"]["value"], 2.5, 9)
         self.assertEqual(daemon.wait_tick()['perfd_node_cpu_seconds_total{mode="user"}'], 0.07)
 
+    def test_a_job_that_began_just_before_a_reboot_has_an_unknown_duration(self):
+        machine = harness.Machine(self.temporary_directory())
+        daemon = self.daemon("[sampling]\ninterval = 10s\n", root=machine.directory)
+        with daemon.client() as client:
+            self.assert_status(client.begin("brief"), "OK")
+        daemon.kill()
+        machine.reboot()
+        daemon.start()
+        job = wait_for(lambda: (j := self.job(daemon, "brief"))["state"] == "interrupted" and j, "the end of the job")
+        self.assertIsNone(job["end_ms"])
+        self.assertNotIn("duration_seconds", self.job_metrics(daemon, "brief"))
+        self.assertRegex(daemon.perfctl("report", "brief").stdout, r"time +unknown, since ")
+        self.assertRegex(daemon.perfctl("job", "list").stdout, r"brief +interrupted +\S+ +\S+ +- ")
+        self.assertRegex(daemon.get("/jobs/brief").text, "Took[^0-9]*unknown")
+        self.assertNotIn('job="brief"', daemon.get("/metrics").text)
+        with daemon.client() as client:
+            request = client.request()
+            request.job_end.job, request.job_end.exit_status, request.job_end.time_ms = "brief", 0, job["begin_ms"] + 1
+            self.assert_status(client.call(request), "OK")
+        job = self.job(daemon, "brief")
+        self.assertEqual((job["state"], job["end_ms"] - job["begin_ms"]), ("finished", 1))
+        self.assertEqual(self.job_metrics(daemon, "brief")["duration_seconds"]["value"], 0.001)
+
     def test_a_late_end_of_an_interrupted_job_makes_it_finished(self):
         daemon = self.daemon(CONFIG)
         process = subprocess.Popen(["sleep", "1000"])

@@ -286,7 +286,8 @@ STATEMENT totals_put = SQL(
 
 STATEMENT jobs_interrupt = SQL(
         "UPDATE job SET state = 'interrupted', note = ?1,"
-        " end_ms = ifnull((SELECT checkpoint_ms FROM running WHERE running.job = job.row), begin_ms)"
+        " end_ms = ifnull((SELECT checkpoint_ms FROM running WHERE running.job = job.row AND checkpoint_ms > begin_ms),"
+        " 0)"
         " WHERE state = 'running'", 0);
 
 STATEMENT running_clear = SQL("DELETE FROM running", 0);
