@@ -70,6 +70,24 @@ class Specifications(TestCase):
         self.assertEqual(len({result["batch"] for result in results}), 1)
         self.assertIn('"OMP_NUM_THREADS": "2"', json.dumps(results[0]))
 
+    def test_keys_of_the_specification_are_found(self):
+        daemon = self.daemon()
+        self.environment["PERFD_SOCKET"] = str(daemon.socket)
+        script = """#!/bin/sh\necho '{"name": "m", "component": "c", "@parameters": {}, "@result": {"r": 1}}'"""
+        for base in ("fedora:40", "fedora:40", "fedora:41"):
+            self.run_spec(script=script, base=base, environment=[{"name": "A", "value": base[-2:]}])
+        groups = json.loads(daemon.perfctl("indicator", "query", "m", "--json", "-s", "mean:r", "-b",
+                                           "run.specification.base").stdout)["groups"]
+        self.assertEqual(sorted((group["key"]["run.specification.base"], group["n"]) for group in groups),
+                         [("fedora:40", 2), ("fedora:41", 1)])
+        group, = json.loads(daemon.perfctl("indicator", "query", "m", "--json", "-w", "run.specification.base=fedora:41").stdout)["groups"]
+        self.assertEqual(group["n"], 1)
+        ranking, = json.loads(daemon.perfctl("indicator", "rank", "m", "--objective", "r", "--direction", "lower", "--json",
+                                             "--by", "run.specification.base").stdout)["rankings"]
+        self.assertEqual(sorted(item["n"] for item in ranking["excluded"]), [1, 2])  # fewer than three runs have no rank
+        kpi, = json.loads(daemon.perfctl("kpi", "check", "m.r", "--by", "run.specification.base", "--json").stdout)["kpis"]
+        self.assertEqual((kpi["version"], kpi["versions"]), ("fedora:41", 2))
+
     def test_the_exit_status_is_that_of_the_script(self):
         self.run_spec(script="exit 7", status=7)
         self.run_spec(script="[ -e nothing ]", batch_size=2, status=1)

@@ -261,7 +261,7 @@ static void an_indexed_parameter_is_a_search_in_an_index(void **state) {
                     "SEARCH p USING PRIMARY KEY (name=? AND component=? AND uid=? AND key=? AND value>? AND value<?)");
         assert_plan(place, statement_with("FROM point WHERE series = ? AND time_ms"),
                     "SEARCH point USING PRIMARY KEY (series=? AND time_ms>? AND (time_ms,row)<(?,?))");
-        assert_plan(place, statement_with("run, document FROM result INDEXED BY result_by_name"),
+        assert_plan(place, statement_with("run, document, NULL FROM result INDEXED BY result_by_name"),
                     "SEARCH result USING INDEX result_by_name (name=? AND time_ms>? AND time_ms<?)");
         assert_plan(place, statement_with(" FROM series INDEXED BY"),
                     "SEARCH series USING INDEX series_by_pair (name=?)");
@@ -420,6 +420,47 @@ static void a_specification_is_found_by_its_digest(void **state) {
         assert_int_equal(result_reader_find_specification(place->reader, digest, &found), READER_END);
 }
 
+static size_t count_with_script(Place *place, PointFilter filter) {
+        static const char *const fields[] = { "run.specification.script" };
+        static const char *const numbers[] = { "elapsed" };
+        scoped(points_freep) Points *points = NULL;
+        size_t n = 0;
+        PointRow row;
+
+        filter.name = "PiMatmul";
+        filter.fields = fields;
+        filter.n_fields = 1;
+        filter.numbers = numbers;
+        filter.n_numbers = 1;
+        assert_int_equal(points_new(&points, place->reader, &filter), 0);
+        while (points_next(points, &row) == 0) {
+                const char *text;
+                JsonText json;
+
+                point_find(&row, fields[0], &json, &text);
+                n += json.text && json_text_is_string(json, "matmul.py", 9);
+        }
+        return n;
+}
+
+/* Values of others' specifications are in no answer. */
+static void keys_of_specifications_are_for_their_user(void **state) {
+        Place *place = *state;
+        Member member = { "script", string_value("matmul.py") };
+        const Value specification = { .type = VALUE_OBJECT, .members = &member, .n_members = 1 };
+        RunResults results;
+
+        for (uint64_t n = 1; n <= 3; n++) {
+                run_results_make_nth(&results, n, NULL);
+                results.submission.specification = n == 2 ? NULL : &specification;
+                assert_int_equal(put_one(place->store, &results.submission, n), STORE_DONE);
+        }
+        assert_int_equal(count_with_script(place, (PointFilter){ .viewer = 1000 }), 2);
+        assert_int_equal(count_with_script(place, (PointFilter){ .viewer = 1001 }), 0);
+        assert_int_equal(count_with_script(place, (PointFilter){ .viewer = -1 }), 0);
+        assert_int_equal(count_with_script(place, (PointFilter){ .sees_all = true, .viewer = -1 }), 2);
+}
+
 /* Stores result n of a user, who writes the component in the given way. */
 static void put_written(Store *store, uint64_t n, const char *written, uint32_t uid) {
         Property properties[5];
@@ -517,6 +558,8 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(a_component_is_shown_as_it_was_written_first, place_setup_volatile,
                                                 place_teardown),
                 cmocka_unit_test_setup_teardown(a_specification_is_found_by_its_digest, place_setup_volatile,
+                                                place_teardown),
+                cmocka_unit_test_setup_teardown(keys_of_specifications_are_for_their_user, place_setup_volatile,
                                                 place_teardown),
                 cmocka_unit_test_setup_teardown(an_index_answers_as_the_documents_do, place_setup_volatile,
                                                 place_teardown),

@@ -58,6 +58,8 @@ int selection_parse(const Target *target, Response *response, const char *name, 
                 .version = exchange_parameter(target, "version"),
                 .conditions = ret->conditions,
                 .numbers = ret->numbers,
+                .sees_all = target->viewer.sees_all,
+                .viewer = exchange_uid(target),
         };
         r = pagination_parse_times(target, response, &ret->filter.since_ms, &ret->filter.until_ms);
         if (r == 0)

@@ -55,6 +55,9 @@ struct Points {
 #define BATCH_KEY "batch"
 #define LABELS_KEY "@labels"
 
+#define SPECIFICATION     "specification."
+#define SPECIFICATION_KEY POINT_RUN SPECIFICATION
+
 static bool is_run_key(const char *key) {
         return strncmp(key, POINT_RUN, strlen(POINT_RUN)) == 0;
 }
@@ -74,13 +77,22 @@ const char *point_parameter_key(const char *key) {
 
 /* Facts that everybody may see: others, such as the environment, belong to the user of the run. */
 static JsonText find_run_fact(JsonText run, const char *path) {
-        static const char *const public[] = { "host.",          "runtime.", "rusage.",
-                                              "specification.", "labels.",  "wall_seconds" };
+        static const char *const public[] = { "host.",       "runtime.", "rusage.",
+                                              SPECIFICATION, "labels.",  "wall_seconds" };
 
         for (size_t i = 0; i < N_ELEMENTS(public); i++)
                 if (strncmp(path, public[i], strlen(public[i])) == 0)
                         return json_text_find_path(run, path);
         return (JsonText){};
+}
+
+/* A specification is part of an imported run; those of `perfctl run --spec` are stored apart. */
+static JsonText find_run(const PointRow *row, const char *path) {
+        JsonText found = find_run_fact(row->run, path);
+
+        if (!found.text && strncmp(path, SPECIFICATION, strlen(SPECIFICATION)) == 0)
+                found = json_text_find_path(row->specification, path + strlen(SPECIFICATION));
+        return found;
 }
 
 /* The labels of the document come first: they were given with the result. */
@@ -105,7 +117,7 @@ void point_find(const PointRow *row, const char *key, JsonText *ret_json, const 
                 if (!ret_json->text && strcmp(key, BATCH_KEY) == 0)
                         *ret_text = row->batch;
         } else if (is_run_key(key))
-                *ret_json = find_run_fact(row->run, key + strlen(POINT_RUN));
+                *ret_json = find_run(row, key + strlen(POINT_RUN));
         else if (is_label_key(key))
                 *ret_json = find_label(row, key + strlen(POINT_LABEL));
         else if (stack_facts_has_key(key))
@@ -154,6 +166,18 @@ bool point_meets(const PointRow *row, const Condition *conditions, size_t n_cond
 /* True if the key is not in a series, so that results have to be read. keys: the shape of the results. */
 static bool needs_run(const char *key, JsonText keys) {
         return is_run_key(key) || is_label_key(key) || (strcmp(key, BATCH_KEY) == 0 && !shape_has_parameter(keys, key));
+}
+
+/* Names of variables and values in a specification may be private: those of others are not found. */
+static bool needs_specification(const Points *points) {
+        const PointFilter *filter = &points->filter;
+        bool is_named = false;
+
+        for (size_t i = 0; i < filter->n_conditions; i++)
+                is_named |= strncmp(filter->conditions[i].key, SPECIFICATION_KEY, strlen(SPECIFICATION_KEY)) == 0;
+        for (size_t i = 0; i < filter->n_fields; i++)
+                is_named |= strncmp(filter->fields[i], SPECIFICATION_KEY, strlen(SPECIFICATION_KEY)) == 0;
+        return is_named && (filter->sees_all || filter->viewer == points->pair.uid);
 }
 
 static bool filter_needs_run(const PointFilter *filter, JsonText keys) {
@@ -299,14 +323,21 @@ enum {
         DOCUMENT_BATCH,
         DOCUMENT_RUN,
         DOCUMENT_TEXT,
+        DOCUMENT_SPECIFICATION,
         N_DOCUMENT_COLUMNS,
 };
 
-STATEMENT documents = SQL(
-        "SELECT time_ms, row, score, version, exit_status, ifnull(stack, 0), lower(hex(batch)), run, document"
-        " FROM result INDEXED BY result_by_name"
-        " WHERE name = ? AND component = ? AND uid = ? AND time_ms >= ? AND (time_ms, row) < (?, ?) AND row < ?"
-        " ORDER BY time_ms DESC, row DESC", N_DOCUMENT_COLUMNS);
+#define DOCUMENTS(specification)                                                                                       \
+        SQL("SELECT time_ms, row, score, version, exit_status, ifnull(stack, 0), lower(hex(batch)), run, document, "  \
+            specification                                                                                              \
+            " FROM result INDEXED BY result_by_name"                                                                   \
+            " WHERE name = ? AND component = ? AND uid = ? AND time_ms >= ? AND (time_ms, row) < (?, ?) AND row < ?"   \
+            " ORDER BY time_ms DESC, row DESC",                                                                        \
+            N_DOCUMENT_COLUMNS)
+
+STATEMENT documents = DOCUMENTS("NULL");
+STATEMENT documents_and_specifications = DOCUMENTS(
+        "(SELECT s.document FROM specification AS s WHERE s.id = result.specification)");
 
 /* The results of an indexed pair without points are the rows before indexed_from; there are none if that is the
  * first row. */
@@ -322,7 +353,9 @@ static int begin_documents(Points *points) {
         put_times(points, &fields[3]);
         fields[6] = field_i64(is_indexed ? points->pair.indexed_from : INT64_MAX);
         points->stage = STAGE_DOCUMENTS;
-        return read_connection_prepare(points->connection, &documents, fields, N_ELEMENTS(fields), &points->rows);
+        return read_connection_prepare(points->connection,
+                                       needs_specification(points) ? &documents_and_specifications : &documents, fields,
+                                       N_ELEMENTS(fields), &points->rows);
 }
 
 /* --- pairs --------------------------------------------------------------------------------------- */
@@ -490,6 +523,7 @@ static int read_document(Points *points) {
                 .stack = column_i64(points->rows, DOCUMENT_STACK),
                 .stacks = points->stacks,
                 .run = run,
+                .specification = column_json(points->rows, DOCUMENT_SPECIFICATION),
                 .labels = json_text_find(document, LABELS_KEY),
                 .with_labels = points->filter.with_labels,
                 .batch = points->batch[0] ? points->batch : NULL,

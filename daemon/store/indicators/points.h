@@ -45,6 +45,8 @@ typedef struct PointFilter {
         size_t n_fields;
         bool with_batches;          /* reads PointRow.batch, also of indexed results */
         bool with_labels;
+        bool sees_all;              /* keys of specifications are found in those of all users */
+        int64_t viewer;             /* otherwise in those of this user */
         PageKey before;             /* only results before this key; {}: all */
 } PointFilter;
 
@@ -58,7 +60,8 @@ typedef struct PointRow {
         const double *numbers; /* in the order of the filter; NAN: no such number, or the run failed */
         int64_t stack;         /* 0: unknown */
         StackFacts *stacks;    /* borrowed; facts of the stack */
-        JsonText run, labels;  /* read only if a key of the filter requires it */
+        JsonText run, labels;  /* read only if a key of the filter requires it, as is the next */
+        JsonText specification; /* of a result of the viewer; else empty */
         bool with_labels;      /* of the filter */
         const char *batch;     /* as above; 32 hexadecimal digits, or NULL */
 } PointRow;
