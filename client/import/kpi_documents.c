@@ -16,7 +16,6 @@ static const char *const own_keys[] = {
         "unit",        "help",   "@timestamp",  "value",   "lower_better", "status", "ignored_for_regression",
         "format",      "full_format", "divisor", "divisor_unit", "kpi_settings_version",
 };
-static const char *const run_keys[] = { "ci_engine", "run_id", "test_path", "urls", "test_uuid" };
 
 static bool is_among(const char *key, const char *const *keys, size_t n) {
         for (size_t i = 0; i < n; i++)
@@ -116,7 +115,8 @@ static void put_settings(const Value *kpi, ObjectBuilder *parameters, ObjectBuil
 
                 if (member->value.type == VALUE_NULL || IS_AMONG(member->key, own_keys))
                         continue;
-                object_builder_put(IS_AMONG(member->key, run_keys) ? labels : parameters, member->key, &member->value);
+                object_builder_put(property_identifies_run(member->key) ? labels : parameters, member->key,
+                                   &member->value);
         }
 }
 
@@ -251,7 +251,7 @@ static void put_parameters(ObjectBuilder *parameters, const Value *kpi, Arena *a
                                       .n_members = parameters->n };
                 ObjectBuilder parameter;
 
-                if (IS_AMONG(member->key, own_keys) || IS_AMONG(member->key, run_keys) ||
+                if (IS_AMONG(member->key, own_keys) || property_identifies_run(member->key) ||
                     value_get(&known, member->key))
                         continue;
                 object_builder_init(&parameter, arena, 2);

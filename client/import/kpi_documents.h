@@ -16,7 +16,6 @@
 #include "document/indicator.h"
 #include "request/request.h"
 
-#define KPI_COMPONENT "kpi"
 #define KPI_LABELS "@labels" /* member of a document: labels beside its parameters */
 
 /* Reads KPIs of JSON: an object with the member kpis, or the object of kpis itself. 0, KPI_MALFORMED with a text, or

@@ -88,7 +88,7 @@ static void put_labels(const Submission *item, uint32_t uid, Buffer *out) {
                                                          : value_get_given(item->indicator.parameters, property->name);
                 scoped(buffer_deinit) Buffer text = {};
 
-                if (!value || !value_is_scalar(value))
+                if (!value || !value_is_scalar(value) || property_identifies_run(property->name))
                         continue;
                 if (value->type == VALUE_STRING)
                         buffer_puts(&text, value->string);

@@ -23,6 +23,9 @@
 #define MODEL_ENTRIES_MAX 64U /* values in ignore_entries */
 #define MODEL_ANY_NAME "*" /* name of a model of all indicators of its component that have no other model */
 
+/* Component of KPIs that come without one. Without a model, a result with the name of its indicator is a KPI. */
+#define KPI_COMPONENT "kpi"
+
 #define MODEL_JOBS_PATTERN_MAX_BYTES 256U
 
 /* The jobs of a model with `of: job`. When such a job ends, a result of the model is stored, whose numbers are the

@@ -305,3 +305,15 @@ int property_take(ModelReader *reader, const Member *member, Property *ret) {
                 r = model_reader_take_bool(reader, value, "optional", &ret->is_optional);
         return r == 0 ? model_reader_take_text(reader, value, "help", HELP_MAX_BYTES, &ret->help) : r;
 }
+
+bool property_identifies_run(const char *name) {
+        static const char *const names[] = {
+                "ci_engine", "run_id", "test_path", "urls", "test_uuid", "exit_code", "@timestamp",
+                "kpi_settings_version", "lts_schema_version",
+        };
+
+        for (size_t i = 0; i < N_ELEMENTS(names); i++)
+                if (strcmp(names[i], name) == 0)
+                        return true;
+        return false;
+}

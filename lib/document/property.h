@@ -62,6 +62,10 @@ typedef struct Property {
  * MODEL_INVALID. */
 int property_take(ModelReader *reader, const Member *member, Property *ret);
 
+/* True for the names by which TOPSAIL identifies a run, such as run_id: results that differ in them have the same
+ * history, whatever a model declares. */
+bool property_identifies_run(const char *name);
+
 /* True if the value is of one of the types, bits of PropertyType. */
 bool property_is_of_types(const Value *value, unsigned wanted);
 

@@ -8,6 +8,7 @@ import resource
 import sqlite3
 import unittest
 
+import harness
 from harness import TestCase
 
 UUID = "7b6471e2-103e-43c2-9fda-f62548f2f8ed"
@@ -92,6 +93,31 @@ perfd_kpi_two_wait_seconds{component="c",uid="UID",size="4"} 2
 # EOF
 """.replace("LABELS", 'component="kpi",uid="UID",' + LABELS.replace(',ci_engine="PERFLAB_CI"', "")).replace("UID", str(os.getuid())))
         self.assertIn("perfd_kpi_one_wait_seconds{", self.running.get("/metrics").text)
+
+    def test_strict_parsers_have_no_complaint(self):
+        harness.import_peer("prometheus_client.openmetrics.parser")
+        import prometheus_client.openmetrics.parser
+        import prometheus_client.parser
+        model = {"name": "pipe", "parameters": {"p-q": "int", "run_id": "str"},
+                 "results": {name: {"type": "float", "direction": "lower", "unit": "s"} for name in ("a-b", "elapsed", "up", "9 %")}}
+        self.perfctl("model", "add", self.write(json.dumps(model)))
+        self.perfctl("model", "add", self.write(json.dumps({**model, "name": "pipe-2", "parameters": {}})))
+        for name in ("pipe", "pipe-2"):
+            document = {"name": name, "component": 'c"\\', "@parameters": {"p-q": 1, "run_id": "r1"},
+                        "@result": {"a-b": 1, "elapsed": 3, "up": 4, "9 %": 5}}
+            with self.running.client() as client:
+                self.assert_status(client.call(client.submit_request(document)), "OK")
+        self.running.wait_tick()
+        for headers, parser in (({}, prometheus_client.parser),
+                                ({"Accept": "application/openmetrics-text"}, prometheus_client.openmetrics.parser)):
+            text = self.running.get("/metrics", headers=headers).text
+            families = {family.name: family for family in parser.text_string_to_metric_families(text)}
+            self.assertEqual([name for name in families if not name.startswith(("perfd_", "process_"))], [])
+            shown = {name: family.samples[0].value for name, family in families.items() if name.startswith("perfd_kpi_pipe")}
+            self.assertEqual(shown, {f"perfd_kpi_{pipe}_{name}": value for pipe in ("pipe", "pipe_2") for name, value in (
+                ("a_b", 1), ("elapsed", 3), ("up", 4), ("_9__", 5))})
+            labels = {"component": 'c"\\', "uid": str(os.getuid()), "p_q": "1"}
+            self.assertEqual(families["perfd_kpi_pipe_elapsed"].samples[0].labels, labels)
 
     def test_a_refused_result_is_no_current_kpi(self):
         self.perfctl("import", "kpis", "--model", "tuning", self.write({"kpis": KPIS}))
@@ -243,6 +269,33 @@ perfd_kpi_two_wait_seconds{component="c",uid="UID",size="4"} 2
         self.assertEqual([row["@result"]["latency"] for row in self.documents("latency")], [None, [1, 2.5]])
         for value in ("fast", "1 2", '"1"', '["1"]', "{}"):
             self.assertIn("VALUE must be a number", self.perfctl("kpi", "submit", "latency", value, status=2).stderr)
+
+    def test_a_submitted_kpi_is_listed_and_judged_without_a_model(self):
+        for value in (10, 10.1, 9.9, 10, 10.1, 9.9, 10, 10.1, 12, 12.1, 11.9):
+            self.perfctl("kpi", "submit", "speed", value)
+        self.assertRegex(self.perfctl("kpi", "list").stdout, r"\nspeed +kpi +11\.9 +- +- ")
+        text = self.perfctl("kpi", "check", "speed").stdout
+        self.assertRegex(text, r"speed\.speed +kpi +changed +\+\d+\.\d %")
+        for words in ((), ("speed",), ("speed.speed",), ("sp*",)):
+            kpi, = json.loads(self.perfctl("kpi", "check", "--json", *words).stdout)["kpis"]
+            self.assertEqual((kpi["kpi"], kpi["verdict"], kpi["direction"]), ("speed.speed", "changed", "none"))
+        self.perfctl("kpi", "check", "speed", "--direction", "lower", status=4)
+
+    def test_what_identifies_a_run_never_compares(self):
+        model = {"name": "train", "parameters": {"run_id": "str", "ci_engine": "str", "urls": "str", "format": "str"},
+                 "results": {"rate": {"type": "float", "direction": "higher"}}}
+        self.perfctl("model", "add", self.write(json.dumps(model)))
+        documents = [{"name": "train", "component": "c", "version": f"1.{i}.0", "@result": {"rate": 100 + i % 3},
+                      "@parameters": {"run_id": f"r{i}", "ci_engine": "ab"[i % 2], "urls": f"u{i}", "format": f}}
+                     for i in range(6) for f in ("png", "jpeg")]
+        with self.running.client() as client:
+            self.assert_status(client.call(client.submit_request(*documents)), "OK")
+        kpis = json.loads(self.perfctl("kpi", "check", "train", "--json").stdout)["kpis"]
+        self.assertEqual([(kpi["labels"]["parameters"], kpi["runs"]) for kpi in kpis], [({"format": "jpeg"}, 6), ({"format": "png"}, 6)])
+        kpi, *_ = json.loads(self.perfctl("kpi", "check", "train", "--by", "run_id", "--json").stdout)["kpis"]
+        self.assertEqual((kpi["versions"], kpi["version"]), (6, "r5"))
+        self.assertEqual({line.split("{")[1].split("}")[0] for line in self.exposed() if line.startswith("perfd_kpi_rate{")},
+                         {f'component="c",uid="{os.getuid()}",format="{f}"' for f in ("png", "jpeg")})
 
     def test_labels_are_keys_of_queries(self):
         for model, speed in (("llama3", 10), ("llama3", 20), ("granite", 40)):

@@ -109,19 +109,20 @@ typedef struct Given {
 
 static void add(LiveKpis *kpis, const Given *given) {
         Property properties[] = {
-                { .name = "size" }, { .name = "ratio" },
+                { .name = "size" }, { .name = "run_id" }, { .name = "ratio" },
                 { .name = given->result, .is_result = true, .unit = "s", .direction = given->direction ?: DIRECTION_LOWER,
                   .help = (char *)given->help ?: "a \"b\"" },
         };
         const IndicatorModel model = {
-                .name = given->indicator, .properties = properties, .n_properties = 3, .kpi_name = given->kpi_name
+                .name = given->indicator, .properties = properties, .n_properties = 4, .kpi_name = given->kpi_name
         };
         Member parameters[] = {
                 { "size", { .type = VALUE_STRING, .string = given->size ?: "1" } }, { "ratio", { .type = VALUE_INT, .integer = 2 } },
                 { "run", { .type = VALUE_STRING, .string = "x" } },
+                { "run_id", { .type = VALUE_STRING, .string = "jobs/7" } }, /* identifies a run: no label */
         };
         Member result[] = { { given->result, { .type = VALUE_DOUBLE, .number = given->value } } };
-        const Value all = { .type = VALUE_OBJECT, .members = parameters, .n_members = 3 };
+        const Value all = { .type = VALUE_OBJECT, .members = parameters, .n_members = 4 };
         const Value results = { .type = VALUE_OBJECT, .members = result, .n_members = 1 };
         const Submission item = {
                 .indicator = { .name = given->indicator, .component = "c", .parameters = &all, .result = &results },

@@ -9,6 +9,7 @@
 #include "client/commands/commands.h"
 #include "client/kpi/kpi_report.h"
 #include "document/display.h"
+#include "document/indicator_model.h"
 
 #define KPI_INDICATORS_MAX 1000U /* indicators in a set */
 #define KPI_RESULTS_MAX 100U     /* newest results of each */
@@ -17,7 +18,9 @@
 typedef struct KpiIndicator {
         const char *name;
         const Value *model;    /* its declaration */
-        const Value *declared; /* member `results` of the declaration */
+        const Value *declared; /* member `results` of the declaration; without a model, the result named as here */
+        Member own_result;
+        Value own;
         const Value *results;  /* list as in the API, newest first */
         Buffer sets[KPI_RESULTS_MAX]; /* owned; component and parameters of each */
         ApiQuery query;        /* holds the results */
@@ -26,7 +29,7 @@ typedef struct KpiIndicator {
 typedef struct KpiSet {
         ApiQuery models, names;
         KpiIndicator *indicators; /* owned */
-        size_t n;
+        size_t n, n_omitted;
 } KpiSet;
 
 /* --- queries -------------------------------------------------------------------------------------- */
@@ -91,11 +94,23 @@ static int add_indicator(KpiSet *set, const GlobalOptions *global, const Value *
         const char *name = answer_text(row, "name");
         const Value *model = find_model(value_get(set->models.answer, "models"), name, answer_text(row, "component"));
         const Value *declared = value_get(model, "results");
+        bool is_own = !model && strcmp(answer_text(row, "component"), KPI_COMPONENT) == 0;
+        KpiIndicator *indicator = &set->indicators[set->n];
 
-        if (!declared || declared->type != VALUE_OBJECT || is_in(set, name) || set->n == KPI_INDICATORS_MAX)
+        if ((!is_own && (!declared || declared->type != VALUE_OBJECT)) || is_in(set, name))
                 return EXIT_DONE;
-        set->indicators[set->n] = (KpiIndicator){ .name = name, .model = model, .declared = declared };
-        return read_results(&set->indicators[set->n++], global);
+        if (set->n == KPI_INDICATORS_MAX) {
+                set->n_omitted++;
+                return EXIT_DONE;
+        }
+        set->n++;
+        *indicator = (KpiIndicator){ .name = name, .model = model, .declared = declared };
+        if (is_own) {
+                indicator->own_result = (Member){ .key = name };
+                indicator->own = (Value){ .type = VALUE_OBJECT, .members = &indicator->own_result, .n_members = 1 };
+                indicator->declared = &indicator->own;
+        }
+        return read_results(indicator, global);
 }
 
 /* Returns EXIT_DONE, or an exit status after a message. Call kpi_set_deinit() in both cases. */
@@ -112,6 +127,9 @@ static int kpi_set_open(KpiSet *set, const GlobalOptions *global) {
         rows = value_get(set->names.answer, "indicators");
         for (size_t i = 0; i < answer_length(rows) && r == EXIT_DONE; i++)
                 r = add_indicator(set, global, &rows->items[i]);
+        if (set->n_omitted > 0)
+                message_print("the first %u indicators are listed, %zu are not; perfctl kpi check NAME shows one",
+                              KPI_INDICATORS_MAX, set->n_omitted);
         return r;
 }
 
@@ -177,7 +195,7 @@ static void add_rows(Grid *grid, const KpiSet *set, const KpiIndicator *indicato
                 grid_text(grid, indicator->sets[i].text ?: "");
                 put_value(grid, &declared->value, value);
                 grid_text(grid, direction ?: "-");
-                grid_text(grid, indicator->name);
+                grid_text(grid, indicator->model ? indicator->name : "-");
                 grid_minute(grid, answer_time(&indicator->results->items[i], "time_ms"));
         }
 }
@@ -192,7 +210,8 @@ static int print_table(const KpiSet *set, const CommandLine *line) {
                 for (size_t k = 0; k < answer_n_members(set->indicators[i].declared); k++)
                         add_rows(&grid, set, &set->indicators[i], &set->indicators[i].declared->members[k]);
         if (grid.n == n_heads) {
-                message_print("no results of an indicator with a model; import some with perfctl import kpis");
+                message_print("no results of an indicator with a model, and no submitted KPI; import some with perfctl "
+                              "import kpis");
                 return EXIT_DONE;
         }
         return grid_print(&grid, line->global.no_color);
@@ -209,7 +228,7 @@ static int kpi_list_run(const CommandLine *line) {
 const Command cmd_kpi_list = {
         .name = "kpi list",
         .arguments = "",
-        .summary = "List KPIs: results of indicators that have a model",
+        .summary = "List KPIs: results of indicators that have a model, and submitted KPIs",
         .help = "Shows the newest value of each result, component and set of parameters. The name of a KPI is that "
                 "of the result, preceded by the name of the model if several models have such a result. perfd serves "
                 "the current values as OpenMetrics under /metrics.",

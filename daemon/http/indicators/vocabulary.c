@@ -470,6 +470,14 @@ int vocabulary_list_results(Vocabulary *vocabulary, const Sources *sources, Resp
         return r;
 }
 
+int vocabulary_newest_has(Vocabulary *vocabulary, const Sources *sources, Response *response, const char *name,
+                          bool *ret) {
+        int r = add_names_of_newest(vocabulary, sources, response);
+
+        *ret = r == 0 && vocabulary_names_have(&vocabulary->names[KIND_RESULT], name);
+        return r;
+}
+
 static bool has_key(const PointRow *row, PropertyKind kind, const char *key) {
         const char *text;
         JsonText json;

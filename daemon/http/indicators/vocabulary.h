@@ -86,6 +86,9 @@ const DerivedModels *vocabulary_derived(const Vocabulary *vocabulary);
  * EXCHANGE_ANSWERED. */
 int vocabulary_list_results(Vocabulary *vocabulary, const Sources *sources, Response *response, const char *but,
                             Buffer *out);
+/* True if the newest result has the number. 0 or EXCHANGE_ANSWERED. */
+int vocabulary_newest_has(Vocabulary *vocabulary, const Sources *sources, Response *response, const char *name,
+                          bool *ret);
 /* Explains why no result of the filter's name is selected. 0 or EXCHANGE_ANSWERED. */
 int vocabulary_explain_empty(Vocabulary *vocabulary, const Target *target, const Sources *sources, Response *response,
                              const Selection *selection, Buffer *out);

@@ -7,26 +7,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "document/property.h"
 #include "util/hash.h"
 #include "util/array.h"
 
 #define VERSION_KEY "version"
 
-/* Parameters that identify a run, or describe how a KPI is shown: MatrixBenchmarking's settings that its analysis
- * does not compare. */
-static const char *const never_compared[] = {
-        "kpi_settings_version",
-        "lts_schema_version",
+/* Parameters that describe how a KPI is shown, which MatrixBenchmarking's analysis does not compare: unless a model
+ * declares them, because they are usual words. */
+static const char *const descriptions[] = {
         "help",
         "unit",
-        "@timestamp",
         "value",
-        "run_id",
-        "urls",
-        "test_path",
-        "ci_engine",
-        "test_uuid",
-        "exit_code",
         "format",
         "full_format",
         "ignored_for_regression",
@@ -103,12 +95,15 @@ static bool lists(const Names *names, JsonText key) {
 
 /* True if results that differ in the parameter have different histories. */
 static bool divides(const KpiRules *rules, JsonText parameter) {
+        scoped(buffer_deinit) Buffer name = {};
+
         if (lists(&rules->compared, parameter) || lists(&rules->ignored, parameter))
                 return false;
-        for (size_t i = 0; i < N_ELEMENTS(never_compared); i++)
-                if (json_text_is_string(parameter, never_compared[i], strlen(never_compared[i])))
-                        return vocabulary_declares_parameter(rules->vocabulary, never_compared[i]);
-        return true;
+        for (size_t i = 0; i < N_ELEMENTS(descriptions); i++)
+                if (json_text_is_string(parameter, descriptions[i], strlen(descriptions[i])))
+                        return vocabulary_declares_parameter(rules->vocabulary, descriptions[i]);
+        json_text_decode(parameter, &name);
+        return !name.text || !property_identifies_run(name.text);
 }
 
 /* --- ignored entries ------------------------------------------------------------------------------ */

@@ -102,10 +102,12 @@ static int say_undeclared(const Sources *sources, Response *response, Pass *pass
                               pass->name, list.text ?: "");
 }
 
-/* Takes the next results to read, as many as fit in one query of the store; none at the end. */
+/* Takes the next results to read, as many as fit in one query of the store; none at the end. Without a model, a result
+ * with the name of the indicator is a KPI, as `perfctl kpi submit` stores it. */
 static int add_numbers(const Target *target, const Sources *sources, Response *response, Pass *pass) {
         PointFilter *filter = &pass->selection.filter;
         const char *result = pass->request->result;
+        bool is_own = false;
         size_t unused;
         int r = 0;
 
@@ -121,8 +123,14 @@ static int add_numbers(const Target *target, const Sources *sources, Response *r
                 if (is_judged(pass, declared))
                         r = selection_add_number(response, declared, &pass->selection, &unused);
         }
-        if (r == 0 && pass->next == 0)
-                return say_undeclared(sources, response, pass);
+        if (r == 0 && pass->next == 0) {
+                r = vocabulary_newest_has(pass->vocabulary, sources, response, pass->name, &is_own);
+                if (r == 0 && !is_own)
+                        return say_undeclared(sources, response, pass);
+                pass->next++;
+                if (r == 0 && is_judged(pass, pass->name))
+                        r = selection_add_number(response, pass->name, &pass->selection, &unused);
+        }
         pass->has_numbers |= filter->n_numbers > 0;
         for (size_t i = 0; i < filter->n_numbers; i++)
                 pass->directions[i] = find_direction(pass, target, pass->selection.numbers[i]);

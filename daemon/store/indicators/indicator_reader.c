@@ -24,8 +24,9 @@ STATEMENT indicators_of_names = SELECT(IndicatorRow, indicator_columns,
                                        " AND i.name IN (SELECT id FROM term WHERE text IN (?1, ?2))" IN_ORDER);
 STATEMENT indicators_with_models = SELECT(
         IndicatorRow, indicator_columns,
-        INDICATORS " AND EXISTS (SELECT 1 FROM model AS m WHERE m.name IN (n.text, '" MODEL_ANY_NAME "')"
-                   " AND (m.component IS NULL OR m.component = c.text))" IN_ORDER);
+        INDICATORS " AND (c.text = '" KPI_COMPONENT "'"
+                   " OR EXISTS (SELECT 1 FROM model AS m WHERE m.name IN (n.text, '" MODEL_ANY_NAME "')"
+                   " AND (m.component IS NULL OR m.component = c.text)))" IN_ORDER);
 
 int indicator_reader_list(Reader *reader) {
         return read_connection_begin(reader_connection(reader), &indicators, NULL, 0);
