@@ -91,7 +91,7 @@ static const Setting settings[] = {
 void config_defaults(Config *ret) {
         *ret = (Config){};
         for (size_t i = 0; i < N_ELEMENTS(settings); i++) {
-                int r = setting_set(&settings[i], ret, settings[i].initial);
+                int r = setting_set(&settings[i], ret, settings[i].initial, NULL);
 
                 assert(r == 0);
                 (void)r;
@@ -134,18 +134,23 @@ static void complain_unknown(const char *section, const char *key, ConfigError *
         }
 }
 
-int config_set(Config *config, const char *section, const char *key, const char *text, ConfigError *ret_error) {
+static int set_value(Config *config, const char *section, const char *key, const char *text, UserLookup *lookup,
+                     ConfigError *ret_error) {
         const Setting *setting = setting_find(section, key);
 
         if (!setting) {
                 complain_unknown(section, key, ret_error);
                 return CONFIG_INVALID;
         }
-        if (setting_set(setting, config, text) == 0)
+        if (setting_set(setting, config, text, lookup) == 0)
                 return 0;
 
         setting_complain(setting, text, ret_error->text, sizeof(ret_error->text));
         return CONFIG_INVALID;
+}
+
+int config_set(Config *config, const char *section, const char *key, const char *text, ConfigError *ret_error) {
+        return set_value(config, section, key, text, NULL, ret_error);
 }
 
 /* Place at which a setting was set last. */
@@ -160,6 +165,7 @@ typedef struct Loading {
         Config config;
         SettingPlace places[N_ELEMENTS(settings)];
         unsigned n_set;
+        UserLookup *lookup;
 } Loading;
 
 /* State of parsing one file. inih does not pass the line number to its handler, so the reader counts lines. */
@@ -219,7 +225,7 @@ static int parse_setting(Parse *parse, const char *section, const char *key, con
                 return CONFIG_INVALID;
         }
 
-        r = config_set(&loading->config, section, key, value, parse->error);
+        r = set_value(&loading->config, section, key, value, loading->lookup, parse->error);
         if (r != 0)
                 return r;
         *place = (SettingPlace){ .line = parse->line, .order = ++loading->n_set };
@@ -360,9 +366,9 @@ static int config_check(const Loading *loading, const char *path, ConfigError *r
         return CONFIG_INVALID;
 }
 
-int config_load(const char *path, Config *ret, ConfigError *ret_error) {
+int config_load(const char *path, UserLookup *lookup, Config *ret, ConfigError *ret_error) {
         const char *file = path ? path : CONFIG_DEFAULT_PATH;
-        Loading loading = {};
+        Loading loading = { .lookup = lookup };
         int r;
 
         config_defaults(&loading.config);

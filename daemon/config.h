@@ -20,6 +20,7 @@
 #include "sample/detection/finder_rules.h"
 #include "shares/shares.h"
 #include "sockets.h"
+#include "user_database.h"
 #include "util/buffer.h"
 
 #define CONFIG_DEFAULT_PATH "/etc/perfd/perfd.conf"
@@ -49,13 +50,13 @@ void config_defaults(Config *ret);
 
 /*
  * Reads `path` (NULL: CONFIG_DEFAULT_PATH, which may be absent), then PATH.d/ *.conf in lexical order; later files
- * override earlier ones. Returns 0, CONFIG_INVALID with *ret_error, or a negative errno. *ret is written on success
- * only.
+ * override earlier ones. lookup: of users and groups, or NULL. Returns 0, CONFIG_INVALID with *ret_error, or a negative
+ * errno. *ret is written on success only.
  */
 enum {
         CONFIG_INVALID = 1,
 };
-int config_load(const char *path, Config *ret, ConfigError *ret_error);
+int config_load(const char *path, UserLookup *lookup, Config *ret, ConfigError *ret_error);
 
 /*
  * Sets one setting from the command line, with the syntax of the file. Returns 0, or CONFIG_INVALID with

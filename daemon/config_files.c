@@ -47,6 +47,10 @@ FILE *config_files_open(const char *path, char ret_reason[static CONFIG_REASON_M
         return NULL;
 }
 
+bool config_files_are_same(const ConfigFiles *a, const ConfigFiles *b) {
+        return a->n == b->n && memcmp(a->hashes, b->hashes, a->n * sizeof(a->hashes[0])) == 0;
+}
+
 void config_files_add(ConfigFiles *files, uint64_t hash) {
         if (files->n < CONFIG_FILES_MAX)
                 files->hashes[files->n++] = hash;
@@ -147,7 +151,7 @@ bool config_files_find_edited(const ConfigFiles *files, const char *path, bool i
                 take_file(files, paths[i], false, &found, ret);
         config_files_free(paths, n);
 
-        if (found.n == files->n && memcmp(found.hashes, files->hashes, found.n * sizeof(found.hashes[0])) == 0)
+        if (config_files_are_same(&found, files))
                 return false;
         if (!ret[0])
                 (void)snprintf(ret, CONFIG_PATH_MAX, "%s", path);

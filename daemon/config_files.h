@@ -34,6 +34,7 @@ uint64_t config_files_begin(const char *path);
 #define CONFIG_REASON_MAX 64
 FILE *config_files_open(const char *path, char ret_reason[static CONFIG_REASON_MAX]);
 /* Adds the hash of a file that was read. */
+bool config_files_are_same(const ConfigFiles *a, const ConfigFiles *b);
 void config_files_add(ConfigFiles *files, uint64_t hash);
 
 /*

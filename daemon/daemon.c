@@ -7,14 +7,28 @@
 #include <sys/epoll.h>
 #include <systemd/sd-daemon.h>
 
+#include "config_reader.h"
 #include "config_watch.h"
 #include "db.h"
 #include "rooms.h"
 #include "util/clock.h"
 #include "util/file.h"
 
+/* Time for which a start waits for a directory service. Later attempts to find unknown names have twice the interval
+ * of the attempt before, up to the maximum. */
+#define NAMES_NS (5 * NS_PER_S)
+#define NAMES_INTERVAL_MAX_NS (64 * NS_PER_S)
 /* Maximum time that a shutdown waits for requests in progress. */
 #define DRAIN_NS (5 * NS_PER_S)
+
+/* Origin of the reading of the configuration that is in progress. */
+typedef struct ReloadOrder {
+        bool is_retry;   /* nobody: unknown names may be found now */
+        bool is_request; /* a user, whose ticket waits; otherwise the service manager */
+        uint32_t uid;
+        Ticket ticket;
+        bool is_repeated; /* the service manager asked again meanwhile */
+} ReloadOrder;
 
 typedef struct Daemon {
         const Options *options;
@@ -23,6 +37,9 @@ typedef struct Daemon {
         Rooms rooms;
         Sockets sockets;
         ConfigWatch watch;
+        ConfigReader reader;
+        ReloadOrder order;
+        uint64_t names_interval_ns, names_deadline_ns; /* of the next attempt to find unknown names */
         bool is_draining;
         uint64_t cpu_interval_ns;  /* of the readings of the CPUs; 0: the timer is off */
         uint64_t tick_deadline_us; /* time of the next tick */
@@ -44,6 +61,18 @@ static void notify_status(const Daemon *daemon) {
                                                      : "");
 }
 
+/* Looks for unknown names of users and groups again. */
+static void retry_names(Daemon *daemon) {
+        uint64_t now_ns = clock_boottime_ns();
+
+        if (!daemon->rooms.self.stats.config_unknown[0] || now_ns < daemon->names_deadline_ns)
+                return;
+        daemon->names_interval_ns *= daemon->names_interval_ns < NAMES_INTERVAL_MAX_NS ? 2 : 1;
+        daemon->names_deadline_ns = now_ns + daemon->names_interval_ns;
+        if (config_reader_start(&daemon->reader, daemon->options, true) == 0)
+                daemon->order = (ReloadOrder){ .is_retry = true };
+}
+
 static int on_tick(sd_event_source *source, uint64_t usec, void *userdata) {
         Daemon *daemon = userdata;
         Rooms *rooms = &daemon->rooms;
@@ -54,6 +83,7 @@ static int on_tick(sd_event_source *source, uint64_t usec, void *userdata) {
         (void)usec;
         config_watch_get(&daemon->watch, edited);
         self_note_edited(&rooms->self, edited);
+        retry_names(daemon);
         daemon->tick_deadline_us = self_count_tick(&rooms->self, daemon->tick_deadline_us,
                                                    clock_boottime_ns() / NS_PER_US,
                                                    rooms->config.node.interval_ns / NS_PER_US);
@@ -179,22 +209,17 @@ static int on_end_signal(sd_event_source *source, const struct signalfd_siginfo 
         return daemon_drain(userdata);
 }
 
+static void say_unknown(const char *names) {
+        if (names[0])
+                log_warning("Unknown users or groups, which have no rights and are looked for each minute: %s.", names);
+}
+
 /* "FILE:LINE: text" */
 static void describe_error(const ConfigError *error, Buffer *ret) {
         buffer_puts(ret, error->file);
         if (error->line > 0)
                 buffer_printf(ret, ":%u", error->line);
         buffer_printf(ret, "%s%s", error->file[0] ? ": " : "", error->text);
-}
-
-static int daemon_read_config(const Options *options, Config *ret, ConfigError *ret_error) {
-        int r;
-
-        *ret_error = (ConfigError){};
-        r = config_load(options->config_path, ret, ret_error);
-        if (r == 0)
-                r = daemon_options_apply(options, ret, ret_error);
-        return r;
 }
 
 /* A restart does not give them an effect either: the unit of the sockets has other values. */
@@ -224,21 +249,22 @@ static void restart_timers(Daemon *daemon, const Config *before) {
                                                (now_ns + config->jobs.checkpoint_interval_ns) / NS_PER_US);
 }
 
-/* Applies all settings of the files that do not wait for a restart, or none. 0, or < 0 or CONFIG_INVALID with the
+/* Applies all settings that were read and do not wait for a restart, or none. 0, or < 0 or CONFIG_INVALID with the
  * error. */
-static int apply_files(Daemon *daemon, Buffer *ret_restart, ConfigError *ret_error) {
+static int apply_reading(Daemon *daemon, const ConfigReading *reading, Buffer *ret_restart, ConfigError *ret_error) {
         const Config before = daemon->rooms.config;
+        const Config *fresh = &reading->config;
         char error[ROOMS_ERROR_MAX];
-        Config next = before, fresh;
-        int r;
+        Config next = before;
+        int r = reading->r;
 
-        r = daemon_read_config(daemon->options, &fresh, ret_error);
+        *ret_error = reading->error;
         if (r < 0)
                 (void)snprintf(ret_error->text, sizeof(ret_error->text), "%s", strerror(-r));
         if (r != 0)
                 return r;
 
-        config_apply(&next, &fresh, !daemon->sockets.submit_path[0], ret_restart);
+        config_apply(&next, fresh, !daemon->sockets.submit_path[0], ret_restart);
         r = rooms_configure(&daemon->rooms, &next, error);
         if (r < 0) {
                 *ret_error = (ConfigError){};
@@ -246,9 +272,11 @@ static int apply_files(Daemon *daemon, Buffer *ret_restart, ConfigError *ret_err
                 return r;
         }
         restart_timers(daemon, &before);
-        note_ignored(daemon, &fresh);
-        config_watch_set(&daemon->watch, &fresh.files);
+        note_ignored(daemon, fresh);
+        daemon->rooms.config.files = fresh->files;
+        config_watch_set(&daemon->watch, &fresh->files);
         self_note_edited(&daemon->rooms.self, "");
+        self_note_unknown(&daemon->rooms.self, reading->lookup.unknown);
         return 0;
 }
 
@@ -259,15 +287,28 @@ static void log_reload(Daemon *daemon, const uint32_t *uid, LogLevel level, cons
                 log_struct(level, NULL, "%s%s", what, more ?: "");
 }
 
-/* Reads the configuration files again, on behalf of a user, or of the service manager: NULL. 0, or as apply_files(). */
-static int daemon_reload(Daemon *daemon, const uint32_t *uid, ConfigError *ret_error) {
+/* Begins to read the configuration files again. 0, CONFIG_READER_BUSY, or a negative errno. */
+static int begin_reload(Daemon *daemon, const ReloadOrder *order) {
+        int r;
+
+        if (daemon->reader.reading)
+                return CONFIG_READER_BUSY;
+        (void)sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%lu", (unsigned long)(clock_monotonic_ns() / NS_PER_US));
+        r = config_reader_start(&daemon->reader, daemon->options, false);
+        if (r == 0)
+                daemon->order = *order;
+        else
+                (void)sd_notify(0, "READY=1");
+        return r;
+}
+
+/* Applies a configuration that was read. 0, or as apply_reading(). */
+static int end_reload(Daemon *daemon, const ConfigReading *reading, const uint32_t *uid, ConfigError *ret_error) {
         scoped(buffer_deinit) Buffer restart = {}, error = {};
         Rooms *rooms = &daemon->rooms;
         int r;
 
-        (void)sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%lu", (unsigned long)(clock_monotonic_ns() / NS_PER_US));
-        *ret_error = (ConfigError){};
-        r = apply_files(daemon, &restart, ret_error);
+        r = apply_reading(daemon, reading, &restart, ret_error);
         if (r != 0) {
                 describe_error(ret_error, &error);
                 log_reload(daemon, uid, LOG_LEVEL_ERR,
@@ -286,35 +327,91 @@ static int daemon_reload(Daemon *daemon, const uint32_t *uid, ConfigError *ret_e
 }
 
 static int on_reload_signal(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata) {
-        ConfigError error;
+        Daemon *daemon = userdata;
+        int r;
 
         (void)source;
         (void)info;
-        (void)daemon_reload(userdata, NULL, &error);
+        r = begin_reload(daemon, &(ReloadOrder){});
+        daemon->order.is_repeated |= r == CONFIG_READER_BUSY;
+        if (r < 0)
+                log_err("Cannot reload the configuration: %s", strerror(-r));
         return 0;
+}
+
+/* Names that were not found at the start are members now; edited files wait for a reload. */
+static void end_retry(Daemon *daemon, const ConfigReading *reading) {
+        const Config *config = &daemon->rooms.config;
+        scoped(buffer_deinit) Buffer restart = {};
+        ConfigError error;
+
+        if (reading->r != 0 || strcmp(reading->lookup.unknown, daemon->rooms.self.stats.config_unknown) == 0 ||
+            !config_files_are_same(&reading->config.files, &config->files))
+                return;
+        if (apply_reading(daemon, reading, &restart, &error) != 0)
+                return;
+        say_unknown(reading->lookup.unknown);
+        if (!reading->lookup.unknown[0])
+                log_info("All users and groups of the configuration are known now.");
+        rooms_publish(&daemon->rooms);
+}
+
+static void answer_reload(Daemon *daemon, Ticket ticket, int r, const ConfigError *error) {
+        const SelfStats *stats = &daemon->rooms.self.stats;
+        char place[COMPLAINT_PATH_MAX] = "", text[COMPLAINT_TEXT_MAX];
+        Answer answer = {};
+
+        if (r != 0) {
+                if (error->file[0])
+                        (void)snprintf(place, sizeof(place), error->line > 0 ? "%.180s:%u" : "%.180s", error->file,
+                                       error->line);
+                (void)desk_answer(&answer, STATUS_INVALID, place, error->text);
+        } else {
+                (void)snprintf(text, sizeof(text), "these settings take effect after a restart: %.240s",
+                               stats->config_restart);
+                (void)desk_answer(&answer, STATUS_OK, "",
+                                  stats->config_restart[0] ? text : daemon->rooms.http_port.error);
+        }
+        ingest_answer(daemon->rooms.ingest, ticket, &answer);
+        ingest_flush(daemon->rooms.ingest);
+}
+
+static int on_reading(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
+        Daemon *daemon = userdata;
+        scoped(freep) ConfigReading *reading = config_reader_take(&daemon->reader);
+        const ReloadOrder order = daemon->order;
+        ConfigError error;
+        int r;
+
+        (void)source, (void)fd, (void)revents;
+        daemon->order = (ReloadOrder){};
+        if (order.is_retry)
+                end_retry(daemon, reading);
+        else {
+                r = end_reload(daemon, reading, order.is_request ? &order.uid : NULL, &error);
+                if (order.is_request)
+                        answer_reload(daemon, order.ticket, r, &error);
+        }
+        return order.is_repeated ? on_reload_signal(NULL, NULL, daemon) : 0;
 }
 
 /* The user of perfd may send the signal as well. */
 static int on_reload_request(void *userdata, const Request *request, Ticket ticket, Answer *ret) {
         Daemon *daemon = userdata;
-        const SelfStats *stats = &daemon->rooms.self.stats;
-        char place[COMPLAINT_PATH_MAX] = "", text[COMPLAINT_TEXT_MAX];
-        ConfigError error;
+        int r;
 
-        (void)ticket;
         if (!request->peer.is_admin && request->peer.uid != geteuid())
                 return desk_answer(ret, STATUS_DENIED, "",
                                    "permission denied: reload needs root, the user of perfd or a member of "
                                    "admin_group in [socket] of perfd.conf");
-        if (daemon_reload(daemon, &request->peer.uid, &error) != 0) {
-                if (error.file[0])
-                        (void)snprintf(place, sizeof(place), error.line > 0 ? "%.180s:%u" : "%.180s", error.file,
-                                       error.line);
-                return desk_answer(ret, STATUS_INVALID, place, error.text);
-        }
-
-        (void)snprintf(text, sizeof(text), "these settings take effect after a restart: %.240s", stats->config_restart);
-        return desk_answer(ret, STATUS_OK, "", stats->config_restart[0] ? text : daemon->rooms.http_port.error);
+        r = begin_reload(daemon,
+                         &(ReloadOrder){ .is_request = true, .uid = request->peer.uid, .ticket = ticket });
+        if (r == 0)
+                return DESK_PENDING;
+        return desk_answer(ret, STATUS_UNAVAILABLE, "",
+                           r == CONFIG_READER_BUSY ? "the configuration is being read, and a directory service that "
+                                                     "resolves names may not answer: try again"
+                                                   : strerror(-r));
 }
 
 static const Kind daemon_kinds[] = {
@@ -374,6 +471,11 @@ static int add_events(Daemon *daemon) {
         int r;
 
         r = sd_event_add_io(daemon->event, &source, store_fd(daemon->rooms.store), EPOLLIN, on_store, daemon);
+        if (r < 0)
+                return r;
+        give_to_loop(source);
+
+        r = sd_event_add_io(daemon->event, &source, daemon->reader.fd, EPOLLIN, on_reading, daemon);
         if (r < 0)
                 return r;
         give_to_loop(source);
@@ -439,6 +541,25 @@ static int start_watch(Daemon *daemon) {
         const char *path = daemon->options->config_path;
 
         return config_watch_init(&daemon->watch, path ?: CONFIG_DEFAULT_PATH, !path, &daemon->rooms.config.files);
+}
+
+/* Asks the directory service for names that the files of this machine do not have. It may be away at boot, which must
+ * not keep perfd from running. */
+static void find_names(Daemon *daemon, const char *unknown) {
+        scoped(freep) ConfigReading *reading = NULL;
+
+        daemon->names_interval_ns = NS_PER_S / 2;
+        if (unknown[0] && config_reader_start(&daemon->reader, daemon->options, true) == 0) {
+                daemon->order.is_retry = true;
+                if (config_reader_wait(&daemon->reader, NAMES_NS))
+                        reading = config_reader_take(&daemon->reader);
+        }
+        if (reading && reading->r == 0) {
+                daemon->rooms.config = reading->config;
+                unknown = reading->lookup.unknown;
+        }
+        say_unknown(unknown);
+        self_note_unknown(&daemon->rooms.self, unknown);
 }
 
 static int daemon_open(Daemon *daemon) {
@@ -521,14 +642,17 @@ static void daemon_close(Daemon *daemon) {
         /* removes the socket files while perfd still listens: later they may belong to the next instance */
         sockets_close(&daemon->sockets);
         config_watch_deinit(&daemon->watch);
+        config_reader_deinit(&daemon->reader);
         rooms_close(&daemon->rooms);
         sd_event_unref(daemon->event);
 }
 
-static int daemon_start(Daemon *daemon) {
+static int daemon_start(Daemon *daemon, const char *unknown) {
         int r;
 
-        r = sd_event_new(&daemon->event);
+        r = config_reader_init(&daemon->reader);
+        if (r >= 0)
+                r = sd_event_new(&daemon->event);
         if (r >= 0)
                 r = sd_event_set_watchdog(daemon->event, true);
         if (r < 0) {
@@ -536,6 +660,7 @@ static int daemon_start(Daemon *daemon) {
                 return EXIT_FAILURE;
         }
 
+        find_names(daemon, unknown);
         r = daemon_open(daemon);
         return r != 0 ? r : daemon_loop(daemon);
 }
@@ -563,10 +688,11 @@ int daemon_run(const Options *options) {
         };
         scoped(buffer_deinit) Buffer text = {};
         char directory[CONFIG_TEXT_MAX];
+        UserLookup local = { .is_local = true, .is_lenient = true };
         ConfigError error = {};
         int r;
 
-        r = daemon_read_config(options, &daemon.rooms.config, &error);
+        r = config_reader_read(options, options->check_config ? NULL : &local, &daemon.rooms.config, &error);
         if (r != 0) {
                 describe_error(&error, &text);
                 log_err("Configuration: %s", text.text ?: "");
@@ -581,8 +707,7 @@ int daemon_run(const Options *options) {
 
         block_signals();
         self_init(&daemon.rooms.self);
-
-        r = daemon_start(&daemon);
+        r = daemon_start(&daemon, local.unknown);
         daemon_close(&daemon);
         return r;
 }

@@ -121,7 +121,7 @@ uint64_t self_count_tick(Self *self, uint64_t deadline_us, uint64_t now_us, uint
 
 static void judge_config(SelfStats *stats) {
         stats->is_config_in_force = !stats->config_error[0] && !stats->config_restart[0] && !stats->config_ignored[0] &&
-                                    !stats->config_edited[0];
+                                    !stats->config_edited[0] && !stats->config_unknown[0];
 }
 
 void self_count_reload(Self *self, const char *error, const char *restart) {
@@ -141,6 +141,11 @@ bool self_note_ignored(Self *self, const char *settings) {
         (void)snprintf(stats->config_ignored, sizeof(stats->config_ignored), "%s", settings);
         judge_config(stats);
         return is_new;
+}
+
+void self_note_unknown(Self *self, const char *names) {
+        (void)snprintf(self->stats.config_unknown, sizeof(self->stats.config_unknown), "%s", names);
+        judge_config(&self->stats);
 }
 
 void self_note_edited(Self *self, const char *path) {

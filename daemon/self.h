@@ -40,6 +40,8 @@ uint64_t self_count_tick(Self *self, uint64_t deadline_us, uint64_t now_us, uint
 void self_count_reload(Self *self, const char *error, const char *restart);
 /* Notes the settings without effect, "socket.path, …"; "": none. Returns true if these are others than before. */
 bool self_note_ignored(Self *self, const char *settings);
+/* Notes users and groups that are not known, "socket.admin_group: hpc, …"; "": none. */
+void self_note_unknown(Self *self, const char *names);
 /* Notes the path of a file of the configuration that was edited since it was read; "": none. */
 void self_note_edited(Self *self, const char *path);
 

@@ -34,10 +34,23 @@ static int parse_mode(const char *text, uint64_t *ret) {
         return 0;
 }
 
-static int parse_group(const char *text, uint64_t *ret) {
+/* 0 if an unknown name is only noted. */
+static int note_unknown(const Setting *setting, const char *name, UserLookup *lookup) {
+        size_t n;
+
+        if (!lookup || !lookup->is_lenient)
+                return SETTING_INVALID;
+
+        n = strlen(lookup->unknown);
+        (void)snprintf(lookup->unknown + n, sizeof(lookup->unknown) - n, "%s%s.%s: %s", n > 0 ? ", " : "",
+                       setting->section, setting->key, name);
+        return 0;
+}
+
+static int parse_group(const Setting *setting, const char *text, UserLookup *lookup, uint64_t *ret) {
         uint32_t gid = INGEST_NO_ADMIN_GID;
 
-        if (*text && user_database_find_group(text, &gid) != 0)
+        if (*text && user_database_find_group(lookup, text, &gid) != 0 && note_unknown(setting, text, lookup) != 0)
                 return SETTING_INVALID;
         *ret = gid;
         return 0;
@@ -109,7 +122,7 @@ static int parse_choice(const char *words, const char *text, uint64_t *ret) {
         return PARSE_MALFORMED;
 }
 
-static int parse_number(const Setting *setting, const char *text, uint64_t *ret) {
+static int parse_number(const Setting *setting, const char *text, UserLookup *lookup, uint64_t *ret) {
         uint64_t v = 0;
         bool b = false;
         int r = -EINVAL;
@@ -130,7 +143,7 @@ static int parse_number(const Setting *setting, const char *text, uint64_t *ret)
                 r = parse_mode(text, &v);
                 break;
         case SETTING_GROUP:
-                r = parse_group(text, &v);
+                r = parse_group(setting, text, lookup, &v);
                 break;
         case SETTING_CHOICE:
                 r = parse_choice(setting->expected, text, &v);
@@ -181,7 +194,8 @@ static int add_users(SharesWeights *weights, const uint32_t *uids, size_t n, uin
 }
 
 /* Parses an entry such as "ci=4". */
-static int add_entry(SharesWeights *weights, char *entry, bool has_weight) {
+static int add_entry(const Setting *setting, char *entry, UserLookup *lookup, SharesWeights *weights) {
+        bool has_weight = setting->type == SETTING_WEIGHTS;
         char *equals = has_weight ? strchr(entry, '=') : NULL;
         uint32_t uids[SHARES_WEIGHTS_MAX];
         uint64_t weight = 1;
@@ -194,10 +208,10 @@ static int add_entry(SharesWeights *weights, char *entry, bool has_weight) {
         if (equals)
                 *equals = '\0';
         if (*entry == '@')
-                r = user_database_list_members(entry + 1, uids, N_ELEMENTS(uids), &n);
+                r = user_database_list_members(lookup, entry + 1, uids, N_ELEMENTS(uids), &n);
         else
-                r = user_database_find_user(entry, &uids[0]);
-        return r == 0 ? add_users(weights, uids, n, (uint32_t)weight) : SETTING_INVALID;
+                r = user_database_find_user(lookup, entry, &uids[0]);
+        return r == 0 ? add_users(weights, uids, n, (uint32_t)weight) : note_unknown(setting, entry, lookup);
 }
 
 /*
@@ -205,7 +219,7 @@ static int add_entry(SharesWeights *weights, char *entry, bool has_weight) {
  * multiple of the default share. The first entry that names a user applies. An entry is invalid if it names an unknown
  * user or group, or there are too many users.
  */
-static int parse_weights(const char *text, bool has_weights, SharesWeights *ret) {
+static int parse_weights(const Setting *setting, const char *text, UserLookup *lookup, SharesWeights *ret) {
         scoped(freep) char *copy = strdup(text);
         SharesWeights weights = {};
         char *rest = copy;
@@ -213,25 +227,25 @@ static int parse_weights(const char *text, bool has_weights, SharesWeights *ret)
         if (!copy)
                 return SETTING_INVALID;
         for (char *entry; (entry = strsep(&rest, " \t"));)
-                if (*entry && add_entry(&weights, entry, has_weights) != 0)
+                if (*entry && add_entry(setting, entry, lookup, &weights) != 0)
                         return SETTING_INVALID;
 
         *ret = weights;
         return 0;
 }
 
-int setting_set(const Setting *setting, void *fields, const char *text) {
+int setting_set(const Setting *setting, void *fields, const char *text, UserLookup *lookup) {
         void *field = (char *)fields + setting->offset;
         uint64_t v;
 
         if (is_text(setting))
                 return parse_text(setting, text, field);
         if (setting->type == SETTING_WEIGHTS || setting->type == SETTING_USERS)
-                return parse_weights(text, setting->type == SETTING_WEIGHTS, field);
+                return parse_weights(setting, text, lookup, field);
 
         assert(setting->size == sizeof(uint64_t) || (setting->size == sizeof(uint32_t) && setting->max <= UINT32_MAX) ||
                (setting->size == sizeof(bool) && setting->max == 1));
-        if (parse_number(setting, text, &v) != 0)
+        if (parse_number(setting, text, lookup, &v) != 0)
                 return SETTING_INVALID;
         store_number(setting, v, field);
         return 0;

@@ -43,7 +43,9 @@ typedef struct Setting {
 enum {
         SETTING_INVALID = 1,
 };
-int setting_set(const Setting *setting, void *fields, const char *text);
+struct UserLookup;
+/* lookup: of user and group names, or NULL. */
+int setting_set(const Setting *setting, void *fields, const char *text, struct UserLookup *lookup);
 
 /* Describes the error of an invalid value. */
 void setting_complain(const Setting *setting, const char *text, char *ret, size_t n_max);

@@ -189,6 +189,7 @@ static void check_http_port(Checks *checks, const Value *http) {
 static void check_configuration(Checks *checks, const Value *configuration) {
         const char *error = answer_text(configuration, "error"), *restart = answer_text(configuration, "restart");
         const char *edited = answer_text(configuration, "edited"), *ignored = answer_text(configuration, "ignored");
+        const char *unknown = answer_text(configuration, "unknown_names");
         Check *check;
 
         if (!configuration)
@@ -203,6 +204,10 @@ static void check_configuration(Checks *checks, const Value *configuration) {
                 check_detail(check, "%s was edited and not reloaded", edited);
                 check_problem(check, CHECK_LIMITED, "the previous settings are active until a reload or a restart",
                             "perfd --check-config, then systemctl reload perfd");
+        } else if (*unknown) {
+                check_detail(check, "unknown users or groups: %s", unknown);
+                check_problem(check, CHECK_LIMITED, "they have no rights until an attempt finds them, each minute",
+                              "getent passwd USER, getent group GROUP: check the directory service or the names");
         } else if (*restart) {
                 check_detail(check, "settings wait for a restart: %s", restart);
                 check_problem(check, CHECK_LIMITED, "the previous values of these settings are still active",

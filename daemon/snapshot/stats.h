@@ -91,6 +91,7 @@ typedef struct SelfStats {
         char config_restart[400]; /* settings that wait for a restart, "http.threads, …"; "": none */
         /* settings without effect, because systemd opens the sockets, "socket.path, …"; "": none */
         char config_ignored[128];
+        char config_unknown[200]; /* users and groups that do not exist, "socket.admin_group: hpc, …"; "": none */
         char config_edited[256];  /* path of a file that was edited since it was read; "": none */
         uint64_t process_cpu_ns;
         uint64_t resident_bytes, virtual_bytes;

@@ -75,7 +75,7 @@ static void a_file_named_on_the_command_line_must_exist(void **state) {
         Config c;
 
         (void)state;
-        assert_int_equal(config_load("/nonexistent/perfd.conf", &c, &e), CONFIG_INVALID);
+        assert_int_equal(config_load("/nonexistent/perfd.conf", NULL, &c, &e), CONFIG_INVALID);
         assert_string_equal(e.file, "/nonexistent/perfd.conf");
         assert_non_null(strstr(e.text, "No such file"));
 }
@@ -90,7 +90,7 @@ static void drop_ins_win_in_lexical_order_and_other_names_do_not_count(void **st
         put_drop_in(f, "10-a.conf", "[sampling]\ninterval = 2s\n[limits]\njobs = 7\n");
         put_drop_in(f, "30-c.conf~", "nonsense");
 
-        assert_int_equal(config_load(f->conf, &c, &e), 0);
+        assert_int_equal(config_load(f->conf, NULL, &c, &e), 0);
         assert_true(c.node.interval_ns == 3 * NS_PER_S);
         assert_int_equal(c.shares.limits[RESOURCE_JOBS], 7);
         assert_int_equal(c.store.size_max_bytes, 64 << 20);
@@ -101,7 +101,7 @@ static void refuse(const Fixture *f, const char *text, unsigned line, const char
         Config c = { .shares.limits[RESOURCE_JOBS] = 4711 };
 
         put(f->conf, text);
-        assert_int_equal(config_load(f->conf, &c, &e), CONFIG_INVALID);
+        assert_int_equal(config_load(f->conf, NULL, &c, &e), CONFIG_INVALID);
         assert_int_equal(e.line, line);
         assert_string_equal(e.file, f->conf);
         if (!strstr(e.text, says))
@@ -140,16 +140,16 @@ static void a_group_is_a_name_or_a_number_or_none(void **state) {
         Config c;
 
         put(f->conf, "[socket]\nadmin_group =\n");
-        assert_int_equal(config_load(f->conf, &c, &e), 0);
+        assert_int_equal(config_load(f->conf, NULL, &c, &e), 0);
         assert_true(c.ingest.admin_gid == INGEST_NO_ADMIN_GID);
         put(f->conf, "[socket]\nadmin_group = 4711\n");
-        assert_int_equal(config_load(f->conf, &c, &e), 0);
+        assert_int_equal(config_load(f->conf, NULL, &c, &e), 0);
         assert_int_equal(c.ingest.admin_gid, 4711);
 
         assert_non_null(group);
         (void)snprintf(text, sizeof(text), "[socket]\nadmin_group = %s\n", group->gr_name);
         put(f->conf, text);
-        assert_int_equal(config_load(f->conf, &c, &e), 0);
+        assert_int_equal(config_load(f->conf, NULL, &c, &e), 0);
         assert_int_equal(c.ingest.admin_gid, getgid());
 }
 
@@ -159,17 +159,17 @@ static void privacy_and_weights_can_be_set(void **state) {
         Config c;
 
         put(f->conf, "");
-        assert_int_equal(config_load(f->conf, &c, &e), 0);
+        assert_int_equal(config_load(f->conf, NULL, &c, &e), 0);
         assert_int_equal(c.http.privacy, PRIVACY_OWN);
         assert_int_equal(c.shares.weights.n, 0);
         put(f->conf, "[http]\nprivacy = all\nhosts = perf.example.org grafana_1\n[limits]\nweights = root=2 4711=5\n");
-        assert_int_equal(config_load(f->conf, &c, &e), 0);
+        assert_int_equal(config_load(f->conf, NULL, &c, &e), 0);
         assert_int_equal(c.http.privacy, PRIVACY_ALL);
         assert_string_equal(c.http.hosts, "perf.example.org grafana_1");
         assert_int_equal(c.shares.weights.n, 2);
         assert_int_equal(c.shares.weights.items[1].uid, 4711);
         put(f->conf, "[http]\nprivacy = private\n[metrics]\nreaders = root 4711\n");
-        assert_int_equal(config_load(f->conf, &c, &e), 0);
+        assert_int_equal(config_load(f->conf, NULL, &c, &e), 0);
         assert_int_equal(c.http.privacy, PRIVACY_PRIVATE);
         assert_true(shares_weights_have(&c.http.readers, 0) && shares_weights_have(&c.http.readers, 4711));
         assert_false(shares_weights_have(&c.http.readers, 1));
@@ -198,7 +198,7 @@ static void an_error_in_a_drop_in_names_the_drop_in(void **state) {
 
         put(f->conf, "");
         put_drop_in(f, "50-site.conf", "[limits]\nin_flight = none\n");
-        assert_int_equal(config_load(f->conf, &c, &e), CONFIG_INVALID);
+        assert_int_equal(config_load(f->conf, NULL, &c, &e), CONFIG_INVALID);
         assert_non_null(strstr(e.file, "50-site.conf"));
         assert_int_equal(e.line, 2);
 }
@@ -274,9 +274,9 @@ static void a_larger_store_is_shared_out_after_a_reload(void **state) {
         Config now, fresh;
 
         put(f->conf, "");
-        assert_int_equal(config_load(f->conf, &now, &e), 0);
+        assert_int_equal(config_load(f->conf, NULL, &now, &e), 0);
         put(f->conf, "[store]\nmax_size = 2G\n");
-        assert_int_equal(config_load(f->conf, &fresh, &e), 0);
+        assert_int_equal(config_load(f->conf, NULL, &fresh, &e), 0);
         config_apply(&now, &fresh, false, &restart);
         assert_true(now.shares.limits[RESOURCE_STORE] == UINT64_C(2) << 30);
 }

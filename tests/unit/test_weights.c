@@ -20,7 +20,7 @@
 static int parse(const char *text, SharesWeights *ret) {
         const Setting setting = { .type = SETTING_WEIGHTS, .size = sizeof(*ret) };
 
-        return setting_set(&setting, ret, text);
+        return setting_set(&setting, ret, text, NULL);
 }
 
 static void users_are_names_or_numbers(void **state) {
@@ -72,7 +72,7 @@ static bool find_group_with_members(char name[static 64], uint32_t *ret_gid, uin
 
         setgrent();
         while (!is_found && (group = getgrent()))
-                if (group->gr_mem[0] && user_database_find_user(group->gr_mem[0], ret_uid) == 0) {
+                if (group->gr_mem[0] && user_database_find_user(NULL, group->gr_mem[0], ret_uid) == 0) {
                         (void)snprintf(name, 64, "%s", group->gr_name);
                         *ret_gid = group->gr_gid;
                         is_found = true;
@@ -109,16 +109,16 @@ static void names_have_numbers(void **state) {
         size_t n;
 
         (void)state;
-        assert_int_equal(user_database_find_user("root", &id), 0);
+        assert_int_equal(user_database_find_user(NULL, "root", &id), 0);
         assert_int_equal(id, 0);
-        assert_int_equal(user_database_find_group("4711", &id), 0);
+        assert_int_equal(user_database_find_group(NULL, "4711", &id), 0);
         assert_int_equal(id, 4711);
-        assert_int_equal(user_database_find_group("root", &id), 0);
+        assert_int_equal(user_database_find_group(NULL, "root", &id), 0);
         assert_int_equal(id, 0);
-        assert_int_equal(user_database_find_user("no-such-user", &id), USER_DATABASE_UNKNOWN);
-        assert_int_equal(user_database_find_group("no-such-group", &id), USER_DATABASE_UNKNOWN);
-        assert_int_equal(user_database_list_members("no-such-group", members, 1, &n), USER_DATABASE_UNKNOWN);
-        assert_int_equal(user_database_list_members("0", members, 0, &n), 0);
+        assert_int_equal(user_database_find_user(NULL, "no-such-user", &id), USER_DATABASE_UNKNOWN);
+        assert_int_equal(user_database_find_group(NULL, "no-such-group", &id), USER_DATABASE_UNKNOWN);
+        assert_int_equal(user_database_list_members(NULL, "no-such-group", members, 1, &n), USER_DATABASE_UNKNOWN);
+        assert_int_equal(user_database_list_members(NULL, "0", members, 0, &n), 0);
 }
 
 int main(void) {

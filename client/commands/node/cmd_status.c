@@ -216,6 +216,9 @@ static void write_node(Screen *screen, const Value *node) {
         else if (*answer_text(configuration, "edited"))
                 write_field(screen, "config", "%s was edited and not reloaded, previous settings still active",
                             answer_text(configuration, "edited"));
+        if (*answer_text(configuration, "unknown_names"))
+                write_field(screen, "config", "unknown users or groups, looked for each minute: %s",
+                            answer_text(configuration, "unknown_names"));
         write_error(screen, "restart", configuration, "restart");
         if (*answer_text(configuration, "ignored"))
                 write_field(screen, "config", "no effect, since perfd.socket opens the sockets: %s",

@@ -293,6 +293,7 @@ static void write_configuration(Json *json, const SelfStats *self) {
         put_text_or_null(json, "restart", self->config_restart);
         put_text_or_null(json, "ignored", self->config_ignored);
         put_text_or_null(json, "edited", self->config_edited);
+        put_text_or_null(json, "unknown_names", self->config_unknown);
         json_object_end(json);
 }
 

@@ -28,6 +28,9 @@ static void answer_healthy(const Target *target, const Sources *sources, Respons
         else if (snapshot && snapshot->self.config_edited[0])
                 buffer_printf(response->body, "configuration: not in force: %s was edited and not reloaded\n",
                               snapshot->self.config_edited);
+        else if (snapshot && snapshot->self.config_unknown[0])
+                buffer_printf(response->body, "configuration: unknown users or groups: %s\n",
+                              snapshot->self.config_unknown);
         else if (snapshot && snapshot->self.config_restart[0])
                 buffer_printf(response->body, "configuration: wait for a restart: %s\n", snapshot->self.config_restart);
         else if (snapshot && snapshot->self.config_ignored[0])
