@@ -43,6 +43,7 @@ static const Setting settings[] = {
         { "http", "threads", SETTING_COUNT, AT(http.n_threads), "2", 1, 16, "a whole number from 1 to 16", true },
         { "http", "timeout", SETTING_DURATION, AT(http.timeout_ns), "15s", S, 3600 * S, "a time from 1s to 1h", true },
         { "http", "privacy", SETTING_CHOICE, AT(http.privacy), "own", PRIVACY_OWN, PRIVACY_PRIVATE, "own, all or private", false },
+        { "http", "proxies", SETTING_USERS, AT(http.proxies), "", 0, 0, "USER or @GROUP, separated by blanks, of existing users and groups, at most 1024 users", false },
         { "http", "hosts", SETTING_HOSTS, AT(http.hosts), "", 0, 0, "names of hosts, separated by blanks", true },
         { "http", "query_timeout", SETTING_DURATION, AT(http.query_timeout_ns), "2s", 10 * MS, 60 * S, "a time from 10ms to 60s", true },
         { "store", "directory", SETTING_PATH, AT(store.directory), "/var/lib/perfd", 1, 200, "an absolute path", true },

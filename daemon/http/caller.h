@@ -17,6 +17,7 @@
 typedef struct Caller {
         Owner owner;   /* an administrator: root or a member of the group, on the Unix socket; never over TCP */
         bool is_local; /* connected to the Unix socket, whose permissions admitted the caller */
+        bool is_forwarded; /* a proxy named the user, who has no rights but those of a user */
 } Caller;
 
 /* Number that no group has. */

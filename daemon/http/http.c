@@ -16,6 +16,7 @@
 #include "http/composition.h"
 #include "http/connection_limits.h"
 #include "http/exchange.h"
+#include "http/forwarded.h"
 #include "http/format/gzip.h"
 #include "http/format/negotiate.h"
 #include "http/hosts.h"
@@ -193,8 +194,8 @@ struct Http {
         atomic_bool is_ready;
         atomic_uint privacy; /* a Privacy */
         atomic_uint_fast32_t admin_gid;
-        pthread_mutex_t mutex; /* for the list of users */
-        SharesWeights readers;
+        pthread_mutex_t mutex; /* for the lists of users */
+        SharesWeights readers, proxies;
         HttpCounters counters;
 };
 
@@ -232,6 +233,23 @@ static LimitedConnection *find_connection(struct MHD_Connection *connection) {
 
         assert(info && info->socket_context);
         return info->socket_context;
+}
+
+/* Values of a header that names a user. */
+typedef struct ForwardedUser {
+        const char *name; /* the last */
+        unsigned n;
+} ForwardedUser;
+
+static enum MHD_Result on_forwarded(void *userdata, enum MHD_ValueKind kind, const char *key, const char *value) {
+        ForwardedUser *user = userdata;
+
+        (void)kind;
+        if (strcasecmp(key, FORWARDED_HEADER) == 0) {
+                user->name = value;
+                user->n++;
+        }
+        return MHD_YES;
 }
 
 /* Returns the value of a header of the request, or NULL. */
@@ -302,9 +320,47 @@ static void make_response(Http *http, const HttpRequest *request, Worker *worker
         worker_trim(worker);
 }
 
-static bool is_reader(Http *http, const Owner *owner) {
+static bool is_listed(Http *http, const SharesWeights *users, const Caller *caller) {
         LOCKED(&http->mutex);
-        return owner->type == OWNER_USER && shares_weights_have(&http->readers, owner->uid);
+        return caller->is_local && caller->owner.type == OWNER_USER && shares_weights_have(users, caller->owner.uid);
+}
+
+static bool has_proxies(Http *http) {
+        LOCKED(&http->mutex);
+        return http->proxies.n > 0;
+}
+
+/*
+ * Replaces a proxy by the user for whom it asks, who never is an administrator. may_wait: the thread may ask a
+ * directory service. 0, EXCHANGE_ANSWERED, or ANSWER_WAITS.
+ */
+enum {
+        ANSWER_WAITS = EXCHANGE_ANSWERED + 1,
+};
+static int take_forwarded(Http *http, const HttpRequest *request, bool may_wait, Caller *caller, Response *response) {
+        ForwardedUser user = {};
+        uint32_t uid;
+
+        if (!has_proxies(http))
+                return 0;
+        (void)MHD_get_connection_values(request->connection, MHD_HEADER_KIND, on_forwarded, &user);
+        if (!is_listed(http, &http->proxies, caller))
+                return user.n == 0 ? 0 : exchange_error(response, 403,
+                                                        FORWARDED_HEADER " is accepted only from the users in proxies= "
+                                                        "in [http] of perfd.conf, on the Unix socket");
+        caller->owner = (Owner){ .type = OWNER_UNKNOWN };
+        if (user.n == 0)
+                return 0;
+        if (user.n > 1 || !forwarded_is_valid(user.name))
+                return exchange_error(response, 400,
+                                      FORWARDED_HEADER " must be given once, with the name of a user, not a number");
+        if (!may_wait)
+                return ANSWER_WAITS;
+        if (forwarded_find(user.name, &uid) != 0)
+                return exchange_error(response, 403, "the user that " FORWARDED_HEADER " names is not known here");
+        caller->owner = OWNER_OF_UID(uid);
+        caller->is_forwarded = true;
+        return 0;
 }
 
 /* 0: *ret is the response. ANSWER_NEEDS_STORE: the worker has no reader, but the answer needs the store. */
@@ -312,20 +368,24 @@ enum {
         ANSWER_NEEDS_STORE = 1,
 };
 static int answer(Http *http, const HttpRequest *request, Worker *worker, HttpResponse *ret) {
-        const Caller caller = connection_limits_caller(find_connection(request->connection),
+        Caller caller = connection_limits_caller(find_connection(request->connection),
                                                        (uint32_t)atomic_load(&http->admin_gid));
         uint64_t begin_ns = clock_thread_cpu_ns();
         const Snapshot *snapshot = publisher_acquire(http->publisher);
         Exchange exchange;
-        int r = 0;
+        bool needs_store;
+        int r;
 
         prepare(http, request, snapshot, worker, &exchange);
+        r = take_forwarded(http, request, worker->reader, &caller, &exchange.response);
         exchange.target.viewer = privacy_viewer(atomic_load(&http->privacy), &caller);
-        exchange.target.viewer.hides_names &= !caller.is_local || !is_reader(http, &caller.owner);
-        if (check_host(http, &exchange.response, request, &caller) == 0 && read_request(&exchange, request) == 0)
-                r = routes_answer(&exchange);
+        exchange.target.viewer.hides_names &= !is_listed(http, &http->readers, &caller);
+        needs_store = r == ANSWER_WAITS;
+        if (r == 0 && check_host(http, &exchange.response, request, &caller) == 0 &&
+            read_request(&exchange, request) == 0)
+                needs_store = routes_answer(&exchange) == ROUTES_NEEDS_STORE;
         publisher_release(http->publisher, snapshot);
-        if (r == ROUTES_NEEDS_STORE)
+        if (needs_store)
                 return ANSWER_NEEDS_STORE;
 
         make_response(http, request, worker, &exchange.response, ret);
@@ -712,6 +772,7 @@ void http_configure(Http *http, const HttpConfig *config) {
         atomic_store(&http->admin_gid, config->admin_gid);
         LOCKED(&http->mutex);
         http->readers = config->readers;
+        http->proxies = config->proxies;
 }
 
 void http_tick(Http *http) {

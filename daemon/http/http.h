@@ -30,6 +30,7 @@ typedef struct HttpConfig {
         uint64_t query_timeout_ns;       /* time limit of one query of the store */
         Privacy privacy;
         SharesWeights readers; /* users who read names in /metrics, on the Unix socket; of [metrics] */
+        SharesWeights proxies; /* users who name the user for whom they ask, on the Unix socket */
         /* group whose members are administrators on the Unix socket; not a setting of [http] */
         uint32_t admin_gid;
         /* names besides those of the node by which clients may address perfd, separated by blanks */

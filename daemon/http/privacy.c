@@ -11,7 +11,7 @@ Viewer privacy_viewer(Privacy privacy, const Caller *caller) {
         Viewer viewer = { .has_uid = is_known, .uid = is_known ? caller->owner.uid : 0 };
 
         viewer.sees_all = privacy == PRIVACY_ALL || caller->owner.is_admin ||
-                          (viewer.has_uid && viewer.uid != 0 && viewer.uid == geteuid());
+                          (viewer.has_uid && !caller->is_forwarded && viewer.uid != 0 && viewer.uid == geteuid());
         viewer.hides_others = is_private && !viewer.sees_all;
         viewer.hides_names = viewer.hides_others;
         return viewer;

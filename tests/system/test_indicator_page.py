@@ -72,7 +72,7 @@ class IndicatorPage(harness.TestCase):
         page = self.page("/")
         rows = [row for row in self.rows(page) if row[0] == "PiMatmul"]
         self.assertEqual([row[1:3] for row in rows], [["pytorch", "1"], ["tensorflow", "2"]])
-        self.assertEqual(page.count('<a href="/indicators/PiMatmul">'), 2)
+        self.assertEqual(page.count('<a href="indicators/PiMatmul">'), 2)
 
     def test_alternatives_are_ranked_as_the_api_ranks_them(self):
         for version, rate in (("2.1", 200), ("2.2", 300), ("2.3", 301)):

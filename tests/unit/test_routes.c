@@ -441,8 +441,8 @@ static void the_landing_page_shows_the_jobs(void **state) {
 
         fixture->snapshot.jobs.records[0].info.name = "<b>{{hostname}}";
         assert_int_equal(ask(fixture, "/", true), 200);
-        assert_true(says(fixture, "<a href=\"/jobs/job-0\">&lt;b&gt;{{hostname}}</a>"));
-        assert_true(says(fixture, "<a href=\"/jobs/job-1\">training &quot;1&quot;</a>"));
+        assert_true(says(fixture, "<a href=\"jobs/job-0\">&lt;b&gt;{{hostname}}</a>"));
+        assert_true(says(fixture, "<a href=\"jobs/job-1\">training &quot;1&quot;</a>"));
         fixture->snapshot.jobs.used.n_records = 0;
         assert_int_equal(ask(fixture, "/", true), 200);
         assert_true(says(fixture, "No job is running"));
@@ -460,7 +460,7 @@ static void a_job_has_a_web_page(void **state) {
         assert_true(says(fixture, "<code>sh -c &#39;a &lt; b &gt; &quot;c&quot;&#39; \xef\xbf\xbd</code>"));
         assert_true(says(fixture, "&lt;load&gt; <small>running</small>"));
         assert_true(says(fixture, "Some phases are not shown.")); /* the store cannot be read */
-        assert_true(says(fixture, "<a href=\"/api/v1/jobs/job-1\">"));
+        assert_true(says(fixture, "<a href=\"../api/v1/jobs/job-1\">"));
         assert_false(says(fixture, "{{"));
 
         assert_int_equal(ask(fixture, "/jobs/unknown", true), 503);

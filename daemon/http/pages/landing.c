@@ -40,7 +40,7 @@ static void words_from_sample(Template *words, const NodeSnapshot *node) {
 }
 
 static void put_job(Buffer *out, const JobView *job, const NodeSnapshot *node) {
-        buffer_printf(out, "<li>\n<p><a href=\"/jobs/%s\">", job->info.id);
+        buffer_printf(out, "<li>\n<p><a href=\"jobs/%s\">", job->info.id);
         job_html_title(out, job);
         buffer_printf(out, "</a> <small>%s, ", job_state_name(job->state));
         html_seconds(out, job_html_seconds(job, node->realtime_ns / NS_PER_MS));
@@ -79,7 +79,7 @@ static void put_jobs(Buffer *out, const Snapshot *snapshot, const Viewer *viewer
         if (viewer->hides_others)
                 buffer_printf(out, "<p>Running jobs of others: %zu (" PRIVACY_OTHERS_REASON ").</p>\n", n_others);
         if (n < n_all)
-                buffer_printf(out, "<p>%zu more jobs: see <a href=\"/api/v1/jobs\">/api/v1/jobs</a>.</p>\n", n_all - n);
+                buffer_printf(out, "<p>%zu more jobs: see <a href=\"api/v1/jobs\">/api/v1/jobs</a>.</p>\n", n_all - n);
 }
 
 static void words_from_snapshot(Template *words, const Snapshot *snapshot, const Viewer *viewer) {
@@ -95,7 +95,7 @@ static void words_from_snapshot(Template *words, const Snapshot *snapshot, const
 }
 
 static void put_indicator(Buffer *out, const IndicatorRow *row) {
-        buffer_puts(out, "<tr><th scope=\"row\"><a href=\"/indicators/");
+        buffer_puts(out, "<tr><th scope=\"row\"><a href=\"indicators/");
         html_text(out, row->name);
         buffer_puts(out, "\">");
         html_text(out, row->name);
@@ -131,7 +131,7 @@ static void put_indicators(Buffer *out, Reader *reader) {
                                  "them.</p>\n");
         if (r == 0)
                 buffer_puts(out,
-                            "<p>More indicators: see <a href=\"/api/v1/indicators\">/api/v1/indicators</a>.</p>\n");
+                            "<p>More indicators: see <a href=\"api/v1/indicators\">/api/v1/indicators</a>.</p>\n");
         else if (r != READER_END)
                 buffer_puts(out, "<p>The store cannot be read at the moment.</p>\n");
 }

@@ -75,7 +75,7 @@ static void put_outcome(Buffer *out, const ResultRow *row, const Vocabulary *voc
 static void put_batch(Buffer *out, const ResultRow *row) {
         buffer_puts(out, "<td>");
         if (row->batch.is_known) {
-                buffer_puts(out, "<a href=\"/api/v1/batches/");
+                buffer_puts(out, "<a href=\"../api/v1/batches/");
                 for (size_t i = 0; i < sizeof(row->batch.id); i++)
                         buffer_printf(out, "%02x", row->batch.id[i]);
                 buffer_puts(out, "\">");
@@ -99,7 +99,7 @@ void run_html(Buffer *out, const ResultRow *row, const Vocabulary *vocabulary, c
         put_outcome(out, row, vocabulary, viewer);
         buffer_puts(out, "<td>");
         if (row->job) {
-                buffer_puts(out, "<a href=\"/jobs/");
+                buffer_puts(out, "<a href=\"../jobs/");
                 html_text(out, row->job);
                 buffer_puts(out, "\">");
                 html_text(out, row->job);
