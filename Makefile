@@ -216,7 +216,7 @@ bench: deps
 	@bench/run $(B)
 
 bench-regress: deps
-	@$(MAKE) --no-print-directory -s all
+	@$(MAKE) --no-print-directory -s all $(B)/bench/verdicts
 	@bench/regress.py $(B)
 
 bench-pipelines: deps
