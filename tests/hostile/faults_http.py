@@ -1,5 +1,7 @@
 """Faults of the HTTP sockets."""
 
+import collections
+import concurrent.futures
 import contextlib
 import os
 import socket
@@ -58,6 +60,23 @@ def slow_http(target):
     for s in sockets:
         s.close()
     return f"{sent} bytes one by one on 20 connections"
+
+
+@fault("64 clients that ask for /metrics over and over", "answered, or 503 at the limit of connections; others are served", config=TICKS)
+def many_scrapers(target):
+    statuses = collections.Counter()
+
+    def scrape(_):
+        with contextlib.suppress(ConnectionError):
+            answer = target.send(REQUEST % (b"/metrics", b""), "http_socket")
+            statuses[answer[9:12].decode("latin-1") or "closed"] += 1
+            target.check(not answer.startswith(b"HTTP/1.1 200") or answer.rstrip().endswith(b"# EOF") or b"perfd_" in answer, "a part")
+
+    with concurrent.futures.ThreadPoolExecutor(64) as pool:
+        while target.goes_on():
+            list(pool.map(scrape, range(256)))
+    target.check(set(statuses) <= {"200", "429", "503", "closed"} and statuses["200"] > 0, str(statuses))
+    return "; ".join(f"{n} {status}" for status, n in sorted(statuses.items()))
 
 
 @fault("requests with two lengths, a length and chunks, or two hosts", "400, and the connection is closed", config=TICKS)

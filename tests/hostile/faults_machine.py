@@ -1,5 +1,6 @@
 """Faults of the machine: kills, damaged files, exhausted descriptors."""
 
+import contextlib
 import errno
 import json
 import os
@@ -52,6 +53,35 @@ def damaged_database(target):
     n_aside = sum(1 for p in target.daemon.state.iterdir() if p.name not in ("perfd.db", "perfd.db-wal", "perfd.db-shm"))
     wait_stored(target, 0)
     return f"{n} damages, {n_aside} files put aside"
+
+
+@fault("the table of jobs overwritten while perfd is down", "a job of which an index is left has an unknown end, not a duration of 0",
+       restarts=True)
+def damaged_jobs(target):
+    n, restored = 0, set()
+    while target.goes_on():
+        wait_stored(target, 5)
+        with target.daemon.client() as client:
+            for i in range(5):
+                client.begin(f"brief-{n}-{i}")
+                if i % 2:
+                    client.end(f"brief-{n}-{i}", 0)
+        target.daemon.stop()
+        path = target.daemon.state / "perfd.db"
+        with contextlib.closing(sqlite3.connect(path)) as database:
+            root, = database.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'job'").fetchone()
+        with open(path, "r+b") as f:
+            f.seek((root - 1) * 4096)
+            f.write(target.random.randbytes(4096))
+        target.bystander.acknowledged.clear()
+        target.daemon.start()
+        wait_for(lambda: target.daemon.get("/api/v1/node").json["store"]["salvage"], "the salvage")
+        for job in target.daemon.get("/api/v1/jobs?limit=100").json["jobs"]:
+            has_ended = int(job["id"][-1]) % 2  # maybe within a millisecond
+            target.check(has_ended or job["end_ms"] != job["begin_ms"], f"{job['id']} is said to have taken 0 ms")
+            restored |= {job["id"]} if job["end_ms"] is None and job["state"] != "running" else set()
+        n += 1
+    return f"{n} damages, {len(restored)} jobs with an unknown end"
 
 
 @fault("a byte of the database's log flipped while perfd is down", "said with the number of frames, kept, and hardly a result is lost",

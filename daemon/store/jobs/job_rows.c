@@ -647,7 +647,8 @@ static const TableSalvage job_salvage = {
         .needed = "old.state = 'running'",
         .values = (const SalvagedValue[]){
                 { "state", "iif(old.state = 'running', 'interrupted', old.state)" },
-                { "end_ms", "iif(old.end_ms IS NULL, NULL, iif(old.state = 'running', 0, max(old.begin_ms, old.end_ms)))" },
+                { "end_ms", "iif(old.end_ms IS NULL, NULL, iif(old.state = 'running' OR old.end_ms = 0, 0,"
+                            " max(old.begin_ms, old.end_ms)))" },
                 {},
         },
         .restored = (const SalvagedValue[]){
