@@ -8,6 +8,7 @@
 #include "client/cli/command.h"
 #include "client/cli/message.h"
 #include "client/cli/output.h"
+#include "client/wire/own_job.h"
 #include "client/wire/user.h"
 #include "client/wire/wire.h"
 #include "util/clock.h"
@@ -189,24 +190,40 @@ int api_query_check_job_id(const char *id) {
         return EXIT_USAGE;
 }
 
+/* Names that Slurm gives to jobs: two numbers and what is between them. */
+static const struct {
+        char between;
+        const char *first, *second; /* labels that have the numbers */
+} slurm_names[] = {
+        { '_', "array_job_id", "array_task_id" },
+        { '+', "het_job_id", "het_job_offset" },
+        { '.', "slurm_job", "step" },
+};
+
 /*
  * Puts the query for the newest of the jobs that have `value` under `key`. key NULL: the job that Slurm calls so, a
- * task of an array (5000_7) or a step (5001.0). False: it is no such name.
+ * job (5001, if perfd has another id for it), a task of an array (5000_7), a part of a heterogeneous job (5000+1) or a
+ * step (5001.0). False: it is no such name.
  */
 static bool put_jobs_query(Buffer *path, const char *key, const char *value) {
-        size_t n = strspn(value, "0123456789");
+        size_t n = strspn(value, "0123456789"), i = 0;
         const char *rest = value[n] ? value + n + 1 : "";
-        bool is_task = value[n] == '_';
 
         if (key) {
                 buffer_printf(path, "/api/v1/jobs?limit=1&%s=", key);
                 buffer_put_encoded(path, value);
                 return buffer_error(path) == 0;
         }
-        if (n == 0 || (!is_task && value[n] != '.') || !*rest || rest[strspn(rest, "0123456789")])
+        if (n > 0 && !value[n]) {
+                buffer_printf(path, "/api/v1/jobs?limit=1&label=slurm_job%%3D%s", value);
+                return buffer_error(path) == 0;
+        }
+        while (i < N_ELEMENTS(slurm_names) && slurm_names[i].between != value[n])
+                i++;
+        if (n == 0 || i == N_ELEMENTS(slurm_names) || !*rest || rest[strspn(rest, "0123456789")])
                 return false;
-        buffer_printf(path, "/api/v1/jobs?limit=1&label=%s%%3D%.*s&label=%s%%3D%s",
-                      is_task ? "array_job_id" : "slurm_job", (int)n, value, is_task ? "array_task_id" : "step", rest);
+        buffer_printf(path, "/api/v1/jobs?limit=1&label=%s%%3D%.*s&label=%s%%3D%s", slurm_names[i].first, (int)n,
+                      value, slurm_names[i].second, rest);
         return buffer_error(path) == 0;
 }
 
@@ -276,15 +293,17 @@ static int open_named(ApiQuery *query, const char *name, const char *below) {
 }
 
 int api_query_open_job(ApiQuery *query, const GlobalOptions *global, const char *job, const char *below) {
-        const char *own = getenv("PERFD_JOB");
-        bool is_given = job && strcmp(job, LAST_JOB) != 0;
-        char last[JOB_ID_MAX];
+        char last[JOB_ID_MAX], id[JOB_ID_MAX];
+        const char *own = own_job(id), *slurm = own_job_slurm();
+        bool is_given = job ? strcmp(job, LAST_JOB) != 0 : !*own && slurm;
         unsigned status;
         int r;
 
         r = api_query_init(query, global);
-        if (r == EXIT_DONE && !job && own && indicator_name_is_valid(own, JOB_ID_MAX - 1))
+        if (r == EXIT_DONE && !job && indicator_name_is_valid(own, JOB_ID_MAX - 1))
                 job = own;
+        else if (r == EXIT_DONE && !job && is_given)
+                job = slurm;
         else if (r == EXIT_DONE && !is_given) {
                 r = find_last(query, last);
                 job = last;
@@ -343,13 +362,14 @@ int api_query_find_job_id(const GlobalOptions *global, const char *job, char ret
 }
 
 int api_query_find_own_job(const GlobalOptions *global, const char *given, char id[static JOB_ID_MAX], JobRef *ret) {
-        const char *job = getenv("PERFD_JOB") ?: "";
+        const char *job;
 
         if (given) {
                 *ret = (JobRef){ .id = id };
                 return api_query_find_job_id(global, given, id);
         }
 
+        job = own_job(id);
         *ret = (JobRef){ .id = job, .is_inherited = *job };
         if (!*job || indicator_name_is_valid(job, JOB_ID_MAX - 1))
                 return EXIT_DONE;

@@ -41,8 +41,8 @@ int api_query_ask_path(ApiQuery *query, const Buffer *path);
 int api_query_open_path(ApiQuery *query, const GlobalOptions *global, const Buffer *path);
 /*
  * As api_query_open() for the path of a job, with `below` appended, for example "/samples". job: the id of a job; or
- * a name, for the newest job of this name; or "last", for the newest job of this user; or NULL, for $PERFD_JOB,
- * otherwise as "last".
+ * a name, for the newest job of this name; or "last", for the newest job of this user; or NULL, for own_job() or
+ * $SLURM_JOB_ID, otherwise as "last".
  */
 int api_query_open_job(ApiQuery *query, const GlobalOptions *global, const char *job, const char *below);
 /*
@@ -76,8 +76,8 @@ int api_query_ask_text(ApiQuery *query, const char *path);
  */
 int api_query_find_job_id(const GlobalOptions *global, const char *job, char ret[static JOB_ID_MAX]);
 /*
- * Finds the job that a command acts for: `given`, as above; else $PERFD_JOB, else "", the job whose control group
- * this process is in.
+ * Finds the job that a command acts for: `given`, as above; else own_job(), else "", the job whose control group this
+ * process is in.
  * id: place for an id. The reference is borrowed from there or from the environment.
  */
 int api_query_find_own_job(const GlobalOptions *global, const char *given, char id[static JOB_ID_MAX], JobRef *ret);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "client/wire/id.h"
+#include "client/wire/own_job.h"
 #include "client/wire/user.h"
 #include "text/text.h"
 #include "util/buffer.h"
@@ -64,6 +65,7 @@ static const struct {
         { "array_job_id", "SLURM_ARRAY_JOB_ID", false },
         { "array_task_id", "SLURM_ARRAY_TASK_ID", false },
         { "het_job_id", "SLURM_HET_JOB_ID", false },
+        { "het_job_offset", "SLURM_HET_JOB_OFFSET", false },
         { "slurm_job", "SLURM_JOB_ID", true },
         { "step", "SLURM_STEP_ID", true },
 };
@@ -85,9 +87,12 @@ static bool has_label(const JobInfo *info, const char *key) {
 }
 
 static void add_slurm_labels(JobInfo *info, bool has_step) {
+        char id[JOB_ID_MAX];
+        bool is_within = own_job(id)[0];
+
         for (size_t i = 0; i < N_ELEMENTS(slurm_labels) && info->n_labels < JOB_LABELS_MAX; i++) {
                 const char *value = getenv(slurm_labels[i].variable);
-                bool is_wanted = slurm_labels[i].is_of_step ? has_step : !getenv("PERFD_JOB");
+                bool is_wanted = slurm_labels[i].is_of_step ? has_step : !is_within;
 
                 if (value && *value && value[strspn(value, "0123456789")] == '\0' && is_wanted &&
                     !has_label(info, slurm_labels[i].key))

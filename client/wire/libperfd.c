@@ -18,6 +18,7 @@
 
 #include "client/wire/protocol.h"
 #include "client/wire/id.h"
+#include "client/wire/own_job.h"
 #include "client/wire/user.h"
 #include "client/wire/wire.h"
 #include "util/clock.h"
@@ -206,17 +207,17 @@ static int check_job(PerfdClient *client, const char *what, const char *job) {
 }
 
 /*
- * job NULL: the job of this process. perfd determines this job by the cgroup, and uses $PERFD_JOB if the cgroup
- * belongs to no job.
+ * job NULL: the job of this process. perfd determines this job by the cgroup, and uses that of the environment if the
+ * cgroup belongs to no job. id: place for an id, from which the reference is borrowed.
  */
-static int find_job(PerfdClient *client, const char *job, JobRef *ret) {
-        const char *named = job ? job : getenv("PERFD_JOB");
+static int find_job(PerfdClient *client, const char *job, char id[static JOB_ID_MAX], JobRef *ret) {
+        const char *named = job ? job : own_job(id);
         int r = 0;
 
-        if (named && named[0])
+        if (named[0])
                 r = check_job(client, job ? "job" : "$PERFD_JOB", named);
         if (r == 0)
-                *ret = (JobRef){ .id = named ? named : "", .is_inherited = !job && named && named[0] };
+                *ret = (JobRef){ .id = named, .is_inherited = !job && named[0] };
         return r;
 }
 
@@ -310,11 +311,12 @@ int perfd_mark(PerfdClient *client, const char *job, const char *name) {
         scoped(buffer_deinit) Buffer frame = {};
         uint64_t sequence;
         JobRef marked;
+        char id[JOB_ID_MAX];
         int r;
 
         LOCKED(&client->lock);
 
-        r = find_job(client, job, &marked);
+        r = find_job(client, job, id, &marked);
         if (r != 0)
                 return r;
         if (!name || strlen(name) >= PHASE_NAME_MAX || !utf8_is_line(name))
@@ -362,13 +364,14 @@ int perfd_submit_json(PerfdClient *client, const char *job, const char *json) {
         const Value *document;
         uint64_t sequence;
         JobRef named;
+        char id[JOB_ID_MAX];
         int r;
 
         LOCKED(&client->lock);
 
         if (!json)
                 return fail(client, PERFD_INVALID, "expected a JSON object, not NULL");
-        r = find_job(client, job, &named);
+        r = find_job(client, job, id, &named);
         if (r != 0)
                 return r;
         item.job = named.id;
@@ -405,11 +408,12 @@ static int send_report(PerfdClient *client, const char *job, PipelineReport *rep
         scoped(buffer_deinit) Buffer frame = {};
         uint64_t sequence;
         JobRef named;
+        char id[JOB_ID_MAX];
         int r;
 
         LOCKED(&client->lock);
 
-        r = find_job(client, job, &named);
+        r = find_job(client, job, id, &named);
         if (r != 0)
                 return r;
         report->job = named.id;

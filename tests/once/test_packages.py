@@ -166,7 +166,7 @@ class Install(Installed):
         self.assertIn("rank", self.run_inside("perfctl", "indicator", "--help"))
         environment = ("env", "SLURM_JOB_ID=7", "SLURM_JOB_UID=0", "SLURM_JOB_NAME=packaged")
         self.run_inside(*environment, "/usr/share/perfd/slurm/prolog")
-        self.assertIn("PERFD_JOB=7", self.run_inside(*environment, "/usr/share/perfd/slurm/task_prolog"))
+        self.assertIn('"id":"7"', self.run_inside(*environment, "perfctl", "report", "--json").replace(" ", ""))
         self.run_inside(*environment, "/usr/share/perfd/slurm/epilog")
         self.assertEqual(json.loads(self.run_inside("perfctl", "report", "--json", "7"))["state"], "finished")
         library = self.run_inside("sh", "-c", "ldconfig -p | grep libperfd.so").split("=> ")[-1].strip()

@@ -56,9 +56,8 @@ MpiDefault=none
 SwitchType=switch/none
 MinJobAge=300
 FirstJobId=4711
-Prolog={directory}/prolog
-Epilog={directory}/epilog
-TaskProlog={directory}/task_prolog
+Prolog={directory}/prolog.d/*
+Epilog={directory}/perfd-epilog
 PrologFlags=Contain
 NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 CPUs={cpus} State=UNKNOWN
 PartitionName=batch Nodes=ALL Default=YES State=UP
@@ -112,12 +111,22 @@ class Slurm:
             host=self.host, node=self.node, directory=self.directory, plugins=self.plugins, cpus=os.cpu_count()))
         (self.directory / "hosts").write_text(f"127.0.0.1 localhost {self.host}\n")
         (self.directory / "cgroup.conf").write_text(CGROUP_CONF)
-        for name in ("prolog", "epilog", "task_prolog"):
+        self.scripts = self.directory / "scripts"
+        self.scripts.mkdir()
+        (self.directory / "prolog.d").mkdir()
+        for name in ("prolog", "epilog"):
             text = (ROOT / "conf" / "slurm" / name).read_text().replace("/usr/bin/perfctl", str(self.bin / "perfctl"))
             # Slurm does not pass its environment to scripts.
             text = text.replace("\n", f"\nPERFD_SOCKET={perfd} PERFD_SLURM_DIRECTORY={self.directory}/keep; export PERFD_SOCKET\n", 1)
-            (self.directory / name).write_text(text)
-            (self.directory / name).chmod(0o755)
+            self.write_script(self.scripts / name, text)
+        wrapper = (ROOT / "conf" / "slurm" / "wrapper").read_text().replace("/usr/share/perfd/slurm", str(self.scripts))
+        for path in ("prolog.d/perfd-prolog", "perfd-epilog"):
+            self.write_script(self.directory / path, wrapper)
+
+    @staticmethod
+    def write_script(path, text):
+        path.write_text(text)
+        path.chmod(0o755)
 
     def start(self):
         self.holder = subprocess.Popen(["unshare", "--net", "--pid", "--mount", "--fork", "--mount-proc", "--kill-child=KILL",
@@ -216,14 +225,14 @@ class Jobs(TestCase):
 
     def test_a_batch_job_from_prolog_to_epilog(self):
         result = json.dumps(indicator("from-slurm"))
-        job = self.slurm.submit(f"echo $PERFD_JOB\ncat /proc/self/cgroup\nperfctl mark busy\n"
+        job = self.slurm.submit(f"perfctl report --brief\ncat /proc/self/cgroup\nperfctl mark busy\n"
                                 f"srun {sys.executable} -c 'import time\nwhile time.process_time() < 0.5: pass'\n"
                                 f"echo '{result}' | perfctl submit\n"
                                 f"cat /sys/fs/cgroup/cpuacct/slurm_{self.slurm.node}/uid_{NOBODY}/job_$SLURM_JOB_ID/cpuacct.usage\n"
                                 f"exit 3\n", self.perfd.socket, "--job-name=train")
         record = self.wait_state(job, "finished")
         output = self.slurm.output(job)
-        self.assertTrue(output.startswith(f"{job}.{self.slurm.node}\n"), output)
+        self.assertTrue(output.startswith(f"Job {job}.{self.slurm.node} "), output)
         self.assertEqual((record["exit"]["status"], record["uid"], record["isolation"]), (3, NOBODY, "found"))
         self.assertEqual(record["cgroup"], f"cpuacct:/slurm_{self.slurm.node}/uid_{NOBODY}/job_{job}")
         self.assertEqual({key: record["labels"].get(key) for key in ("slurm_job", "slurm_node", "user", "partition")},
@@ -247,6 +256,29 @@ class Jobs(TestCase):
         self.wait_state(job, "finished")
         record = self.wait_state(f"{job}.r1", "finished")
         self.assertEqual((record["exit"]["status"], record["labels"]["slurm_job"], record["isolation"]), (0, job, "found"))
+
+    def wait_done(self, job):
+        """Waits until Slurm has ended the job and the node is free, which it is not if it is drained."""
+        wait_for(lambda: "JobState=COMPLETED" in self.slurm.run("scontrol", "show", "job", job), f"job {job} to be completed", 40)
+        wait_for(lambda: self.slurm.run("sinfo", "-h", "-o", "%T").strip() == "idle", "an idle node", 40)
+
+    def test_a_missing_or_hanging_script_neither_fails_a_job_nor_drains_the_node(self):
+        scripts, away = self.slurm.scripts, self.slurm.directory / "away"
+        scripts.rename(away)
+        self.wait_done(self.slurm.submit("exit 0\n", self.perfd.socket))
+        scripts.mkdir()
+        for name in ("prolog", "epilog"):
+            self.slurm.write_script(scripts / name, "#!/bin/sh\nexec sleep 600\n")
+        self.wait_done(self.slurm.submit("exit 0\n", self.perfd.socket))
+        for name in ("prolog", "epilog"):
+            self.slurm.write_script(scripts / name, "#!/bin/sh\nexit 1\n")
+        self.wait_done(self.slurm.submit("exit 0\n", self.perfd.socket))
+        # The package is there again: perfd has seen the jobs before by their control groups.
+        shutil.rmtree(scripts)
+        away.rename(scripts)
+        job = self.slurm.submit("exit 0\n", self.perfd.socket)
+        self.wait_done(job)
+        self.assertEqual(self.wait_state(job, "finished")["labels"]["user"], "nobody")
 
 
 if __name__ == "__main__":

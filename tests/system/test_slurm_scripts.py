@@ -1,5 +1,6 @@
-"""Runs Slurm's prolog, epilog and task prolog with the environment of Slurm and the real perfd."""
+"""Runs Slurm's prolog and epilog, and the wrapper that a site installs, with the environment of Slurm and the real perfd."""
 
+import json
 import os
 import socket
 import subprocess
@@ -17,11 +18,13 @@ class ScriptsTestCase(TestCase):
         super().setUp()
         self.directory = self.temporary_directory()
         self.keep = self.directory / "keep"
-        for name in ("prolog", "epilog", "task_prolog"):
+        for name in ("prolog", "epilog"):
             # Edit the paths as `make install` does.
-            script = (ROOT / "conf" / "slurm" / name).read_text().replace("/usr/bin/perfctl", str(PERFCTL))
-            (self.directory / name).write_text(script)
-            (self.directory / name).chmod(0o755)
+            self.write_script(name, (ROOT / "conf" / "slurm" / name).read_text().replace("/usr/bin/perfctl", str(PERFCTL)))
+
+    def write_script(self, name, text):
+        (self.directory / name).write_text(text)
+        (self.directory / name).chmod(0o755)
 
     def command(self, name, socket_path, **changes):
         """Returns the command that runs a script with the environment JOB and changes; None removes a variable."""
@@ -40,6 +43,13 @@ class ScriptsTestCase(TestCase):
 
     def epilog(self, daemon, **changes):
         self.assertEqual(self.run_script("epilog", daemon.socket, **changes), "")
+
+    def own_report(self, daemon, **environment):
+        """Returns the id of the job that perfctl finds in the environment of a task."""
+        own = {key: JOB[key] for key in ("SLURM_JOB_ID", "SLURMD_NODENAME")} | {"PERFD_SLURM_DIRECTORY": str(self.keep)} | environment
+        shown = daemon.perfctl("report", "--json", environment=own)
+        self.assertEqual((shown.returncode, shown.stderr), (0, ""))
+        return json.loads(shown.stdout)["id"]
 
     def jobs(self, daemon):
         return {job["id"]: job for job in daemon.get("/api/v1/jobs?limit=1000").json["jobs"]}
@@ -62,7 +72,6 @@ class Jobs(ScriptsTestCase):
         self.assertEqual((job["state"], job["uid"], job["nodes"]), ("running", os.getuid(), 2))
         self.assertEqual(job["labels"], {"slurm_job": "4711", "slurm_node": JOB["SLURMD_NODENAME"], "sluid": "s5K1KKYAYG5D00",
                                          "user": "alice", "account": "physics", "partition": "batch"})
-        self.assertEqual(self.run_script("task_prolog", daemon.socket), "export PERFD_JOB=4711\n")
         self.epilog(daemon, SLURM_JOB_EXIT_CODE="768", SLURM_JOB_EXIT_CODE2="3:0")
         job = self.job(daemon, "4711")
         self.assertEqual(self.end_of(job), ("finished", 3))
@@ -70,13 +79,15 @@ class Jobs(ScriptsTestCase):
 
     def test_tasks_of_arrays_and_steps_are_found_by_the_names_that_slurm_gives_them(self):
         daemon = self.daemon()
-        self.prolog(daemon, SLURM_ARRAY_JOB_ID="5000", SLURM_ARRAY_TASK_ID="7", SLURM_HET_JOB_ID="4999")
+        self.prolog(daemon, SLURM_ARRAY_JOB_ID="5000", SLURM_ARRAY_TASK_ID="7", SLURM_HET_JOB_ID="4709")
         labels = self.job(daemon, "4711")["labels"]
-        self.assertEqual([labels[key] for key in ("array_job_id", "array_task_id", "het_job_id")], ["5000", "7", "4999"])
+        self.assertEqual([labels[key] for key in ("array_job_id", "array_task_id", "het_job_id", "het_job_offset")],
+                         ["5000", "7", "4709", "2"])
         step = {"SLURM_JOB_ID": "5001", "SLURM_STEP_ID": "0", "SLURM_PROCID": "0", "SLURM_NTASKS": "1", "SLURM_ARRAY_JOB_ID": "5000",
                 "SLURM_ARRAY_TASK_ID": "8", "PERFD_SOCKET": str(daemon.socket)}
         self.assertEqual(daemon.perfctl("run", "--", "true", environment=step).returncode, 0)
-        for name, id in (("5000_7", "4711"), ("5000_8", "5001.0.0"), ("5001.0", "5001.0.0")):
+        for name, id in (("5000_7", "4711"), ("4709+2", "4711"), ("5000_8", "5001.0.0"), ("5001.0", "5001.0.0"),
+                         ("5001", "5001.0.0")):
             shown = daemon.perfctl("report", name, "--json")
             self.assertEqual((shown.returncode, shown.stderr), (0, ""), name)
             self.assertIn(f'"{id}"', shown.stdout)
@@ -84,6 +95,19 @@ class Jobs(ScriptsTestCase):
         self.assertIn("4711", listed)
         self.assertIn("5001.0.0", listed)
         self.assertIn("no job '5000_9'", daemon.perfctl("report", "5000_9").stderr)
+
+    def test_what_slurm_knows_is_kept(self):
+        daemon = self.daemon()
+        self.prolog(daemon, SLURM_JOB_START_TIME="1792000000", SLURM_JOB_END_TIME="1792086400", SLURM_JOB_RESERVATION="night",
+                    SLURM_JOB_NODELIST="cn[1-2]", SLURM_JOB_CPUS_PER_NODE="72(x2)", SLURM_JOB_GPUS="0,1", SLURM_JOB_QOS="long")
+        labels = self.job(daemon, "4711")["labels"]
+        self.assertEqual({key: labels.get(key) for key in ("time_limit", "reservation", "nodelist", "cpus_per_node", "gpus", "qos")},
+                         {"time_limit": "86400", "reservation": "night", "nodelist": "cn[1-2]", "cpus_per_node": "72(x2)",
+                          "gpus": "0,1", "qos": "long"})
+        # A value that perfd does not take is left out alone.
+        self.prolog(daemon, SLURM_JOB_ID="2", SLURM_JOB_RESERVATION="a\nb", SLURM_JOB_NODELIST="n" * 300, SLURM_JOB_END_TIME="x")
+        labels = self.job(daemon, "2")["labels"]
+        self.assertEqual((labels["partition"], labels.keys() & {"reservation", "nodelist", "time_limit"}), ("batch", set()))
 
     def test_a_job_belongs_to_its_user(self):
         if os.getuid() != 0:
@@ -97,7 +121,7 @@ class Jobs(ScriptsTestCase):
         least = dict.fromkeys(JOB) | {"SLURM_JOB_ID": "7", "SLURM_JOB_UID": str(os.getuid())}
         self.prolog(daemon, **least)
         self.assertEqual(self.job(daemon, "7")["labels"], {"slurm_job": "7"})
-        self.assertEqual(self.run_script("task_prolog", daemon.socket, **least), "export PERFD_JOB=7\n")
+        self.assertEqual(self.own_report(daemon, SLURM_JOB_ID="7", SLURMD_NODENAME=""), "7")
         self.epilog(daemon, **least)
         self.assertEqual(self.end_of(self.job(daemon, "7")), ("finished", None))
 
@@ -115,7 +139,11 @@ class Jobs(ScriptsTestCase):
         self.prolog(daemon, SLURM_JOB_RESTART_COUNT="0")
         self.epilog(daemon, SLURM_JOB_EXIT_CODE2="0:15")
         self.prolog(daemon, SLURM_JOB_RESTART_COUNT="1")
-        self.assertEqual(self.run_script("task_prolog", daemon.socket, SLURM_RESTART_COUNT="1"), "export PERFD_JOB=4711.r1\n")
+        self.assertEqual(self.own_report(daemon), "4711.r1")
+        # A job of perfd in which the job of Slurm was submitted, and one that began in this job of Slurm.
+        self.assertEqual(self.own_report(daemon, PERFD_JOB="4711", PERFD_JOB_SLURM=""), "4711.r1")
+        self.assertEqual(self.own_report(daemon, PERFD_JOB="4711", PERFD_JOB_SLURM="4711"), "4711")
+        self.assertEqual(self.own_report(daemon, PERFD_JOB="4711"), "4711")
         # The epilog reads the id that the prolog has saved.
         self.epilog(daemon, SLURM_JOB_EXIT_CODE2="0:0")
         self.assertEqual({id: self.end_of(job) for id, job in self.jobs(daemon).items()},
@@ -127,7 +155,7 @@ class Jobs(ScriptsTestCase):
         self.epilog(daemon)
         for _ in range(2):
             self.prolog(daemon, SLURM_JOB_START_TIME="1792000000")
-        self.assertEqual(self.run_script("task_prolog", daemon.socket), "export PERFD_JOB=4711.t1792000000\n")
+        self.assertEqual(self.own_report(daemon), "4711.t1792000000")
         self.assertEqual({id: job["state"] for id, job in self.jobs(daemon).items()},
                          {"4711": "finished", "4711.t1792000000": "running"})
 
@@ -155,7 +183,7 @@ class Jobs(ScriptsTestCase):
     def test_an_environment_without_a_job_does_nothing(self):
         daemon = self.daemon()
         for wrong in (None, "", "4711/../x", "-1", "4711 ", "$(id)", "x" * 5000):
-            for name in ("prolog", "epilog", "task_prolog"):
+            for name in ("prolog", "epilog"):
                 self.assertEqual(self.run_script(name, daemon.socket, SLURM_JOB_ID=wrong), "")
         self.assertEqual(self.jobs(daemon), {})
 
@@ -168,11 +196,73 @@ class Jobs(ScriptsTestCase):
             self.assertEqual(self.end_of(job), ("finished", 129 if code == ":1" else None), code)
 
 
+class Wrapper(ScriptsTestCase):
+    """A site names copies of the wrapper in slurm.conf, which stay when the package is removed."""
+
+    def setUp(self):
+        super().setUp()
+        self.scripts = self.directory / "scripts"
+        text = (ROOT / "conf" / "slurm" / "wrapper").read_text().replace("/usr/share/perfd/slurm", str(self.scripts))
+        for name in ("perfd-prolog", "perfd-epilog"):
+            self.write_script(name, text)
+
+    def install(self):
+        self.scripts.mkdir()
+        for name in ("prolog", "epilog"):
+            (self.directory / name).rename(self.scripts / name)
+
+    def test_it_calls_the_script_of_its_name(self):
+        daemon = self.daemon()
+        self.install()
+        self.run_script("perfd-prolog", daemon.socket)
+        self.assertEqual(self.job(daemon, "4711")["labels"]["user"], "alice")
+        self.run_script("perfd-epilog", daemon.socket, SLURM_JOB_EXIT_CODE2="3:0")
+        self.assertEqual(self.end_of(self.job(daemon, "4711")), ("finished", 3))
+
+    def test_without_the_package(self):
+        self.run_script("perfd-prolog", "/absent.sock")
+        self.scripts.mkdir()
+        self.run_script("perfd-prolog", "/absent.sock")
+        (self.scripts / "epilog").mkdir()
+        (self.scripts / "prolog").write_text("not executable")
+        for name in ("perfd-prolog", "perfd-epilog"):
+            self.run_script(name, "/absent.sock")
+
+    def test_a_script_that_fails_or_hangs(self):
+        self.scripts.mkdir()
+        for text in ("exit 3", "kill -9 $$", "trap '' TERM; sleep 600", "exec sleep 600", "(trap '' TERM HUP; setsid sleep 3) & wait",
+                     "echo text; echo text >&2; exit 1"):
+            self.write_script("scripts/prolog", f"#!/bin/sh\n{text}\n")
+            self.run_script("perfd-prolog", "/absent.sock")
+
+
+class Removal(TestCase):
+    def test_the_package_warns_while_slurm_names_its_scripts(self):
+        directory = self.temporary_directory()
+        text = (ROOT / "debian" / "perfd-slurm.prerm").read_text().replace("/etc/slurm ", f"{directory} ")
+
+        def warning(action="remove"):
+            done = subprocess.run(["sh", "-c", text, "prerm", action], capture_output=True, text=True)
+            self.assertEqual((done.returncode, done.stdout), (0, ""))
+            return done.stderr
+
+        conf = directory / "slurm.conf"
+        conf.write_text("Prolog=/etc/slurm/perfd-prolog\n# Prolog=/usr/share/perfd/slurm/prolog\n")
+        self.assertEqual(warning(), "")
+        conf.write_text("Prolog=/usr/share/perfd/slurm/prolog\n")
+        self.assertIn(str(conf), warning())
+        self.assertEqual(warning("upgrade"), "")
+        conf.unlink()
+        (directory / "prolog.d").mkdir()
+        (directory / "prolog.d" / "perfd").symlink_to("/usr/share/perfd/slurm/prolog")
+        self.assertIn("prolog.d/perfd", warning())
+
+
 class Trouble(ScriptsTestCase):
     """Slurm drains the node if a script fails, and jobs wait for the scripts."""
 
     def assert_harmless(self, socket_path, limit_s):
-        for name in ("prolog", "epilog", "task_prolog"):
+        for name in ("prolog", "epilog"):
             begin = calm_s()
             self.run_script(name, socket_path)
             self.assertLess(calm_s() - begin, limit_s)
@@ -218,7 +308,7 @@ class Trouble(ScriptsTestCase):
                 times.append(calm_s() - begin)
             return min(times)
 
-        for name in ("prolog", "task_prolog", "epilog"):
+        for name in ("prolog", "epilog"):
             seconds = shortest(self.command(name, daemon.socket, SLURM_JOB_ID=str(i), SLURM_JOB_EXIT_CODE2="0:0")
                                for i in range(N_TIMED))
             print(f"{name}: {seconds * 1000:.1f} ms")

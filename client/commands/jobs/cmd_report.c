@@ -151,8 +151,8 @@ const Command cmd_report = {
         .summary = "Show a report of a job on one screen",
         .help = "What ran, where and how it ended; allocated and used resources; phases; the node during the job; "
                 "advice. A number marked with ~ comes from samples; the others are exact. JOB is an id or a name; "
-                "default: $PERFD_JOB, else the newest job of this user. With --all-nodes, which takes files or - "
-                "instead of a job, the reports of all nodes and ranks of a run are shown as one.",
+                "default: $PERFD_JOB, else the job of Slurm, else the newest job of this user. With --all-nodes, which "
+                "takes files or - instead of a job, the reports of all nodes and ranks of a run are shown as one.",
         .examples = {
                 "perfctl report",
                 "perfctl report train-17",

@@ -28,6 +28,7 @@
 #include "client/run/capture.h"
 #include "client/run/child.h"
 #include "client/wire/id.h"
+#include "client/wire/own_job.h"
 #include "text/text.h"
 #include "util/array.h"
 #include "util/clock.h"
@@ -566,9 +567,10 @@ static int begin_job(RunJob *run) {
         return announcement_begin(&run->announcement);
 }
 
-/* Exports the job and the socket to the command. */
+/* Exports the job, the job of Slurm that it is in, and the socket to the command. */
 static int set_environment(const RunJob *run) {
-        if (setenv("PERFD_JOB", run->info.id, 1) < 0 || setenv("PERFD_SOCKET", run->courier.path, 1) < 0)
+        if (setenv("PERFD_JOB", run->info.id, 1) < 0 || setenv("PERFD_JOB_SLURM", own_job_slurm() ?: "", 1) < 0 ||
+            setenv("PERFD_SOCKET", run->courier.path, 1) < 0)
                 return -errno;
         return 0;
 }
