@@ -16,10 +16,13 @@ static void write_title(Screen *screen, const ReportRun *run) {
         scoped(buffer_deinit) Buffer id = {}, failed = {}, running = {}, text = {};
         const char *name = report_run_text(run, "name");
         size_t n_failed, n_running;
+        char end[REPORT_EXIT_MAX] = "";
+        Style style;
 
         report_run_id(run, &id);
         report_run_ranks(run, RANKS_FAILED, &failed, &n_failed);
         report_run_ranks(run, RANKS_RUNNING, &running, &n_running);
+        style = n_failed > 0 ? STYLE_BAD : STYLE_GOOD;
 
         screen_style_begin(screen, STYLE_BOLD);
         buffer_puts(screen->out, "Run ");
@@ -31,16 +34,19 @@ static void write_title(Screen *screen, const ReportRun *run) {
         }
         screen_style_end(screen);
 
-        if (n_failed > 0)
+        if (*answer_text(value_get(run->reports[0].job, "slurm"), "state") || report_run_end_is_unknown(run)) {
+                style = report_format_exit(run->reports[0].job, end);
+                buffer_puts(&text, end);
+        } else if (n_failed > 0)
                 buffer_printf(&text, "%zu of %zu failed", n_failed, run->n_reports);
         if (n_running > 0)
                 buffer_printf(&text, "%s%zu of %zu running", n_failed > 0 ? ", " : "", n_running, run->n_reports);
         buffer_puts(screen->out, "  ");
         if (text.n == 0 && run->n_reports > 1)
                 buffer_printf(&text, "all %zu ", run->n_reports);
-        if (n_failed == 0 && n_running == 0)
+        if (n_failed == 0 && n_running == 0 && !end[0])
                 buffer_puts(&text, "finished: exit 0");
-        screen_styled(screen, n_failed > 0 ? STYLE_BAD : STYLE_GOOD, text.text ? text.text : "");
+        screen_styled(screen, style, text.text ? text.text : "");
         buffer_putc(screen->out, '\n');
 }
 
@@ -89,7 +95,7 @@ static void write_head(Screen *screen, const ReportRun *run) {
         if (*command || *answer_text(run->reports[0].job, "command"))
                 sheet_row_write(screen, "command", NULL, *command ? command : "differs between ranks");
         write_counts(screen, run);
-        report_write_time(screen, times.begin_ms, is_running ? 0 : times.end_ms, times.last_ms);
+        report_write_time(screen, run->reports[0].job, times.begin_ms, is_running ? 0 : times.end_ms, times.last_ms);
         write_missing(screen, run);
 }
 

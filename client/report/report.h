@@ -53,8 +53,14 @@ int report_print_job(const GlobalOptions *global, const Value *job, bool is_brie
 void report_write_head(Screen *screen, const Value *job, const Value *node);
 /* Returns "KILL" for 9; NULL if the number is not a signal. */
 const char *report_signal_name(int64_t signal);
-/* Writes "time  1 h 23 min, … to …". end_ms 0: the job is running. now_ms 0: unknown. */
-void report_write_time(Screen *screen, uint64_t begin_ms, uint64_t end_ms, uint64_t now_ms);
+#define REPORT_EXIT_MAX 96U
+/*
+ * Formats the end of a job: "finished: exit 3", "finished: Killed (signal 9)", "running", and the final state of a job
+ * of Slurm where it is known. Returns the style; that of a success only if it is known to be one.
+ */
+Style report_format_exit(const Value *job, char ret[static REPORT_EXIT_MAX]);
+/* Writes "time  1 h 23 min of 24 h (5.8 %), … to …". end_ms 0: the job is running. now_ms 0: unknown. */
+void report_write_time(Screen *screen, const Value *job, uint64_t begin_ms, uint64_t end_ms, uint64_t now_ms);
 
 /* Returns true if the job has metrics of its own cgroup. */
 bool report_has_own(const Value *job);

@@ -4,9 +4,10 @@
 
 #include "client/report/report.h"
 #include "util/clock.h"
+#include "util/parse.h"
 
 #define NAME_COLUMNS_MIN 12U
-#define EXIT_MAX 96U
+#define TIME_LIMIT_MAX_S (366U * 24 * 3600) /* a longer one is not a limit */
 #define SHELL_SIGNALS 128 /* a shell reports a signal as 128 plus its number */
 
 /* --- exit status ---------------------------------------------------------------------------------- */
@@ -37,34 +38,50 @@ static const char *status_words(int64_t status) {
         return status > SHELL_SIGNALS ? signal_words(status - SHELL_SIGNALS) : NULL;
 }
 
-/*
- * Formats the end of a job: "finished: exit 3", "finished: Killed (signal 9)", "running". Returns false if the job
- * failed.
- */
-static bool format_exit(const Value *job, char ret[static EXIT_MAX]) {
+/* Formats the final state that Slurm has told: "COMPLETED", "FAILED: exit 3", "CANCELLED: signal 15". */
+static Style format_slurm_state(const Value *slurm, char ret[static REPORT_EXIT_MAX]) {
+        const char *state = answer_text(slurm, "state");
+        int64_t status = 0, signal = 0;
+        int n;
+
+        (void)value_get_int(slurm, "exit_status", &status);
+        (void)value_get_int(slurm, "signal", &signal);
+        n = snprintf(ret, REPORT_EXIT_MAX, "%.40s", state);
+        if (status > 0)
+                snprintf(ret + n, REPORT_EXIT_MAX - (size_t)n, ": exit %jd", (intmax_t)status);
+        else if (signal > 0)
+                snprintf(ret + n, REPORT_EXIT_MAX - (size_t)n, ": signal %jd", (intmax_t)signal);
+        return strcmp(state, "COMPLETED") == 0 ? STYLE_GOOD : STYLE_BAD;
+}
+
+Style report_format_exit(const Value *job, char ret[static REPORT_EXIT_MAX]) {
         const char *state = answer_text(job, "state"), *words;
-        const Value *exit = value_get(job, "exit");
+        const Value *exit = value_get(job, "exit"), *slurm = value_get(job, "slurm");
         int64_t status = 0, signal = 0;
 
+        if (*answer_text(slurm, "state"))
+                return format_slurm_state(slurm, ret);
         if (!value_get_int(exit, "status", &status)) {
-                snprintf(ret, EXIT_MAX, "%s", state);
-                return strcmp(state, "interrupted") != 0;
+                bool is_ended = strcmp(state, "finished") == 0;
+
+                snprintf(ret, REPORT_EXIT_MAX, "%.40s%s", state, is_ended ? ": exit status unknown" : "");
+                return strcmp(state, "running") == 0 ? STYLE_GOOD : is_ended ? STYLE_DIM : STYLE_WARN;
         }
 
         (void)value_get_int(exit, "signal", &signal);
         words = signal > 0 ? signal_words(signal) : status_words(status);
         if (signal > 0 && words)
-                snprintf(ret, EXIT_MAX, "%.20s: %s (signal %jd)", state, words, (intmax_t)signal);
+                snprintf(ret, REPORT_EXIT_MAX, "%.20s: %s (signal %jd)", state, words, (intmax_t)signal);
         else
-                snprintf(ret, EXIT_MAX, "%.20s: exit %jd%s%s%s", state, (intmax_t)status, words ? " (" : "",
+                snprintf(ret, REPORT_EXIT_MAX, "%.20s: exit %jd%s%s%s", state, (intmax_t)status, words ? " (" : "",
                          words ? words : "", words ? ")" : "");
-        return status == 0 && signal == 0;
+        return status == 0 && signal == 0 ? STYLE_GOOD : STYLE_BAD;
 }
 
 static void write_title(Screen *screen, const Value *job) {
-        const char *name = answer_text(job, "name"), *state = answer_text(job, "state");
-        char exit[EXIT_MAX];
-        bool is_good = format_exit(job, exit), is_open = strcmp(state, "interrupted") == 0;
+        const char *name = answer_text(job, "name");
+        char exit[REPORT_EXIT_MAX];
+        Style style = report_format_exit(job, exit);
         size_t n_taken = strlen("Job  ()  ") + strlen(answer_text(job, "id")) + strlen(exit);
         size_t n_name = screen->width > n_taken + NAME_COLUMNS_MIN ? screen->width - n_taken : NAME_COLUMNS_MIN;
 
@@ -79,7 +96,7 @@ static void write_title(Screen *screen, const Value *job) {
         screen_style_end(screen);
 
         buffer_puts(screen->out, "  ");
-        screen_styled(screen, is_good ? STYLE_GOOD : is_open ? STYLE_WARN : STYLE_BAD, exit);
+        screen_styled(screen, style, exit);
         buffer_putc(screen->out, '\n');
 }
 
@@ -123,7 +140,23 @@ static void write_where(Screen *screen, const Value *job, const Value *on) {
         sheet_row_end(&row);
 }
 
-void report_write_time(Screen *screen, uint64_t begin_ms, uint64_t end_ms, uint64_t now_ms) {
+/* Appends " of 24 h (13 %)" to the duration of a job with a time limit, which is a label of jobs of Slurm. */
+static void put_time_limit(SheetRow *row, const Value *job, uint64_t ms) {
+        char limit[TEXT_MAX], share[TEXT_MAX];
+        uint64_t limit_s;
+
+        if (parse_u64(answer_text(value_get(job, "labels"), "time_limit"), &limit_s) != 0 || limit_s == 0 ||
+            limit_s > TIME_LIMIT_MAX_S)
+                return;
+        text_duration(limit_s * NS_PER_S, limit);
+        sheet_text_share((double)ms / 1e3 / (double)limit_s, share);
+        sheet_row_put_words(row, "of");
+        sheet_row_put_words(row, limit);
+        (void)snprintf(limit, sizeof(limit), "(%.20s)", share);
+        sheet_row_put_words(row, limit);
+}
+
+void report_write_time(Screen *screen, const Value *job, uint64_t begin_ms, uint64_t end_ms, uint64_t now_ms) {
         char from[TEXT_MAX], to[TEXT_MAX], duration[TEXT_MAX] = "-";
         bool is_running = end_ms == 0;
         SheetRow row;
@@ -139,6 +172,8 @@ void report_write_time(Screen *screen, uint64_t begin_ms, uint64_t end_ms, uint6
 
         sheet_row_begin(&row, screen, "time");
         sheet_row_put_styled(&row, STYLE_BOLD, duration);
+        if (end_ms > begin_ms)
+                put_time_limit(&row, job, end_ms - begin_ms);
         if (is_running) {
                 sheet_row_put_words(&row, "since");
                 sheet_row_put_words(&row, from);
@@ -245,7 +280,7 @@ void report_write_head(Screen *screen, const Value *job, const Value *node) {
                 sheet_row_write(screen, "command", &(Style){ STYLE_DIM },
                                 answer_text(value_get(job, "hidden"), "command"));
         write_where(screen, job, sheet.on);
-        report_write_time(screen, answer_time(job, "begin_ms"), answer_time(job, "end_ms"),
+        report_write_time(screen, job, answer_time(job, "begin_ms"), answer_time(job, "end_ms"),
                           strcmp(answer_text(job, "state"), "running") == 0 ? answer_time(sheet.on, "time_ms") : 0);
         write_isolation(screen, job);
         if (!report_has_own(job))

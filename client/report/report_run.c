@@ -175,13 +175,26 @@ bool report_run_rank_is_running(const RankReport *report) {
 
 bool report_run_rank_is_good(const RankReport *report) {
         const Value *exit = value_get(report->job, "exit");
+        const char *slurm = answer_text(value_get(report->job, "slurm"), "state");
         int64_t status, signal = 0;
 
+        if (*slurm)
+                return strcmp(slurm, "COMPLETED") == 0;
         (void)value_get_int(exit, "signal", &signal);
         if (value_get_int(exit, "status", &status))
                 return status == 0 && signal == 0;
 
         return strcmp(answer_text(report->job, "state"), "interrupted") != 0;
+}
+
+bool report_run_end_is_unknown(const ReportRun *run) {
+        int64_t status;
+
+        for (size_t i = 0; i < run->n_reports; i++)
+                if (strcmp(answer_text(run->reports[i].job, "state"), "finished") != 0 ||
+                    value_get_int(value_get(run->reports[i].job, "exit"), "status", &status))
+                        return false;
+        return true;
 }
 
 /* --- same run ------------------------------------------------------------------------------------- */

@@ -83,6 +83,8 @@ double report_run_rank_seconds(const RankReport *report);
 bool report_run_rank_is_running(const RankReport *report);
 /* Returns true if the job is running or exited with 0. */
 bool report_run_rank_is_good(const RankReport *report);
+/* Returns true if all jobs have finished and none has an exit status. A scheduler tells it to one node only. */
+bool report_run_end_is_unknown(const ReportRun *run);
 
 /* Writes a text that all reports have in common; "" if they differ. The id is written without the rank at its end. */
 void report_run_id(const ReportRun *run, Buffer *ret);

@@ -91,6 +91,36 @@ static void a_balanced_job_gets_no_advice(void **state) {
         check_none(*state);
 }
 
+static void the_time_limit_is_compared_with_the_time(void **state) {
+        DescriptionLabel label = { "time_limit", "86400" };
+        Fixture *fixture = *state;
+
+        fixture->job.info.labels = &label;
+        fixture->job.info.n_labels = 1;
+        node(fixture, METRIC_DURATION, 11400);
+        check_one(fixture, "time-unused",
+                  "The job took 3 h 10 min of its time limit of 1 d 00 h: a limit of 4 h 50 min would have been "
+                  "enough, and a scheduler may start a shorter job earlier.");
+        fixture->job.state = JOB_RUNNING;
+        check_none(fixture);
+        fixture->job.state = JOB_FINISHED;
+        node(fixture, METRIC_DURATION, 80000);
+        check_one(fixture, "time-limit",
+                  "The job took 93 % of its time limit of 1 d 00 h: ask for more time, or write checkpoints.");
+        node(fixture, METRIC_DURATION, 50000);
+        check_none(fixture);
+        node(fixture, METRIC_DURATION, 30); /* too short to judge */
+        check_none(fixture);
+        node(fixture, METRIC_DURATION, 11400);
+        for (const char *const *value = (const char *const[]){ "", "0", "-1", "1d", "7200", NULL }; *value; value++) {
+                label.value = *value;
+                if (strcmp(*value, "7200") != 0) /* a job may exceed its limit a little */
+                        check_none(fixture);
+        }
+        check_one(fixture, "time-limit",
+                  "The job took 158 % of its time limit of 2 h 00 min: ask for more time, or write checkpoints.");
+}
+
 static void cpus_that_were_not_used_are_named(void **state) {
         Fixture *fixture = *state;
 
@@ -391,6 +421,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(a_balanced_job_gets_no_advice, setup, teardown),
                 cmocka_unit_test_setup_teardown(cpus_that_were_not_used_are_named, setup, teardown),
+                cmocka_unit_test_setup_teardown(the_time_limit_is_compared_with_the_time, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_quota_that_was_always_used_up_is_too_small, setup, teardown),
                 cmocka_unit_test_setup_teardown(throttling_in_bursts_is_reported_with_its_share, setup, teardown),
                 cmocka_unit_test_setup_teardown(pressure_is_reported_as_a_share_of_the_time, setup, teardown),

@@ -90,6 +90,57 @@ static void exit_statuses_of_a_shell_are_explained(void **state) {
         assert_says(report(*state, "", 255, 0, true), "finished: exit 255\n");
 }
 
+/* Reports a job of Slurm that took 3 h 10 min. members: others than these. */
+static const char *report_of_slurm(Fixture *f, const char *members) {
+        scoped(buffer_deinit) Buffer text = {};
+
+        buffer_printf(&text,
+                      "{\"id\":\"4711\",\"state\":\"finished\",\"begin_ms\":1700000000000,\"end_ms\":1700011400000,"
+                      "\"metrics\":[],%s}", members);
+        buffer_clear(&f->out);
+        report_write_job(&f->screen, read_value(f, text.text), NULL, NULL);
+        return f->out.text;
+}
+
+static void the_time_limit_is_shown_beside_the_time(void **state) {
+        const char *text = report_of_slurm(*state, "\"labels\":{\"time_limit\":\"86400\"}");
+
+        assert_says(text, "3 h 10 min of 1 d 00 h (13 %),");
+        for (const char *const *limit = (const char *const[]){ "", "0", "x", "99999999999999999999", NULL }; *limit;
+             limit++) {
+                char members[96];
+
+                (void)snprintf(members, sizeof(members), "\"labels\":{\"time_limit\":\"%s\"}", *limit);
+                assert_says(report_of_slurm(*state, members), "3 h 10 min,");
+        }
+}
+
+static void an_end_without_an_exit_status_is_no_success(void **state) {
+        char words[REPORT_EXIT_MAX];
+        Fixture *f = *state;
+        static const struct {
+                const char *job, *words;
+                Style style;
+        } ends[] = {
+                { "{\"state\":\"running\"}", "running", STYLE_GOOD },
+                { "{\"state\":\"finished\",\"exit\":null}", "finished: exit status unknown", STYLE_DIM },
+                { "{\"state\":\"interrupted\"}", "interrupted", STYLE_WARN },
+                { "{\"state\":\"finished\",\"exit\":{\"status\":0,\"signal\":0}}", "finished: exit 0", STYLE_GOOD },
+                { "{\"state\":\"finished\",\"slurm\":{\"state\":\"COMPLETED\"}}", "COMPLETED", STYLE_GOOD },
+                { "{\"state\":\"finished\",\"slurm\":{\"state\":\"TIMEOUT\"},\"exit\":{\"status\":0}}",
+                  "TIMEOUT", STYLE_BAD },
+                { "{\"state\":\"finished\",\"slurm\":{\"state\":\"FAILED\",\"exit_status\":3}}",
+                  "FAILED: exit 3", STYLE_BAD },
+                { "{\"state\":\"finished\",\"slurm\":{\"state\":\"CANCELLED\",\"exit_status\":0,\"signal\":15}}",
+                  "CANCELLED: signal 15", STYLE_BAD },
+        };
+
+        for (size_t i = 0; i < N_ELEMENTS(ends); i++) {
+                assert_int_equal(report_format_exit(read_value(f, ends[i].job), words), ends[i].style);
+                assert_string_equal(words, ends[i].words);
+        }
+}
+
 static void a_note_is_shown(void **state) {
         assert_says(report(*state, "ended by a reboot", 0, 0, true), "note      ended by a reboot");
 }
@@ -449,6 +500,8 @@ int main(void) {
                 TEST(absent_metrics_have_a_reason),
                 TEST(a_signal_has_its_name),
                 TEST(exit_statuses_of_a_shell_are_explained),
+                TEST(the_time_limit_is_shown_beside_the_time),
+                TEST(an_end_without_an_exit_status_is_no_success),
                 TEST(a_note_is_shown),
                 TEST(a_report_without_the_node_is_complete),
                 TEST(nothing_of_a_job_reaches_the_terminal_raw),

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "text/text.h"
+#include "util/parse.h"
 #include "util/scoped.h"
 
 /* Shorter jobs are not judged: start and end dominate their time, and a single wait is a large share. */
@@ -27,8 +28,12 @@
 #define MEMORY_UNUSED_RATIO_MAX 0.25 /* share of the limit */
 #define MEMORY_UNUSED_BYTES_MIN 1073741824.0
 #define MEMORY_HEADROOM 1.25         /* suggested limit as a multiple of the peak */
+#define TIME_HEADROOM 1.5            /* suggested limit as a multiple of the duration */
 #define MEMORY_PRESSURE_SHARE_MIN 0.1 /* share of the time */
 #define IO_WAIT_SHARE_MIN 0.25       /* share of the time */
+#define TIME_UNUSED_RATIO_MAX 0.25   /* share of the time limit */
+#define TIME_UNUSED_SECONDS_MIN 3600.0
+#define TIME_LIMIT_RATIO_MIN 0.9     /* share of the time limit */
 #define SWAPPED_PAGES_MIN 1000.0
 #define SWAPPED_PAGES_PER_S_MIN 10.0
 
@@ -38,6 +43,7 @@ typedef struct AdviceInput {
         const UsageSet *usage;    /* metrics of the job itself */
         bool is_running;
         uint32_t n_node_cpus;
+        double time_limit_s; /* 0: unknown */
 } AdviceInput;
 
 /* --- available metrics ----------------------------------------------------------------------------- */
@@ -315,6 +321,44 @@ static bool memory_unused(const AdviceInput *input, Advice *ret) {
                    bytes_text(limit, limit_text), bytes_text(MEMORY_HEADROOM * peak, enough_text));
 }
 
+/* Computes the duration of a job that has ended and its share of the time limit that was asked for. */
+static bool time_ratio(const AdviceInput *input, double *ret_s, double *ret_ratio) {
+        if (input->is_running || !(input->time_limit_s > 0) || !node(input, METRIC_DURATION, ret_s))
+                return false;
+
+        *ret_ratio = *ret_s / input->time_limit_s;
+        return true;
+}
+
+static bool time_limit(const AdviceInput *input, Advice *ret) {
+        char limit[TEXT_MAX];
+        double s, ratio;
+
+        if (!time_ratio(input, &s, &ratio) || !lasted(input, CPU_UNUSED_SECONDS_MIN) || ratio < TIME_LIMIT_RATIO_MIN)
+                return false;
+
+        text_seconds(input->time_limit_s, limit);
+        return say(ret, "The job took %.0f %% of its time limit of %s: ask for more time, or write checkpoints.",
+                   percent(ratio), limit);
+}
+
+static bool time_unused(const AdviceInput *input, Advice *ret) {
+        char limit[TEXT_MAX], took[TEXT_MAX], enough[TEXT_MAX];
+        double s, ratio;
+
+        if (!time_ratio(input, &s, &ratio) || !lasted(input, CPU_UNUSED_SECONDS_MIN) ||
+            ratio > TIME_UNUSED_RATIO_MAX || input->time_limit_s - s < TIME_UNUSED_SECONDS_MIN)
+                return false;
+
+        text_seconds(s, took);
+        text_seconds(input->time_limit_s, limit);
+        text_seconds(ceil(TIME_HEADROOM * s / 600) * 600, enough);
+        return say(ret,
+                   "The job took %s of its time limit of %s: a limit of %s would have been enough, and a scheduler "
+                   "may start a shorter job earlier.",
+                   took, limit, enough);
+}
+
 /* --- table of rules ------------------------------------------------------------------------------ */
 
 /* Only the first rule of each topic that applies gives advice: further advice would repeat or contradict the first. */
@@ -324,6 +368,7 @@ typedef enum Topic {
         TOPIC_IO,
         TOPIC_SWAP,
         TOPIC_STEAL,
+        TOPIC_TIME,
 } Topic;
 
 /* Most important rule first. */
@@ -335,6 +380,7 @@ static const struct {
         { "oom-killed", TOPIC_MEMORY, oom_killed },
         { "memory-pressure", TOPIC_MEMORY, memory_pressure },
         { "cpu-limited", TOPIC_CPU, cpu_limited },
+        { "time-limit", TOPIC_TIME, time_limit },
         { "throttled", TOPIC_CPU, throttled },
         { "io-wait", TOPIC_IO, io_wait },
         { "cpu-pressure", TOPIC_CPU, cpu_pressure },
@@ -343,10 +389,19 @@ static const struct {
         { "cpu-unused", TOPIC_CPU, cpu_unused },
         { "cpu-stolen", TOPIC_STEAL, cpu_stolen },
         { "memory-unused", TOPIC_MEMORY, memory_unused },
+        { "time-unused", TOPIC_TIME, time_unused },
 };
 
 const char *advice_rule_name(size_t i) {
         return i < N_ELEMENTS(rules) ? rules[i].name : NULL;
+}
+
+/* Returns the time limit of a job of Slurm, a label; 0 without one. */
+static double find_time_limit(const JobDescription *info) {
+        const char *text = job_description_label(info, "time_limit");
+        uint64_t s;
+
+        return text && parse_u64(text, &s) == 0 ? (double)s : 0;
 }
 
 size_t advice_give(const JobView *job, const NodeSnapshot *node_snapshot, Advice ret[static ADVICE_MAX]) {
@@ -355,6 +410,7 @@ size_t advice_give(const JobView *job, const NodeSnapshot *node_snapshot, Advice
                 .usage = &job->usage,
                 .is_running = job->state == JOB_RUNNING,
                 .n_node_cpus = snapshot_node_n_cpus(node_snapshot),
+                .time_limit_s = find_time_limit(&job->info),
         };
         unsigned said = 0;
         size_t n = 0;

@@ -47,6 +47,8 @@ static void put_state(Buffer *out, const JobView *job) {
                 buffer_printf(out, ", signal %" PRIi32, job->end.signal);
         else if (job->end.has_exit_status)
                 buffer_printf(out, ", exit %" PRIi32, job->end.exit_status);
+        else if (job->state == JOB_FINISHED)
+                buffer_puts(out, ", exit status unknown");
         fact_end(out);
 }
 
