@@ -34,6 +34,12 @@ int api_query_init(ApiQuery *query, const GlobalOptions *global) {
         return EXIT_FAILED;
 }
 
+bool api_query_has_socket(const GlobalOptions *global) {
+        scoped(freep) char *socket = http_client_path(global->http_socket, wire_path(global->socket));
+
+        return socket && access(socket, F_OK) == 0;
+}
+
 void api_query_deinit(ApiQuery *query) {
         http_client_freep(&query->client);
         free(query->socket);

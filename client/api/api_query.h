@@ -30,6 +30,9 @@ typedef struct ApiQuery {
 int api_query_init(ApiQuery *query, const GlobalOptions *global);
 void api_query_deinit(ApiQuery *query);
 
+/* Whether perfd may be running on this machine: the socket exists. */
+bool api_query_has_socket(const GlobalOptions *global);
+
 /*
  * Requests a path. Returns EXIT_DONE, or an exit status after a message; an HTTP status other than 2xx is a failure.
  */

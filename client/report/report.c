@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "client/cli/grid.h"
+#include "client/report/missing_nodes.h"
+#include "client/report/report_total.h"
 #include "util/clock.h"
 
 #define RANKS_SHOWN 16U
@@ -73,15 +75,18 @@ static void write_counts(Screen *screen, const ReportRun *run) {
 }
 
 static void write_missing(Screen *screen, const ReportRun *run) {
-        scoped(buffer_deinit) Buffer missing = {}, text = {};
+        scoped(buffer_deinit) Buffer missing = {}, nodes = {}, text = {};
 
         report_run_missing_ranks(run, &missing);
-        if (missing.n == 0)
-                return;
-
-        buffer_printf(&text, "rank%s %s of %" PRIu32, strpbrk(missing.text, ",-") ? "s" : "", missing.text,
-                      run->n_ranks);
-        sheet_row_write(screen, "missing", &(Style){ STYLE_WARN }, text.text ?: "");
+        if (run->n_nodes > run->n_hosts)
+                missing_nodes_write(run, &nodes);
+        if (missing.n > 0)
+                buffer_printf(&text, "rank%s %s of %" PRIu32, strpbrk(missing.text, ",-") ? "s" : "", missing.text,
+                              run->n_ranks);
+        if (nodes.n > 0)
+                buffer_printf(&text, "%sreports of %s", text.n > 0 ? ", " : "", nodes.text);
+        if (text.n > 0)
+                sheet_row_write(screen, "missing", &(Style){ STYLE_WARN }, text.text);
 }
 
 static void write_head(Screen *screen, const ReportRun *run) {
@@ -313,6 +318,34 @@ static void write_legend(const Sheet *sheet) {
         buffer_putc(sheet->screen->out, '\n');
 }
 
+/* --- one line ------------------------------------------------------------------------------------- */
+
+void report_write_line(const ReportRun *run, Buffer *out) {
+        RunTimes times = report_run_times(run);
+        char text[REPORT_EXIT_MAX], peak_text[TEXT_MAX];
+        ReportTotal used, given, peak, ratio;
+
+        text_duration((times.last_ms - times.begin_ms) * NS_PER_MS, text);
+        buffer_printf(out, "%s on %zu %s", text, run->n_hosts, run->n_hosts == 1 ? "node" : "nodes");
+        if (run->n_nodes > run->n_hosts)
+                buffer_printf(out, " of %" PRIu32, run->n_nodes);
+        if (report_total_sum(run, TOTAL_OF_RANKS, "job_cpus_used", &used) && report_total_given(run, false, &given)) {
+                text_cpus(used.value, text);
+                buffer_printf(out, ", CPUs %s", text);
+                text_cpus(given.value, text);
+                buffer_printf(out, " of %s", text);
+        }
+        if (report_total_max(run, TOTAL_OF_RANKS, "job_memory_peak_bytes", &peak)) {
+                text_mib(peak.value / 1048576, peak_text);
+                buffer_printf(out, ", memory %s", peak_text);
+                if (report_total_max(run, TOTAL_OF_RANKS, "job_memory_peak_ratio", &ratio)) {
+                        sheet_text_share(ratio.value, text);
+                        buffer_printf(out, " (%s of its limit)", text);
+                }
+        }
+        buffer_putc(out, '\n');
+}
+
 void report_write(Screen *screen, const ReportRun *run, const ReportResults *results, bool is_whole) {
         bool is_job = run->n_reports == 1;
         size_t begin = screen->out->n;
@@ -333,6 +366,15 @@ void report_write(Screen *screen, const ReportRun *run, const ReportResults *res
         write_results(screen, results);
         write_advice(screen, run);
         screen_fold(screen, begin);
+}
+
+void report_write_job_line(const Value *job, Buffer *out) {
+        RankReport report;
+        ReportRun run;
+        RunHost host;
+
+        report_run_of_job(&run, &report, &host, job, NULL);
+        report_write_line(&run, out);
 }
 
 void report_write_job(Screen *screen, const Value *job, const Value *node, const ReportResults *results) {

@@ -39,6 +39,10 @@ void report_results_format(const Value *result, ReportResult *ret);
 
 /* results: of the job, or NULL. is_whole: list all ranks. */
 void report_write(Screen *screen, const ReportRun *run, const ReportResults *results, bool is_whole);
+/* Writes duration, nodes, CPUs and memory in a line, as for the comment of a job in the scheduler's accounting. */
+void report_write_line(const ReportRun *run, Buffer *out);
+/* As above, for the run of one job. */
+void report_write_job_line(const Value *job, Buffer *out);
 /* The run of one job. job: answer to /api/v1/jobs/ID. node: answer to /api/v1/node, or NULL. */
 void report_write_job(Screen *screen, const Value *job, const Value *node, const ReportResults *results);
 /*

@@ -58,6 +58,7 @@ MinJobAge=300
 FirstJobId=4711
 Prolog={directory}/prolog.d/*
 Epilog={directory}/perfd-epilog
+EpilogSlurmctld={directory}/perfd-epilog_slurmctld
 PrologFlags=Contain
 NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 CPUs={cpus} State=UNKNOWN
 PartitionName=batch Nodes=ALL Default=YES State=UP
@@ -114,14 +115,22 @@ class Slurm:
         self.scripts = self.directory / "scripts"
         self.scripts.mkdir()
         (self.directory / "prolog.d").mkdir()
-        for name in ("prolog", "epilog"):
+        self.shared = self.directory / "shared"
+        self.shared.mkdir()
+        self.shared.chmod(0o3777)
+        (self.shared / "state").mkdir()
+        # Slurm does not pass its environment to scripts.
+        settings = f"PERFD_SOCKET={perfd} PERFD_SLURM_DIRECTORY={self.directory}/keep PERFD_REPORTS={self.shared}"
+        programs = f"PERFD_SLURM_BIN={self.environment['PATH'].split(':')[1]} SLURM_CONF={self.environment['SLURM_CONF']}"
+        libraries = f"LD_LIBRARY_PATH={self.environment['LD_LIBRARY_PATH']}"
+        for name in ("prolog", "epilog", "save_report", "epilog_slurmctld"):
             text = (ROOT / "conf" / "slurm" / name).read_text().replace("/usr/bin/perfctl", str(self.bin / "perfctl"))
-            # Slurm does not pass its environment to scripts.
-            text = text.replace("\n", f"\nPERFD_SOCKET={perfd} PERFD_SLURM_DIRECTORY={self.directory}/keep; export PERFD_SOCKET\n", 1)
-            self.write_script(self.scripts / name, text)
+            self.write_script(self.scripts / name, text.replace("/usr/share/perfd/slurm", str(self.scripts)))
         wrapper = (ROOT / "conf" / "slurm" / "wrapper").read_text().replace("/usr/share/perfd/slurm", str(self.scripts))
-        for path in ("prolog.d/perfd-prolog", "perfd-epilog"):
-            self.write_script(self.directory / path, wrapper)
+        for path, words in (("prolog.d/perfd-prolog", settings), ("perfd-epilog", settings),
+                            ("perfd-epilog_slurmctld", f"{settings} {programs} {libraries}")):
+            names = " ".join(word.partition("=")[0] for word in words.split())
+            self.write_script(self.directory / path, wrapper.replace("\nlimit=", f"\n{words}; export {names}\nlimit=", 1))
 
     @staticmethod
     def write_script(path, text):
@@ -256,6 +265,10 @@ class Jobs(TestCase):
         self.wait_state(job, "finished")
         record = self.wait_state(f"{job}.r1", "finished")
         self.assertEqual((record["exit"]["status"], record["labels"]["slurm_job"], record["isolation"]), (0, job, "found"))
+        states = self.slurm.shared / "state"
+        wait_for((states / f"{job}.r1.json").exists, "the state of the second run")
+        self.assertEqual([json.loads((states / f"{id}.json").read_text())["state"] for id in (job, f"{job}.r1")],
+                         ["REQUEUED", "COMPLETED"])
 
     def wait_done(self, job):
         """Waits until Slurm has ended the job and the node is free, which it is not if it is drained."""
@@ -279,6 +292,29 @@ class Jobs(TestCase):
         job = self.slurm.submit("exit 0\n", self.perfd.socket)
         self.wait_done(job)
         self.assertEqual(self.wait_state(job, "finished")["labels"]["user"], "nobody")
+
+    def report(self, job):
+        """Returns the shared report of a job, as its user reads it on a machine without perfd, once its final state is known."""
+        def read():
+            shown = self.slurm.run("env", f"PERFD_REPORTS={self.slurm.shared}", "PERFD_SOCKET=/absent/perfd.sock", "perfctl", "report",
+                                   "--json", job, uid=NOBODY, check=False)
+            return shown and (report := json.loads(shown)).get("slurm") and report
+        return wait_for(read, f"the report of job {job}\n{self.slurm.log()}", 40)
+
+    def test_final_states_are_in_the_shared_reports(self):
+        failed = self.slurm.submit("exit 3\n", self.perfd.socket)
+        cancelled = self.slurm.submit("sleep 600\n", self.perfd.socket)
+        array = self.slurm.submit("exit 0\n", self.perfd.socket, "--array=1-2")
+        self.wait_job(cancelled, lambda j: j["cgroup"], "to have a group")
+        self.slurm.run("scancel", cancelled)
+        for name, state, status in ((failed, "FAILED", 3), (cancelled, "CANCELLED", 0), (f"{array}_1", "COMPLETED", 0),
+                                    (f"{array}_2", "COMPLETED", 0)):
+            slurm = self.report(name)["slurm"]
+            self.assertEqual((slurm["state"], slurm["exit_status"], slurm["partition"]), (state, status, "batch"), name)
+        self.assertEqual(self.report(f"{array}_2")["slurm"]["array_task_id"], "2")
+        listed = self.slurm.run("env", f"PERFD_REPORTS={self.slurm.shared}", "PERFD_SOCKET=/absent/perfd.sock", "perfctl", "job", "list",
+                                "--failed", uid=NOBODY)
+        self.assertEqual(re.findall(r"(FAILED|CANCELLED|COMPLETED) ", listed), ["CANCELLED", "FAILED"], listed)
 
 
 if __name__ == "__main__":

@@ -276,6 +276,18 @@ static void memory_without_a_limit_is_of_the_nodes(void **state) {
         assert_says(text, "cgroup    /a/b (existed before)\n");
 }
 
+static void a_line_has_duration_cpus_and_memory(void **state) {
+        scoped(buffer_deinit) Buffer line = {}, least = {};
+        Fixture *f = *state;
+
+        report_write_job_line(read_own(f, OWN("job_cpus_used", 1.5, "CPUs") "," OWN("job_cpus_given", 4.0, "CPUs") ","
+                                          OWN("job_memory_peak_bytes", 536870912.0, "bytes") ","
+                                          OWN("job_memory_peak_ratio", 0.25, "ratio")), &line);
+        assert_string_equal(line.text, "10 s on 1 node, CPUs 1.50 of 4, memory 512 MiB (25 % of its limit)\n");
+        report_write_job_line(read_value(f, "{\"id\":\"1\",\"begin_ms\":1000,\"end_ms\":2000}"), &least);
+        assert_string_equal(least.text, "1 s on 1 node\n");
+}
+
 static void oom_kills_are_highlighted(void **state) {
         const char *text = report_of(*state, read_own(*state, OWN("job_oom_kills", 1.0, "1") ","
                                                               OWN("job_memory_high_events", 12.0, "1")), NULL);
@@ -516,6 +528,7 @@ int main(void) {
                 TEST(a_job_that_runs_is_shown_as_of_now),
                 TEST(an_answer_of_an_older_perfd_is_a_report),
                 TEST(memory_without_a_limit_is_of_the_nodes),
+                TEST(a_line_has_duration_cpus_and_memory),
                 TEST(oom_kills_are_highlighted),
                 TEST(a_job_without_throttling_says_so_briefly),
                 TEST(an_unknown_owner_is_omitted),

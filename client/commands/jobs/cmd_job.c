@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,11 +12,15 @@
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
 #include "client/commands/delivery_failure.h"
+#include "client/report/report.h"
+#include "client/report/shared_reports.h"
 #include "client/run/job_info.h"
 #include "client/wire/user.h"
 #include "text/text.h"
 #include "util/clock.h"
+#include "util/error_text.h"
 #include "util/parse.h"
+#include "value/value_parse.h"
 
 /* Prints the outcome of a delivery. r: of the delivery. done: "begun" or "ended". Returns the exit status. */
 static int print_change(const char *id, bool is_json, const Courier *courier, const Delivery *delivery, int r,
@@ -57,7 +62,15 @@ static const Option job_list_options[] = {
         {},
 };
 
-static void put_state(Grid *grid, const char *state) {
+static void put_state(Grid *grid, const Value *job) {
+        const char *state = answer_text(job, "state"), *slurm = answer_text(value_get(job, "slurm"), "state");
+        char end[REPORT_EXIT_MAX];
+
+        if (*slurm) {
+                grid_whole(grid, slurm);
+                grid_style(grid, report_format_exit(job, end));
+                return;
+        }
         grid_whole(grid, state);
         grid_style(grid, strcmp(state, "running") == 0       ? STYLE_GOOD
                          : strcmp(state, "interrupted") == 0 ? STYLE_WARN
@@ -85,7 +98,7 @@ static void fill_jobs(Grid *grid, const Value *jobs) {
                 if (end_ms > 0)
                         text_duration((end_ms > begin_ms ? end_ms - begin_ms : 0) * NS_PER_MS, duration);
                 grid_whole(grid, answer_text(job, "id")); /* there to be copied */
-                put_state(grid, answer_text(job, "state"));
+                put_state(grid, job);
                 grid_minute(grid, begin_ms);
                 grid_whole(grid, duration);
                 put_exit(grid, value_get(job, "exit"));
@@ -118,13 +131,109 @@ static void put_path(const JobListOptions *options, Buffer *path) {
                 indicator_path_put_age(path, "since_ms", options->since_ns.value);
 }
 
+static int print_jobs(const CommandLine *line, const Value *jobs, bool is_filtered) {
+        scoped(grid_deinit) Grid grid = {};
+
+        if (answer_length(jobs) == 0) {
+                message_print("no jobs%s", is_filtered ? " that meet all conditions" : "");
+                return EXIT_DONE;
+        }
+
+        fill_jobs(&grid, jobs);
+        return grid_print(&grid, line->global.no_color);
+}
+
+/* --- shared reports, on a machine without perfd ------------------------------------------------ */
+
+static bool meets_conditions(const JobListOptions *options, const Value *job) {
+        uint64_t age_ms = options->since_ns.value / NS_PER_MS, now_ms = clock_realtime_ns() / NS_PER_MS;
+        const Value *labels = value_get(job, "labels");
+        char end[REPORT_EXIT_MAX];
+
+        for (size_t i = 0; i < options->labels.n; i++) {
+                scoped(freep) char *key = strdup(options->labels.items[i]);
+                char *value = key ? strchr(key, '=') : NULL;
+
+                if (!value)
+                        return false;
+                *value++ = '\0';
+                if (strcmp(answer_text(labels, key), value) != 0)
+                        return false;
+        }
+        return (!options->state || strcmp(answer_text(job, "state"), options->state) == 0) &&
+               (!options->name || strcmp(answer_text(job, "name"), options->name) == 0) &&
+               (!options->failed || report_format_exit(job, end) == STYLE_BAD) &&
+               (!options->since_ns.is_given || answer_time(job, "begin_ms") + age_ms >= now_ms);
+}
+
+/* Appends the job whose nodes are the next names, as a node reports it that knows its end. Returns 1 if appended. */
+static size_t put_shared_job(const JobListOptions *options, const SharedReports *reports, size_t i, size_t n,
+                             Buffer *jobs) {
+        scoped(buffer_deinit) Buffer text = {};
+        bool is_listed = false, has_end = false;
+
+        for (size_t k = i; k < i + n && !has_end; k++) {
+                scoped(buffer_deinit) Buffer read = {};
+                scoped(arena_deinit) Arena arena = {};
+                char end[REPORT_EXIT_MAX];
+                const Value *job;
+                ValueError error;
+                Style style;
+
+                if (!shared_reports_read(reports, k, &read) ||
+                    value_parse_only(read.text, read.n, &arena, &job, &error) != 0 || job->type != VALUE_OBJECT)
+                        continue;
+                style = report_format_exit(job, end);
+                has_end = style == STYLE_GOOD || style == STYLE_BAD;
+                is_listed = meets_conditions(options, job);
+                buffer_clear(&text);
+                buffer_put(&text, read.text, read.n);
+        }
+        if (is_listed)
+                buffer_printf(jobs, "%s%s", jobs->text[jobs->n - 1] == '[' ? "" : ",", text.text);
+        return is_listed;
+}
+
+static int list_shared(const CommandLine *line, const char *directory) {
+        scoped(shared_reports_deinit) SharedReports reports = SHARED_REPORTS_NONE;
+        const JobListOptions *options = line->options;
+        scoped(buffer_deinit) Buffer jobs = {};
+        scoped(arena_deinit) Arena arena = {};
+        const struct passwd *user = options->user ? getpwnam(options->user) : NULL;
+        uint64_t uid = user ? user->pw_uid : geteuid();
+        const Value *answer;
+        ValueError error;
+        int r;
+
+        if (options->user && !user && (parse_u64(options->user, &uid) != 0 || uid >= UINT32_MAX))
+                return command_refuse(line->command->name, "--user: no user '%s'", options->user);
+        r = shared_reports_find(&reports, directory, (uid_t)uid, NULL);
+        if (r < 0) {
+                message_print("cannot read $PERFD_REPORTS %s: %s", directory, error_text(-r));
+                return EXIT_FAILED;
+        }
+
+        buffer_puts(&jobs, "{\"jobs\":[");
+        for (size_t i = 0, n, n_listed = 0; i < reports.n && n_listed < options->limit; i += n) {
+                n = shared_reports_count_nodes(&reports, i);
+                n_listed += put_shared_job(options, &reports, i, n, &jobs);
+        }
+        buffer_puts(&jobs, "]}\n");
+        if (options->json)
+                return output_print(&jobs);
+        r = value_parse_only(jobs.text, jobs.n, &arena, &answer, &error);
+        return r != 0 ? command_fail(r < 0 ? r : -EBADMSG) : print_jobs(line, value_get(answer, "jobs"), true);
+}
+
 static int job_list_run(const CommandLine *line) {
         const JobListOptions *options = line->options;
+        const char *directory = shared_reports_directory();
         scoped(api_query_deinit) ApiQuery query = {};
         scoped(buffer_deinit) Buffer path = {};
-        scoped(grid_deinit) Grid grid = {};
-        const Value *jobs;
         int r;
+
+        if (directory && !api_query_has_socket(&line->global))
+                return list_shared(line, directory);
 
         put_path(options, &path);
         r = api_query_open_path(&query, &line->global, &path);
@@ -133,17 +242,10 @@ static int job_list_run(const CommandLine *line) {
         if (options->json)
                 return api_query_print_json(&query);
 
-        jobs = value_get(query.answer, "jobs");
         if (value_get(query.answer, "others"))
                 message_print("running jobs of others: %ju, which only they and administrators see",
                               (uintmax_t)answer_time(value_get(query.answer, "others"), "running"));
-        if (answer_length(jobs) == 0) {
-                message_print("no jobs%s", strchr(path.text, '&') ? " that meet all conditions" : "");
-                return EXIT_DONE;
-        }
-
-        fill_jobs(&grid, jobs);
-        return grid_print(&grid, line->global.no_color);
+        return print_jobs(line, value_get(query.answer, "jobs"), strchr(path.text, '&'));
 }
 
 const Command cmd_job_list = {

@@ -7,36 +7,20 @@
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
 #include "client/report/report.h"
+#include "client/report/shared_reports.h"
 #include "util/error_text.h"
 
 typedef struct ReportOptions {
-        bool all_nodes, brief, json;
+        bool all_nodes, brief, line, json;
 } ReportOptions;
 
 static const Option options_table[] = {
         { "all-nodes", 0, NULL, "Merge reports of a run, printed with --json", OPTION_FLAG(ReportOptions, all_nodes), .value = OPTION_VALUE_FILE },
         { "brief", 0, NULL, "Print the description of the job, without its metrics", OPTION_FLAG(ReportOptions, brief) },
+        { "line", 0, NULL, "Print duration, nodes, CPUs and memory in a line", OPTION_FLAG(ReportOptions, line) },
         OPTION_ROW_JSON(ReportOptions, json),
         {},
 };
-
-/* --- a job ---------------------------------------------------------------------------------------- */
-
-static int report_job(const CommandLine *line) {
-        const ReportOptions *options = line->options;
-        scoped(api_query_deinit) ApiQuery query = {};
-        int r;
-
-        r = command_check_arguments(line, 0, 1);
-        if (r == EXIT_DONE)
-                r = api_query_open_job(&query, &line->global, line->arguments[0], "");
-        if (r != EXIT_DONE)
-                return r;
-
-        if (options->json)
-                return api_query_print_json(&query);
-        return report_print_job(&line->global, query.answer, options->brief, STDOUT_FILENO);
-}
 
 /* --- the reports of several nodes ----------------------------------------------------------------- */
 
@@ -110,6 +94,11 @@ static int print_run(const CommandLine *line, const ReportRun *run) {
                 return output_print(&out);
         }
 
+        if (options->line) {
+                report_write_line(run, &out);
+                return output_print(&out);
+        }
+
         screen_init(&screen, &out, STDOUT_FILENO, line->global.no_color);
         report_write(&screen, run, NULL, isatty(STDOUT_FILENO) != 1);
         return output_print(&out);
@@ -132,12 +121,80 @@ static int merge(const CommandLine *line) {
         return r == EXIT_DONE && !is_whole ? EXIT_FAILED : r;
 }
 
+/* --- a job ---------------------------------------------------------------------------------------- */
+
+/* Reports a job from its shared reports. EXIT_DONE, an exit status after a message, or SHARED_NONE. */
+#define SHARED_NONE (-1)
+static int report_shared(const CommandLine *line, const char *directory, const char *job) {
+        scoped(shared_reports_deinit) SharedReports reports = SHARED_REPORTS_NONE;
+        const ReportOptions *options = line->options;
+        scoped(report_run_deinit) ReportRun run = {};
+        int r;
+
+        r = shared_reports_find_any(&reports, directory, job);
+        if (r < 0 || reports.n == 0) {
+                if (r < 0 && r != -ENOENT)
+                        message_print("cannot read $PERFD_REPORTS %s: %s", directory, error_text(-r));
+                return SHARED_NONE;
+        }
+        for (size_t i = 0; i < reports.n && r == 0; i++) {
+                scoped(buffer_deinit) Buffer text = {};
+
+                if (!shared_reports_read(&reports, i, &text)) {
+                        message_print("cannot read the report %s/%u/%s", directory, reports.uid, reports.names[i]);
+                        return EXIT_FAILED;
+                }
+                if (reports.n == 1 && options->json)
+                        return output_print(&text);
+                r = report_run_add(&run, reports.names[i], text.text, text.n);
+        }
+        if (r == 0)
+                r = report_run_join(&run);
+        if (r < 0)
+                return command_fail(r);
+        if (r > 0) {
+                message_print("%s", run.error);
+                return EXIT_FAILED;
+        }
+        return print_run(line, &run);
+}
+
+static int report_job(const CommandLine *line) {
+        const ReportOptions *options = line->options;
+        const char *job = line->arguments[0], *directory = shared_reports_directory();
+        scoped(api_query_deinit) ApiQuery query = {};
+        int r;
+
+        r = command_check_arguments(line, 0, 1);
+        if (r == EXIT_DONE && job && directory && !options->brief) {
+                r = report_shared(line, directory, job);
+                if (r != SHARED_NONE)
+                        return r;
+                r = EXIT_DONE;
+        }
+        if (r == EXIT_DONE)
+                r = api_query_open_job(&query, &line->global, job, "");
+        if (r != EXIT_DONE)
+                return r;
+
+        if (options->json)
+                return api_query_print_json(&query);
+        if (options->line) {
+                scoped(buffer_deinit) Buffer out = {};
+
+                report_write_job_line(query.answer, &out);
+                return output_print(&out);
+        }
+        return report_print_job(&line->global, query.answer, options->brief, STDOUT_FILENO);
+}
+
 static int report_run(const CommandLine *line) {
         const ReportOptions *options = line->options;
 
-        if (options->brief && (options->all_nodes || options->json))
-                return command_refuse(line->command->name, "--brief cannot be combined with %s",
-                                      options->json ? "--json" : "--all-nodes");
+        if (options->brief + options->line + options->json > 1)
+                return command_refuse(line->command->name, "--brief, --line and --json cannot be combined");
+        if (options->brief && options->all_nodes)
+                return command_refuse(line->command->name, "--brief cannot be combined with --all-nodes");
         if (!options->all_nodes)
                 return report_job(line);
         if (line->n_arguments == 0)
@@ -147,7 +204,7 @@ static int report_run(const CommandLine *line) {
 
 const Command cmd_report = {
         .name = "report",
-        .arguments = "{[--brief] [JOB] | --all-nodes FILE…}",
+        .arguments = "{[--brief | --line] [JOB] | --all-nodes [--line] FILE…}",
         .summary = "Show a report of a job on one screen",
         .help = "What ran, where and how it ended; allocated and used resources; phases; the node during the job; "
                 "advice. A number marked with ~ comes from samples; the others are exact. JOB is an id or a name; "
