@@ -259,16 +259,16 @@ class Jobs(TestCase):
         self.assertEqual([(r["job"], r["uid"]) for r in results], [(f"{job}.{self.slurm.node}", NOBODY)])
 
     def test_a_requeued_job_is_another_run(self):
-        job = self.slurm.submit("[ \"${SLURM_RESTART_COUNT:-0}\" -gt 0 ] || sleep 600\nexit 0\n", self.perfd.socket, "--requeue")
+        job = self.slurm.submit("[ \"${SLURM_RESTART_COUNT:-0}\" -gt 0 ] || sleep 600\nexit 3\n", self.perfd.socket, "--requeue")
         self.wait_job(job, lambda j: j["cgroup"], "to have a group")
         self.slurm.run("scontrol", "requeue", job)
         self.wait_state(job, "finished")
         record = self.wait_state(f"{job}.r1", "finished")
-        self.assertEqual((record["exit"]["status"], record["labels"]["slurm_job"], record["isolation"]), (0, job, "found"))
+        self.assertEqual((record["exit"]["status"], record["labels"]["slurm_job"], record["isolation"]), (3, job, "found"))
         states = self.slurm.shared / "state"
         wait_for((states / f"{job}.r1.json").exists, "the state of the second run")
         self.assertEqual([json.loads((states / f"{id}.json").read_text())["state"] for id in (job, f"{job}.r1")],
-                         ["REQUEUED", "COMPLETED"])
+                         ["REQUEUED", "FAILED"])
 
     def wait_done(self, job):
         """Waits until Slurm has ended the job and the node is free, which it is not if it is drained."""

@@ -147,7 +147,7 @@ class Read(ReportsTestCase):
         self.put(self.report, "cn2", exit=None)
         shown = self.perfctl("report", "4711")
         self.assertEqual((shown.returncode, shown.stderr), (0, ""))
-        self.assertRegex(shown.stdout, r"Run 4711 .*finished: exit 0")
+        self.assertRegex(shown.stdout, r"Run 4711 .*finished: exit status unknown")
         self.assertIn("2 of 3 hosts", shown.stdout)
         self.assertRegex(shown.stdout, r"missing +reports of cn3\n")
         self.put_state("4711", state="TIMEOUT", slurm_job="4711", exit_status=0, signal=15)

@@ -145,9 +145,9 @@ class Jobs(ScriptsTestCase):
         self.assertEqual(self.own_report(daemon, PERFD_JOB="4711", PERFD_JOB_SLURM="4711"), "4711")
         self.assertEqual(self.own_report(daemon, PERFD_JOB="4711"), "4711")
         # The epilog reads the id that the prolog has saved.
-        self.epilog(daemon, SLURM_JOB_EXIT_CODE2="0:0")
+        self.epilog(daemon, SLURM_JOB_EXIT_CODE2="2:0")
         self.assertEqual({id: self.end_of(job) for id, job in self.jobs(daemon).items()},
-                         {"4711": ("finished", 143), "4711.r1": ("finished", 0)})
+                         {"4711": ("finished", 143), "4711.r1": ("finished", 2)})
 
     def test_an_id_of_long_ago_is_used_again(self):
         daemon = self.daemon()
@@ -187,9 +187,9 @@ class Jobs(ScriptsTestCase):
                 self.assertEqual(self.run_script(name, daemon.socket, SLURM_JOB_ID=wrong), "")
         self.assertEqual(self.jobs(daemon), {})
 
-    def test_an_invalid_exit_code_is_omitted(self):
+    def test_an_invalid_exit_code_and_that_of_a_cancelled_job_are_omitted(self):
         daemon = self.daemon()
-        for i, code in enumerate(("", "1", "1:", ":1", "1:2:3", "a:b", "0:0;id", "-1:0")):
+        for i, code in enumerate(("0:0", "", "1", "1:", ":1", "1:2:3", "a:b", "0:0;id", "-1:0")):
             self.prolog(daemon, SLURM_JOB_ID=str(i))
             self.epilog(daemon, SLURM_JOB_ID=str(i), SLURM_JOB_EXIT_CODE2=code)
             job = self.job(daemon, str(i))
@@ -309,8 +309,8 @@ class Trouble(ScriptsTestCase):
             return min(times)
 
         for name in ("prolog", "epilog"):
-            seconds = shortest(self.command(name, daemon.socket, SLURM_JOB_ID=str(i), SLURM_JOB_EXIT_CODE2="0:0")
+            seconds = shortest(self.command(name, daemon.socket, SLURM_JOB_ID=str(i), SLURM_JOB_EXIT_CODE2="1:0")
                                for i in range(N_TIMED))
             print(f"{name}: {seconds * 1000:.1f} ms")
             self.assertLess(seconds, limit_s)
-        self.assertEqual({self.end_of(job) for job in self.jobs(daemon).values()}, {("finished", 0)})
+        self.assertEqual({self.end_of(job) for job in self.jobs(daemon).values()}, {("finished", 1)})
