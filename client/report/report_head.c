@@ -51,7 +51,7 @@ static Style format_slurm_state(const Value *slurm, char ret[static REPORT_EXIT_
                 snprintf(ret + n, REPORT_EXIT_MAX - (size_t)n, ": exit %jd", (intmax_t)status);
         else if (signal > 0)
                 snprintf(ret + n, REPORT_EXIT_MAX - (size_t)n, ": signal %jd", (intmax_t)signal);
-        return strcmp(state, "COMPLETED") == 0 ? STYLE_GOOD : STYLE_BAD;
+        return strcmp(state, "COMPLETED") == 0 ? STYLE_GOOD : strcmp(state, "REQUEUED") == 0 ? STYLE_WARN : STYLE_BAD;
 }
 
 Style report_format_exit(const Value *job, char ret[static REPORT_EXIT_MAX]) {

@@ -179,7 +179,7 @@ bool report_run_rank_is_good(const RankReport *report) {
         int64_t status, signal = 0;
 
         if (*slurm)
-                return strcmp(slurm, "COMPLETED") == 0;
+                return strcmp(slurm, "COMPLETED") == 0 || strcmp(slurm, "REQUEUED") == 0;
         (void)value_get_int(exit, "signal", &signal);
         if (value_get_int(exit, "status", &status))
                 return status == 0 && signal == 0;

@@ -70,6 +70,8 @@ static void write_run(const ReportRun *run, Json *json) {
         json_put_string(json, "missing_ranks", missing.text ? missing.text : "");
         json_put_uint(json, "failed", n_failed);
         json_put_string(json, "failed_ranks", failed.text ? failed.text : "");
+        if (value_get(run->reports[0].job, "slurm"))
+                put_member(json, "slurm", run->reports[0].job);
         json_object_end(json);
 }
 

@@ -84,9 +84,11 @@ class Write(ReportsTestCase):
 
     def test_privacy_decides_who_may_read(self):
         daemon = self.daemon()
-        (self.directory / "perfd.conf").write_text("[http]\n#privacy = own\nprivacy = all\n")
-        self.job(daemon)
-        self.assertEqual(self.path().stat().st_mode & 0o777, 0o644)
+        self.run_script("prolog", daemon.socket)
+        for name, mode in (("all", 0o644), ("private", 0o600), ("own", 0o640)):
+            (self.directory / "perfd.conf").write_text(f"[http]\n#privacy = own\nprivacy = {name}\n")
+            self.run_script("save_report", daemon.socket, "4711")
+            self.assertEqual(self.path().stat().st_mode & 0o777, mode, name)
 
     def test_names_that_others_have_taken(self):
         if os.getuid() != 0:
@@ -155,7 +157,8 @@ class Read(ReportsTestCase):
         line = self.perfctl("report", "--line", "4711").stdout
         self.assertRegex(line, r" on 2 nodes of 3")
         self.assertEqual(line.count("\n"), 1)
-        self.assertEqual(len(json.loads(self.perfctl("report", "--json", "4711").stdout)["reports"]), 2)
+        merged = json.loads(self.perfctl("report", "--json", "4711").stdout)
+        self.assertEqual((len(merged["reports"]), merged["run"]["slurm"]["state"]), (2, "TIMEOUT"))
 
     def test_names_of_slurm_and_requeued_jobs(self):
         self.put(self.report, "cn1", "4711.r1", name="again")
@@ -210,6 +213,37 @@ class Read(ReportsTestCase):
         self.put_state("4711", state="FAILED")
         os.chown(self.shared / "state", OTHER, OTHER)
         self.assertNotIn("slurm", json.loads(self.perfctl("report", "--json", "4711").stdout))
+
+
+class FinalState(ReportsTestCase):
+    """test_slurm.py has the real slurmctld, without accounting. Here, scripts with the output of its commands take their place."""
+
+    def state(self, id="4711", fields="TIMEOUT   |0  |batch |(null) |long |N/A |1-00:00:00 |cn[1-3] |", **changes):
+        (self.shared / "state").mkdir(exist_ok=True)
+        self.write_script("squeue", f"#!/bin/sh\necho '{fields}'\n")
+        self.write_script("sacctmgr", f"#!/bin/sh\nfor word; do echo \"$word\"; done >{self.directory}/accounted\n")
+        self.run_script("epilog_slurmctld", "/absent.sock", PERFD_SLURM_BIN=str(self.directory), **changes)
+        path = self.shared / "state" / f"{id}.json"
+        text = wait_for(lambda: path.exists() and path.read_text(), "the state")
+        path.unlink()
+        return json.loads(text)
+
+    def test_the_state_has_what_slurm_tells(self):
+        self.assertEqual(self.state(SLURM_JOB_EXIT_CODE2="0:15"),
+                         {"slurm_job": "4711", "state": "TIMEOUT", "exit_status": 0, "signal": 15, "restarts": 0, "partition": "batch",
+                          "qos": "long", "time_limit": "1-00:00:00", "nodelist": "cn[1-3]"})
+        state = self.state(fields='COMPLETED|1|a"b|c\\d|{}|e|||', SLURM_JOB_RESTART_COUNT="1", id="4711.r1")
+        self.assertEqual(state, {"slurm_job": "4711", "state": "COMPLETED", "restarts": 1, "reservation": "e"})
+        self.assertEqual(self.state(fields="PENDING|1||||||", SLURM_JOB_RESTART_COUNT="1")["state"], "REQUEUED")
+
+    def test_a_line_in_the_comment_of_the_accounting(self):
+        report = self.job(self.daemon())
+        self.put(report, "cn1")
+        self.put(report, "cn2")
+        self.state(PERFD_ADMIN_COMMENT="yes")
+        words = wait_for(lambda: (p := self.directory / "accounted").exists() and p.read_text().splitlines(), "the comment", 60)
+        self.assertEqual(words[:6], ["-i", "update", "job", "where", "jobid=4711", "set"])
+        self.assertRegex(words[6], r"^AdminComment=perfd: TIMEOUT, .* on 2 nodes of 3")
 
 
 if __name__ == "__main__":

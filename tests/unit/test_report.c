@@ -127,6 +127,8 @@ static void an_end_without_an_exit_status_is_no_success(void **state) {
                 { "{\"state\":\"interrupted\"}", "interrupted", STYLE_WARN },
                 { "{\"state\":\"finished\",\"exit\":{\"status\":0,\"signal\":0}}", "finished: exit 0", STYLE_GOOD },
                 { "{\"state\":\"finished\",\"slurm\":{\"state\":\"COMPLETED\"}}", "COMPLETED", STYLE_GOOD },
+                { "{\"state\":\"finished\",\"slurm\":{\"state\":\"REQUEUED\"}}", "REQUEUED", STYLE_WARN },
+                { "{\"state\":\"finished\",\"slurm\":{\"qos\":\"long\"}}", "finished: exit status unknown", STYLE_DIM },
                 { "{\"state\":\"finished\",\"slurm\":{\"state\":\"TIMEOUT\"},\"exit\":{\"status\":0}}",
                   "TIMEOUT", STYLE_BAD },
                 { "{\"state\":\"finished\",\"slurm\":{\"state\":\"FAILED\",\"exit_status\":3}}",
