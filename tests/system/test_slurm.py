@@ -119,18 +119,21 @@ class Slurm:
         self.shared.mkdir()
         self.shared.chmod(0o3777)
         (self.shared / "state").mkdir()
+        for name in ("prolog", "epilog", "save_report", "epilog_slurmctld"):
+            text = (ROOT / "conf" / "slurm" / name).read_text().replace("/usr/bin/perfctl", str(self.bin / "perfctl"))
+            self.write_script(self.scripts / name, text.replace("/usr/share/perfd/slurm", str(self.scripts)))
+        self.write_wrappers(perfd, 30) # a script takes longer on a busy machine and with a sanitizer
+
+    def write_wrappers(self, perfd, limit_s):
         # Slurm does not pass its environment to scripts.
         settings = f"PERFD_SOCKET={perfd} PERFD_SLURM_DIRECTORY={self.directory}/keep PERFD_REPORTS={self.shared}"
         programs = f"PERFD_SLURM_BIN={self.environment['PATH'].split(':')[1]} SLURM_CONF={self.environment['SLURM_CONF']}"
         libraries = f"LD_LIBRARY_PATH={self.environment['LD_LIBRARY_PATH']}"
-        for name in ("prolog", "epilog", "save_report", "epilog_slurmctld"):
-            text = (ROOT / "conf" / "slurm" / name).read_text().replace("/usr/bin/perfctl", str(self.bin / "perfctl"))
-            self.write_script(self.scripts / name, text.replace("/usr/share/perfd/slurm", str(self.scripts)))
         wrapper = (ROOT / "conf" / "slurm" / "wrapper").read_text().replace("/usr/share/perfd/slurm", str(self.scripts))
         for path, words in (("prolog.d/perfd-prolog", settings), ("perfd-epilog", settings),
                             ("perfd-epilog_slurmctld", f"{settings} {programs} {libraries}")):
             names = " ".join(word.partition("=")[0] for word in words.split())
-            self.write_script(self.directory / path, wrapper.replace("\nlimit=", f"\n{words}; export {names}\nlimit=", 1))
+            self.write_script(self.directory / path, wrapper.replace("\nlimit=1\n", f"\n{words}; export {names}\nlimit={limit_s}\n"))
 
     @staticmethod
     def write_script(path, text):
@@ -277,6 +280,7 @@ class Jobs(TestCase):
 
     def test_a_missing_or_hanging_script_neither_fails_a_job_nor_drains_the_node(self):
         scripts, away = self.slurm.scripts, self.slurm.directory / "away"
+        self.slurm.write_wrappers(self.perfd.socket, 1)
         scripts.rename(away)
         self.wait_done(self.slurm.submit("exit 0\n", self.perfd.socket))
         scripts.mkdir()
@@ -286,7 +290,8 @@ class Jobs(TestCase):
         for name in ("prolog", "epilog"):
             self.slurm.write_script(scripts / name, "#!/bin/sh\nexit 1\n")
         self.wait_done(self.slurm.submit("exit 0\n", self.perfd.socket))
-        # The package is there again: perfd has seen the jobs before by their control groups.
+        # The package is there again.
+        self.slurm.write_wrappers(self.perfd.socket, 30)
         shutil.rmtree(scripts)
         away.rename(scripts)
         job = self.slurm.submit("exit 0\n", self.perfd.socket)

@@ -196,15 +196,27 @@ class Jobs(ScriptsTestCase):
             self.assertEqual(self.end_of(job), ("finished", 129 if code == ":1" else None), code)
 
 
+class TaskProlog(ScriptsTestCase):
+    def test_a_task_prolog_that_is_still_configured_names_the_job(self):
+        self.write_script("task_prolog", (ROOT / "conf" / "slurm" / "task_prolog").read_text())
+        self.assertEqual(self.run_script("task_prolog", "/absent.sock"), "export PERFD_JOB=4711\n")
+        self.keep.mkdir()
+        (self.keep / f"4711.{JOB['SLURMD_NODENAME']}").write_text("4711.r1\n")
+        self.assertEqual(self.run_script("task_prolog", "/absent.sock"), "export PERFD_JOB=4711.r1\n")
+
+
 class Wrapper(ScriptsTestCase):
     """A site names copies of the wrapper in slurm.conf, which stay when the package is removed."""
 
     def setUp(self):
         super().setUp()
         self.scripts = self.directory / "scripts"
+        self.write_wrappers(30) # a script takes longer on a busy machine and with a sanitizer
+
+    def write_wrappers(self, limit_s):
         text = (ROOT / "conf" / "slurm" / "wrapper").read_text().replace("/usr/share/perfd/slurm", str(self.scripts))
         for name in ("perfd-prolog", "perfd-epilog"):
-            self.write_script(name, text)
+            self.write_script(name, text.replace("\nlimit=1\n", f"\nlimit={limit_s}\n"))
 
     def install(self):
         self.scripts.mkdir()
@@ -229,6 +241,7 @@ class Wrapper(ScriptsTestCase):
             self.run_script(name, "/absent.sock")
 
     def test_a_script_that_fails_or_hangs(self):
+        self.write_wrappers(1)
         self.scripts.mkdir()
         for text in ("exit 3", "kill -9 $$", "trap '' TERM; sleep 600", "exec sleep 600", "(trap '' TERM HUP; setsid sleep 3) & wait",
                      "echo text; echo text >&2; exit 1"):
