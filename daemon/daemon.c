@@ -519,7 +519,7 @@ static int open_store(Rooms *rooms) {
         r = store_open(&rooms->store, &config, &note);
         if (r != 0) {
                 log_err("Cannot open the store in %s: %s", config.directory, note ? note : strerror(-r));
-                return r == STORE_TOO_NEW ? EXIT_NOT_CONFIGURED : r < 0 ? exit_code_of(r) : EXIT_FAILURE;
+                return r == STORE_UNSUPPORTED ? EXIT_NOT_CONFIGURED : r < 0 ? exit_code_of(r) : EXIT_FAILURE;
         }
         if (note)
                 log_warning("%s", note);

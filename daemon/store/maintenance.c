@@ -36,6 +36,8 @@ static int fail_of(Buffer *text, const char *path, sqlite3 *db) {
         switch (sqlite3_errcode(db) & 0xff) {
         case SQLITE_CORRUPT:
         case SQLITE_NOTADB:
+                if (opening_is_of_newer_library(path, message))
+                        break;
                 buffer_printf(text, "%s: %s\n", path, message);
                 return MAINTENANCE_DAMAGED;
         case SQLITE_CANTOPEN:

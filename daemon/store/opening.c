@@ -104,7 +104,35 @@ static int say_too_new(const char *path, int64_t version, char **ret_note) {
                      "perfd again, or move the file away to start with an empty database",
                      path, (long long)version, SCHEMA_VERSION) < 0)
                 return -ENOMEM;
-        return OPENING_TOO_NEW;
+        return OPENING_UNSUPPORTED;
+}
+
+/* --- the library --------------------------------------------------------------------------------- */
+
+#define HEADER_LIBRARY 96 /* offset of the version of the library that last wrote the file, big-endian */
+
+static uint32_t library_of(const char *path) {
+        scoped(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        uint8_t bytes[4] = {};
+
+        return fd >= 0 && pread(fd, bytes, sizeof(bytes), HEADER_LIBRARY) == sizeof(bytes)
+                       ? (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3]
+                       : 0;
+}
+
+bool opening_is_of_newer_library(const char *path, const char *error) {
+        return strstr(error, "malformed database schema") && library_of(path) > (uint32_t)sqlite3_libversion_number();
+}
+
+static int say_written_by(const char *path, const char *error, char **ret_note) {
+        uint32_t version = library_of(path);
+
+        if (asprintf(ret_note,
+                     "%s was written with SQLite %u.%u.%u, and the SQLite %s of this system cannot read it (%s): "
+                     "install a newer SQLite, or move the file away to start with an empty database",
+                     path, version / 1000000, version / 1000 % 1000, version % 1000, sqlite3_libversion(), error) < 0)
+                return -ENOMEM;
+        return OPENING_UNSUPPORTED;
 }
 
 /* Maps an outcome of database.h to a negative errno. */
@@ -116,9 +144,52 @@ static int as_error(int r) {
                 return -EUCLEAN;
         case DATABASE_REFUSED:
                 return -EINVAL;
+        case DATABASE_MISFIT:
+                return -ENOTSUP;
         default:
                 return r;
         }
+}
+
+/* Statements that fail on new tables fail because of the library. */
+static int check_library(char **ret_note) {
+        scoped(database_close) Database empty = {};
+        int64_t unused;
+        int r;
+
+        r = database_open(&empty, ":memory:");
+        if (r == 0)
+                r = schema_setup(&empty, true, &unused);
+        if (r == 0)
+                r = database_check_statements(&empty);
+        if (r != DATABASE_MISFIT)
+                return as_error(r);
+        if (asprintf(ret_note, "SQLite %s is too old: perfd needs 3.34 or later (%s)", sqlite3_libversion(),
+                     database_error(&empty)) < 0)
+                return -ENOMEM;
+        return OPENING_UNSUPPORTED;
+}
+
+/* Decides why a file cannot be used. 0: because of the file, which is damaged, or has tables of another program. */
+static int judge_failure(const Opening *opening, int r, const char *error, char **ret_note) {
+        if (r == DATABASE_MISFIT)
+                return check_library(ret_note);
+        return opening_is_of_newer_library(opening->path, error) ? say_written_by(opening->path, error, ret_note) : 0;
+}
+
+/* --- another file -------------------------------------------------------------------------------- */
+
+static bool is_too_soon(const Opening *opening) {
+        return opening->replaced_ns > 0 &&
+               clock_boottime_ns() - opening->replaced_ns < OPENING_REPLACEMENT_INTERVAL_NS;
+}
+
+static int say_too_often(const Opening *opening, const char *reason, char **ret_note) {
+        if (asprintf(ret_note,
+                     "%s is damaged (%s), and another damaged file was moved aside less than a minute ago",
+                     opening->path, reason) < 0)
+                return -ENOMEM;
+        return OPENING_LATER;
 }
 
 /* Moves a file aside that this perfd cannot read, and opens a new one. reason: the damage, or NULL if an older perfd
@@ -130,6 +201,8 @@ static int begin_anew(Opening *opening, const char *reason, int64_t version, Dat
         r = reason ? salvage_put_aside(opening->path, now_ns, reason, ret_note)
                    : salvage_put_older_aside(opening->path, now_ns, version, ret_note);
         opening->has_found_damage = r == 0 && reason;
+        if (opening->has_found_damage)
+                opening->replaced_ns = clock_boottime_ns();
         return r < 0 ? r : open_database(opening, database, &version);
 }
 
@@ -160,11 +233,14 @@ static int open_or_begin_anew(Opening *opening, Database *ret, char **ret_note) 
                 r = open_database(opening, &database, &version);
         if (r == 0 && version > SCHEMA_VERSION)
                 return say_too_new(opening->path, version, ret_note);
-        if (r == DATABASE_CORRUPT) {
+        if (r == DATABASE_CORRUPT || r == DATABASE_MISFIT) {
                 reason = strdup(database_error(&database));
-                if (!reason)
-                        return -ENOMEM;
+                r = reason ? judge_failure(opening, r, reason, ret_note) : -ENOMEM;
+                if (r != 0)
+                        return r;
         }
+        if (reason && r >= 0 && is_too_soon(opening))
+                return say_too_often(opening, reason, ret_note);
         if ((reason && r >= 0) || (r == 0 && version < SCHEMA_VERSION)) {
                 database_close(&database);
                 r = begin_anew(opening, reason, version, &database, ret_note);

@@ -38,8 +38,8 @@ static int open_database(Store *store, char **ret_note) {
 
         if (r == OPENING_LATER)
                 return open_later(store, ret_note);
-        if (r == OPENING_TOO_NEW)
-                return STORE_TOO_NEW;
+        if (r == OPENING_UNSUPPORTED)
+                return STORE_UNSUPPORTED;
         return r == OPENING_LOCKED ? STORE_LOCKED : r;
 }
 

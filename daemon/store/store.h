@@ -29,8 +29,8 @@ typedef struct Store Store;
  * or an outcome: then *ret_note says why.
  */
 enum {
-        STORE_TOO_NEW = 1, /* a newer perfd wrote the file, which is not changed */
-        STORE_LOCKED,      /* another perfd uses the directory */
+        STORE_UNSUPPORTED = 1, /* see opening.h; the file is not changed */
+        STORE_LOCKED,          /* another perfd uses the directory */
 };
 int store_open(Store **ret, const StoreConfig *config, char **ret_note);
 /* Commits the queued row sets, stops the writer, closes the file. */

@@ -35,8 +35,6 @@
 #define SALVAGE_BYTES (512 * 1024)              /* room that must exist for a step */
 #define WORK_BYTES (256 * 1024)         /* room that is made for a step */
 #define OPENING_INTERVAL_NS (2 * NS_PER_S)
-#define REPLACEMENT_INTERVAL_NS                                                                                        \
-        (60 * NS_PER_S) /* minimum time between two replaced files, for a disk that damages each new file */
 
 /* Size of row sets after which the thread returns freed memory to the kernel when it is idle. */
 #define TRIM_BYTES (UINT64_C(1) << 20)
@@ -321,7 +319,7 @@ static void condemn(Writer *writer) {
         set_error(writer, writer->failure, false);
 
         writer->next.opening_ns = writer->next.replacement_ns;
-        writer->next.replacement_ns = now_ns + REPLACEMENT_INTERVAL_NS;
+        writer->next.replacement_ns = now_ns + OPENING_REPLACEMENT_INTERVAL_NS;
         open_if_due(writer);
         wal_barrier_replace(writer->wal.barrier);
 }

@@ -356,12 +356,14 @@ static void columns_are_found_by_name(void **state) {
                             " row INTEGER PRIMARY KEY, job TEXT, id BLOB NOT NULL, name INTEGER, component INTEGER, "
                             "batch_index INTEGER,"
                             " score REAL, exit_status INTEGER, version TEXT, series INTEGER, job_row INTEGER, batch "
-                            "BLOB) STRICT;"
+                            "BLOB);"
                             "INSERT INTO result SELECT document, time_ms, uid, run, row, job, id, name, component, "
                             "batch_index, score,"
                             " exit_status, version, series, job_row, batch FROM sound;"
                             "DROP TABLE sound;"
-                            "ALTER TABLE job DROP COLUMN by_admin;");
+                            "PRAGMA writable_schema = ON;"
+                            "UPDATE sqlite_schema SET sql = replace(sql, ', by_admin INTEGER NOT NULL DEFAULT 0', '')"
+                            " WHERE name = 'job';");
         damage_root(place, "job_by_user");
         damage_root(place, "term");
 
@@ -371,6 +373,25 @@ static void columns_are_found_by_name(void **state) {
         assert_int_equal(ask_place(place, before), 1);
         assert_int_equal(ask_place(place, "SELECT count(*) FROM result WHERE claimed_ms IS NULL"), 20);
         assert_int_equal(ask_place(place, "SELECT count(*) FROM job WHERE id = 'a' AND uid = 7 AND by_admin = 0"), 1);
+}
+
+static void a_value_of_another_type_is_not_moved(void **state) {
+        Place *place = *state;
+
+        place_open(place);
+        for (uint64_t n = 1; n <= 20; n++)
+                assert_int_equal(put_number(place->store, n, n), STORE_DONE);
+        place_close(place);
+        change_place(place, "UPDATE result SET document = x'00' WHERE row = 7;"
+                            "UPDATE result SET uid = 'x' WHERE row = 8;"
+                            "UPDATE result SET score = 3 WHERE row = 9");
+        damage_root(place, "term");
+
+        free(open_with_note(place, 0));
+        assert_salvaged(place, 1);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM result"), 18);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM result WHERE row IN (7, 8)"), 0);
+        assert_int_equal(ask_place(place, "SELECT typeof(score) = 'real' FROM result WHERE row = 9"), 1);
 }
 
 /* SQLite has moved another tree to the root of the table that was dropped. */
@@ -496,6 +517,7 @@ int main(void) {
                 TEST(only_the_rows_of_damaged_pages_are_lost),
                 TEST(a_salvage_that_was_interrupted_is_repeated),
                 TEST(columns_are_found_by_name),
+                TEST(a_value_of_another_type_is_not_moved),
                 TEST(a_missing_table_has_no_rows),
                 TEST(jobs_of_a_damaged_page_are_restored_from_indexes),
                 TEST(rows_in_the_log_are_salvaged_as_well),

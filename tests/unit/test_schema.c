@@ -245,7 +245,7 @@ static void a_newer_file_is_refused(void **state) {
 
         place_close(place);
         change_place(place, "PRAGMA user_version = 5");
-        assert_int_equal(store_open(&place->store, &config, &note), STORE_TOO_NEW);
+        assert_int_equal(store_open(&place->store, &config, &note), STORE_UNSUPPORTED);
         assert_non_null(strstr(note, "has format 5, written by a newer perfd; this perfd supports up to 4"));
         free(note);
 }

@@ -4,6 +4,7 @@
     daemon/store/database/database.c
     daemon/store/node/store_node.c daemon/store/jobs/job_rows.c */
 
+#include "store/damage/salvage.h"
 #include "store/indicators/indicator_reader.h"
 #include "store/indicators/result_reader.h"
 #include "store/jobs/job_reader.h"
@@ -79,11 +80,41 @@ static void a_file_of_a_later_perfd_is_refused_and_not_touched(void **state) {
         change_place(place, "PRAGMA user_version = 99");
 
         before = file_bytes(place, &n_before);
-        note = open_with_note(place, STORE_TOO_NEW);
+        note = open_with_note(place, STORE_UNSUPPORTED);
         assert_non_null(strstr(note, "99"));
         after = file_bytes(place, &n_after);
         assert_int_equal(n_before, n_after);
         assert_memory_equal(before, after, n_before);
+}
+
+/* Makes a file whose tables this SQLite cannot read, last written by the SQLite of this version. */
+static void make_file_of_library(Place *place, uint32_t version) {
+        const uint8_t bytes[] = { (uint8_t)(version >> 24), (uint8_t)(version >> 16), (uint8_t)(version >> 8),
+                                  (uint8_t)version };
+
+        place_open(place);
+        assert_int_equal(put_number(place->store, 1, 1), STORE_DONE);
+        place_close(place);
+        change_place(place, "PRAGMA writable_schema = ON;"
+                            "UPDATE sqlite_schema SET sql = sql || ' LATER' WHERE name = 'term'");
+        write_at(place, 96, bytes, sizeof(bytes));
+}
+
+static void a_file_of_a_newer_library_is_refused_and_not_touched(void **state) {
+        scoped(freep) char *before = NULL, *after = NULL, *note = NULL;
+        size_t n_before, n_after;
+        Place *place = *state;
+        char path[PATH_MAX];
+
+        make_file_of_library(place, 9001002);
+        before = file_bytes(place, &n_before);
+        note = open_with_note(place, STORE_UNSUPPORTED);
+        assert_non_null(strstr(note, "SQLite 9.1.2"));
+        assert_non_null(strstr(note, sqlite3_libversion()));
+        after = file_bytes(place, &n_after);
+        assert_int_equal(n_before, n_after);
+        assert_memory_equal(before, after, n_before);
+        assert_false(place_find(place, "perfd.db.", path));
 }
 
 static void opening_again_changes_nothing(void **state) {
@@ -125,6 +156,89 @@ static void a_database_of_something_else_is_put_aside(void **state) {
 
         change_place(place, "CREATE TABLE result (x)");
         assert_put_aside(place, 1);
+}
+
+static void a_damaged_schema_is_put_aside(void **state) {
+        Place *place = *state;
+
+        make_file_of_library(place, 3000000);
+        assert_put_aside(place, 2);
+}
+
+static void a_statement_that_fails_is_not_damage(void **state) {
+        Place *place = *state;
+        char path[PATH_MAX];
+
+        place_open(place);
+        change_place(place, "ALTER TABLE result RENAME TO hidden");
+        assert_int_equal(put_number(place->store, 1, 1), STORE_FAILED);
+        assert_false(place_find(place, "perfd.db.", path));
+        change_place(place, "ALTER TABLE hidden RENAME TO result");
+        assert_int_equal(put_number(place->store, 2, 2), STORE_DONE);
+        assert_int_equal(count_results(place->reader, &(ResultFilter){}), 1);
+}
+
+static void the_next_damaged_file_is_put_aside_after_a_minute(void **state) {
+        scoped(opening_deinit) Opening opening = {};
+        scoped(freep) char *first = NULL, *second = NULL;
+        Place *place = *state;
+        char path[PATH_MAX];
+
+        assert_int_equal(opening_init(&opening, place->directory, false), 0);
+        for (unsigned i = 0; i < 2; i++) {
+                scoped(database_close) Database database = {};
+
+                place_path(place, "perfd.db", path);
+                (void)unlink(path);
+                write_at(place, 0, "This is not a database, whatever its name says.\n", 48);
+                assert_int_equal(opening_open(&opening, &database, i == 0 ? &first : &second),
+                                 i == 0 ? 0 : OPENING_LATER);
+        }
+        assert_non_null(strstr(first, "perfd.db.damaged-"));
+        assert_non_null(strstr(second, "less than a minute ago"));
+
+        opening.replaced_ns -= OPENING_REPLACEMENT_INTERVAL_NS;
+        free(TAKE(second));
+        {
+                scoped(database_close) Database database = {};
+
+                assert_int_equal(opening_open(&opening, &database, &second), 0);
+        }
+}
+
+/* The oldest one of which no row was moved has most rows. */
+static void three_damaged_files_are_kept(void **state) {
+        static const char *const kept[] = { "damaged-1970-01-01T00:00:04", "damaged-1970-01-01T00:00:05",
+                                            "damaged-1970-01-01T00:00:09" };
+        Place *place = *state;
+        char path[PATH_MAX];
+
+        for (unsigned second = 1; second < 10; second++) {
+                scoped(freep) char *note = NULL;
+
+                place_path(place, "perfd.db-wal", path);
+                assert_int_equal(close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600)), 0);
+                write_at(place, 0, "x", 1);
+                place_path(place, "perfd.db", path);
+                assert_int_equal(salvage_put_aside(path, second * NS_PER_S, "test", &note), 0);
+                if (second < 4) {
+                        scoped(salvage_close) Salvage salvage = {};
+                        scoped(freep) char *end = NULL;
+
+                        assert_int_equal(salvage_find(&salvage, path), 0);
+                        assert_int_equal(salvage_end(&salvage, &end), 0);
+                }
+        }
+        for (unsigned i = 0; i < N_ELEMENTS(kept); i++) {
+                char name[64];
+
+                (void)snprintf(name, sizeof(name), "perfd.db.%s", kept[i]);
+                assert_true(place_find(place, name, path));
+                assert_int_equal(unlink(path), 0);
+                assert_true(place_find(place, name, path));
+                assert_int_equal(unlink(path), 0);
+        }
+        assert_false(place_find(place, "perfd.db.", path));
 }
 
 static void a_damaged_table_is_put_aside(void **state) {
@@ -468,9 +582,14 @@ int main(void) {
                 TEST(a_second_perfd_waits_until_the_first_has_ended),
                 TEST(a_missing_directory_is_an_error),
                 TEST(a_file_of_a_later_perfd_is_refused_and_not_touched),
+                TEST(a_file_of_a_newer_library_is_refused_and_not_touched),
                 TEST(opening_again_changes_nothing),
                 TEST(an_invalid_database_file_is_renamed),
                 TEST(a_database_of_something_else_is_put_aside),
+                TEST(a_damaged_schema_is_put_aside),
+                TEST(a_statement_that_fails_is_not_damage),
+                TEST(the_next_damaged_file_is_put_aside_after_a_minute),
+                TEST(three_damaged_files_are_kept),
                 TEST(a_damaged_table_is_put_aside),
                 TEST(a_file_cut_short_is_put_aside),
                 TEST(an_empty_file_is_a_new_store),

@@ -69,7 +69,7 @@ Catalog *catalog_free(Catalog *catalog) {
 }
 
 STATEMENT term_find = SQL("SELECT id FROM term WHERE text = ?1", 1);
-STATEMENT term_insert = SQL("INSERT INTO term (text) VALUES (?1) RETURNING id", 1);
+STATEMENT term_insert = SQL("INSERT INTO term (text) VALUES (?1)", 0);
 
 static int term_id(Database *database, Field text, int64_t *ret) {
         return database_text_id(database, &term_find, &term_insert, text, ret);
@@ -354,15 +354,19 @@ STATEMENT series_lookup = SQL(
 
 STATEMENT series_insert = SQL(
         "INSERT INTO series (hash, name, component, shape, version, hardware, parameters, uid, stack)"
-        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) RETURNING id", 1);
+        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)", 0);
 
+/* Finds or inserts the series. */
 static int get_by_key(Database *database, const Statement *which, const SeriesKey *key, uint64_t hash,
                       SeriesEntry *entry) {
-        return database_get(database, which,
-                            FIELDS(field_i64((int64_t)hash), field_i64(key->name), field_i64(key->component),
-                                   field_i64(entry->shape), key->version, key->hardware, key->parameters,
-                                   field_i64(key->uid), field_i64(key->stack)),
-                            &entry->id);
+        int (*run)(Database *, const Statement *, const Field *, size_t, int64_t *) =
+                which == &series_insert ? database_insert : database_get;
+
+        return run(database, which,
+                   FIELDS(field_i64((int64_t)hash), field_i64(key->name), field_i64(key->component),
+                          field_i64(entry->shape), key->version, key->hardware, key->parameters, field_i64(key->uid),
+                          field_i64(key->stack)),
+                   &entry->id);
 }
 
 /* Binds numbers as numbers, strings as their text and other values as JSON: conditions look up values in these
@@ -501,7 +505,7 @@ int catalog_find_series(Catalog *catalog, Database *database, const SeriesKey *k
 
 STATEMENT point_insert = SQL(
         "INSERT INTO point (series, time_ms, row, score, numbers) VALUES (?1, ?2, ?3, ?4, ?5)"
-        " ON CONFLICT DO UPDATE SET score = excluded.score, numbers = excluded.numbers", 0);
+        " ON CONFLICT (series, time_ms, row) DO UPDATE SET score = excluded.score, numbers = excluded.numbers", 0);
 
 STATEMENT point_delete = SQL("DELETE FROM point WHERE series = ?1 AND time_ms = ?2 AND row = ?3", 0);
 
@@ -519,7 +523,7 @@ int catalog_remove_point(Database *database, int64_t series, uint64_t time_ms, i
 /* --- shapes -------------------------------------------------------------------------------------- */
 
 STATEMENT shape_find = SQL("SELECT id FROM shape WHERE keys = ?1", 1);
-STATEMENT shape_insert = SQL("INSERT INTO shape (keys) VALUES (?1) RETURNING id", 1);
+STATEMENT shape_insert = SQL("INSERT INTO shape (keys) VALUES (?1)", 0);
 
 int catalog_find_shape(Database *database, Field shape, int64_t *ret) {
         return database_text_id(database, &shape_find, &shape_insert, shape, ret);

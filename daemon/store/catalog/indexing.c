@@ -19,7 +19,7 @@ const StoreTable indexing_shapes_table = {
         .schema =
                 "CREATE TABLE shape_update ("
                 " number INTEGER PRIMARY KEY, name INTEGER NOT NULL, component INTEGER NOT NULL, uid INTEGER NOT NULL,"
-                " last_name INTEGER NOT NULL UNIQUE) STRICT;",
+                " last_name INTEGER NOT NULL UNIQUE);",
         .checks = { "SELECT count(*) FROM shape_update" },
 };
 

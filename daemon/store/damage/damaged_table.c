@@ -179,7 +179,9 @@ int damaged_table_open(DamagedTable *table, DamagedFile *file, Database *databas
         scoped(statement_finalizep) sqlite3_stmt *index = NULL;
 
         *table = (DamagedTable){ .file = file, .database = database, .name = name, .where = where };
-        table->has_rowids = ask_number(database->db, "SELECT NOT wr FROM pragma_table_list(?1)", name, NULL) != 0;
+        table->has_rowids = ask_number(database->db,
+                                       "SELECT sql NOT LIKE '%) WITHOUT ROWID' FROM sqlite_schema WHERE name = ?1",
+                                       name, NULL) != 0;
         index = ask(damaged_file_database(file),
                     "SELECT name FROM pragma_index_list(?1) AS list ORDER BY (SELECT count(*) FROM"
                     " pragma_index_info(list.name)) DESC",

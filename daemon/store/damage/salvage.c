@@ -22,6 +22,7 @@
 #define DAMAGED ".damaged-"
 #define OLDER ".older-"
 #define SALVAGED ".salvaged-"
+#define FILES_KEPT 3U /* damaged files, salvaged or not */
 
 #define EMPTY_BYTES_MAX (1U << 20) /* of a database without rows */
 
@@ -66,6 +67,57 @@ static int put_aside(const char *path, const char *infix, uint64_t now_realtime_
         return r == 0 && unlink(shm) < 0 && errno != ENOENT ? -errno : r;
 }
 
+/* Writes the path as a pattern of glob() that matches this path only. Returns false without room. */
+static bool escape_path(const char *path, char *ret, size_t n) {
+        size_t used = 0;
+
+        for (; *path; path++) {
+                if (used + 3 > n)
+                        return false;
+                if (strchr("*?[\\", *path))
+                        ret[used++] = '\\';
+                ret[used++] = *path;
+        }
+        ret[used] = '\0';
+        return true;
+}
+
+/* Finds the files that were put aside with this infix. Names are sorted, and the times in names sort by age. */
+static void find_files(const char *path, const char *infix, glob_t *ret) {
+        char escaped[PATH_MAX], pattern[PATH_MAX + sizeof(SALVAGED "*Z")];
+
+        *ret = (glob_t){};
+        if (!escape_path(path, escaped, sizeof(escaped)))
+                return;
+        (void)snprintf(pattern, sizeof(pattern), "%s%s*Z", escaped, infix);
+        if (glob(pattern, 0, NULL, ret) != 0)
+                ret->gl_pathc = 0;
+}
+
+static void remove_database(const char *path) {
+        char wal[PATH_MAX];
+
+        (void)unlink(path);
+        if (snprintf(wal, sizeof(wal), "%s-wal", path) < (int)sizeof(wal))
+                (void)unlink(wal);
+}
+
+static void remove_surplus(const char *path) {
+        glob_t damaged, salvaged;
+        size_t n_damaged, n_salvaged;
+
+        find_files(path, DAMAGED, &damaged);
+        find_files(path, SALVAGED, &salvaged);
+        n_damaged = damaged.gl_pathc;
+        n_salvaged = salvaged.gl_pathc;
+        for (; n_damaged + n_salvaged > FILES_KEPT && n_salvaged > 0; n_salvaged--)
+                remove_database(salvaged.gl_pathv[salvaged.gl_pathc - n_salvaged]);
+        for (; n_damaged > FILES_KEPT; n_damaged--)
+                remove_database(damaged.gl_pathv[n_damaged - 2]);
+        globfree(&damaged);
+        globfree(&salvaged);
+}
+
 int salvage_put_aside(const char *path, uint64_t now_realtime_ns, const char *reason, char **ret_note) {
         char target[PATH_MAX];
         int r;
@@ -78,6 +130,7 @@ int salvage_put_aside(const char *path, uint64_t now_realtime_ns, const char *re
                 return r;
         }
 
+        remove_surplus(path);
         if (asprintf(ret_note,
                      "%s was damaged (%s): moved to %s; a new database was created, and the readable rows are moved "
                      "into it",
@@ -165,32 +218,13 @@ int salvage_open(Salvage *salvage, const char *damaged_path) {
         return r;
 }
 
-/* Writes the path as a pattern of glob() that matches this path only. Returns false without room. */
-static bool escape_path(const char *path, char *ret, size_t n) {
-        size_t used = 0;
-
-        for (; *path; path++) {
-                if (used + 3 > n)
-                        return false;
-                if (strchr("*?[\\", *path))
-                        ret[used++] = '\\';
-                ret[used++] = *path;
-        }
-        ret[used] = '\0';
-        return true;
-}
-
 int salvage_find(Salvage *salvage, const char *path) {
-        char escaped[PATH_MAX], pattern[PATH_MAX + sizeof(DAMAGED "*Z")];
-        glob_t found = {};
+        glob_t found;
         int r = 0;
 
         *salvage = (Salvage){};
-        if (!escape_path(path, escaped, sizeof(escaped)))
-                return -ENAMETOOLONG;
-        (void)snprintf(pattern, sizeof(pattern), "%s" DAMAGED "*Z", escaped);
-        /* Names are sorted, and the times in names sort by age. */
-        if (glob(pattern, 0, NULL, &found) == 0)
+        find_files(path, DAMAGED, &found);
+        if (found.gl_pathc > 0)
                 r = salvage_open(salvage, found.gl_pathv[found.gl_pathc - 1]);
         globfree(&found);
         return r;
@@ -257,18 +291,20 @@ static const char *value_of(const SalvagedValue *values, const char *column) {
 
 /* The parts of a statement "INSERT OR IGNORE INTO job SELECT old.row, … FROM (SELECT ?1 AS row, …) AS old WHERE …". */
 typedef struct InsertText {
-        Buffer values, from, changes;
+        Buffer values, from, types, changes;
         unsigned n;
 } InsertText;
 
 static void insert_text_deinit(InsertText *text) {
         buffer_deinit(&text->values);
         buffer_deinit(&text->from);
+        buffer_deinit(&text->types);
         buffer_deinit(&text->changes);
 }
 
-/* kind: of the pass, see write_insert(). preset: SQL of the value of a column that an index lacks. */
-static void add_column(InsertText *text, const TableSalvage *rule, InsertKind kind, const char *name,
+/* kind: of the pass, see write_insert(). type: of a column, ""; any. preset: SQL of the value that an index lacks. A
+ * value of another type is damaged: the tables have no types that SQLite enforces, as not every version has STRICT. */
+static void add_column(InsertText *text, const TableSalvage *rule, InsertKind kind, const char *name, const char *type,
                        const char *preset) {
         const char *value = kind == INSERT_NEEDED ? NULL : value_of(rule->values, name);
         const char *comma = text->n++ > 0 ? ", " : "", *restored = value_of(rule->restored, name);
@@ -278,6 +314,9 @@ static void add_column(InsertText *text, const TableSalvage *rule, InsertKind ki
         buffer_printf(&text->values, "%sifnull(%s, %s)", comma, value ? value : own,
                       kind != INSERT_RESTORED ? "NULL" : restored ? restored : preset);
         buffer_printf(&text->from, "%s?%u AS %s", comma, text->n, name);
+        if (type[0])
+                buffer_printf(&text->types, " AND upper(typeof(old.%s)) IN ('NULL', '%s'%s)", name, type,
+                              strcmp(type, "REAL") == 0 ? ", 'INTEGER'" : "");
         buffer_printf(&text->changes, "%s%s = iif(?%u IS NULL, %s, excluded.%s)", comma, name, text->n, name, name);
 }
 
@@ -289,7 +328,7 @@ static int write_insert(Database *database, const StoreTable *table, InsertKind 
         int code;
 
         code = sqlite3_prepare_v2(database->db,
-                                  "SELECT name, iif(\"notnull\", iif(type = 'TEXT', quote(''), '0'), 'NULL')"
+                                  "SELECT name, type, iif(\"notnull\", iif(type = 'TEXT', quote(''), '0'), 'NULL')"
                                   " FROM pragma_table_info(?1)",
                                   -1, &column, NULL);
         if (code != SQLITE_OK)
@@ -297,16 +336,17 @@ static int write_insert(Database *database, const StoreTable *table, InsertKind 
         sqlite3_bind_text(column, 1, table->name, -1, SQLITE_STATIC);
         while ((code = sqlite3_step(column)) == SQLITE_ROW)
                 add_column(&text, rule, kind, (const char *)sqlite3_column_text(column, 0),
-                           (const char *)sqlite3_column_text(column, 1));
+                           (const char *)sqlite3_column_text(column, 1), (const char *)sqlite3_column_text(column, 2));
 
         assert(text.n > 0 && text.n <= DAMAGED_COLUMNS_MAX);
         buffer_printf(sql, "INSERT OR IGNORE INTO %s SELECT %s", table->name, text.values.text ?: "");
-        buffer_printf(sql, " FROM (SELECT %s) AS old WHERE %s", text.from.text ?: "", rule->condition ?: "1");
+        buffer_printf(sql, " FROM (SELECT %s) AS old WHERE %s%s", text.from.text ?: "", rule->condition ?: "1",
+                      text.types.text ?: "");
         if (kind == INSERT_RESTORED)
                 buffer_printf(sql, " ON CONFLICT (row) DO UPDATE SET %s WHERE %s", text.changes.text ?: "",
                               rule->is_restored);
         if (buffer_error(sql) < 0 || buffer_error(&text.values) < 0 || buffer_error(&text.from) < 0 ||
-            buffer_error(&text.changes) < 0)
+            buffer_error(&text.types) < 0 || buffer_error(&text.changes) < 0)
                 return -ENOMEM;
         return database_outcome(database->db, code);
 }

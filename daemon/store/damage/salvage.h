@@ -18,8 +18,9 @@
 #include "store/database/database.h"
 #include "store/table/store_subject.h"
 
-/* Renames the file with its write-ahead log. *ret_note: a message about it, also on failure; caller frees. 0 or a
- * negative errno. */
+/* Renames the file with its write-ahead log. Of more than three damaged files, those whose rows were moved are removed,
+ * the oldest first; else the newest but this one, because the first of several has most rows. *ret_note: a message
+ * about it, also on failure; caller frees. 0 or a negative errno. */
 int salvage_put_aside(const char *path, uint64_t now_realtime_ns, const char *reason, char **ret_note);
 /* As above, for a file of an older version, whose rows cannot be moved into a new file. */
 int salvage_put_older_aside(const char *path, uint64_t now_realtime_ns, int64_t version, char **ret_note);

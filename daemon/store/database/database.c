@@ -36,8 +36,9 @@ int database_outcome(sqlite3 *db, int code) {
                 return DATABASE_FULL;
         case SQLITE_CORRUPT:
         case SQLITE_NOTADB:
-        case SQLITE_ERROR: /* SQL text is constant, so that preparing fails only on a schema of another program */
                 return DATABASE_CORRUPT;
+        case SQLITE_ERROR:
+                return DATABASE_MISFIT;
         case SQLITE_NOMEM:
                 return -ENOMEM;
         case SQLITE_BUSY:
@@ -194,19 +195,40 @@ int database_get(Database *database, const Statement *statement, const Field *fi
         return database_get_row(database, statement, fields, n_fields, ret, 1);
 }
 
+int database_insert(Database *database, const Statement *statement, const Field *fields, size_t n_fields,
+                    int64_t *ret) {
+        int r = database_run(database, statement, fields, n_fields);
+
+        if (r == 0)
+                *ret = sqlite3_last_insert_rowid(database->db);
+        return r;
+}
+
 int database_text_id(Database *database, const Statement *find, const Statement *insert, Field text, int64_t *ret) {
         int64_t id = 0;
         int r;
 
         r = database_get(database, find, &text, 1, &id);
         if (r == 0 && id == 0)
-                r = database_get(database, insert, &text, 1, &id);
+                r = database_insert(database, insert, &text, 1, &id);
         if (r != 0)
                 return r;
 
         assert(id > 0);
         *ret = id;
         return 0;
+}
+
+int database_collect(Database *database, Prepared *query, Buffer *ret) {
+        int r;
+
+        while ((r = database_step(database, query)) == DATABASE_ROW)
+                for (int i = 0; i < query->statement->n_columns; i++) {
+                        int64_t v = column_i64(query, i);
+
+                        buffer_put(ret, &v, sizeof(v));
+                }
+        return r == 0 ? buffer_error(ret) : r;
 }
 
 int database_run_removal(Database *database, Prepared *removal, int64_t *ret_n) {

@@ -28,6 +28,7 @@ enum {
         DATABASE_REFUSED, /* the values can never be stored: too large, or against a constraint */
         DATABASE_FULL,    /* the disk is full, or the limit of PRAGMA max_page_count is reached */
         DATABASE_CORRUPT, /* not a database, or a damaged database */
+        DATABASE_MISFIT,  /* a statement that the SQLite library or the tables do not know */
         DATABASE_QUOTA,   /* a limit of the user of the rows is reached; only of functions that get the limit */
 };
 
@@ -65,9 +66,14 @@ int database_get_row(Database *database, const Statement *statement, const Field
                      size_t n_ret);
 /* As above, of one column. */
 int database_get(Database *database, const Statement *statement, const Field *fields, size_t n_fields, int64_t *ret);
+/* Runs an insert of one row, and returns its rowid. */
+int database_insert(Database *database, const Statement *statement, const Field *fields, size_t n_fields, int64_t *ret);
 /* Finds the id of a text in a table of texts: `find` looks the text up, `insert` adds a new one. */
 int database_text_id(Database *database, const Statement *find, const Statement *insert, Field text, int64_t *ret);
 /* Runs a delete and counts the rows that it removed: for StoreTable.run. */
+/* Runs a query of integers for rows that are about to change: appends the columns of all rows to the buffer, one
+ * int64_t after the other. */
+int database_collect(Database *database, Prepared *query, Buffer *ret);
 int database_run_removal(Database *database, Prepared *removal, int64_t *ret_n);
 /* Returns the number of rows that the last insert, update or delete changed. */
 int64_t database_changes(const Database *database);

@@ -20,10 +20,10 @@ const StoreTable attachments_stack_table = {
                 "CREATE TABLE stack ("
                 " id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, uid INTEGER NOT NULL, n_results INTEGER NOT"
                 " NULL,"
-                " n_packages INTEGER NOT NULL, n_bytes INTEGER NOT NULL, facts TEXT NOT NULL) STRICT;"
+                " n_packages INTEGER NOT NULL, n_bytes INTEGER NOT NULL, facts TEXT NOT NULL);"
                 "CREATE TRIGGER stack_added AFTER INSERT ON stack BEGIN"
                 " INSERT INTO holder (uid, n_bytes) VALUES (new.uid, new.n_bytes)"
-                " ON CONFLICT DO UPDATE SET n_bytes = n_bytes + excluded.n_bytes; END;"
+                " ON CONFLICT (uid) DO UPDATE SET n_bytes = n_bytes + excluded.n_bytes; END;"
                 "CREATE TRIGGER stack_unused AFTER UPDATE OF n_results ON stack WHEN new.n_results <= 0 BEGIN"
                 " DELETE FROM stack WHERE id = new.id; END;"
                 "CREATE TRIGGER stack_removed AFTER DELETE ON stack BEGIN"
@@ -40,7 +40,7 @@ const StoreTable attachments_package_table = {
                 "CREATE TABLE package ("
                 " id INTEGER PRIMARY KEY, digest INTEGER NOT NULL, name TEXT NOT NULL, kind TEXT NOT NULL, version"
                 " TEXT NOT NULL,"
-                " source TEXT NOT NULL, hash TEXT NOT NULL, build TEXT NOT NULL) STRICT;"
+                " source TEXT NOT NULL, hash TEXT NOT NULL, build TEXT NOT NULL);"
                 "CREATE UNIQUE INDEX package_by_name ON package (name, digest);",
         .checks = { "SELECT max(id) FROM package" },
         .salvage = &package_salvage,
@@ -50,7 +50,7 @@ const StoreTable attachments_list_table = {
         .name = "stack_package",
         .schema =
                 "CREATE TABLE stack_package ("
-                " stack INTEGER NOT NULL, package INTEGER NOT NULL, PRIMARY KEY (stack, package)) STRICT, WITHOUT"
+                " stack INTEGER NOT NULL, package INTEGER NOT NULL, PRIMARY KEY (stack, package)) WITHOUT"
                 " ROWID;",
         .checks = { "SELECT max(stack) FROM stack_package" },
         .salvage = &package_salvage,
@@ -64,10 +64,10 @@ const StoreTable attachments_specification_table = {
                 "CREATE TABLE specification ("
                 " id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, uid INTEGER NOT NULL, n_results INTEGER NOT"
                 " NULL,"
-                " document TEXT NOT NULL) STRICT;"
+                " document TEXT NOT NULL);"
                 "CREATE TRIGGER specification_added AFTER INSERT ON specification BEGIN"
                 " INSERT INTO holder (uid, n_bytes) VALUES (new.uid, " SIZE_OF_SPECIFICATION("new") ")"
-                " ON CONFLICT DO UPDATE SET n_bytes = n_bytes + excluded.n_bytes; END;"
+                " ON CONFLICT (uid) DO UPDATE SET n_bytes = n_bytes + excluded.n_bytes; END;"
                 "CREATE TRIGGER specification_unused AFTER UPDATE OF n_results ON specification WHEN new.n_results <="
                 " 0 BEGIN"
                 " DELETE FROM specification WHERE id = new.id; END;"
@@ -156,9 +156,8 @@ void attachments_unpack(Unpack *from, AttachmentSet *ret) {
 
 STATEMENT package_find = SQL("SELECT id FROM package WHERE name = ?1 AND digest = ?2", 1);
 STATEMENT package_insert = SQL(
-        "INSERT INTO package (digest, name, kind, version, source, hash, build) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
-        " RETURNING id",
-        1);
+        "INSERT INTO package (digest, name, kind, version, source, hash, build) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        0);
 STATEMENT list_insert = SQL("INSERT OR IGNORE INTO stack_package VALUES (?1, ?2)", 0);
 
 static int64_t digest_of(const Field *fields, Buffer *room) {
@@ -182,17 +181,15 @@ static int put_package(Database *database, int64_t stack, const Field *fields, B
                 return -ENOMEM;
         r = database_get(database, &package_find, FIELDS(fields[PACKAGE_NAME], digest), &id);
         if (r == 0 && id == 0)
-                r = database_get(database, &package_insert,
-                                 FIELDS(digest, fields[PACKAGE_NAME], fields[PACKAGE_KIND], fields[PACKAGE_VERSION],
-                                        fields[PACKAGE_SOURCE], fields[PACKAGE_HASH], fields[PACKAGE_BUILD]), &id);
+                r = database_insert(database, &package_insert,
+                                    FIELDS(digest, fields[PACKAGE_NAME], fields[PACKAGE_KIND], fields[PACKAGE_VERSION],
+                                           fields[PACKAGE_SOURCE], fields[PACKAGE_HASH], fields[PACKAGE_BUILD]), &id);
         return r == 0 ? database_run(database, &list_insert, FIELDS(field_i64(stack), field_i64(id))) : r;
 }
 
 STATEMENT stack_find = SQL("SELECT id FROM stack WHERE digest = ?1", 1);
 STATEMENT stack_insert = SQL(
-        "INSERT INTO stack (digest, uid, n_results, n_packages, n_bytes, facts) VALUES (?1, ?2, 0, ?3, ?4, ?5)"
-        " RETURNING id",
-        1);
+        "INSERT INTO stack (digest, uid, n_results, n_packages, n_bytes, facts) VALUES (?1, ?2, 0, ?3, ?4, ?5)", 0);
 
 static int put_stack(Database *database, Unpack from, uint32_t uid, int64_t *ret) {
         Field fields[N_STACK_FIELDS], package[N_PACKAGE_FIELDS];
@@ -208,8 +205,9 @@ static int put_stack(Database *database, Unpack from, uint32_t uid, int64_t *ret
                 return r;
         }
 
-        r = database_get(database, &stack_insert, FIELDS(fields[STACK_DIGEST], field_u64(uid), fields[STACK_PACKAGES],
-                                                         fields[STACK_BYTES], fields[STACK_FACTS]), &id);
+        r = database_insert(database, &stack_insert,
+                            FIELDS(fields[STACK_DIGEST], field_u64(uid), fields[STACK_PACKAGES], fields[STACK_BYTES],
+                                   fields[STACK_FACTS]), &id);
         packages = (Unpack){ fields[STACK_LIST].text, fields[STACK_LIST].text + fields[STACK_LIST].n };
         for (int64_t i = 0; r == 0 && i < fields[STACK_PACKAGES].integer; i++) {
                 pack_read_fields(&packages, package, N_PACKAGE_FIELDS);
@@ -221,7 +219,7 @@ static int put_stack(Database *database, Unpack from, uint32_t uid, int64_t *ret
 
 STATEMENT specification_find = SQL("SELECT id FROM specification WHERE digest = ?1", 1);
 STATEMENT specification_insert = SQL(
-        "INSERT INTO specification (digest, uid, n_results, document) VALUES (?1, ?2, 0, ?3) RETURNING id", 1);
+        "INSERT INTO specification (digest, uid, n_results, document) VALUES (?1, ?2, 0, ?3)", 0);
 
 static int put_specification(Database *database, Unpack from, uint32_t uid, int64_t *ret) {
         Field document = pack_read(&from);
@@ -231,8 +229,8 @@ static int put_specification(Database *database, Unpack from, uint32_t uid, int6
         sha256_of(document.text, (size_t)document.n, digest);
         r = database_get(database, &specification_find, FIELDS(field_blob(digest, sizeof(digest))), ret);
         if (r == 0 && *ret == 0)
-                r = database_get(database, &specification_insert,
-                                 FIELDS(field_blob(digest, sizeof(digest)), field_u64(uid), document), ret);
+                r = database_insert(database, &specification_insert,
+                                    FIELDS(field_blob(digest, sizeof(digest)), field_u64(uid), document), ret);
         return r;
 }
 

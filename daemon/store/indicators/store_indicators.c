@@ -27,27 +27,26 @@
 
 /* --- removal ------------------------------------------------------------------------------------- */
 
-enum { REMOVED_NAME, REMOVED_COMPONENT, REMOVED_UID, REMOVED_BLOCK, REMOVED_BYTES, N_REMOVED_COLUMNS };
+enum { REMOVED_ROW, REMOVED_NAME, REMOVED_COMPONENT, REMOVED_UID, REMOVED_BYTES, N_REMOVED_COLUMNS };
 
 /* The size that result_rows.c counted. */
 #define SIZE_OF_RESULT                                                                                                 \
         HOLDER_RESULT_BYTES_TEXT " + length(CAST(document AS BLOB)) + ifnull(length(CAST(run AS BLOB)), 0)"
-#define REMOVED " RETURNING name, component, uid, row / " HOLDING_BLOCK_TEXT ", " SIZE_OF_RESULT
+#define REMOVED(rows) \
+        SQL("SELECT row, name, component, uid, " SIZE_OF_RESULT " FROM result WHERE row IN (" rows ")",                \
+            N_REMOVED_COLUMNS)
 
-STATEMENT result_remove = SQL(
-        "DELETE FROM result WHERE row IN (SELECT row FROM result ORDER BY row LIMIT ?1)" REMOVED, N_REMOVED_COLUMNS);
+STATEMENT result_remove = REMOVED("SELECT row FROM result ORDER BY row LIMIT ?1");
 
-STATEMENT result_remove_of_user = SQL(
-        "DELETE FROM result WHERE row IN (SELECT r.row FROM (SELECT min(block) AS block FROM holding WHERE uid = ?2)"
+STATEMENT result_remove_of_user = REMOVED(
+        "SELECT r.row FROM (SELECT min(block) AS block FROM holding WHERE uid = ?2)"
         " AS h"
         " CROSS JOIN result AS r WHERE r.row BETWEEN " HOLDING_BLOCK_TEXT " * h.block AND " HOLDING_BLOCK_TEXT
-        " * h.block + " HOLDING_BLOCK_TEXT " - 1 AND r.uid = ?2 ORDER BY r.row LIMIT ?1)" REMOVED,
-        N_REMOVED_COLUMNS);
+        " * h.block + " HOLDING_BLOCK_TEXT " - 1 AND r.uid = ?2 ORDER BY r.row LIMIT ?1");
 
-STATEMENT result_expire = SQL(
-        "DELETE FROM result WHERE row IN"
-        " (SELECT row FROM result INDEXED BY result_by_time WHERE time_ms < ?2 ORDER BY time_ms LIMIT ?1)" REMOVED,
-        N_REMOVED_COLUMNS);
+STATEMENT result_expire = REMOVED(
+        "SELECT row FROM result INDEXED BY result_by_time WHERE time_ms < ?2 ORDER BY time_ms LIMIT ?1");
+STATEMENT result_delete = SQL("DELETE FROM result WHERE row = ?1", 0);
 
 STATEMENT count_subtract = SQL(
         "UPDATE indicator SET n_results = n_results - ?4 WHERE name = ?1 AND component = ?2 AND uid = ?3", 0);
@@ -70,33 +69,38 @@ static int subtract(Database *database, const Removed *removed) {
         return r != 0 ? r : holders_remove(database, &removed->holding);
 }
 
+/* Removes a result, and subtracts the results before it if they are of another indicator, user or block. */
+static int remove_result(Database *database, const int64_t columns[static N_REMOVED_COLUMNS], Removed *removed) {
+        int64_t name = columns[REMOVED_NAME], component = columns[REMOVED_COMPONENT];
+        HeldRows holding = { .uid = columns[REMOVED_UID], .block = columns[REMOVED_ROW] / HOLDING_BLOCK_ROWS };
+        int r = 0;
+
+        if (name != removed->name || component != removed->component || holding.uid != removed->holding.uid ||
+            holding.block != removed->holding.block) {
+                r = subtract(database, removed);
+                *removed = (Removed){ .name = name, .component = component, .holding = holding };
+        }
+        removed->holding.n_rows++;
+        removed->holding.n_bytes += columns[REMOVED_BYTES];
+        return r == 0 ? database_run(database, &result_delete, FIELDS(field_i64(columns[REMOVED_ROW]))) : r;
+}
+
 /* Subtracts the removed results from their indicators' counts and their users' sizes, consecutive ones together. */
-static int run_removal(Database *database, Prepared *removal, int64_t *ret_n) {
+static int run_removal(Database *database, Prepared *selection, int64_t *ret_n) {
+        scoped(buffer_deinit) Buffer rows = {};
+        int64_t columns[N_REMOVED_COLUMNS];
         Removed removed = {};
-        int64_t n = 0;
         int r;
 
-        while ((r = database_step(database, removal)) == DATABASE_ROW) {
-                int64_t name = column_i64(removal, REMOVED_NAME), component = column_i64(removal, REMOVED_COMPONENT);
-                HeldRows holding = { .uid = column_i64(removal, REMOVED_UID),
-                                     .block = column_i64(removal, REMOVED_BLOCK) };
-
-                if (name != removed.name || component != removed.component || holding.uid != removed.holding.uid ||
-                    holding.block != removed.holding.block) {
-                        r = subtract(database, &removed);
-                        if (r != 0)
-                                break;
-                        removed = (Removed){ .name = name, .component = component, .holding = holding };
-                }
-                removed.holding.n_rows++;
-                removed.holding.n_bytes += column_i64(removal, REMOVED_BYTES);
-                n++;
+        r = database_collect(database, selection, &rows);
+        for (size_t at = 0; r == 0 && at < rows.n; at += sizeof(columns)) {
+                memcpy(columns, rows.text + at, sizeof(columns));
+                r = remove_result(database, columns, &removed);
         }
-        sqlite3_reset(removal->handle);
         if (r == 0)
                 r = subtract(database, &removed);
         if (r == 0)
-                *ret_n = n;
+                *ret_n = (int64_t)(rows.n / sizeof(columns));
         return r;
 }
 
@@ -126,10 +130,8 @@ static const TableRetention result_retention = {
         .tidy = tidy,
 };
 
-STATEMENT unfinished_undo = SQL(
-        "DELETE FROM result WHERE row IN (SELECT r.row FROM unfinished AS u CROSS JOIN result AS r WHERE r.row >"
-        " u.row AND r.uid = u.uid)"
-        REMOVED, N_REMOVED_COLUMNS);
+STATEMENT unfinished_undo = REMOVED(
+        "SELECT r.row FROM unfinished AS u CROSS JOIN result AS r WHERE r.row > u.row AND r.uid = u.uid");
 STATEMENT unfinished_clear = SQL("DELETE FROM unfinished", 0);
 
 /* Removes the parts of submissions that are not complete. No other results of their users were stored meanwhile. */
@@ -171,11 +173,11 @@ STATEMENT result_salvaged[] = {
                                       " indexed_from = max(indexed_from, excluded.indexed_from)",
             0),
         SQL("INSERT INTO holder (uid, n_bytes) SELECT uid, " SIZE_OF_RESULT " FROM result WHERE row = ?1"
-            " ON CONFLICT DO UPDATE SET n_bytes = n_bytes + excluded.n_bytes",
+            " ON CONFLICT (uid) DO UPDATE SET n_bytes = n_bytes + excluded.n_bytes",
             0),
         SQL("INSERT INTO holding (uid, block, n_rows) SELECT uid, row / " HOLDING_BLOCK_TEXT ", 1 FROM result WHERE "
             "row = ?1"
-            " ON CONFLICT DO UPDATE SET n_rows = n_rows + 1",
+            " ON CONFLICT (uid, block) DO UPDATE SET n_rows = n_rows + 1",
             0),
         SQL("UPDATE stack SET n_results = n_results + 1 WHERE id = (SELECT stack FROM result WHERE row = ?1)", 0),
         SQL("UPDATE specification SET n_results = n_results + 1 WHERE id = (SELECT specification FROM result WHERE row "
@@ -208,7 +210,7 @@ static const TableSalvage model_salvage = { .is_first = true, .condition = "EXIS
  * name alone. */
 static const StoreTable term_table = {
         .name = "term",
-        .schema = "CREATE TABLE term (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE, shown TEXT) STRICT;",
+        .schema = "CREATE TABLE term (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE, shown TEXT);",
         .checks = { "SELECT max(id) FROM term" },
 };
 
@@ -227,7 +229,7 @@ static const StoreTable indicator_table = {
                 "CREATE TABLE indicator ("
                 " name INTEGER NOT NULL, component INTEGER NOT NULL, uid INTEGER NOT NULL,"
                 " n_results INTEGER NOT NULL, latest_ms INTEGER NOT NULL, shape INTEGER, indexed_from INTEGER,"
-                " PRIMARY KEY (name, component, uid)) STRICT, WITHOUT ROWID;"
+                " PRIMARY KEY (name, component, uid)) WITHOUT ROWID;"
                 "CREATE INDEX indicator_unindexed ON indicator (indexed_from) WHERE shape IS NOT NULL AND"
                 " indexed_from > 0;"
                 "CREATE INDEX indicator_by_shape ON indicator (shape) WHERE shape IS NOT NULL;"
@@ -235,8 +237,8 @@ static const StoreTable indicator_table = {
                 " old.shape" DROP_SHAPE
                 "CREATE TRIGGER indicator_unshaped AFTER DELETE ON indicator" DROP_SHAPE
                 "CREATE TRIGGER indicator_added AFTER INSERT ON indicator BEGIN"
-                " INSERT INTO holder (uid, n_names) VALUES (new.uid, 1) ON CONFLICT DO UPDATE SET n_names = n_names +"
-                " 1; END;"
+                " INSERT INTO holder (uid, n_names) VALUES (new.uid, 1) ON CONFLICT (uid)"
+                " DO UPDATE SET n_names = n_names + 1; END;"
                 "CREATE TRIGGER indicator_removed AFTER DELETE ON indicator BEGIN"
                 " UPDATE holder SET n_names = n_names - 1 WHERE uid = old.uid; END;"
                 "CREATE TRIGGER indicator_added_unindexed AFTER INSERT ON indicator WHEN new.indexed_from > 0 BEGIN"
@@ -253,7 +255,7 @@ static const StoreTable indexing_table = {
         .schema =
                 "CREATE TABLE indexing ("
                 " only INTEGER PRIMARY KEY CHECK (only = 1), name INTEGER NOT NULL, time_ms INTEGER NOT NULL,"
-                " row INTEGER NOT NULL) STRICT;",
+                " row INTEGER NOT NULL);",
         .checks = { "SELECT count(*) FROM indexing" },
 };
 
@@ -282,7 +284,7 @@ static const StoreTable result_table = {
                 " exit_status INTEGER, batch BLOB, batch_index INTEGER, series INTEGER,"
                 " job TEXT, job_row INTEGER, claimed_ms INTEGER, stack INTEGER, specification INTEGER, version TEXT,"
                 " run TEXT,"
-                " document TEXT NOT NULL) STRICT;"
+                " document TEXT NOT NULL);"
                 "CREATE UNIQUE INDEX result_by_id ON result (id);"
                 "CREATE INDEX result_by_name ON result (name, time_ms, row, component, uid);"
                 "CREATE INDEX result_by_time ON result (time_ms, row, component);"
@@ -313,7 +315,7 @@ static const StoreTable result_table = {
 /* Submissions of which the first parts are stored: the results of this user after this row. */
 static const StoreTable unfinished_table = {
         .name = "unfinished",
-        .schema = "CREATE TABLE unfinished (uid INTEGER PRIMARY KEY, row INTEGER NOT NULL) STRICT;",
+        .schema = "CREATE TABLE unfinished (uid INTEGER PRIMARY KEY, row INTEGER NOT NULL);",
         .checks = { "SELECT count(*) FROM unfinished" },
 };
 
@@ -326,7 +328,7 @@ static const StoreTable model_table = {
                 " row INTEGER PRIMARY KEY, name TEXT NOT NULL, component TEXT, is_declared INTEGER NOT NULL,"
                 " owner INTEGER NOT NULL, uid INTEGER NOT NULL, by_admin INTEGER NOT NULL, time_ms INTEGER NOT NULL,"
                 " shape INTEGER NOT NULL,"
-                " results TEXT NOT NULL, document TEXT NOT NULL) STRICT;"
+                " results TEXT NOT NULL, document TEXT NOT NULL);"
                 "CREATE UNIQUE INDEX model_by_name ON model (name, ifnull(component, ''), owner, is_declared);"
                 "CREATE INDEX model_by_shape ON model (shape);"
                 "CREATE TRIGGER model_reshaped AFTER UPDATE OF shape ON model WHEN new.shape <> old.shape" DROP_SHAPE
@@ -337,7 +339,7 @@ static const StoreTable model_table = {
 
 static const StoreTable shape_table = {
         .name = "shape",
-        .schema = "CREATE TABLE shape (id INTEGER PRIMARY KEY, keys TEXT NOT NULL UNIQUE) STRICT;",
+        .schema = "CREATE TABLE shape (id INTEGER PRIMARY KEY, keys TEXT NOT NULL UNIQUE);",
         .checks = { "SELECT max(id) FROM shape" },
         .salvage = &shape_salvage,
 };
@@ -349,13 +351,13 @@ static const StoreTable series_table = {
                 " id INTEGER PRIMARY KEY, hash INTEGER NOT NULL, name INTEGER NOT NULL, component INTEGER NOT NULL,"
                 " uid INTEGER NOT NULL,"
                 " stack INTEGER NOT NULL, shape INTEGER NOT NULL, version TEXT, hardware TEXT, parameters TEXT NOT"
-                " NULL) STRICT;"
+                " NULL);"
                 "CREATE INDEX series_by_hash ON series (hash);"
                 "CREATE INDEX series_by_pair ON series (name, component, uid, shape);"
                 "CREATE INDEX series_by_shape ON series (shape);"
                 "CREATE TRIGGER series_unshaped AFTER DELETE ON series" DROP_SHAPE
                 "CREATE TRIGGER series_added AFTER INSERT ON series BEGIN"
-                " INSERT INTO holder (uid, n_series) VALUES (new.uid, 1) ON CONFLICT DO UPDATE SET n_series ="
+                " INSERT INTO holder (uid, n_series) VALUES (new.uid, 1) ON CONFLICT (uid) DO UPDATE SET n_series ="
                 " n_series + 1; END;"
                 "CREATE TRIGGER series_removed AFTER DELETE ON series BEGIN"
                 " UPDATE holder SET n_series = n_series - 1 WHERE uid = old.uid; END;",
@@ -367,8 +369,8 @@ static const StoreTable property_table = {
         .schema =
                 "CREATE TABLE property ("
                 " name INTEGER NOT NULL, component INTEGER NOT NULL, uid INTEGER NOT NULL, key TEXT NOT NULL, value"
-                " ANY NOT NULL,"
-                " series INTEGER NOT NULL, PRIMARY KEY (name, component, uid, key, value, series)) STRICT, WITHOUT"
+                " NOT NULL, " /* any type, as it is */
+                " series INTEGER NOT NULL, PRIMARY KEY (name, component, uid, key, value, series)) WITHOUT"
                 " ROWID;"
                 "CREATE INDEX property_by_series ON property (series);",
         .checks = { "SELECT max(series) FROM property INDEXED BY property_by_series" },
@@ -379,7 +381,7 @@ static const StoreTable point_table = {
         .schema =
                 "CREATE TABLE point ("
                 " series INTEGER NOT NULL, time_ms INTEGER NOT NULL, row INTEGER NOT NULL, score REAL, numbers BLOB,"
-                " PRIMARY KEY (series, time_ms, row)) STRICT, WITHOUT ROWID;"
+                " PRIMARY KEY (series, time_ms, row)) WITHOUT ROWID;"
                 "CREATE TRIGGER point_removed AFTER DELETE ON point"
                 " WHEN NOT EXISTS (SELECT 1 FROM point WHERE series = old.series) BEGIN"
                 " DELETE FROM property WHERE series = old.series;"

@@ -14,7 +14,7 @@
 /* --- layout -------------------------------------------------------------------------------------- */
 
 STATEMENT layout_find = SQL("SELECT id FROM layout WHERE keys = ?1", 1);
-STATEMENT layout_insert = SQL("INSERT INTO layout (keys) VALUES (?1) RETURNING id", 1);
+STATEMENT layout_insert = SQL("INSERT INTO layout (keys) VALUES (?1)", 0);
 
 /* Finds or inserts the id of this program's layout. */
 static int find_layout(Database *database, LayoutKind kind, int64_t *ret) {
@@ -593,31 +593,38 @@ DEFINE_LEFTOVER(phase_leftover, 2, phase_removals, PHASES_AT_ONCE, "?1");
 
 /* Jobs are removed with their phases, unless these are many: as many of the oldest jobs as have ?1 rows, and at
  * least one job. Running jobs stay. */
+enum { REMOVED_ROW, REMOVED_ROWS, N_REMOVED_COLUMNS };
 #define JOB_ROWS "iif(n_phases > " PHASES_AT_ONCE ", 1, 1 + n_phases)"
 #define JOB_REMOVE(of)                                                                                  \
-        "DELETE FROM job WHERE row IN (SELECT row FROM"                                                 \
-        " (SELECT row, n_rows, total(n_rows) OVER (ORDER BY row) AS n FROM"                             \
+        "SELECT row, n_rows FROM (SELECT row, n_rows, total(n_rows) OVER (ORDER BY row) AS n FROM"      \
         " (SELECT row, " JOB_ROWS " AS n_rows FROM job " of " state <> 'running' ORDER BY row LIMIT ?1))" \
-        " WHERE n - n_rows < ?1) RETURNING " JOB_ROWS
+        " WHERE n - n_rows < ?1"
 
-STATEMENT job_remove = SQL(JOB_REMOVE("WHERE"), 1);
-STATEMENT job_remove_of_user = SQL(JOB_REMOVE("INDEXED BY job_by_uid WHERE uid = ?2 AND"), 1);
+STATEMENT job_remove = SQL(JOB_REMOVE("WHERE"), N_REMOVED_COLUMNS);
+STATEMENT job_remove_of_user = SQL(JOB_REMOVE("INDEXED BY job_by_uid WHERE uid = ?2 AND"),
+                                       N_REMOVED_COLUMNS);
 
-STATEMENT job_expire = SQL("DELETE FROM job WHERE row IN (SELECT row FROM"
+STATEMENT job_expire = SQL("SELECT row, n_rows FROM"
                            " (SELECT row, n_rows, total(n_rows) OVER (ORDER BY begin_ms, row) AS n FROM"
                            " (SELECT row, " JOB_ROWS
                            " AS n_rows, begin_ms FROM job INDEXED BY job_by_begin WHERE begin_ms < ?2 AND end_ms < ?2"
                            " AND state <> 'running' ORDER BY begin_ms LIMIT ?1))"
-                           " WHERE n - n_rows < ?1) RETURNING " JOB_ROWS,
-                           1);
+                           " WHERE n - n_rows < ?1",
+                           N_REMOVED_COLUMNS);
+STATEMENT job_delete = SQL("DELETE FROM job WHERE row = ?1", 0);
 
-/* Counts the rows that were removed. */
-static int run_removal(Database *database, Prepared *removal, int64_t *ret_n) {
-        int64_t n = 0;
+/* Removes the jobs that a statement selects, and counts the removed rows. */
+static int run_removal(Database *database, Prepared *selection, int64_t *ret_n) {
+        scoped(buffer_deinit) Buffer removed = {};
+        int64_t columns[N_REMOVED_COLUMNS], n = 0;
         int r;
 
-        while ((r = database_step(database, removal)) == DATABASE_ROW)
-                n += column_i64(removal, 0);
+        r = database_collect(database, selection, &removed);
+        for (size_t at = 0; r == 0 && at < removed.n; at += sizeof(columns)) {
+                memcpy(columns, removed.text + at, sizeof(columns));
+                r = database_run(database, &job_delete, FIELDS(field_i64(columns[REMOVED_ROW])));
+                n += columns[REMOVED_ROWS];
+        }
         if (r == 0)
                 *ret_n = n;
         return r;
@@ -710,7 +717,7 @@ static const StoreTable job_table = {
                 " isolation TEXT NOT NULL, cgroup TEXT, rusage TEXT, note TEXT, command TEXT NOT NULL, labels TEXT"
                 " NOT NULL,"
                 " layout INTEGER, metrics TEXT, usage_layout INTEGER, usage TEXT,"
-                " begun_by INTEGER NOT NULL DEFAULT 0, by_admin INTEGER NOT NULL DEFAULT 0) STRICT;"
+                " begun_by INTEGER NOT NULL DEFAULT 0, by_admin INTEGER NOT NULL DEFAULT 0);"
                 "CREATE UNIQUE INDEX job_by_id ON job (id);"
                 "CREATE INDEX job_by_begin ON job (begin_ms);"
                 "CREATE INDEX job_by_name ON job (name, begin_ms);"
@@ -723,12 +730,12 @@ static const StoreTable job_table = {
                 " UPDATE holder SET n_bytes = n_bytes - " JOB_SIZE("old") " WHERE uid = old.uid; END;"
                 "CREATE TRIGGER job_added AFTER INSERT ON job BEGIN"
                 " INSERT INTO holder (uid, n_bytes) VALUES (new.uid, " JOB_SIZE("new") ")"
-                " ON CONFLICT DO UPDATE SET n_bytes = n_bytes + excluded.n_bytes; END;"
+                " ON CONFLICT (uid) DO UPDATE SET n_bytes = n_bytes + excluded.n_bytes; END;"
                 "CREATE TRIGGER job_changed AFTER UPDATE OF uid, n_phases ON job"
                 " WHEN new.uid <> old.uid OR new.n_phases <> old.n_phases BEGIN"
                 " UPDATE holder SET n_bytes = n_bytes - " JOB_SIZE("old") " WHERE uid = old.uid;"
                 " INSERT INTO holder (uid, n_bytes) VALUES (new.uid, " JOB_SIZE("new") ")"
-                " ON CONFLICT DO UPDATE SET n_bytes = n_bytes + excluded.n_bytes; END;",
+                " ON CONFLICT (uid) DO UPDATE SET n_bytes = n_bytes + excluded.n_bytes; END;",
         .checks = {
                 "SELECT count(*) FROM (SELECT * FROM job ORDER BY row DESC LIMIT 1)",
                 "SELECT count(*) FROM job INDEXED BY job_by_state WHERE state = 'running'",
@@ -744,7 +751,7 @@ static const StoreTable running_table = {
         .schema =
                 "CREATE TABLE running ("
                 " job INTEGER PRIMARY KEY, checkpoint_ms INTEGER NOT NULL, boot_id TEXT NOT NULL, window TEXT NOT"
-                " NULL) STRICT;",
+                " NULL);",
         .checks = {
                 "SELECT total(length(window)) FROM running",
                 "SELECT total(length(labels)) FROM running JOIN job ON job.row = running.job",
@@ -759,7 +766,7 @@ static const StoreTable running_table = {
  */
 static const StoreTable timeline_table = {
         .name = "timeline",
-        .schema = "CREATE TABLE timeline (part INTEGER PRIMARY KEY, bytes BLOB NOT NULL) STRICT;",
+        .schema = "CREATE TABLE timeline (part INTEGER PRIMARY KEY, bytes BLOB NOT NULL);",
         .checks = { "SELECT max(part) FROM timeline" },
         .salvage = &timeline_salvage,
 };
@@ -773,7 +780,7 @@ static const StoreTable phase_table = {
                 "CREATE TABLE phase ("
                 " row INTEGER PRIMARY KEY, job INTEGER NOT NULL, number INTEGER NOT NULL, name TEXT NOT NULL,"
                 " begin_ms INTEGER NOT NULL, end_ms INTEGER NOT NULL, wall_seconds REAL,"
-                " layout INTEGER, metrics TEXT, usage_layout INTEGER, usage TEXT) STRICT;"
+                " layout INTEGER, metrics TEXT, usage_layout INTEGER, usage TEXT);"
                 "CREATE UNIQUE INDEX phase_by_job ON phase (job, number);",
         .checks = {
                 "SELECT count(*) FROM (SELECT * FROM phase ORDER BY row DESC LIMIT 1)",
@@ -785,7 +792,7 @@ static const StoreTable phase_table = {
 /* The keys of stored metrics and usage (job_text.h): a few rows, shared by all jobs and phases. */
 static const StoreTable layout_table = {
         .name = "layout",
-        .schema = "CREATE TABLE layout (id INTEGER PRIMARY KEY, keys TEXT NOT NULL UNIQUE) STRICT;",
+        .schema = "CREATE TABLE layout (id INTEGER PRIMARY KEY, keys TEXT NOT NULL UNIQUE);",
         .checks = { "SELECT count(*) FROM (SELECT * FROM layout)" },
         .salvage = &small_salvage,
 };
@@ -796,7 +803,7 @@ static const StoreTable meter_table = {
         .schema =
                 "CREATE TABLE meter ("
                 " only INTEGER PRIMARY KEY CHECK (only = 1), account TEXT NOT NULL, boot_id TEXT NOT NULL,"
-                " time_ms INTEGER NOT NULL) STRICT;",
+                " time_ms INTEGER NOT NULL);",
         .checks = { "SELECT total(length(account)) FROM meter" },
         .salvage = &small_salvage,
 };
@@ -804,7 +811,7 @@ static const StoreTable meter_table = {
 /* The totals of ended jobs by user and by label: one row. */
 static const StoreTable totals_table = {
         .name = "job_totals",
-        .schema = "CREATE TABLE job_totals (only INTEGER PRIMARY KEY CHECK (only = 1), text TEXT NOT NULL) STRICT;",
+        .schema = "CREATE TABLE job_totals (only INTEGER PRIMARY KEY CHECK (only = 1), text TEXT NOT NULL);",
         .checks = { "SELECT total(length(text)) FROM job_totals" },
         .salvage = &small_salvage,
 };

@@ -61,7 +61,7 @@ static const StoreTable sample_table = {
         .name = "node_sample",
         .schema =
                 "CREATE TABLE node_sample ("
-                " begin_ms INTEGER PRIMARY KEY, interval_ms INTEGER NOT NULL, timeline BLOB NOT NULL) STRICT;",
+                " begin_ms INTEGER PRIMARY KEY, interval_ms INTEGER NOT NULL, timeline BLOB NOT NULL);",
         .checks = { "SELECT max(begin_ms) FROM node_sample" },
         .retention = &sample_retention,
         .salvage = &sample_salvage,

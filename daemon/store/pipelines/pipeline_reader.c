@@ -33,9 +33,9 @@ static const StoreColumn series_columns[] = {
 
 STATEMENT series_list = SELECT(PipelineSeriesRow, series_columns,
         " FROM job JOIN pipeline_series AS s ON s.job = job.row LEFT JOIN"
-        " (WITH first AS MATERIALIZED"
-        "  (SELECT * FROM pipeline_interval WHERE job = (SELECT row FROM job WHERE id = ?1) AND level = -1) SELECT *"
-        " FROM first) AS i"
+        /* The limit keeps SQLite from reading the intervals once for each series. */
+        " (SELECT * FROM pipeline_interval WHERE job = (SELECT row FROM job WHERE id = ?1) AND level = -1 LIMIT -1)"
+        " AS i"
         " ON i.series = s.row WHERE job.id = ?1 ORDER BY s.stage, s.part");
 
 int pipeline_reader_list(Reader *reader, const char *job) {

@@ -256,16 +256,16 @@ static Unpack unpack_head(const RowSet *set, Field ret[static N_HEAD_FIELDS]) {
 enum {
         SERIES_ROW, SERIES_INTERVALS, SERIES_END, SERIES_LAST, SERIES_SUMS, N_SERIES_COLUMNS = SERIES_SUMS + 7,
 };
-#define SERIES_RETURNING \
-        " RETURNING row, n_intervals, end_ms, n_last, elapsed_s, n, n_failures, time_s, get_s, ready_s, judged_s"
 
-/* Adds an interval that is newer than all of its series; no row is returned for any other. */
+/* Adds an interval that is newer than all of its series; no row changes for any other. */
 STATEMENT series_append = SQL(SERIES_INSERT "end_ms = excluded.end_ms, n_last = excluded.n, " SERIES_ADD
-                                            " WHERE excluded.end_ms > end_ms" SERIES_RETURNING,
-                              N_SERIES_COLUMNS);
+                                            " WHERE excluded.end_ms > end_ms", 0);
 /* Adds an interval whose time is before that of another, because the clock was set back, or because two processes
  * have the stage. */
-STATEMENT series_add = SQL(SERIES_INSERT SERIES_ADD SERIES_RETURNING, N_SERIES_COLUMNS);
+STATEMENT series_add = SQL(SERIES_INSERT SERIES_ADD, 0);
+STATEMENT series_get = SQL(
+        "SELECT row, n_intervals, end_ms, n_last, elapsed_s, n, n_failures, time_s, get_s, ready_s, judged_s"
+        " FROM pipeline_series WHERE job = ?1 AND stage = ?2 AND part = ?3", N_SERIES_COLUMNS);
 /* The row of a series, unless the time is that of a stored interval. */
 STATEMENT series_find_late = SQL(
         "SELECT row FROM pipeline_series AS s WHERE job = ?1 AND stage = ?2 AND part = ?3 AND NOT EXISTS"
@@ -299,17 +299,21 @@ static void read_series(const Prepared *row, StoredSeries *ret) {
         };
 }
 
-/* Runs one of the two statements that add to a series. *ret_n_intervals: 0 if there was no row. */
+/* Runs one of the two statements that add to a series. *ret_n_intervals: 0 if no row changed. */
 static int add_to_series(Database *database, const Statement *statement, const ReportedJob *job,
                          const PackedInterval *from, StoredSeries *ret, int64_t *ret_n_intervals) {
-        Prepared *row = database_prepare(database, statement,
-                                         FIELDS(field_i64(job->row), from->stage, from->part, job->producer,
-                                                from->end_ms, from->buffer_size, from->sums[0], from->sums[1],
-                                                from->sums[2], from->sums[3], from->sums[4], from->sums[5],
-                                                from->sums[6]));
+        Prepared *row;
         int r;
 
         *ret_n_intervals = 0;
+        r = database_run(database, statement,
+                         FIELDS(field_i64(job->row), from->stage, from->part, job->producer, from->end_ms,
+                                from->buffer_size, from->sums[0], from->sums[1], from->sums[2], from->sums[3],
+                                from->sums[4], from->sums[5], from->sums[6]));
+        if (r != 0 || database_changes(database) == 0)
+                return r;
+
+        row = database_prepare(database, &series_get, FIELDS(field_i64(job->row), from->stage, from->part));
         r = database_step(database, row);
         if (r != DATABASE_ROW)
                 return r;
@@ -669,7 +673,7 @@ static const StoreTable series_table = {
                 " end_ms INTEGER NOT NULL, n_intervals INTEGER NOT NULL, n_last REAL NOT NULL, buffer_size INTEGER"
                 " NOT NULL,"
                 " elapsed_s REAL NOT NULL, n REAL NOT NULL, n_failures REAL NOT NULL,"
-                " time_s REAL NOT NULL, get_s REAL NOT NULL, ready_s REAL NOT NULL, judged_s REAL NOT NULL) STRICT;"
+                " time_s REAL NOT NULL, get_s REAL NOT NULL, ready_s REAL NOT NULL, judged_s REAL NOT NULL);"
                 "CREATE UNIQUE INDEX pipeline_series_by_job ON pipeline_series (job, stage, part);",
         .checks = {
                 "SELECT count(*) FROM (SELECT * FROM pipeline_series ORDER BY row DESC LIMIT 1)",
@@ -691,7 +695,7 @@ static const StoreTable interval_table = {
                 " REAL NOT NULL,"
                 " ready_s REAL NOT NULL, judged_s REAL NOT NULL,"
                 " p90_s REAL NOT NULL, p99_s REAL NOT NULL, get_p90_s REAL NOT NULL, get_p99_s REAL NOT NULL,"
-                " PRIMARY KEY (job, level, end_ms, series)) STRICT, WITHOUT ROWID;",
+                " PRIMARY KEY (job, level, end_ms, series)) WITHOUT ROWID;",
         .checks = { "SELECT count(*) FROM (SELECT * FROM pipeline_interval LIMIT 1)" },
         .retention = &interval_retention,
         .salvage = &interval_salvage,
@@ -702,7 +706,7 @@ static const StoreTable event_table = {
         .schema =
                 "CREATE TABLE pipeline_event ("
                 " job INTEGER NOT NULL, time_ms INTEGER NOT NULL, name TEXT NOT NULL, seconds REAL NOT NULL,"
-                " PRIMARY KEY (job, time_ms, name)) STRICT, WITHOUT ROWID;",
+                " PRIMARY KEY (job, time_ms, name)) WITHOUT ROWID;",
         .checks = { "SELECT count(*) FROM (SELECT * FROM pipeline_event LIMIT 1)" },
         .salvage = &event_salvage,
 };
@@ -723,7 +727,7 @@ static const StoreTable pipeline_table = {
                 "CREATE TABLE pipeline ("
                 " job INTEGER PRIMARY KEY, n_series INTEGER NOT NULL, n_rows INTEGER NOT NULL, merged_ms INTEGER NOT"
                 " NULL,"
-                " n_events INTEGER NOT NULL, event_s REAL NOT NULL, description TEXT) STRICT;"
+                " n_events INTEGER NOT NULL, event_s REAL NOT NULL, description TEXT);"
                 "CREATE TRIGGER pipeline_added AFTER INSERT ON pipeline BEGIN" CHARGE(SIZE_OF("new"), "new.job") " END;"
                 "CREATE TRIGGER pipeline_changed AFTER UPDATE OF n_series, n_rows, n_events, description ON pipeline"
                 " BEGIN"
@@ -731,7 +735,7 @@ static const StoreTable pipeline_table = {
                 "CREATE TRIGGER pipeline_job_changed AFTER UPDATE OF uid ON job WHEN new.uid <> old.uid BEGIN"
                 " UPDATE holder SET n_bytes = n_bytes - " SIZE_OF_JOB("old.row") " WHERE uid = old.uid;"
                 " INSERT INTO holder (uid, n_bytes) VALUES (new.uid, " SIZE_OF_JOB("new.row") ")"
-                " ON CONFLICT DO UPDATE SET n_bytes = n_bytes + excluded.n_bytes; END;"
+                " ON CONFLICT (uid) DO UPDATE SET n_bytes = n_bytes + excluded.n_bytes; END;"
                 "CREATE TRIGGER pipeline_job_removed AFTER DELETE ON job BEGIN"
                 " UPDATE holder SET n_bytes = n_bytes - " SIZE_OF_JOB("old.row") " WHERE uid = old.uid;"
                 ROWS_REMOVE " DELETE FROM pipeline WHERE job = old.row; END;",

@@ -17,7 +17,7 @@ static const TableSalvage clock_salvage = { .is_first = true };
 /* The last trusted time: one row or none. */
 static const StoreTable clock_table = {
         .name = "clock",
-        .schema = "CREATE TABLE clock (only INTEGER PRIMARY KEY CHECK (only = 1), trusted_ms INTEGER NOT NULL) STRICT;",
+        .schema = "CREATE TABLE clock (only INTEGER PRIMARY KEY CHECK (only = 1), trusted_ms INTEGER NOT NULL);",
         .checks = { "SELECT total(trusted_ms) FROM clock" },
         .salvage = &clock_salvage,
 };

@@ -15,7 +15,7 @@ static const StoreTable holder_table = {
         .schema =
                 "CREATE TABLE holder ("
                 " uid INTEGER PRIMARY KEY, n_bytes INTEGER NOT NULL DEFAULT 0, n_names INTEGER NOT NULL DEFAULT 0,"
-                " n_series INTEGER NOT NULL DEFAULT 0) STRICT;",
+                " n_series INTEGER NOT NULL DEFAULT 0);",
         .checks = { "SELECT count(*) FROM (SELECT * FROM holder)" },
 };
 
@@ -24,7 +24,7 @@ static const StoreTable holding_table = {
         .schema =
                 "CREATE TABLE holding ("
                 " uid INTEGER NOT NULL, block INTEGER NOT NULL, n_rows INTEGER NOT NULL,"
-                " PRIMARY KEY (uid, block)) STRICT, WITHOUT ROWID;",
+                " PRIMARY KEY (uid, block)) WITHOUT ROWID;",
         .checks = { "SELECT max(uid) FROM holding" },
 };
 
@@ -35,13 +35,13 @@ const StoreSubject holders_subject = { .tables = tables };
 /* --- the table ------------------------------------------------------------------------------------ */
 
 STATEMENT holder_add = SQL(
-        "INSERT INTO holder (uid, n_bytes) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET n_bytes = n_bytes +"
+        "INSERT INTO holder (uid, n_bytes) VALUES (?1, ?2) ON CONFLICT (uid) DO UPDATE SET n_bytes = n_bytes +"
         " excluded.n_bytes",
         0);
 
 STATEMENT holding_add = SQL(
-        "INSERT INTO holding (uid, block, n_rows) VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE SET n_rows = n_rows +"
-        " excluded.n_rows",
+        "INSERT INTO holding (uid, block, n_rows) VALUES (?1, ?2, ?3) ON CONFLICT (uid, block)"
+        " DO UPDATE SET n_rows = n_rows + excluded.n_rows",
         0);
 
 STATEMENT holding_subtract = SQL(

@@ -96,7 +96,7 @@ typedef struct Leftover {
         };                                                                                                             \
         static const StoreTable name_##_table = {                                                                      \
                 .name = #name_,                                                                                        \
-                .schema = "CREATE TABLE " #name_ " (job INTEGER PRIMARY KEY) STRICT;",                                 \
+                .schema = "CREATE TABLE " #name_ " (job INTEGER PRIMARY KEY);",                                 \
                 .checks = { "SELECT count(*) FROM (SELECT * FROM " #name_ " LIMIT 1)" },                               \
                 .retention = &name_##_retention,                                                                       \
         }

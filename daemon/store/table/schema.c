@@ -64,9 +64,7 @@ static int create_tables(Database *database) {
                 r = set_pragma(database, "user_version", SCHEMA_VERSION);
         if (r == 0)
                 r = database_exec(database, "COMMIT");
-        if (r != 0 && !sqlite3_get_autocommit(database->db))
-                (void)database_exec(database, "ROLLBACK");
-        return r;
+        return r; /* closing the database rolls back, and keeps the message until then */
 }
 
 /* Reads the first and last entries of a table and its indexes, instead of everything as PRAGMA quick_check does.
