@@ -138,7 +138,7 @@ class Daemon:
         self.state = pathlib.Path(tempfile.mkdtemp(prefix="bench-state-", dir=build))
         self.socket, self.http_socket = self.directory / "perfd.sock", self.directory / "http.sock"
         self.config = self.directory / "perfd.conf"
-        self.config.write_text(config)
+        self.config.write_text(f"{config}\n[store]\nkeep_results = 0\n")
         self.command = [str(word) for word in (
             build / program, "--config", self.config, "--socket", self.socket,
             "--state", self.state, "--http", "off", *(("--root", root) if root else ()))]
@@ -185,7 +185,7 @@ class Daemon:
 
     def reconfigure(self, config):
         n_reloads = self.log().count("Configuration")
-        self.config.write_text(config)
+        self.config.write_text(f"{config}\n[store]\nkeep_results = 0\n")
         self.process.send_signal(signal.SIGHUP)
         wait_for(lambda: self.log().count("Configuration") > n_reloads, "the reload")
 

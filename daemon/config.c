@@ -51,7 +51,7 @@ static const Setting settings[] = {
         { "store", "max_size", SETTING_SIZE, AT(store.size_max_bytes), "1G", 16 * MIB, UINT64_MAX, "a size of at least 16M", false },
         { "store", "keep_samples", SETTING_DURATION, AT(store.keep_samples_ns), "30d", 0, 36500 * DAY, "a time, or 0 for no limit", false },
         { "store", "keep_jobs", SETTING_DURATION, AT(store.keep_jobs_ns), "365d", 0, 36500 * DAY, "a time, or 0 for no limit", false },
-        { "store", "keep_results", SETTING_DURATION, AT(store.keep_results_ns), "0", 0, 36500 * DAY, "a time, or 0 for no limit", false },
+        { "store", "keep_results", SETTING_DURATION, AT(store.keep_results_ns), "365d", 0, 36500 * DAY, "a time, or 0 for no limit", false },
         { "store", "queue_rows", SETTING_COUNT, AT(store.queue_rows_max), "65536", 16, 1 << 24, "a whole number from 16 to 16777216", false },
         { "store", "queue_size", SETTING_SIZE, AT(store.queue_bytes_max), "32M", MIB, UINT64_C(1) << 32, "a size from 1M to 4G", false },
         { "limits", "frame_size", SETTING_SIZE, AT(ingest.frame_max_bytes), "1M", 4 * KIB, 64 * MIB, "a size from 4K to 64M", false },

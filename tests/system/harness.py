@@ -42,6 +42,9 @@ PEERS = ROOT / "build" / "interop" / "bin"
 # Disables detection, for tests that count jobs: the machine or other tests may have cgroups that match.
 NO_PATTERNS = "[patterns]\nslurm =\nslurm_sluid =\nslurm_v1 =\nkubernetes =\n"
 
+# Keeps results from any time.
+NO_EXPIRY = "[store]\nkeep_results = 0\n"
+
 # Ignores the models that are installed on this machine.
 NO_MODELS = "[indicators]\ndirectory =\n"
 
@@ -380,7 +383,8 @@ class Daemon:
             self.listening.append(s)
 
     def configure(self, text):
-        """Disables the detection of jobs unless the text has patterns."""
+        """Disables the detection of jobs unless the text has patterns, and the removal of old results unless it has a time."""
+        text = text if "keep_results" in text else f"{text}\n{NO_EXPIRY}"
         text = text if "[patterns]" in text else f"{text}\n{NO_PATTERNS}"
         self.config.write_text(text if "[indicators]" in text else f"{text}\n{NO_MODELS}")
 

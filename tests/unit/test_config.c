@@ -67,7 +67,7 @@ static void without_a_file_all_settings_have_defaults(void **state) {
         assert_string_equal(c.sockets.http_listen, "127.0.0.1:9847");
         assert_int_equal(c.sockets.mode, 0666);
         assert_true(c.ingest.admin_gid == INGEST_NO_ADMIN_GID);
-        assert_true(c.store.keep_results_ns == 0);
+        assert_true(c.store.keep_results_ns == 365 * UINT64_C(86400) * NS_PER_S);
 }
 
 static void a_file_named_on_the_command_line_must_exist(void **state) {
