@@ -7,12 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/pipeline/straggler.h"
 #include "pipeline/pipeline_report.h"
 #include "util/array.h"
 #include "util/parse.h"
 #include "value/value_parse.h"
 
-#define GPUS_MAX       1024
+#define GPUS_MAX         1024
+#define WORKERS_MAX      256U
+#define WORKER_TASKS_MIN 3 /* the mean of fewer says little */
 #define LINE_BYTES_MAX 65536U
 
 void stage_set_deinit(StageSet *set) {
@@ -52,23 +55,23 @@ static PipelineSums read_sums(const Value *from, PipelinePart part) {
         return sums;
 }
 
-static void read_part(const Value *from, PipelinePart part, PipelineStage *stage) {
+static void read_part(const Value *from, PipelinePart part, bool is_start_known, PipelineStage *stage) {
         PipelineSums sums = read_sums(from, part), first = read_sums(value_get(from, "first_interval"), part);
 
-        pipeline_report_drop_first(&sums, &first, (uint64_t)number(from, "intervals"));
+        pipeline_report_drop_first(&sums, &first, (uint64_t)number(from, "intervals"), is_start_known);
         pipeline_report_set_stage(stage, part, &sums, number(from, "newest_interval_n"));
 }
 
-static bool read_stage(const Value *from, PipelineStage *ret) {
+static bool read_stage(const Value *from, bool is_start_known, PipelineStage *ret) {
         const Value *tasks = value_get_given(from, "tasks"), *queue = value_get_given(from, "queue");
         const char *label = value_get_string(from, "stage");
 
         if (!label || !pipeline_stage_parse(ret, label, strlen(label)))
                 return false;
         if (tasks)
-                read_part(tasks, PIPELINE_TASKS, ret);
+                read_part(tasks, PIPELINE_TASKS, is_start_known, ret);
         if (queue)
-                read_part(queue, PIPELINE_QUEUE, ret);
+                read_part(queue, PIPELINE_QUEUE, is_start_known, ret);
         return true;
 }
 
@@ -79,19 +82,88 @@ static void read_first_batch(const Value *from, StageSet *ret) {
         ret->job.first_wait_s = number(from, "seconds");
 }
 
+static double number_or_nan(const Value *object, const char *key) {
+        double v;
+
+        return value_get_double(object, key, &v) && v >= 0 ? v : NAN;
+}
+
+/* Returns a number of threads; 0: none, or more than is possible. */
+static unsigned read_threads(const Value *from) {
+        double n = number(from, "threads");
+
+        return n <= STAGE_SET_THREADS_MAX ? (unsigned)n : 0;
+}
+
+static bool is_true(const Value *value) {
+        return value && value->type == VALUE_BOOL && value->boolean;
+}
+
+static void read_pools(const Value *list, PipelineProcess *ret) {
+        ret->knows_pools = list && list->type == VALUE_LIST && list->n_items <= PIPELINE_POOLS_MAX;
+        for (size_t i = 0; ret->knows_pools && i < list->n_items; i++) {
+                const Value *from = &list->items[i], *stages = value_get(from, "stages");
+                PipelinePool *pool = &ret->pools[ret->n_pools++];
+
+                *pool = (PipelinePool){ .n_threads = read_threads(from), .waiting = number_or_nan(from, "waiting") };
+                if (!is_true(value_get(from, "shared")) && stages && stages->type == VALUE_LIST &&
+                    stages->n_items > 0 && stages->items[0].type == VALUE_STRING)
+                        (void)snprintf(pool->stage, sizeof(pool->stage), "%s", stages->items[0].string);
+        }
+}
+
+/* Finds the slow worker in the list of [number of tasks, seconds] of each worker of a stage. */
+static void read_workers(const Member *from, SlowWorker *ret) {
+        const Value *list = &from->value;
+        double means[WORKERS_MAX], median;
+        PipelineStage stage;
+        size_t n = list->type == VALUE_LIST ? list->n_items : 0, found;
+
+        if (n > WORKERS_MAX || !pipeline_stage_parse(&stage, from->key, strlen(from->key)))
+                return;
+        for (size_t i = 0; i < n; i++) {
+                const Value *pair = &list->items[i];
+                bool is_pair = pair->type == VALUE_LIST && pair->n_items == 2 && value_is_number(&pair->items[0]) &&
+                               value_is_number(&pair->items[1]);
+                double n_tasks = is_pair ? value_number(&pair->items[0]) : 0;
+
+                means[i] = n_tasks >= WORKER_TASKS_MIN ? value_number(&pair->items[1]) / n_tasks : NAN;
+        }
+        found = straggler_find(means, n, STRAGGLER_MEASURE_TIME, &median);
+        if (found < n)
+                *ret = (SlowWorker){ stage.pipeline, stage.order, found, n, means[found], median };
+}
+
+/* The description is what a producer chose to send: members of another type are not known. */
+static void read_description(const Value *from, StageSet *ret) {
+        const Value *measured = value_get_given(from, "process"), *workers = value_get_given(from, "workers");
+        double seconds = number(measured, "seconds");
+
+        ret->process = pipeline_diagnosis_unknown_process(read_threads(from));
+        ret->process_pipeline = (unsigned)fmin(number(from, "pipeline"), UINT32_MAX);
+        read_pools(value_get_given(from, "pools"), &ret->process);
+        for (size_t i = 0; workers && workers->type == VALUE_OBJECT && i < workers->n_members; i++)
+                read_workers(&workers->members[i], &ret->slow);
+        if (!(seconds > 0))
+                return;
+        ret->process.cpus_used = number_or_nan(measured, "cpu_seconds") / seconds;
+        ret->process.lock_waited = number_or_nan(measured, "lock_wait");
+        ret->process.waiting_for_cpu = number_or_nan(measured, "tasks_cpu_wait_seconds") / seconds;
+        ret->process.tasks_cpus = number_or_nan(measured, "tasks_cpu_seconds") / seconds;
+}
+
 int stage_set_read_answer(const Value *answer, StageSet *ret) {
         const Value *list = value_get(answer, "stages");
-        double n_threads = number(value_get_given(answer, "description"), "threads");
         size_t n = list && list->type == VALUE_LIST ? list->n_items : 0;
 
-        *ret = (StageSet){ .n_threads = n_threads <= STAGE_SET_THREADS_MAX ? (unsigned)n_threads : 0,
-                           .job = pipeline_diagnosis_unknown_job() };
+        *ret = (StageSet){ .job = pipeline_diagnosis_unknown_job() };
+        read_description(value_get_given(answer, "description"), ret);
         read_first_batch(value_get_given(answer, "first_batch"), ret);
         ret->stages = calloc(n + 1, sizeof(*ret->stages));
         if (!ret->stages)
                 return -ENOMEM;
         for (size_t i = 0; i < n; i++)
-                ret->n += read_stage(&list->items[i], &ret->stages[ret->n]);
+                ret->n += read_stage(&list->items[i], ret->first_batch_ms > 0, &ret->stages[ret->n]);
         return 0;
 }
 
@@ -140,6 +212,9 @@ void stage_set_join_job(StageSet *stages, const Value *job) {
                 .first_wait_s = first_wait_s,
                 .n_gpus = find_gpus(job),
         };
+        /* What the job used before the first batch, for example to load a library, is not of the tasks. */
+        if (!isnan(cpus) && stages->process.tasks_cpus > 0)
+                stages->job.cpus_used = stages->process.tasks_cpus;
 }
 
 /* --- lines ------------------------------------------------------------------------------------ */
@@ -208,7 +283,7 @@ static int finish(const StageSumsList *list, StageSet *ret) {
                 for (PipelinePart k = 0; k < N_PIPELINE_PARTS; k++) {
                         PartSums part = list->items[i].parts[k];
 
-                        pipeline_report_drop_first(&part.all, &part.first, part.n);
+                        pipeline_report_drop_first(&part.all, &part.first, part.n, false);
                         if (part.n > 0)
                                 pipeline_report_set_stage(&ret->stages[i], k, &part.all, part.n_last);
                 }
@@ -255,7 +330,7 @@ int stage_set_read_lines(StageSet *ret, const Buffer *text, bool counts_open_per
         scoped(reader_deinit) StagesReader reader = { .counts_open_periods = counts_open_periods, .error = ret_error };
         int r;
 
-        *ret = (StageSet){};
+        *ret = (StageSet){ .process = pipeline_diagnosis_unknown_process(0) };
         *ret_line = *ret_column = 0;
         r = arena_init(&reader.arena, value_parse_arena_size(LINE_BYTES_MAX));
         for (size_t begin = 0, end; r == 0 && begin < text->n; begin = end + 1) {

@@ -4,7 +4,8 @@
 /*
  * Stage set: the stages of data pipelines with sums over a run, and their job
  *
- * Of a part of a stage with three or more intervals, the first does not count: the queues fill in it.
+ * Of a part of a stage with three or more intervals, the first does not count: the queues fill in it. If the time of
+ * the first batch is known, it is left out of two as well.
  */
 
 #include <stdbool.h>
@@ -18,10 +19,19 @@
 
 #define STAGE_SET_THREADS_MAX 65536U
 
+/* A worker of a stage whose tasks take longer than those of the others. Items that leave in order wait for it. */
+typedef struct SlowWorker {
+        unsigned pipeline, order; /* of its stage */
+        size_t index, n;          /* n: workers of the stage; 0: none is slow */
+        double mean_s, median_s;  /* time of its tasks, and the median of all workers */
+} SlowWorker;
+
 typedef struct StageSet {
         PipelineStage *stages; /* owned; in the order of pipeline and position */
         size_t n;
-        unsigned n_threads;    /* of the pool that the stages share; 0: not known */
+        PipelineProcess process;
+        unsigned process_pipeline; /* the pipeline to which the pools of the process belong */
+        SlowWorker slow;
         PipelineJob job;       /* job of the pipelines */
         bool has_job;
         double first_batch_ms; /* Unix time at which a training loop first asked for a batch; 0: unknown */

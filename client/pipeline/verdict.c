@@ -19,6 +19,25 @@ static const char *name_of(const VerdictPipeline *pipeline, size_t i) {
         return i < pipeline->n ? pipeline->stages[i].name : "the source";
 }
 
+/* A slow worker explains a loop that waits although no stage is busy as a whole. */
+static void join_slow_worker(const SlowWorker *slow, VerdictPipeline *pipeline) {
+        PipelineDiagnosis *diagnosis = &pipeline->diagnosis;
+        size_t i = 0;
+
+        while (i < pipeline->n && (pipeline->stages[i].pipeline != slow->pipeline ||
+                                   pipeline->stages[i].order != slow->order))
+                i++;
+        if (slow->n == 0 || i == pipeline->n || diagnosis->limit == PIPELINE_LIMIT_CONSUMER ||
+            diagnosis->limit == PIPELINE_LIMIT_HOST)
+                return;
+        pipeline->slow = *slow;
+        diagnosis->limit = PIPELINE_LIMIT_STAGE;
+        diagnosis->stage = i;
+        diagnosis->next_stage = pipeline->n;
+        diagnosis->direction = PIPELINE_DIRECTION_FASTER_TASK;
+        diagnosis->confidence = PIPELINE_CONFIDENCE_MEDIUM;
+}
+
 bool verdict_next(const StageSet *set, unsigned n_threads, size_t *at, VerdictPipeline *ret) {
         size_t begin = *at, end = begin;
 
@@ -28,10 +47,17 @@ bool verdict_next(const StageSet *set, unsigned n_threads, size_t *at, VerdictPi
                 end++;
         *ret = (VerdictPipeline){ .stages = &set->stages[begin],
                                   .n = end - begin,
-                                  .n_threads = n_threads ?: set->n_threads,
+                                  .process = set->process,
                                   .job = set->has_job ? set->job : pipeline_diagnosis_unknown_job() };
-        ret->diagnosis = pipeline_diagnosis_of(ret->stages, ret->n, ret->n_threads);
-        pipeline_diagnosis_join_job(&ret->job, &ret->diagnosis, ret->stages, ret->n);
+        if (ret->stages[0].pipeline != set->process_pipeline) {
+                ret->process.knows_pools = false;
+                ret->process.n_pools = 0;
+        }
+        if (n_threads > 0)
+                ret->process = pipeline_diagnosis_unknown_process(n_threads);
+        ret->diagnosis = pipeline_diagnosis_of(ret->stages, ret->n, &ret->process);
+        pipeline_diagnosis_join_job(&ret->job, &ret->process, &ret->diagnosis, ret->stages, ret->n);
+        join_slow_worker(&set->slow, ret);
         *at = end;
         return true;
 }
@@ -84,18 +110,25 @@ void verdict_write_headline(const VerdictPipeline *pipeline, Buffer *out) {
         write_first_batch(&pipeline->job, out);
 }
 
-/* Names the next limit once the limiting stage, whose workers are `busy`, is relieved. */
+/* Names the next limit once the limiting stage, whose workers are `busy`, is relieved. What is gained until then is
+ * only said if more workers are sure to help. */
 static void write_next(const VerdictPipeline *pipeline, double busy, Buffer *out) {
         const PipelineDiagnosis *diagnosis = &pipeline->diagnosis;
         double by_loop = diagnosis->wait_share < 1 && !diagnosis->is_wait_bound ? 1 / (1 - diagnosis->wait_share)
                                                                                 : INFINITY;
+        double factor = INFINITY;
         StageAccounting next;
 
-        if (account(pipeline, diagnosis->next_stage, &next) && next.busy * by_loop > busy)
-                buffer_printf(out, "; %s, busy %.0f %%, limits next, at %.3g times the throughput",
-                              name_of(pipeline, diagnosis->next_stage), 100 * next.busy, busy / next.busy);
-        else if (isfinite(by_loop))
-                buffer_printf(out, "; the training loop limits next, at %.3g times the throughput", by_loop);
+        if (account(pipeline, diagnosis->next_stage, &next) && next.busy * by_loop > busy) {
+                buffer_printf(out, "; %s, busy %.0f %%, limits next", name_of(pipeline, diagnosis->next_stage),
+                              100 * next.busy);
+                factor = busy / next.busy;
+        } else if (isfinite(by_loop)) {
+                buffer_puts(out, "; the training loop limits next");
+                factor = by_loop;
+        }
+        if (isfinite(factor) && diagnosis->confidence == PIPELINE_CONFIDENCE_HIGH)
+                buffer_printf(out, ", at %.3g times the throughput", factor);
 }
 
 static void write_stage(const VerdictPipeline *pipeline, Buffer *out) {
@@ -104,6 +137,14 @@ static void write_stage(const VerdictPipeline *pipeline, Buffer *out) {
 
         if (!account(pipeline, diagnosis->stage, &limit))
                 return;
+        if (pipeline->slow.n > 0) {
+                buffer_printf(out,
+                              "Worker %zu of %s is the limit: its tasks take %.4g ms, the median of %zu workers is "
+                              "%.4g ms, and items in order wait for it. Find what makes it slow, or give it less.",
+                              pipeline->slow.index, name_of(pipeline, diagnosis->stage), 1e3 * pipeline->slow.mean_s,
+                              pipeline->slow.n, 1e3 * pipeline->slow.median_s);
+                return;
+        }
         buffer_printf(out, "%s is the limit: its %u worker%s busy %.0f %% of the time",
                       name_of(pipeline, diagnosis->stage), limit.concurrency, limit.concurrency == 1 ? " is" : "s are",
                       100 * limit.busy);
@@ -112,11 +153,50 @@ static void write_stage(const VerdictPipeline *pipeline, Buffer *out) {
         buffer_puts(out, ". ");
         if (diagnosis->direction == PIPELINE_DIRECTION_FASTER_TASK)
                 buffer_puts(out, "It cannot have more than one worker: make its task faster");
+        else if (diagnosis->confidence == PIPELINE_CONFIDENCE_HIGH)
+                buffer_printf(out, "Its tasks compute, and there are free CPUs: raise its concurrency above %u",
+                              limit.concurrency);
         else
-                buffer_printf(out, "Raise its concurrency above %u", limit.concurrency);
+                buffer_printf(out, "Try a concurrency of %u, and fewer if it does not help", 2 * limit.concurrency);
         if (limit.busy >= BUSY_MOST)
                 write_next(pipeline, limit.busy, out);
         buffer_putc(out, '.');
+}
+
+static void write_pool(const VerdictPipeline *pipeline, Buffer *out) {
+        const PipelineDiagnosis *diagnosis = &pipeline->diagnosis;
+
+        if (diagnosis->stage < pipeline->n)
+                buffer_printf(out, "The executor of %s with %u workers is the limit",
+                              name_of(pipeline, diagnosis->stage), diagnosis->pool_threads);
+        else
+                buffer_printf(out, "The pool of %u threads is the limit", diagnosis->pool_threads);
+        if (isnan(diagnosis->pool_waiting))
+                buffer_printf(out, ": %.1f tasks run or wait for a thread", diagnosis->busy_workers);
+        else
+                buffer_printf(out, ": a task waited for a thread %.0f %% of the time", 100 * diagnosis->pool_waiting);
+        buffer_printf(out, ", so more concurrency for a stage does not help. Try %u, and fewer if "
+                           "it does not help.", 2 * diagnosis->pool_threads);
+}
+
+static void write_lock(const VerdictPipeline *pipeline, Buffer *out) {
+        const PipelineDiagnosis *diagnosis = &pipeline->diagnosis;
+
+        if (isnan(pipeline->process.lock_waited))
+                buffer_printf(out,
+                              "A lock is likely the limit: %.1f tasks run at a time, most of them of %s, and together "
+                              "use one CPU, as with the Python interpreter's lock.",
+                              diagnosis->busy_workers, name_of(pipeline, diagnosis->stage));
+        else
+                buffer_printf(out,
+                              "The Python interpreter's lock is the limit: a thread waited for it %.0f %% of the time, "
+                              "and the process used %.2f CPUs.",
+                              100 * pipeline->process.lock_waited, pipeline->process.cpus_used);
+        if (diagnosis->direction == PIPELINE_DIRECTION_LESS_CONCURRENCY)
+                buffer_printf(out, " Lower the concurrency of %s, or move its task to processes.",
+                              name_of(pipeline, diagnosis->stage));
+        else
+                buffer_puts(out, " More threads do not help: move tasks to processes.");
 }
 
 static void write_cpu(const VerdictPipeline *pipeline, Buffer *out) {
@@ -183,10 +263,7 @@ void verdict_write_sentence(const VerdictPipeline *pipeline, Buffer *out) {
                 write_stage(pipeline, out);
                 break;
         case PIPELINE_LIMIT_POOL:
-                buffer_printf(out,
-                              "The pool of %u threads is the limit: %.1f tasks run or wait for a thread, so more "
-                              "concurrency for one stage takes threads from another. Raise the number of threads.",
-                              pipeline->n_threads, diagnosis->busy_workers);
+                write_pool(pipeline, out);
                 break;
         case PIPELINE_LIMIT_CPU:
                 write_cpu(pipeline, out);
@@ -199,11 +276,7 @@ void verdict_write_sentence(const VerdictPipeline *pipeline, Buffer *out) {
                               pipeline->job.cpus_of_others, pipeline->job.cpus_of_node, 100 * pipeline->job.cpu_waited);
                 break;
         case PIPELINE_LIMIT_LOCK:
-                buffer_printf(out,
-                              "A lock is likely the limit: %.1f tasks run at a time, most of them of %s, and "
-                              "together use one CPU, as with the Python interpreter's lock. Lower its concurrency, "
-                              "or move its task to processes.",
-                              diagnosis->busy_workers, name_of(pipeline, diagnosis->stage));
+                write_lock(pipeline, out);
                 break;
         case PIPELINE_LIMIT_HANDOVER:
                 write_handover(pipeline, out);

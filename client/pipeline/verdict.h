@@ -13,7 +13,8 @@
 typedef struct VerdictPipeline {
         const PipelineStage *stages; /* borrowed; of one pipeline, in order */
         size_t n;
-        unsigned n_threads;          /* of the pool that the stages share; 0: not known */
+        PipelineProcess process;
+        SlowWorker slow;             /* of the limiting stage */
         PipelineDiagnosis diagnosis;
         PipelineJob job;
 } VerdictPipeline;

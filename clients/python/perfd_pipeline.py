@@ -25,6 +25,7 @@ import contextlib
 import json
 import os
 import subprocess
+import sys
 import threading
 import time
 import weakref
@@ -32,6 +33,7 @@ import weakref
 LINES_MAX = 10000  # lines that wait for the pipe
 SAMPLES_MAX = 1024  # times of an interval from which percentiles are computed
 CLOSE_S = 2.0  # how long close() waits for perfctl
+TASKS_MAX = 2048  # whose use of CPUs is read
 STARTS_MAX = 4  # of perfctl, which may have been killed
 PIPELINES_PER_RANK = 10000  # numbers of the pipelines of a rank
 
@@ -70,6 +72,10 @@ class Sender:
         self._pid = os.getpid()
         _all.add(self)
         atexit.register(self.close)
+
+    def describe(self, description):
+        """Send a description, an object that has "producer" among its members, with what `process` measured until now."""
+        self.send({**description, **({"process": process.measured()} if process.is_running() else {})})
 
     def send(self, line):
         """Queue a line, an object of `perfctl pipeline submit`. Lines of a forked child belong to a Sender of its own."""
@@ -205,6 +211,92 @@ def sender():
     return _senders[pid]
 
 
+class _Process:
+    """What the process of the pipeline, and its children, use from the first batch on.
+
+    A thread sleeps for PROBE_S again and again. It continues late by the switch interval of the interpreter if another thread holds the
+    interpreter's lock and computes; if the lock is free, or is given up for I/O, it continues at once. Its own wait for a CPU is
+    subtracted. The share of late probes is the share of the time in which a thread waits for the lock.
+    """
+
+    PROBE_S = 0.05
+
+    def __init__(self):
+        self._begin = None
+        self.watchers = []  # called at each probe
+
+    def is_running(self):
+        return self._begin is not None and self._pid == os.getpid()
+
+    def start(self):
+        """Begin at the first batch. At the limit of processes, nothing is measured."""
+        if self.is_running():
+            return
+        self._pid, self._n, self._n_late = os.getpid(), 0, 0
+        self._cpu, self._tasks, self._used = time.process_time(), {}, [0.0, 0.0]
+        self._add_tasks()
+        self._begin = time.monotonic()
+        try:
+            threading.Thread(target=self._probe, name="perfd-probe", daemon=True).start()
+        except RuntimeError:
+            self._begin = None
+
+    def _probe(self):
+        late = 0.8 * sys.getswitchinterval()
+        waited = self._waited_for_cpu()
+        while True:
+            due = time.monotonic() + self.PROBE_S
+            time.sleep(self.PROBE_S)
+            lateness = time.monotonic() - due
+            before, waited = waited, self._waited_for_cpu()
+            self._n += 1
+            self._n_late += lateness - (waited - before) >= late
+            for watch in self.watchers:
+                watch()
+
+    @staticmethod
+    def _waited_for_cpu():
+        """Return the seconds for which the calling thread was runnable and had no CPU; 0 where the kernel does not tell."""
+        return _schedstat("thread-self")[1]
+
+    def _add_tasks(self):
+        """Add what the threads of the process and of its children used since the last call. A thread that has ended counts until then."""
+        pids, now = [os.getpid()], {}
+        for pid in pids:
+            with contextlib.suppress(OSError):
+                for tid in os.listdir(f"/proc/{pid}/task")[:TASKS_MAX]:
+                    now[pid, tid] = _schedstat(f"{pid}/task/{tid}")
+                    with open(f"/proc/{pid}/task/{tid}/children", encoding="ascii") as file:
+                        pids += map(int, file.read().split())
+            if len(now) > TASKS_MAX:
+                break
+        for task, numbers in now.items():
+            before = self._tasks.get(task, numbers if not self._tasks else (0.0, 0.0))
+            self._used = [used + max(0.0, number - then) for used, number, then in zip(self._used, numbers, before)]
+        self._tasks = now
+
+    def measured(self):
+        """Return the member "process" of a description."""
+        self._add_tasks()
+        seconds, (used, waited) = time.monotonic() - self._begin, self._used
+        ret = {"seconds": seconds, "cpu_seconds": time.process_time() - self._cpu, "tasks_cpu_seconds": used,
+               "tasks_cpu_wait_seconds": waited, **({"lock_wait": self._n_late / self._n} if self._n else {})}
+        return {key: round(value, 3) for key, value in ret.items()}
+
+
+def _schedstat(task):
+    """Return the seconds for which a task had a CPU, and for which it was runnable and had none; zeros where the kernel does not tell."""
+    try:
+        with open(f"/proc/{task}/schedstat", encoding="ascii") as file:
+            used, waited = file.read().split()[:2]
+        return int(used) / 1e9, int(waited) / 1e9
+    except (OSError, ValueError):
+        return 0.0, 0.0
+
+
+process = _Process()
+
+
 class Times:
     """The number and the sum of times since take(), and their percentiles. Several threads may add."""
 
@@ -269,7 +361,8 @@ class Pipeline:
         self._has_batch = False
         self._lock = threading.Lock()
         self._lap = time.monotonic()
-        self._sender.send({"producer": producer, "stages": list(self._labels.values())})
+        self._description = {"producer": producer, "stages": list(self._labels.values())}
+        self._sender.describe(self._description)
 
     @contextlib.contextmanager
     def task(self, stage):
@@ -299,6 +392,10 @@ class Pipeline:
         if not self._has_batch:
             self._has_batch = True
             self._sender.send(first_batch(seconds))
+            self._waits.add(seconds)
+            self.flush()
+            process.start()
+            return
         self._waits.add(seconds)
         self._send_if_due()
 

@@ -25,6 +25,7 @@ import contextlib
 import datetime
 import functools
 import importlib.metadata
+import inspect
 import io
 import json
 import math
@@ -48,6 +49,7 @@ else:
 
 INTERVAL_S = 5.0
 WAITS_MAX = 65536  # of an interval
+HELD_S = 300.0  # for which intervals wait for a first batch: a program may take them out of the pipeline in a way of its own
 
 
 class _State:
@@ -57,7 +59,9 @@ class _State:
     get_item = None  # Pipeline.get_item() before install()
     waits = {}  # by the label of the sink: times for which the loop waited
     queues = None  # reporting queues, and whether SPDL logs their statistics as well
-    described = None  # process and number of the pipeline whose description was sent last
+    stage_info = None  # SPDL's function before install()
+    executors = {}  # by the label of a stage: the executor that runs its tasks; None: the pipeline's own threads
+    running = {}  # pipelines by their number
     lock = threading.Lock()
 
 
@@ -65,26 +69,139 @@ def _label(info):
     return perfd_pipeline.label(info.pipeline_id, info.stage_id, info.stage_name, info.concurrency)
 
 
-def _send(line):
-    perfd_pipeline.sender().send({**line, "time": round(time.time(), 3)})
+def _version():
+    """Return the version of the package that has the module, which is not always that of the package that pip was told."""
+    for package in ("spdl-core", "spdl"):
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            return importlib.metadata.version(package)
+    return "unknown"
 
 
-def _describe(info):
-    """Send the version of SPDL, and the size of the pool of threads that the stages share, once for each pipeline."""
-    described = os.getpid(), info.pipeline_id
-    if described == _State.described:
-        return
-    _State.described = described
-    pool = getattr(asyncio.get_running_loop(), "_default_executor", None)
-    threads = getattr(pool, "_max_workers", None)
-    producer = f"spdl {importlib.metadata.version('spdl')}"
-    perfd_pipeline.sender().send({"producer": producer, **({"threads": threads} if threads else {})})
+class _Pool:
+    """Threads or processes that run the tasks of stages, and the share of the probes at which a task waited for one of them."""
+
+    def __init__(self, executor, is_shared):
+        self._executor, self._is_shared, self.stages = weakref.ref(executor), is_shared, []
+        self.threads = getattr(executor, "_max_workers", None)
+        self._n = self._n_waiting = 0
+
+    def probe(self):
+        executor = self._executor()
+        waiting = getattr(executor, "_work_queue", None)
+        items = getattr(executor, "_pending_work_items", None)  # of a pool of processes: those that run, as well
+        if waiting is not None or items is not None:
+            self._n += 1
+            self._n_waiting += waiting.qsize() > 0 if waiting is not None else len(items) > self.threads
+
+    def description(self):
+        return {"threads": self.threads, "shared": self._is_shared, "stages": self.stages,
+                **({"waiting": round(self._n_waiting / self._n, 3)} if self._n else {})}
+
+
+class _Running:
+    """A pipeline that runs. Its methods are called in the thread of its event loop, unless they say otherwise."""
+
+    def __init__(self, number):
+        self.number, self._loop, self._pid = number, asyncio.get_running_loop(), os.getpid()
+        self._laps = {}  # by label and part: reports the interval until now
+        self._held = {} if _State.get_item else None  # lines before the first batch, by label and part; None: it has come
+        self._pools, self._described, self._begin = {}, 0.0, time.monotonic()
+        perfd_pipeline.process.watchers.append(self._probe)
+
+    def begin(self, info, part, lap):
+        if not self._laps:
+            self._describe()
+        self._laps[_label(info), part] = lap
+        executor = _State.executors.get(str(info), self)
+        if part == "tasks" and executor is not self:
+            is_shared, executor = executor is None, executor or getattr(self._loop, "_default_executor", None)
+            if executor not in self._pools and getattr(executor, "_max_workers", None):
+                self._pools[executor] = _Pool(executor, is_shared)
+            if executor in self._pools:
+                self._pools[executor].stages.append(info.stage_name)
+
+    def end(self, info, part):
+        """Report the rest of a stage. What was held, if no batch ever came, is reported as well."""
+        self._laps.pop((_label(info), part))()
+        if self._held:
+            self._send(self._held.pop((_label(info), part), None))
+        if not self._laps:
+            self._describe()
+            perfd_pipeline.process.watchers.remove(self._probe)
+            _State.running.pop(self.number, None)
+
+    def add(self, part, line):
+        """Send an interval. All before the first batch is one interval, which no verdict counts."""
+        key = line["stage"], part
+        line["time"] = round(time.time(), 3)
+        if self._held is not None and time.monotonic() - self._begin > HELD_S:
+            self._end_start()
+        if self._held is None:
+            self._send(line)
+        else:
+            self._held[key] = _merge(self._held[key], line) if key in self._held else line
+
+    def take_first_batch(self):
+        """Called in the thread of the training loop."""
+        with contextlib.suppress(RuntimeError):  # the loop has ended
+            self._loop.call_soon_threadsafe(self._end_start)
+
+    def _end_start(self):
+        for lap in list(self._laps.values()):
+            lap()
+        held, self._held = self._held or {}, None
+        for line in held.values():
+            self._send(line)
+        perfd_pipeline.process.start()
+
+    def _send(self, line):
+        if line:
+            perfd_pipeline.sender().send(line)
+        if time.monotonic() - self._described >= _State.interval:
+            self._describe()
+
+    def _describe(self):
+        """Send the version of SPDL, and the size of the pool of threads that the stages share."""
+        self._described = time.monotonic()
+        threads = getattr(getattr(self._loop, "_default_executor", None), "_max_workers", None)
+        pools = [pool.description() for pool in self._pools.values() if pool.stages]
+        perfd_pipeline.sender().describe({"producer": f"spdl {_version()}", "pipeline": self.number,
+                                          **({"threads": threads} if threads else {}),
+                                          **({"pools": pools} if _State.stage_info else {})})
+
+    def _probe(self):
+        for pool in list(self._pools.values()):
+            pool.probe()
+
+
+def _running(info):
+    running = _State.running.get(info.pipeline_id)
+    if not running or running._pid != os.getpid():
+        running = _State.running[info.pipeline_id] = _Running(info.pipeline_id)
+    return running
+
+
+def _merge(held, line):
+    """Return the line of two intervals, one after the other. A percentile is the larger one."""
+    count = "num_tasks" if "num_tasks" in line else "num_items"
+    both = {**held, **line}
+    for key in set(held) & set(line):
+        if key in ("elapsed", "num_failures", count):
+            both[key] = held[key] + line[key]
+        elif key.startswith("ave_") or key == "occupancy_rate":
+            weight = "elapsed" if key == "occupancy_rate" else count
+            before, after = (each[weight] - (each.get("num_failures", 0) if weight == count else 0) for each in (held, line))
+            both[key] = (held[key] * before + line[key] * after) / (before + after) if before + after > 0 else line[key]
+        elif key.startswith("p9"):
+            both[key] = max(held[key], line[key])
+    return both
 
 
 def _send_tasks(info, stats, elapsed):
     if stats.num_tasks > 0:
-        _send({"stage": _label(info), "elapsed": elapsed, "num_tasks": stats.num_tasks, "num_failures": stats.num_failures,
-               "ave_time": max(0.0, stats.ave_time), "p90_time": stats.p90_time, "p99_time": stats.p99_time})
+        _running(info).add("tasks", {
+            "stage": _label(info), "elapsed": elapsed, "num_tasks": stats.num_tasks, "num_failures": stats.num_failures,
+            "ave_time": max(0.0, stats.ave_time), "p90_time": stats.p90_time, "p99_time": stats.p99_time})
 
 
 def _wait_times(info, n_items):
@@ -105,7 +222,7 @@ def _send_queue(info, stats, buffer_size):
             "buffer_size": buffer_size}
     line.update(_wait_times(info, stats.num_items))
     if stats.elapsed > 0:
-        _send(line)
+        _running(info).add("queue", line)
 
 
 class Hook(TaskStatsHook):
@@ -129,12 +246,13 @@ class Hook(TaskStatsHook):
     @contextlib.asynccontextmanager
     async def stage_hook(self):
         self._lap = time.monotonic()
-        _describe(self.info)
+        running = _running(self.info)
+        running.begin(self.info, "tasks", lambda: self._report(self._get_lap_stats()))
         try:
             async with super().stage_hook():
                 yield
         finally:
-            self._report(self._get_lap_stats())
+            running.end(self.info, "tasks")
 
 
 def queue(info, *, buffer_size=1, interval=-1):
@@ -164,28 +282,32 @@ def _extend_queues():
     @functools.wraps(hook)
     @contextlib.asynccontextmanager
     async def stage_hook(self):
+        if self not in _State.queues:
+            async with hook(self):
+                yield
+            return
+        running = _running(self.info)
+        running.begin(self.info, "queue", lambda: _send_queue(self.info, self._get_lap_stats(), self.maxsize))
         try:
             async with hook(self):
                 yield
         finally:
-            if self in _State.queues:
-                _send_queue(self.info, self._get_lap_stats(), self.maxsize)
-                _State.waits.pop(str(self.info), None)
+            running.end(self.info, "queue")
+            _State.waits.pop(str(self.info), None)
 
     StatsQueue.interval_stats_callback, StatsQueue.stage_hook = interval_stats_callback, stage_hook
 
 
-def _sink_of(pipeline):
-    """Return the label of the pipeline's sink, or None with an SPDL that keeps it elsewhere."""
-    info = getattr(getattr(getattr(pipeline, "_impl", None), "_output_queue", None), "info", None)
-    return str(info) if info else None
-
-
 def _begin_waits(pipeline, elapsed):
     """Return the times for which the loop waits for a pipeline, of which the first batch took `elapsed` seconds."""
+    # An SPDL that keeps the queue of the sink elsewhere does not say which pipeline it is.
+    info = getattr(getattr(getattr(pipeline, "_impl", None), "_output_queue", None), "info", None)
     with _State.lock:
-        waits = _State.waits.setdefault(_sink_of(pipeline), collections.deque(maxlen=WAITS_MAX))
+        waits = _State.waits.setdefault(str(info) if info else None, collections.deque(maxlen=WAITS_MAX))
     perfd_pipeline.sender().send(perfd_pipeline.first_batch(elapsed))
+    for running in list(_State.running.values()):
+        if not info or running.number == info.pipeline_id:
+            running.take_first_batch()
     return waits
 
 
@@ -199,11 +321,31 @@ def _timed(get_item, monotonic=time.monotonic):
         try:
             self._perfd_add_wait(elapsed)
         except AttributeError:
-            self._perfd_add_wait = _begin_waits(self, elapsed).append
-            self._perfd_add_wait(elapsed)
+            self._perfd_add_wait = _begin_waits(self, elapsed).append  # the wait for the first batch is an event
         return item
 
     return get
+
+
+def _watch_executors():
+    """Remember which executor runs the tasks of a stage, which SPDL's hooks do not tell: a coroutine of the user needs no thread."""
+    node = getattr(spdl.pipeline._components, "_node", None)
+    if _State.stage_info or not hasattr(node, "_get_stage_info"):
+        return
+    _State.stage_info = node._get_stage_info
+
+    @functools.wraps(_State.stage_info)
+    def stage_info(config, *args):
+        info, stage = _State.stage_info(config, *args), getattr(config, "_args", None)
+        if stage is not None and not _is_async(stage.op):
+            _State.executors[str(info)] = stage.executor
+        return info
+
+    node._get_stage_info = stage_info
+
+
+def _is_async(op):
+    return any(inspect.iscoroutinefunction(each) or inspect.isasyncgenfunction(each) for each in (op, getattr(op, "__call__", None)))
 
 
 def install(interval=INTERVAL_S):
@@ -211,6 +353,7 @@ def install(interval=INTERVAL_S):
     from spdl.pipeline import config
 
     _State.interval = interval
+    _watch_executors()
     config.set_default_hook_class(Hook)
     config.set_default_queue_class(queue)
     if not _State.get_item:

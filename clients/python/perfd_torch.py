@@ -6,6 +6,11 @@
     for batch in DataLoader(dataset, batch_size=32, num_workers=4):
         ...
 
+or, where a trainer makes the loaders:
+
+    import perfd_torch
+    perfd_torch.install()
+
 Reports how long the loop waits for each batch, and how long the workers take to fetch the samples of a batch and to collate them. The
 workers count in memory that they share with the training process. The dataset is not wrapped, so that a worker_init_fn finds the original
 object. No function of this module waits for perfd or fails without perfd; see perfd_pipeline.
@@ -21,6 +26,8 @@ import perfd_pipeline
 import torch.utils.data
 import torch.utils.data._utils.fetch
 
+INTERVAL_S = 5.0
+WORKERS_MAX = 256  # that a description has
 _numbers = itertools.count()
 
 
@@ -36,6 +43,10 @@ class _Counters:
         at = 2 * (info.id if info else 0)
         self._values[at] += 1
         self._values[at + 1] += seconds
+
+    def workers(self):
+        """Return the number of batches and the seconds of each worker since the begin."""
+        return [[int(n), round(seconds, 3)] for n, seconds in zip(self._values[0::2], self._values[1::2])]
 
     def take(self):
         """Return the counts since the last call, in the training process."""
@@ -78,17 +89,52 @@ def _time_fetchers():
 _time_fetchers()
 
 
+def _watch(loader, interval):
+    """Make a loader that has just been constructed count and report."""
+    if not hasattr(loader, "_perfd"):
+        counters = _Counters(loader.num_workers)
+        loader.collate_fn = _Collate(loader.collate_fn, counters)
+        loader._perfd = _Report(counters, loader.num_workers, interval)
+
+
 class DataLoader(torch.utils.data.DataLoader):
     """PyTorch's DataLoader, which also reports to perfd every `report_interval` seconds and at the end of each epoch."""
 
-    def __init__(self, dataset, *args, report_interval=5.0, **options):
-        counters = _Counters(options.get("num_workers", args[4] if len(args) > 4 else 0))
+    def __init__(self, dataset, *args, report_interval=INTERVAL_S, **options):
         super().__init__(dataset, *args, **options)
-        self.collate_fn = _Collate(self.collate_fn, counters)
-        self._perfd = _Report(counters, self.num_workers, report_interval)
+        _watch(self, report_interval)
 
     def __iter__(self):
         return self._perfd.watch(super().__iter__)
+
+
+def install(interval=INTERVAL_S):
+    """Make all loaders that are constructed from now on report, those that a library constructs, such as a trainer, among them."""
+    base = torch.utils.data.DataLoader
+    init, iterate = base.__init__, base.__iter__
+    if hasattr(init, "perfd_original"):
+        return
+
+    @functools.wraps(init)
+    def watched_init(self, *args, **options):
+        init(self, *args, **options)
+        if not isinstance(self, DataLoader):
+            _watch(self, interval)
+
+    @functools.wraps(iterate)
+    def watched_iter(self):
+        report = None if isinstance(self, DataLoader) else getattr(self, "_perfd", None)
+        return report.watch(lambda: iterate(self)) if report else iterate(self)
+
+    watched_init.perfd_original = init, iterate
+    base.__init__, base.__iter__ = watched_init, watched_iter
+
+
+def uninstall():
+    """Undo install() for the loaders that are constructed from now on."""
+    base = torch.utils.data.DataLoader
+    if hasattr(base.__init__, "perfd_original"):
+        base.__init__, base.__iter__ = base.__init__.perfd_original
 
 
 class _Report:
@@ -106,7 +152,7 @@ class _Report:
 
     def watch(self, begin_epoch):
         sender = perfd_pipeline.sender()
-        sender.send(self._description)
+        sender.describe(self._description)
         begin = self._lap = time.monotonic()
         iterator = begin_epoch()
         try:
@@ -116,11 +162,13 @@ class _Report:
                 except StopIteration:
                     return
                 now = time.monotonic()
+                self._waits.add(now - begin)
                 if not self._has_batch:
                     self._has_batch = True
                     sender.send(perfd_pipeline.first_batch(now - begin))
-                self._waits.add(now - begin)
-                if now - self._lap >= self._interval:
+                    self._send(sender)  # the start is an interval of its own
+                    perfd_pipeline.process.start()
+                elif now - self._lap >= self._interval:
                     self._send(sender)
                 yield batch
                 begin = time.monotonic()
@@ -140,3 +188,5 @@ class _Report:
         if n > 0:
             sender.send({"stage": self._sink, "time": wall, "elapsed": elapsed, "num_items": n, "ave_get_time": mean,
                          "p90_get_time": p90, "p99_get_time": p99})
+        workers = self._counters.workers()
+        sender.describe({**self._description, **({"workers": {self._load: workers}} if 1 < len(workers) <= WORKERS_MAX else {})})

@@ -80,6 +80,7 @@ const char *const pipeline_confidence_names[N_PIPELINE_CONFIDENCES] = {
 #define SHARE_CLEAR    0.75
 #define SHARE_SURE     0.9
 #define POOL_SHARE     0.9    /* of the threads */
+#define BURSTS_SHARE   0.5    /* of the consumer's wait: the first stage waits for the source as long */
 #define BLOCKED_MIN                                                                                                    \
         0.1 /* of the time: the last stage waits for room, while the consumer waits for items at other times */
 
@@ -168,15 +169,64 @@ static bool is_source_slow(const PipelineStage *stages, size_t n, const StageSha
                readiness < SHARE_MOST;
 }
 
+static PipelineConfidence at_most(PipelineConfidence confidence, PipelineConfidence limit) {
+        return confidence < limit ? confidence : limit;
+}
+
+static size_t find_stage(const PipelineStage *stages, size_t n, const char *name) {
+        size_t i = 0;
+
+        while (i < n && strcmp(stages[i].name, name) != 0)
+                i++;
+        return i;
+}
+
+/* Finds a pool of threads that is full. Without knowledge of what runs there, tasks of all stages are taken to. */
+static bool find_pool(PipelineDiagnosis *diagnosis, const PipelineStage *stages, size_t n, const StageShares *shares,
+                      const PipelineProcess *process) {
+        double share = process->n_threads > 0 && shares->concurrency > process->n_threads
+                               ? shares->busy_workers / process->n_threads
+                               : 0;
+        const PipelinePool *fullest = NULL;
+
+        for (size_t i = 0; i < process->n_pools; i++) {
+                const PipelinePool *pool = &process->pools[i];
+
+                if (pool->waiting >= SHARE_MOST && (!fullest || pool->waiting > fullest->waiting))
+                        fullest = pool;
+        }
+        if (!fullest && (process->knows_pools || share < POOL_SHARE))
+                return false;
+
+        diagnosis->limit = PIPELINE_LIMIT_POOL;
+        diagnosis->direction = PIPELINE_DIRECTION_MORE_THREADS;
+        diagnosis->confidence = rate(fullest ? fullest->waiting : share);
+        diagnosis->pool_threads = fullest ? fullest->n_threads : process->n_threads;
+        diagnosis->pool_waiting = fullest ? fullest->waiting : NAN;
+        if (fullest && fullest->stage[0])
+                diagnosis->stage = find_stage(stages, n, fullest->stage);
+        return true;
+}
+
+/* Items that come in bursts: while the first stage waits for them, the consumer waits, too. */
+static bool is_source_bursty(const PipelineDiagnosis *diagnosis, const StageShares *shares) {
+        return shares->first_starved >= BURSTS_SHARE * diagnosis->wait_share;
+}
+
 /* Sets the limit of a pipeline for which the consumer waits. */
 static void find_limit(PipelineDiagnosis *diagnosis, const PipelineStage *stages, size_t n, const StageShares *shares,
-                       unsigned n_threads) {
-        if (n_threads > 0 && shares->concurrency > n_threads && shares->busy_workers >= POOL_SHARE * n_threads) {
-                diagnosis->limit = PIPELINE_LIMIT_POOL;
-                diagnosis->direction = PIPELINE_DIRECTION_MORE_THREADS;
-                diagnosis->confidence = rate(shares->busy_workers / n_threads);
-        } else if (shares->busiest_share < SHARE_SURE && shares->last_blocked >= BLOCKED_MIN &&
-                   !diagnosis->is_wait_bound) {
+                       const PipelineProcess *process) {
+        bool takes_turns = shares->busiest_share < SHARE_SURE && shares->last_blocked >= BLOCKED_MIN &&
+                           !diagnosis->is_wait_bound;
+
+        if (find_pool(diagnosis, stages, n, shares, process))
+                return;
+        if (takes_turns && is_source_bursty(diagnosis, shares)) {
+                diagnosis->limit = PIPELINE_LIMIT_SOURCE;
+                diagnosis->stage = shares->first > 0 ? shares->first - 1 : n;
+                diagnosis->direction = PIPELINE_DIRECTION_FASTER_SOURCE;
+                diagnosis->confidence = PIPELINE_CONFIDENCE_MEDIUM;
+        } else if (takes_turns) {
                 /* Each side waits for the other in turn: more workers of any stage would wait for room, too. */
                 diagnosis->limit = PIPELINE_LIMIT_HANDOVER;
                 diagnosis->stage = n - 1;
@@ -225,8 +275,14 @@ static void find_wait(PipelineDiagnosis *diagnosis, const PipelineStage *sink) {
         diagnosis->mean_wait_s = NAN;
 }
 
-PipelineDiagnosis pipeline_diagnosis_of(const PipelineStage *stages, size_t n, unsigned n_threads) {
-        PipelineDiagnosis ret = { .stage = n, .next_stage = n, .wait_share = NAN, .mean_wait_s = NAN };
+PipelineProcess pipeline_diagnosis_unknown_process(unsigned n_threads) {
+        return (PipelineProcess){ .n_threads = n_threads, .cpus_used = NAN, .tasks_cpus = NAN, .waiting_for_cpu = NAN,
+                                  .lock_waited = NAN };
+}
+
+PipelineDiagnosis pipeline_diagnosis_of(const PipelineStage *stages, size_t n, const PipelineProcess *process) {
+        PipelineDiagnosis ret = { .stage = n, .next_stage = n, .pool_waiting = NAN, .wait_share = NAN,
+                                  .mean_wait_s = NAN };
         StageShares shares = collect(stages, n);
         const StageQueue *sink = n > 0 ? &stages[n - 1].queue : NULL;
 
@@ -239,9 +295,11 @@ PipelineDiagnosis pipeline_diagnosis_of(const PipelineStage *stages, size_t n, u
                 ret.limit = PIPELINE_LIMIT_CONSUMER;
                 ret.confidence = rate(1 - ret.wait_share);
         } else if (shares.busiest < n)
-                find_limit(&ret, stages, n, &shares, n_threads);
+                find_limit(&ret, stages, n, &shares, process);
         if (ret.is_wait_bound && ret.confidence > PIPELINE_CONFIDENCE_LOW)
                 ret.confidence--;
+        if (ret.direction == PIPELINE_DIRECTION_MORE_CONCURRENCY || ret.direction == PIPELINE_DIRECTION_MORE_THREADS)
+                ret.confidence = at_most(ret.confidence, PIPELINE_CONFIDENCE_MEDIUM);
         return ret;
 }
 
@@ -253,11 +311,16 @@ PipelineDiagnosis pipeline_diagnosis_of(const PipelineStage *stages, size_t n, u
                ends */
 #define WAITED_HALF   0.5
 #define ONE_CPU_MAX   1.25
+#define LOCK_MOST     0.5 /* of the time: a thread waits for the interpreter's lock */
+#define LOCK_SOME     0.2
+#define LOCK_LITTLE   0.1
+#define COMPUTING     0.8 /* CPUs, for each busy worker */
 #define TASKS_PER_CPU 1.25 /* fewer tasks do not compete for the CPUs */
 #define OTHERS_MIN    0.25 /* of the CPUs of the node: a lower share is usual system activity */
 #define NODE_FULL     0.9  /* of the CPUs of the node: waiting tasks take the rest at once */
 #define WAITED_MIN    0.1  /* of the time */
 #define WAITED_CLEAR  0.25
+#define OTHER_TASKS 2 /* of the job, beside the workers */
 #define ON_CPU_MIN 0.33 /* of the time of the busy workers: tasks that sleep or wait for I/O gain little from a CPU */
 
 PipelineJob pipeline_diagnosis_unknown_job(void) {
@@ -282,22 +345,31 @@ static size_t find_most_running(const PipelineStage *stages, size_t n) {
 
 /*
  * Returns how many of n workers wait for a CPU at a time. The kernel measures the share of the time in which at
- * least one does, for each CPU, and takes the mean: with k workers on a CPU that wait independently, each for a
- * share w, that is 1 - (1 - w)^k.
+ * least one task of the job does, for each CPU, and takes the mean: with k tasks on a CPU that wait independently,
+ * each for a share w, that is 1 - (1 - w)^k. The tasks are the workers, the training loop, and a thread that hands out
+ * the items.
  */
 static double count_waiting(const PipelineJob *job, double n) {
         double n_cpus = fmin(n, fmax(1, job->cpus_given));
 
-        return n * (1 - pow(1 - fmin(job->cpu_waited, 0.999), n_cpus / n));
+        return n * (1 - pow(1 - fmin(job->cpu_waited, 0.999), n_cpus / (n + OTHER_TASKS)));
+}
+
+/* Returns the share of the time of n workers in which they wait for a CPU. */
+static double share_waiting(const PipelineJob *job, const PipelineProcess *process, double n) {
+        return fmin(1, (isnan(process->waiting_for_cpu) ? count_waiting(job, n) : process->waiting_for_cpu) / n);
 }
 
 /* Other work on a node with spare CPUs takes nothing from the job, and little from tasks that hardly compute. */
-static bool is_host_busy(const PipelineJob *job, double busy_workers) {
-        double n = fmax(1, busy_workers); /* a source without workers is one */
+static bool is_host_busy(const PipelineJob *job, const PipelineProcess *process,
+                         const PipelineDiagnosis *diagnosis) {
+        /* The source has a thread of its own. */
+        double n = fmax(1, diagnosis->busy_workers) + (diagnosis->limit == PIPELINE_LIMIT_SOURCE);
+        double waited = isnan(process->waiting_for_cpu) ? job->cpu_waited : share_waiting(job, process, n);
 
-        return job->cpus_of_others >= OTHERS_MIN * job->cpus_of_node && job->cpu_waited >= WAITED_MIN &&
+        return job->cpus_of_others >= OTHERS_MIN * job->cpus_of_node && waited >= WAITED_MIN &&
                job->cpus_used + job->cpus_of_others >= NODE_FULL * job->cpus_of_node &&
-               job->cpus_used + count_waiting(job, n) >= ON_CPU_MIN * n;
+               job->cpus_used / n + share_waiting(job, process, n) >= ON_CPU_MIN;
 }
 
 static void set_limit(PipelineDiagnosis *diagnosis, PipelineLimit limit, size_t stage, PipelineDirection direction,
@@ -309,19 +381,44 @@ static void set_limit(PipelineDiagnosis *diagnosis, PipelineLimit limit, size_t 
         diagnosis->confidence = confidence;
 }
 
-void pipeline_diagnosis_join_job(const PipelineJob *job, PipelineDiagnosis *diagnosis, const PipelineStage *stages,
-                                 size_t n) {
+/* True if the measured threads wait for the lock that one of them holds while it computes. */
+static bool is_lock_held(const PipelineProcess *process) {
+        return process->lock_waited >= LOCK_MOST && process->cpus_used >= CPUS_SHARE;
+}
+
+/* Rates advice to add workers, threads or room by what is known of the tasks. */
+static PipelineConfidence rate_more(const PipelineJob *job, const PipelineProcess *process,
+                                    const PipelineDiagnosis *diagnosis, const PipelineStage *stages, size_t n) {
+        bool is_computing = process->tasks_cpus >= COMPUTING * fmax(1, diagnosis->busy_workers) &&
+                            process->lock_waited < LOCK_LITTLE && job->cpus_given - job->cpus_used >= COMPUTING;
+        StageAccounting accounting;
+
+        if (process->lock_waited >= LOCK_SOME)
+                return PIPELINE_CONFIDENCE_LOW;
+        if (diagnosis->direction != PIPELINE_DIRECTION_MORE_CONCURRENCY || !is_computing || diagnosis->stage >= n ||
+            !pipeline_diagnosis_account(&stages[diagnosis->stage],
+                                        diagnosis->stage > 0 ? &stages[diagnosis->stage - 1] : NULL, &accounting))
+                return diagnosis->confidence;
+        return rate(accounting.busy);
+}
+
+void pipeline_diagnosis_join_job(const PipelineJob *job, const PipelineProcess *process, PipelineDiagnosis *diagnosis,
+                                 const PipelineStage *stages, size_t n) {
         double used = isnan(diagnosis->wait_share) ? 0 : job->cpus_used - (1 - diagnosis->wait_share);
         size_t most = find_most_running(stages, n);
         bool is_used = used >= CPUS_SHARE * job->cpus_given ||
                        (used >= WAITED_SHARE * job->cpus_given && job->cpu_waited >= WAITED_HALF);
         bool is_full = is_used && diagnosis->busy_workers > TASKS_PER_CPU * job->cpus_given;
-        bool is_locked = used >= CPUS_SHARE && used <= ONE_CPU_MAX && job->cpus_given > ONE_CPU_MAX &&
-                         diagnosis->busy_workers >= 2;
+        bool is_locked = isnan(process->lock_waited) && used >= CPUS_SHARE && used <= ONE_CPU_MAX &&
+                         job->cpus_given > ONE_CPU_MAX && diagnosis->busy_workers >= 2;
 
         if (diagnosis->limit == PIPELINE_LIMIT_CONSUMER)
                 return;
-        if (is_host_busy(job, diagnosis->busy_workers))
+        if (is_lock_held(process))
+                set_limit(diagnosis, PIPELINE_LIMIT_LOCK, most, most < n ? PIPELINE_DIRECTION_LESS_CONCURRENCY
+                                                                        : PIPELINE_DIRECTION_NONE,
+                          PIPELINE_CONFIDENCE_MEDIUM, n);
+        else if (is_host_busy(job, process, diagnosis))
                 set_limit(diagnosis, PIPELINE_LIMIT_HOST, n, PIPELINE_DIRECTION_OTHER_HOST,
                           job->cpu_waited >= WAITED_CLEAR ? PIPELINE_CONFIDENCE_MEDIUM : PIPELINE_CONFIDENCE_LOW, n);
         else if (most < n && is_full)
@@ -333,4 +430,11 @@ void pipeline_diagnosis_join_job(const PipelineJob *job, PipelineDiagnosis *diag
         else if (most < n && is_locked)
                 set_limit(diagnosis, PIPELINE_LIMIT_LOCK, most, PIPELINE_DIRECTION_LESS_CONCURRENCY,
                           PIPELINE_CONFIDENCE_LOW, n);
+        else if (diagnosis->direction == PIPELINE_DIRECTION_MORE_CONCURRENCY ||
+                 diagnosis->direction == PIPELINE_DIRECTION_MORE_THREADS ||
+                 diagnosis->direction == PIPELINE_DIRECTION_LARGER_BUFFER)
+                diagnosis->confidence = rate_more(job, process, diagnosis, stages, n);
+        else if (diagnosis->limit == PIPELINE_LIMIT_SOURCE && process->cpus_used >= CPUS_SHARE)
+                /* The handover of items from thread to thread may use this CPU, not the source. */
+                diagnosis->confidence = at_most(diagnosis->confidence, PIPELINE_CONFIDENCE_LOW);
 }

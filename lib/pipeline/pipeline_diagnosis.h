@@ -76,6 +76,8 @@ typedef struct PipelineDiagnosis {
         PipelineConfidence confidence;
         size_t stage;      /* index of the limiting stage; n if the limit is none */
         size_t next_stage; /* index of the stage that limits next if this one is relieved; n: none known */
+        unsigned pool_threads; /* of the pool that is the limit; 0: another limit */
+        double pool_waiting;   /* as of that pool, see PipelinePool */
         double wait_share; /* of the elapsed time: the consumer waited in get of the last queue; NAN: unknown */
         /* the consumer waited at most so long: its calls of get were not measured, only that the queue was empty */
         bool is_wait_bound;
@@ -83,12 +85,32 @@ typedef struct PipelineDiagnosis {
         double busy_workers; /* tasks of all stages that ran, or waited for a thread, mean over time */
 } PipelineDiagnosis;
 
-/*
- * stages: of one pipeline, in order, the last one's queue feeds the consumer. n_threads: size of the thread pool
- * that the stages share; 0:
- * not known.
- */
-PipelineDiagnosis pipeline_diagnosis_of(const PipelineStage *stages, size_t n, unsigned n_threads);
+/* Threads or processes that run tasks of stages. */
+typedef struct PipelinePool {
+        unsigned n_threads;
+        char stage[PIPELINE_STAGE_NAME_MAX + 1]; /* that has the pool as its own; empty: the stages share it */
+        double waiting; /* share of the time in which a task waited for a thread of the pool; NAN: unknown */
+} PipelinePool;
+
+#define PIPELINE_POOLS_MAX 8U
+
+/* What the producer measured in the process of the pipeline, from the first batch on. */
+typedef struct PipelineProcess {
+        unsigned n_threads; /* of the pool that the stages share; 0: not known */
+        PipelinePool pools[PIPELINE_POOLS_MAX];
+        size_t n_pools;
+        bool knows_pools;   /* no other pools run tasks */
+        double cpus_used;   /* by the process; NAN: unknown */
+        double tasks_cpus;  /* used by the process and its children; NAN: unknown */
+        double waiting_for_cpu; /* threads of the process and its children, mean over time; NAN: unknown */
+        double lock_waited; /* share of the time in which a thread waited for the interpreter's lock; NAN: unknown */
+} PipelineProcess;
+
+/* Returns a process of which nothing is known but its pool of threads, 0: neither. */
+PipelineProcess pipeline_diagnosis_unknown_process(unsigned n_threads);
+
+/* stages: of one pipeline, in order, the last one's queue feeds the consumer. */
+PipelineDiagnosis pipeline_diagnosis_of(const PipelineStage *stages, size_t n, const PipelineProcess *process);
 
 /*
  * Usage of a job and its node while a data pipeline ran. All numbers are means over the whole job. A number that is
@@ -120,8 +142,11 @@ PipelineJob pipeline_diagnosis_unknown_job(void);
 
 /*
  * Joins the diagnosis of the stages of one pipeline with the job: other processes on a full node, the CPUs and their
- * limit, or a lock may be what limits tasks that seem busy. A step of the consumer is taken to use one CPU, so that
- * only what is certainly the pipeline's counts.
+ * limit, or a lock may be what limits tasks that seem busy. Without a measured wait for the lock, a step of the
+ * consumer is taken to use one CPU, so that only what is certainly the pipeline's counts.
+ *
+ * More workers are sure to help only tasks that compute, do not wait for the lock, and find free CPUs. What tasks of
+ * another kind wait for may get slower with each worker.
  */
-void pipeline_diagnosis_join_job(const PipelineJob *job, PipelineDiagnosis *diagnosis, const PipelineStage *stages,
-                                 size_t n);
+void pipeline_diagnosis_join_job(const PipelineJob *job, const PipelineProcess *process, PipelineDiagnosis *diagnosis,
+                                 const PipelineStage *stages, size_t n);

@@ -16,8 +16,9 @@ void pipeline_report_add_sums(PipelineSums *sums, const PipelineSums *later) {
         sums->judged_s += later->judged_s;
 }
 
-void pipeline_report_drop_first(PipelineSums *sums, const PipelineSums *first, uint64_t n_intervals) {
-        if (n_intervals < PIPELINE_INTERVALS_MIN)
+void pipeline_report_drop_first(PipelineSums *sums, const PipelineSums *first, uint64_t n_intervals,
+                                bool is_start_known) {
+        if (n_intervals < (is_start_known ? 2 : PIPELINE_INTERVALS_MIN))
                 return;
         sums->elapsed_s = fmax(0, sums->elapsed_s - first->elapsed_s);
         sums->n = fmax(0, sums->n - first->n);

@@ -79,9 +79,11 @@ typedef struct PipelineReport {
 /* Adds `later` to `sums`. */
 void pipeline_report_add_sums(PipelineSums *sums, const PipelineSums *later);
 
-/* Subtracts the first of at least PIPELINE_INTERVALS_MIN intervals, in which a pipeline fills its queues. */
+/* Subtracts the first of at least PIPELINE_INTERVALS_MIN intervals, in which a pipeline fills its queues. Of a
+ * producer that ends the first interval at the first batch, it is left out of two intervals, too. */
 #define PIPELINE_INTERVALS_MIN 3U
-void pipeline_report_drop_first(PipelineSums *sums, const PipelineSums *first, uint64_t n_intervals);
+void pipeline_report_drop_first(PipelineSums *sums, const PipelineSums *first, uint64_t n_intervals,
+                                bool is_start_known);
 
 /* Fills the tasks or the queue of a stage with sums. n_last: tasks or items of the newest interval. */
 void pipeline_report_set_stage(PipelineStage *stage, PipelinePart part, const PipelineSums *sums, double n_last);

@@ -103,7 +103,7 @@ class ImportSpdl(harness.TestCase):
                 self.assertAlmostEqual(stage["queue"]["ready_s"], 60 * (5 * 0.4 + 10e-4))
                 numbers.append([stage["tasks"], stage["queue"]])
                 of_job, of_file = self.verdicts(daemon, name, path)
-                self.assertEqual([of_job[key] for key in VERDICT], ["stage", "decode", "more concurrency", "high"])
+                self.assertEqual([of_job[key] for key in VERDICT], ["stage", "decode", "more concurrency", "medium"])
                 self.assertEqual([of_job[key] for key in VERDICT], [of_file[key] for key in VERDICT])
                 self.assertAlmostEqual(of_job["wait_share"], of_file["wait_share"])
                 self.assertEqual(len(of_job["stages"]), len(of_file["stages"]))

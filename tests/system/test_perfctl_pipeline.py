@@ -56,7 +56,7 @@ class Pipeline(unittest.TestCase):
     def test_a_slow_stage_of_a_real_pipeline(self):
         pipeline, = self.answer("--producer", "spdl=0.8.0", "-", stdin=lines_of(DATA / "spdl_0.8_slow_stage.json"))
         self.assertEqual([pipeline[key] for key in ("limit", "stage", "direction", "confidence", "next_stage")],
-                         ["stage", "first", "more concurrency", "high", "second"])
+                         ["stage", "first", "more concurrency", "medium", "second"])
         self.assertAlmostEqual(pipeline["wait_share"], 0.83, delta=0.01)
         first = next(stage for stage in pipeline["stages"] if stage["name"] == "first")
         self.assertAlmostEqual(first["busy"] + first["starved"] + first["blocked"], 1, delta=0.05)
@@ -150,8 +150,8 @@ class Pipeline(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertIn("The training loop waited for data 50.0 % of the time (1 min 30 s, 50 ms per item). work is the limit: its 1 "
                       "worker is busy "
-                      "100 % of the time. Raise its concurrency above 1; the training loop limits next, at 2 times the throughput. "
-                      "Confidence: high.", done.stdout)
+                      "100 % of the time. Try a concurrency of 2, and fewer if it does not help; the training loop limits next. "
+                      "Confidence: medium.", done.stdout)
 
     def test_each_pipeline_and_file_has_a_verdict(self):
         two = minutes().replace('"stage": "', '"stage": "3:') + minutes().replace('"stage": "', '"stage": "7:')

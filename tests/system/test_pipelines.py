@@ -53,6 +53,47 @@ class Pipelines(harness.TestCase):
         stages = daemon.get(f"/api/v1/jobs/{job}/pipeline").json["stages"]
         return next(stage for stage in stages if stage["name"] == name)
 
+    def described(self, **description):
+        """What is said of two intervals of a stage after a long start, with the members that an adapter adds to the description."""
+        daemon = self.begun()
+        start = [{"stage": STAGE, "time": BEGIN_S, "elapsed": 600, "num_tasks": 1, "num_failures": 0, "ave_time": 600},
+                 {"stage": STAGE + "_queue", "time": BEGIN_S, "elapsed": 600, "num_items": 1, "ave_put_time": 0, "ave_get_time": 600},
+                 {"event": "first_batch", "time": BEGIN_S - 600, "seconds": 600}]
+        self.perfctl(daemon, "submit", "--job", "train", "-", stdin=text_of([*start, *list(lines(1))[1:], {
+            "producer": "spdl 0.8.0", "pipeline": 0, "threads": 16, **description}]))
+        return json.loads(self.perfctl(daemon, "show", "--json", "train").stdout)["pipelines"][0]
+
+    def test_the_start_is_left_out(self):
+        said = self.described()
+        self.assertEqual((said["limit"], said["stage"], said["confidence"]), ("stage", "decode", "medium"))
+        self.assertAlmostEqual(said["wait_share"], 0.5, places=2)
+        self.assertEqual(said["first_wait_seconds"], 600)
+
+    def test_a_full_executor_is_named(self):
+        said = self.described(pools=[{"threads": 16, "shared": True, "stages": ["a", "b"], "waiting": 0.1},
+                                     {"threads": 2, "shared": False, "stages": ["decode"], "waiting": 0.97}])
+        self.assertEqual((said["limit"], said["stage"], said["direction"]), ("pool", "decode", "more threads"))
+        self.assertIn("The executor of decode with 2 workers is the limit: a task waited for a thread 97 % of the time", said["evidence"][1])
+
+    def test_the_lock_of_the_interpreter_is_named(self):
+        said = self.described(process={"seconds": 100, "cpu_seconds": 99, "tasks_cpu_seconds": 99, "tasks_cpu_wait_seconds": 0,
+                                       "lock_wait": 0.83})
+        self.assertEqual((said["limit"], said["direction"]), ("lock", "less concurrency"))
+        self.assertIn("a thread waited for it 83 % of the time, and the process used 0.99 CPUs", said["evidence"][1])
+
+    def test_a_slow_worker_is_named(self):
+        workers = [[100, 10], [100, 10.5], [25, 10], [100, 9.8]]
+        said = self.described(workers={STAGE: workers})
+        self.assertEqual((said["limit"], said["stage"], said["direction"]), ("stage", "decode", "faster task"))
+        self.assertIn("Worker 2 of decode is the limit: its tasks take 400 ms, the median of 4 workers is 10", said["evidence"][1])
+
+    def test_a_description_that_makes_no_sense_is_no_evidence(self):
+        for strange in ({"pools": 3, "process": [], "workers": "x", "pipeline": -1},
+                        {"pools": [3, {"threads": "2", "stages": [7], "waiting": "x"}], "process": {"seconds": 0, "cpu_seconds": -1},
+                         "workers": {"no label": [[1, 2]], STAGE: [[1], [0, 0], 3, ["a", "b"]]}},
+                        {"pools": [{"threads": 1e300, "waiting": 7}] * 100, "process": {"seconds": "soon"}, "pipeline": 1e300}):
+            self.assertEqual(self.described(**strange)["stage"], "decode", strange)
+
     def test_changes_within_a_run_are_found(self):
         daemon = self.begun()
 

@@ -215,6 +215,8 @@ static void failed_tasks_take_time(void **state) {
 
 #define MINUTES_MAX 9
 
+static const PipelineProcess unknown = { .cpus_used = NAN, .tasks_cpus = NAN, .waiting_for_cpu = NAN, .lock_waited = NAN };
+
 /* Cases that SPDL's documentation describes, rounded, and cases of our own. */
 static const struct {
         const char *name;
@@ -239,7 +241,7 @@ static const struct {
           0,
           PIPELINE_LIMIT_STAGE,
           PIPELINE_DIRECTION_MORE_CONCURRENCY,
-          PIPELINE_CONFIDENCE_HIGH,
+          PIPELINE_CONFIDENCE_MEDIUM,
           "35ms",
           NULL,
           { { "0:src", 0, 0, 1672, 0.0358, 2e-6 },
@@ -249,7 +251,7 @@ static const struct {
           0,
           PIPELINE_LIMIT_STAGE,
           PIPELINE_DIRECTION_MORE_CONCURRENCY,
-          PIPELINE_CONFIDENCE_HIGH,
+          PIPELINE_CONFIDENCE_MEDIUM,
           "40ms",
           "25ms",
           { { "0:0:src", 0, 0, 1479, 0.04, 2e-6 },
@@ -261,7 +263,7 @@ static const struct {
           0,
           PIPELINE_LIMIT_STAGE,
           PIPELINE_DIRECTION_MORE_CONCURRENCY,
-          PIPELINE_CONFIDENCE_HIGH,
+          PIPELINE_CONFIDENCE_MEDIUM,
           "40ms",
           "25ms",
           { { "0:0:src", 0, 0, 1459, 0.041, 2e-6 },
@@ -322,7 +324,7 @@ static const struct {
           4,
           PIPELINE_LIMIT_POOL,
           PIPELINE_DIRECTION_MORE_THREADS,
-          PIPELINE_CONFIDENCE_HIGH,
+          PIPELINE_CONFIDENCE_MEDIUM,
           NULL,
           NULL,
           { { "0:src", 0, 0, 6000, 0.08, 1e-5 },
@@ -384,6 +386,7 @@ static void each_case_has_its_limit(void **state) {
         (void)state;
         for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
                 PipelineStage stages[MINUTES_MAX];
+                PipelineProcess process = pipeline_diagnosis_unknown_process(cases[i].n_threads);
                 PipelineDiagnosis got;
                 size_t n = 0;
 
@@ -391,7 +394,7 @@ static void each_case_has_its_limit(void **state) {
                         stages[n] = stage_of(&cases[i].minutes[n]);
                         n++;
                 }
-                got = pipeline_diagnosis_of(stages, n, cases[i].n_threads);
+                got = pipeline_diagnosis_of(stages, n, &process);
                 if (got.limit != cases[i].limit || got.direction != cases[i].direction ||
                     got.confidence != cases[i].confidence)
                         fail_msg("%s: %s, %s, %s", cases[i].name, pipeline_limit_names[got.limit],
@@ -414,10 +417,10 @@ static void a_stage_whose_failures_take_long_is_the_limit(void **state) {
         (void)state;
         for (size_t i = 0; i < 4; i++)
                 stages[i] = stage_of(&minutes[i]);
-        assert_int_equal(pipeline_diagnosis_of(stages, 4, 0).limit, PIPELINE_LIMIT_UNKNOWN);
+        assert_int_equal(pipeline_diagnosis_of(stages, 4, &unknown).limit, PIPELINE_LIMIT_UNKNOWN);
         stages[1].tasks.n_failures = 3470;
         stages[1].tasks.success_time_s = 6930 * 0.0034;
-        got = pipeline_diagnosis_of(stages, 4, 0);
+        got = pipeline_diagnosis_of(stages, 4, &unknown);
         assert_int_equal(got.limit, PIPELINE_LIMIT_STAGE);
         assert_int_equal(got.stage, 1);
         assert_int_equal(got.direction, PIPELINE_DIRECTION_MORE_CONCURRENCY);
@@ -443,13 +446,13 @@ static void less_concurrency_follows_from_the_cpus(void **state) {
         for (size_t i = 0; i < 3; i++)
                 stages[i] = stage_of(&minutes[i]);
         for (size_t i = 0; i < N_ELEMENTS(joined); i++) {
-                PipelineDiagnosis got = pipeline_diagnosis_of(stages, 3, 0);
+                PipelineDiagnosis got = pipeline_diagnosis_of(stages, 3, &unknown);
 
                 PipelineJob job = pipeline_diagnosis_unknown_job();
 
                 job.cpus_used = joined[i].used;
                 job.cpus_given = joined[i].given;
-                pipeline_diagnosis_join_job(&job, &got, stages, 3);
+                pipeline_diagnosis_join_job(&job, &unknown, &got, stages, 3);
                 assert_int_equal(got.limit, joined[i].limit);
                 assert_int_equal(got.direction, got.limit == PIPELINE_LIMIT_SOURCE
                                                         ? PIPELINE_DIRECTION_FASTER_SOURCE
@@ -470,7 +473,7 @@ static void the_job_explains_a_busy_stage(void **state) {
                 PipelineConfidence confidence;
         } jobs[] = {
                 { NAN, NAN, NAN, NAN, NAN, NAN, PIPELINE_LIMIT_STAGE, PIPELINE_DIRECTION_MORE_CONCURRENCY,
-                  PIPELINE_CONFIDENCE_HIGH },
+                  PIPELINE_CONFIDENCE_MEDIUM },
                 /* Others use half of a full node, while tasks wait. */
                 { 4, 8, 8, 4, 0.6, NAN, PIPELINE_LIMIT_HOST, PIPELINE_DIRECTION_OTHER_HOST,
                   PIPELINE_CONFIDENCE_MEDIUM },
@@ -478,16 +481,16 @@ static void the_job_explains_a_busy_stage(void **state) {
                 /* A node that is not full, tasks that do not wait, and others that use little, are no noisy
                  * neighbours. */
                 { 3, 8, 8, 4, 0.6, NAN, PIPELINE_LIMIT_STAGE, PIPELINE_DIRECTION_MORE_CONCURRENCY,
-                  PIPELINE_CONFIDENCE_HIGH },
+                  PIPELINE_CONFIDENCE_MEDIUM },
                 { 4, 8, 8, 4, 0.05, NAN, PIPELINE_LIMIT_STAGE, PIPELINE_DIRECTION_MORE_CONCURRENCY,
-                  PIPELINE_CONFIDENCE_HIGH },
+                  PIPELINE_CONFIDENCE_MEDIUM },
                 /* Tasks that sleep most of the time gain nothing on another host. */
                 { 0.1, 8, 8, 7.9, 0.2, NAN, PIPELINE_LIMIT_STAGE, PIPELINE_DIRECTION_MORE_CONCURRENCY,
-                  PIPELINE_CONFIDENCE_HIGH },
+                  PIPELINE_CONFIDENCE_MEDIUM },
                 { 0.1, 8, 8, 7.9, 1, NAN, PIPELINE_LIMIT_HOST, PIPELINE_DIRECTION_OTHER_HOST,
                   PIPELINE_CONFIDENCE_MEDIUM },
                 { 2.4, 4, 4, 0.9, 0.6, NAN, PIPELINE_LIMIT_STAGE, PIPELINE_DIRECTION_MORE_CONCURRENCY,
-                  PIPELINE_CONFIDENCE_HIGH },
+                  PIPELINE_CONFIDENCE_MEDIUM },
                 /* The CPU limit: tasks compete for few CPUs, or it throttles them though they use less in the mean. */
                 { 2.4, 2, 8, 0, 0.6, 0.9, PIPELINE_LIMIT_CPU, PIPELINE_DIRECTION_LESS_CONCURRENCY,
                   PIPELINE_CONFIDENCE_MEDIUM },
@@ -495,11 +498,11 @@ static void the_job_explains_a_busy_stage(void **state) {
                 { 1.8, 2, 8, 0, 0.6, NAN, PIPELINE_LIMIT_CPU, PIPELINE_DIRECTION_LESS_CONCURRENCY,
                   PIPELINE_CONFIDENCE_MEDIUM },
                 { 1.8, 2, 8, 0, 0.4, NAN, PIPELINE_LIMIT_STAGE, PIPELINE_DIRECTION_MORE_CONCURRENCY,
-                  PIPELINE_CONFIDENCE_HIGH },
+                  PIPELINE_CONFIDENCE_MEDIUM },
                 { 1.9, 4, 8, 0, 0.1, 0.3, PIPELINE_LIMIT_CPU, PIPELINE_DIRECTION_MORE_CPUS,
                   PIPELINE_CONFIDENCE_MEDIUM },
                 { 1.9, 4, 8, 0, 0.1, 0.05, PIPELINE_LIMIT_STAGE, PIPELINE_DIRECTION_MORE_CONCURRENCY,
-                  PIPELINE_CONFIDENCE_HIGH },
+                  PIPELINE_CONFIDENCE_MEDIUM },
         };
         PipelineStage stages[2];
 
@@ -507,11 +510,11 @@ static void the_job_explains_a_busy_stage(void **state) {
         for (size_t i = 0; i < N_ELEMENTS(stages); i++)
                 stages[i] = stage_of(&minutes[i]);
         for (size_t i = 0; i < N_ELEMENTS(jobs); i++) {
-                PipelineDiagnosis got = pipeline_diagnosis_of(stages, 2, 0);
+                PipelineDiagnosis got = pipeline_diagnosis_of(stages, 2, &unknown);
                 PipelineJob job = { jobs[i].used, jobs[i].given, jobs[i].node, jobs[i].others, jobs[i].waited, NAN, NAN,
                                     jobs[i].throttled, NAN, NAN, NAN, 0 };
 
-                pipeline_diagnosis_join_job(&job, &got, stages, 2);
+                pipeline_diagnosis_join_job(&job, &unknown, &got, stages, 2);
                 assert_int_equal(got.limit, jobs[i].limit);
                 assert_int_equal(got.direction, jobs[i].direction);
                 assert_int_equal(got.confidence, jobs[i].confidence);
@@ -540,7 +543,7 @@ static void the_published_noisy_neighbour_is_named(void **state) {
         for (size_t i = 0; i < N_ELEMENTS(stages); i++)
                 stages[i] = stage_of(&minutes[i]);
         for (size_t i = 0; i < N_ELEMENTS(levels); i++) {
-                PipelineDiagnosis got = pipeline_diagnosis_of(stages, 2, 0);
+                PipelineDiagnosis got = pipeline_diagnosis_of(stages, 2, &unknown);
                 PipelineJob job = pipeline_diagnosis_unknown_job();
                 double slowed = levels[i].rate / levels[0].rate;
 
@@ -548,7 +551,7 @@ static void the_published_noisy_neighbour_is_named(void **state) {
                 job.cpus_used = 8 * levels[0].cpu_pct / 100 * slowed;
                 job.cpus_of_others = 8 * levels[i].cpu_pct / 100 - job.cpus_used;
                 job.cpu_waited = 1 - slowed;
-                pipeline_diagnosis_join_job(&job, &got, stages, 2);
+                pipeline_diagnosis_join_job(&job, &unknown, &got, stages, 2);
                 if ((got.limit == PIPELINE_LIMIT_HOST) != levels[i].is_named)
                         fail_msg("at %.2f %%: %s", levels[i].cpu_pct, pipeline_limit_names[got.limit]);
                 assert_int_equal(got.direction, levels[i].is_named ? PIPELINE_DIRECTION_OTHER_HOST
@@ -569,7 +572,7 @@ static void a_source_whose_queue_has_items_is_not_the_limit(void **state) {
                 for (size_t k = 0; k < 3; k++)
                         stages[k] = stage_of(&minutes[k]);
                 add_queue(&stages[0], 60, 5600, 1e-5, 0.0105, readiness[i]);
-                assert_int_equal(pipeline_diagnosis_of(stages, 3, 0).limit,
+                assert_int_equal(pipeline_diagnosis_of(stages, 3, &unknown).limit,
                                  i == 0 ? PIPELINE_LIMIT_SOURCE : PIPELINE_LIMIT_UNKNOWN);
         }
 }
@@ -587,7 +590,7 @@ static void an_empty_queue_bounds_the_wait(void **state) {
                 stages[i] = stage_of(&minutes[i]);
         stages[3].queue.ready_s = 1.8;
         stages[3].queue.judged_s = 60;
-        got = pipeline_diagnosis_of(stages, 4, 0);
+        got = pipeline_diagnosis_of(stages, 4, &unknown);
         assert_true(got.is_wait_bound);
         assert_near(got.wait_share, 0.97);
         assert_true(isnan(got.mean_wait_s));
@@ -597,13 +600,13 @@ static void an_empty_queue_bounds_the_wait(void **state) {
 
         /* The gets are measured, or the queue is full. */
         stages[3].queue.get_s = 20;
-        got = pipeline_diagnosis_of(stages, 4, 0);
+        got = pipeline_diagnosis_of(stages, 4, &unknown);
         assert_false(got.is_wait_bound);
         assert_near(got.wait_share, 20.0 / 60);
-        assert_int_equal(got.confidence, PIPELINE_CONFIDENCE_HIGH);
+        assert_int_equal(got.confidence, PIPELINE_CONFIDENCE_MEDIUM);
         stages[3].queue.get_s = 0.01;
         stages[3].queue.ready_s = 60;
-        assert_int_equal(pipeline_diagnosis_of(stages, 4, 0).limit, PIPELINE_LIMIT_CONSUMER);
+        assert_int_equal(pipeline_diagnosis_of(stages, 4, &unknown).limit, PIPELINE_LIMIT_CONSUMER);
 }
 
 static void a_straggler_differs_clearly_and_more_than_the_others(void **state) {
@@ -634,8 +637,105 @@ static void a_straggler_differs_clearly_and_more_than_the_others(void **state) {
         }
 }
 
+/* What the producer measured in its process: pools, the interpreter's lock, CPUs. */
+static void the_process_explains_a_busy_stage(void **state) {
+        static const Minute minutes[] = {
+                { "0:src", 0, 0, 2400, 0.02, 1e-5 }, { "1:decode[4]", 2400, 0.0995, 2400, 1e-4, 0.0125 },
+        };
+        static const struct {
+                const char *name;
+                PipelineProcess process;
+                double used; /* CPUs by the job, of 8 */
+                PipelineLimit limit;
+                PipelineDirection direction;
+                PipelineConfidence confidence;
+        } rows[] = {
+                { "tasks that compute scale", { .cpus_used = 4, .tasks_cpus = 4, .lock_waited = 0 }, 4, PIPELINE_LIMIT_STAGE,
+                  PIPELINE_DIRECTION_MORE_CONCURRENCY, PIPELINE_CONFIDENCE_HIGH },
+                { "no CPU is free for more", { .cpus_used = 4, .tasks_cpus = 4, .lock_waited = 0 }, 7.5, PIPELINE_LIMIT_STAGE,
+                  PIPELINE_DIRECTION_MORE_CONCURRENCY, PIPELINE_CONFIDENCE_MEDIUM },
+                { "tasks that wait may not scale", { .cpus_used = 0.1, .tasks_cpus = 0.1, .lock_waited = 0 }, 0.1, PIPELINE_LIMIT_STAGE,
+                  PIPELINE_DIRECTION_MORE_CONCURRENCY, PIPELINE_CONFIDENCE_MEDIUM },
+                { "the lock", { .cpus_used = 1, .tasks_cpus = 1, .lock_waited = 0.8 }, 1, PIPELINE_LIMIT_LOCK,
+                  PIPELINE_DIRECTION_LESS_CONCURRENCY, PIPELINE_CONFIDENCE_MEDIUM },
+                { "waits for a lock of a process without a CPU", { .cpus_used = 0.3, .tasks_cpus = 0.3, .lock_waited = 0.8 }, 0.3,
+                  PIPELINE_LIMIT_STAGE, PIPELINE_DIRECTION_MORE_CONCURRENCY, PIPELINE_CONFIDENCE_LOW },
+                { "the lock, at times", { .cpus_used = 1.2, .tasks_cpus = 1.2, .lock_waited = 0.3 }, 1.2, PIPELINE_LIMIT_STAGE,
+                  PIPELINE_DIRECTION_MORE_CONCURRENCY, PIPELINE_CONFIDENCE_LOW },
+                { "an executor that is too small", { .pools = { { 16, "", 0.1 }, { 2, "decode", 0.95 } }, .n_pools = 2, .knows_pools = true,
+                  .tasks_cpus = 0.1, .lock_waited = 0 }, 0.1, PIPELINE_LIMIT_POOL, PIPELINE_DIRECTION_MORE_THREADS,
+                  PIPELINE_CONFIDENCE_MEDIUM },
+                { "a pool in which nothing waits", { .n_threads = 2, .pools = { { 2, "", 0.1 } }, .n_pools = 1, .knows_pools = true,
+                  .tasks_cpus = 0.1, .lock_waited = 0 }, 0.1, PIPELINE_LIMIT_STAGE, PIPELINE_DIRECTION_MORE_CONCURRENCY,
+                  PIPELINE_CONFIDENCE_MEDIUM },
+                { "a pool of which only the size is known", { .n_threads = 2, .tasks_cpus = 0.1, .lock_waited = 0 }, 0.1,
+                  PIPELINE_LIMIT_POOL, PIPELINE_DIRECTION_MORE_THREADS, PIPELINE_CONFIDENCE_MEDIUM },
+        };
+        PipelineStage stages[2];
+
+        (void)state;
+        for (size_t i = 0; i < N_ELEMENTS(stages); i++)
+                stages[i] = stage_of(&minutes[i]);
+        for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+                PipelineDiagnosis got = pipeline_diagnosis_of(stages, 2, &rows[i].process);
+                PipelineJob job = pipeline_diagnosis_unknown_job();
+
+                job.cpus_used = rows[i].used;
+                job.cpus_given = job.cpus_of_node = 8;
+                pipeline_diagnosis_join_job(&job, &rows[i].process, &got, stages, 2);
+                if (got.limit != rows[i].limit || got.direction != rows[i].direction || got.confidence != rows[i].confidence)
+                        fail_msg("%s: %s, %s, %s", rows[i].name, pipeline_limit_names[got.limit],
+                                 pipeline_direction_names[got.direction], pipeline_confidence_names[got.confidence]);
+                if (rows[i].process.n_pools == 2)
+                        assert_true(got.stage == 1 && got.pool_threads == 2);
+        }
+}
+
+/* Tasks that sleep have little use for a CPU: the node may be full. */
+static void measured_waits_for_a_cpu_count(void **state) {
+        static const Minute minutes[] = {
+                { "0:src", 0, 0, 2400, 0.02, 1e-5 }, { "1:decode[4]", 2400, 0.0995, 2400, 1e-4, 0.0125 },
+        };
+        static const struct {
+                double used, waiting;
+                PipelineLimit limit;
+        } rows[] = { { 0.2, 0.3, PIPELINE_LIMIT_STAGE }, { 1.9, 1.9, PIPELINE_LIMIT_HOST }, { 0.1, 3.9, PIPELINE_LIMIT_HOST } };
+        PipelineStage stages[2];
+
+        (void)state;
+        for (size_t i = 0; i < N_ELEMENTS(stages); i++)
+                stages[i] = stage_of(&minutes[i]);
+        for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+                PipelineProcess process = unknown;
+                PipelineDiagnosis got = pipeline_diagnosis_of(stages, 2, &process);
+                PipelineJob job = { rows[i].used, 8, 8, 8 - rows[i].used, 0.9, NAN, NAN, NAN, NAN, NAN, NAN, 0 };
+
+                process.waiting_for_cpu = rows[i].waiting;
+                pipeline_diagnosis_join_job(&job, &process, &got, stages, 2);
+                assert_int_equal(got.limit, rows[i].limit);
+        }
+}
+
+/* Items that come 64 at a time: the last stage waits for room, then everything waits for the source. */
+static void bursts_of_the_source_are_no_matter_of_the_buffer(void **state) {
+        static const Minute minutes[] = {
+                { "0:src", 0, 0, 4300, 0.004, 0.0065 }, { "1:decode[4]", 4300, 0.011, 4300, 0.03, 0.0075 }, { "2:sink", 0, 0, 4300, 1e-5, 0.0075 },
+        };
+        PipelineStage stages[3];
+        PipelineDiagnosis got;
+
+        (void)state;
+        for (size_t i = 0; i < N_ELEMENTS(stages); i++)
+                stages[i] = stage_of(&minutes[i]);
+        got = pipeline_diagnosis_of(stages, 3, &unknown);
+        assert_int_equal(got.limit, PIPELINE_LIMIT_SOURCE);
+        assert_int_equal(got.confidence, PIPELINE_CONFIDENCE_MEDIUM);
+        stages[0].queue.get_s = 0;
+        assert_int_equal(pipeline_diagnosis_of(stages, 3, &unknown).limit, PIPELINE_LIMIT_HANDOVER);
+}
+
 static void an_empty_pipeline_has_no_limit(void **state) {
-        PipelineDiagnosis got = pipeline_diagnosis_of(NULL, 0, 0);
+        PipelineDiagnosis got = pipeline_diagnosis_of(NULL, 0, &unknown);
 
         (void)state;
         assert_int_equal(got.limit, PIPELINE_LIMIT_UNKNOWN);
@@ -658,6 +758,9 @@ int main(void) {
                 cmocka_unit_test(a_source_whose_queue_has_items_is_not_the_limit),
                 cmocka_unit_test(an_empty_queue_bounds_the_wait),
                 cmocka_unit_test(a_straggler_differs_clearly_and_more_than_the_others),
+                cmocka_unit_test(the_process_explains_a_busy_stage),
+                cmocka_unit_test(measured_waits_for_a_cpu_count),
+                cmocka_unit_test(bursts_of_the_source_are_no_matter_of_the_buffer),
                 cmocka_unit_test(an_empty_pipeline_has_no_limit),
         };
 

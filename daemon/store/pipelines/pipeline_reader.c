@@ -140,7 +140,7 @@ static int add_row(PipelineNumbers *numbers, const PipelineSeriesRow *row) {
                 last = &numbers->stages[numbers->n++];
                 *last = stage;
         }
-        pipeline_report_drop_first(&sums, &row->first, row->n_intervals);
+        pipeline_report_drop_first(&sums, &row->first, row->n_intervals, false);
         pipeline_report_set_stage(last, (PipelinePart)row->part, &sums, row->n_last);
         return 0;
 }
