@@ -335,6 +335,11 @@ class Times:
         return n, n_failures, mean, p90, p99
 
 
+def time_after(last):
+    """Return the time for a line, in ms steps and later than `last`: two intervals of a stage with the same time are one."""
+    return round(max(time.time(), last + 0.001), 3)
+
+
 def first_batch(seconds):
     """Return the line of the event that a training loop got its first batch, now, after `seconds`."""
     return {"event": "first_batch", "time": round(time.time() - seconds, 3), "seconds": seconds}
@@ -360,7 +365,7 @@ class Pipeline:
         self._waits = Times()
         self._has_batch = False
         self._lock = threading.Lock()
-        self._lap = time.monotonic()
+        self._lap, self._wall = time.monotonic(), 0.0
         self._description = {"producer": producer, "stages": list(self._labels.values())}
         self._sender.describe(self._description)
 
@@ -418,10 +423,11 @@ class Pipeline:
     def flush(self):
         """Send the statistics since the last interval."""
         with self._lock:
-            now, wall = time.monotonic(), round(time.time(), 3)
+            now = time.monotonic()
             elapsed, self._lap = now - self._lap, now
             if elapsed <= 0:
                 return
+            wall = self._wall = time_after(self._wall)
             for name, times in self._tasks.items():
                 n, n_failures, mean, p90, p99 = times.take()
                 if n:

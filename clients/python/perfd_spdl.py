@@ -106,6 +106,7 @@ class _Running:
         self._laps = {}  # by label and part: reports the interval until now
         self._held = {} if _State.get_item else None  # lines before the first batch, by label and part; None: it has come
         self._pools, self._described, self._begin = {}, 0.0, time.monotonic()
+        self._times = {}  # of the last line, by label and part
         perfd_pipeline.process.watchers.append(self._probe)
 
     def begin(self, info, part, lap):
@@ -133,7 +134,7 @@ class _Running:
     def add(self, part, line):
         """Send an interval. All before the first batch is one interval, which no verdict counts."""
         key = line["stage"], part
-        line["time"] = round(time.time(), 3)
+        line["time"] = self._times[key] = perfd_pipeline.time_after(self._times.get(key, 0.0))
         if self._held is not None and time.monotonic() - self._begin > HELD_S:
             self._end_start()
         if self._held is None:

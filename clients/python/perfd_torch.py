@@ -147,7 +147,7 @@ class _Report:
         self._sink = perfd_pipeline.label(number, 1, "sink")
         self._waits = perfd_pipeline.Times()
         self._has_batch = False
-        self._lap = time.monotonic()
+        self._lap, self._wall = time.monotonic(), 0.0
         self._description = {"producer": f"torch {torch.__version__.split('+')[0]}", "stages": [self._load, self._sink]}
 
     def watch(self, begin_epoch):
@@ -176,10 +176,11 @@ class _Report:
             self._send(sender)
 
     def _send(self, sender):
-        now, wall = time.monotonic(), round(time.time(), 3)
+        now = time.monotonic()
         elapsed, self._lap = now - self._lap, now
         if elapsed <= 0:
             return
+        wall = self._wall = perfd_pipeline.time_after(self._wall)
         n, seconds = self._counters.take()
         if n > 0:
             sender.send({"stage": self._load, "time": wall, "elapsed": elapsed, "num_tasks": n, "num_failures": 0,

@@ -365,9 +365,12 @@ static bool is_host_busy(const PipelineJob *job, const PipelineProcess *process,
                          const PipelineDiagnosis *diagnosis) {
         /* The source has a thread of its own. */
         double n = fmax(1, diagnosis->busy_workers) + (diagnosis->limit == PIPELINE_LIMIT_SOURCE);
+        /* Tasks that hardly compute use a thread more, even on a full node. */
+        bool is_for_threads = diagnosis->pool_waiting >= SHARE_MOST &&
+                              job->cpus_used < ON_CPU_MIN * diagnosis->pool_threads;
         double waited = isnan(process->waiting_for_cpu) ? job->cpu_waited : share_waiting(job, process, n);
 
-        return job->cpus_of_others >= OTHERS_MIN * job->cpus_of_node && waited >= WAITED_MIN &&
+        return !is_for_threads && job->cpus_of_others >= OTHERS_MIN * job->cpus_of_node && waited >= WAITED_MIN &&
                job->cpus_used + job->cpus_of_others >= NODE_FULL * job->cpus_of_node &&
                job->cpus_used / n + share_waiting(job, process, n) >= ON_CPU_MIN;
 }
