@@ -212,7 +212,7 @@ void stage_set_join_job(StageSet *stages, const Value *job) {
                 .first_wait_s = first_wait_s,
                 .n_gpus = find_gpus(job),
         };
-        /* What the job used before the first batch, for example to load a library, is not of the tasks. */
+        /* Use before the first batch, for example to load a library, is not of the tasks. */
         if (!isnan(cpus) && stages->process.tasks_cpus > 0)
                 stages->job.cpus_used = stages->process.tasks_cpus;
 }

@@ -94,7 +94,7 @@ typedef struct PipelinePool {
 
 #define PIPELINE_POOLS_MAX 8U
 
-/* What the producer measured in the process of the pipeline, from the first batch on. */
+/* Measures of the producer in the process of the pipeline, from the first batch on. */
 typedef struct PipelineProcess {
         unsigned n_threads; /* of the pool that the stages share; 0: not known */
         PipelinePool pools[PIPELINE_POOLS_MAX];

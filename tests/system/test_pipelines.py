@@ -73,7 +73,8 @@ class Pipelines(harness.TestCase):
         said = self.described(pools=[{"threads": 16, "shared": True, "stages": ["a", "b"], "waiting": 0.1},
                                      {"threads": 2, "shared": False, "stages": ["decode"], "waiting": 0.97}])
         self.assertEqual((said["limit"], said["stage"], said["direction"]), ("pool", "decode", "more threads"))
-        self.assertIn("The executor of decode with 2 workers is the limit: a task waited for a thread 97 % of the time", said["evidence"][1])
+        self.assertIn("The executor of decode with 2 workers is the limit: a task waited for a thread 97 % of the time",
+                      said["evidence"][1])
 
     def test_the_lock_of_the_interpreter_is_named(self):
         said = self.described(process={"seconds": 100, "cpu_seconds": 99, "tasks_cpu_seconds": 99, "tasks_cpu_wait_seconds": 0,

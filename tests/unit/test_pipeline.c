@@ -215,7 +215,9 @@ static void failed_tasks_take_time(void **state) {
 
 #define MINUTES_MAX 9
 
-static const PipelineProcess unknown = { .cpus_used = NAN, .tasks_cpus = NAN, .waiting_for_cpu = NAN, .lock_waited = NAN };
+static const PipelineProcess unknown = {
+        .cpus_used = NAN, .tasks_cpus = NAN, .waiting_for_cpu = NAN, .lock_waited = NAN,
+};
 
 /* Cases that SPDL's documentation describes, rounded, and cases of our own. */
 static const struct {
@@ -683,7 +685,8 @@ static void the_process_explains_a_busy_stage(void **state) {
                 job.cpus_used = rows[i].used;
                 job.cpus_given = job.cpus_of_node = 8;
                 pipeline_diagnosis_join_job(&job, &rows[i].process, &got, stages, 2);
-                if (got.limit != rows[i].limit || got.direction != rows[i].direction || got.confidence != rows[i].confidence)
+                if (got.limit != rows[i].limit || got.direction != rows[i].direction ||
+                    got.confidence != rows[i].confidence)
                         fail_msg("%s: %s, %s, %s", rows[i].name, pipeline_limit_names[got.limit],
                                  pipeline_direction_names[got.direction], pipeline_confidence_names[got.confidence]);
                 if (rows[i].process.n_pools == 2)
@@ -699,7 +702,11 @@ static void measured_waits_for_a_cpu_count(void **state) {
         static const struct {
                 double used, waiting;
                 PipelineLimit limit;
-        } rows[] = { { 0.2, 0.3, PIPELINE_LIMIT_STAGE }, { 1.9, 1.9, PIPELINE_LIMIT_HOST }, { 0.1, 3.9, PIPELINE_LIMIT_HOST } };
+        } rows[] = {
+                { 0.2, 0.3, PIPELINE_LIMIT_STAGE },
+                { 1.9, 1.9, PIPELINE_LIMIT_HOST },
+                { 0.1, 3.9, PIPELINE_LIMIT_HOST },
+        };
         PipelineStage stages[2];
 
         (void)state;
