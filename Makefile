@@ -101,13 +101,21 @@ FUZZ_OBJ   := $(patsubst %.c,$(B)/%.o,$(wildcard tests/fuzz/fuzz_*.c))
 EXAMPLES   := $(patsubst examples/indicators/%.c,$(B)/examples/%,$(wildcard examples/indicators/*.c)) $(B)/examples/loader
 BENCHES    := $(patsubst %.c,$(B)/%,$(wildcard bench/*.c))
 
-all: $(B)/perfd $(B)/perfctl $(B)/libperfd.so $(B)/libperfd.a $(B)/perfd.pc
+# Sanitizers need the dynamic C library.
+PERFCTL_STATIC := $(if $(SANITIZE)$(COVERAGE),,$(B)/perfctl-static)
+
+all: $(B)/perfd $(B)/perfctl $(PERFCTL_STATIC) $(B)/libperfd.so $(B)/libperfd.a $(B)/perfd.pc
 
 $(B)/perfd: $(filter-out $(REQUEST_OBJ),$(B)/daemon/main.o $(DAEMON_OBJ) $(CORE_OBJ)) $(REQUEST_OBJ)
 	$(CC) $(CFLAGS) -pie $(LDFLAGS) -o $@ $^ $(DAEMON_LIBS)
 
 $(B)/perfctl: $(B)/client/perfctl.o $(B)/libclient.a $(B)/libcore.a
 	$(CC) $(CFLAGS) -pie $(LDFLAGS) -o $@ $^ $(CLIENT_LIBS)
+
+# perfctl for containers. Distributions without static libraries build and install the rest.
+$(B)/perfctl-static: $(B)/client/perfctl_static.o $(B)/client/perfctl.o $(B)/libclient.a $(B)/libcore.a
+	@$(CC) $(CFLAGS) $(LDFLAGS) -static-pie -o $@ $^ $(CLIENT_LIBS) 2>$@.log || { $(RM) $@; \
+	        echo "$@ is not built: the C library, libyaml, nettle or protobuf-c has no static library, see $@.log" >&2; }
 
 $(B)/libperfd.so.0: $(LIB_OBJ) $(B)/libcore.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libperfd.so.0 -Wl,--exclude-libs,ALL -o $@ $^ $(CLIENT_LIBS)
@@ -239,6 +247,7 @@ compile_commands.json: Makefile
 install: all
 	install -D -m 755 $(B)/perfd $(DESTDIR)$(SBIN_DIR)/perfd
 	install -D -m 755 $(B)/perfctl $(DESTDIR)$(BIN_DIR)/perfctl
+	test ! -e $(B)/perfctl-static || install -D -m 755 $(B)/perfctl-static $(DESTDIR)$(BIN_DIR)/perfctl-static
 	install -D -m 755 $(B)/libperfd.so.0 $(DESTDIR)$(LIB_DIR)/libperfd.so.0
 	ln -sf libperfd.so.0 $(DESTDIR)$(LIB_DIR)/libperfd.so
 	install -D -m 644 $(B)/libperfd.a $(DESTDIR)$(LIB_DIR)/libperfd.a
@@ -248,6 +257,9 @@ install: all
 	install -d -m 755 $(DESTDIR)$(PREFIX)/share/perfd/slurm
 	for script in prolog epilog save_report epilog_slurmctld task_prolog wrapper; do to=$(DESTDIR)$(PREFIX)/share/perfd/slurm/$$script; \
 	        sed -e 's|/usr/bin/perfctl|$(BIN_DIR)/perfctl|; s|/usr/share/perfd|$(PREFIX)/share/perfd|' conf/slurm/$$script | install -m 755 /dev/stdin $$to || exit 1; done
+	install -d -m 755 $(DESTDIR)$(PREFIX)/share/perfd/container
+	for file in deploy/container/*.fstab deploy/container/*.conf; do to=$(DESTDIR)$(PREFIX)/share/perfd/container/$${file##*/}; \
+	        sed -e 's|/usr/bin/perfctl-static|$(BIN_DIR)/perfctl-static|' $$file | install -m 644 /dev/stdin $$to || exit 1; done
 	for module in clients/python/*.py; do \
 	        install -D -m 644 $$module $(DESTDIR)$(PREFIX)/share/perfd/python/$${module##*/} || exit 1; done
 	install -D -m 644 client/perfctl.bash $(DESTDIR)$(BASH_COMPLETION_DIR)/perfctl
@@ -271,7 +283,7 @@ uninstall: all
 	$(MAKE) --no-print-directory -s install DESTDIR="$$staging" || exit 1; \
 	(cd "$$staging" && find . -path '.$(SYSCONF_DIR)' -prune -o ! -type d -print) | sed 's|^\.||' | \
 	        while read -r file; do rm -fv "$(DESTDIR)$$file" || exit 1; done || exit 1; \
-	rmdir --ignore-fail-on-non-empty $(addprefix $(DESTDIR),$(DOC_DIR) $(PREFIX)/share/perfd/slurm $(PREFIX)/share/perfd/python $(PREFIX)/share/perfd) 2>/dev/null || :
+	rmdir --ignore-fail-on-non-empty $(addprefix $(DESTDIR),$(DOC_DIR) $(PREFIX)/share/perfd/slurm $(PREFIX)/share/perfd/container $(PREFIX)/share/perfd/python $(PREFIX)/share/perfd) 2>/dev/null || :
 
 help:
 	@sed '/^#/!q; s/^# \{0,1\}//' Makefile
@@ -283,5 +295,5 @@ always:
 
 .PHONY: always all deb examples deps run-deps test-deps interop-deps run check check-once check-hostile check-mutations unit-tests bench bench-regress bench-pipelines benches lint coverage install uninstall help clean compile_commands.json
 .SECONDARY:
--include $(B)/daemon/main.d $(B)/client/perfctl.d $(CORE_OBJ:.o=.d) $(DAEMON_OBJ:.o=.d) $(CLIENT_OBJ:.o=.d) $(UNIT_TESTS:=.d) $(BENCHES:=.d) \
+-include $(B)/daemon/main.d $(B)/client/perfctl.d $(B)/client/perfctl_static.d $(CORE_OBJ:.o=.d) $(DAEMON_OBJ:.o=.d) $(CLIENT_OBJ:.o=.d) $(UNIT_TESTS:=.d) $(BENCHES:=.d) \
          $(FUZZ_OBJ:.o=.d)

@@ -2,6 +2,7 @@
 #include "client/api/api_query.h"
 
 #include <ctype.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <string.h>
 
@@ -30,7 +31,7 @@ int api_query_init(ApiQuery *query, const GlobalOptions *global) {
 
         if (r != -ENOPKG)
                 return command_fail(r);
-        message_print("this command needs libcurl.so.4, which is not installed (Debian: apt-get install libcurl4)");
+        message_print("this command needs libcurl.so.4 (Debian: apt-get install libcurl4): %s", dlerror());
         return EXIT_FAILED;
 }
 

@@ -39,7 +39,7 @@ char *http_client_path(const char *given, const char *socket) {
 }
 
 static int load(HttpClient *client) {
-        static const char *const names[] = { "libcurl.so.4", "libcurl-gnutls.so.4" };
+        static const char *const names[] = { "libcurl-gnutls.so.4", "libcurl.so.4" };
 
         for (size_t i = 0; i < N_ELEMENTS(names) && !client->library; i++)
                 client->library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);

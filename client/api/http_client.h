@@ -22,7 +22,7 @@ typedef struct HttpClient HttpClient;
  */
 char *http_client_path(const char *given, const char *socket);
 
-/* socket: path, copied. Returns 0, -ENOMEM, or -ENOPKG if libcurl is not installed. */
+/* socket: path, copied. Returns 0, -ENOMEM, or -ENOPKG if libcurl cannot be loaded: dlerror() has the reason. */
 int http_client_new(HttpClient **ret, const char *socket, uint64_t timeout_ns);
 HttpClient *http_client_free(HttpClient *client);
 DEFINE_SCOPED(HttpClient, http_client_free);

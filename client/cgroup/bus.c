@@ -56,7 +56,7 @@ static int bus_load(Bus *bus) {
 
         bus->library = dlopen("libsystemd.so.0", RTLD_NOW | RTLD_LOCAL);
         if (!bus->library)
-                return fail(bus, BUS_ABSENT, "libsystemd.so.0 is not installed");
+                return fail(bus, BUS_ABSENT, dlerror());
 
 #define X(name) bus->name = dlsym(bus->library, #name), is_whole &= bus->name != NULL;
         FUNCTIONS(X)

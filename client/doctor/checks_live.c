@@ -24,7 +24,8 @@ void checks_live_add_socket(Checks *checks, const char *name, const char *path) 
         if (stat(path, &st) < 0) {
                 check_detail(check, "%s: %s", path, error_text(errno));
                 check_problem(check, CHECK_FAILED, "all requests through this socket fail",
-                            "systemctl enable --now perfd.socket perfd.service, or pass the path with --%s", name);
+                            "systemctl enable --now perfd.socket perfd.service, or pass the path with --%s; "
+                            "in a container: mount /run/perfd of the host there", name);
                 return;
         }
         if (!S_ISSOCK(st.st_mode)) {

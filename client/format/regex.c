@@ -70,8 +70,8 @@ static int regex_load(Regex *regex, char ret_error[static REGEX_ERROR_MAX]) {
         regex->library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
         if (!regex->library) {
                 (void)snprintf(ret_error, REGEX_ERROR_MAX,
-                               "regular expressions need " LIBRARY ", which is not installed "
-                               "(package libpcre2-8-0, or pcre2)");
+                               "regular expressions need " LIBRARY " (package libpcre2-8-0, or pcre2): %.160s",
+                               dlerror());
                 return REGEX_WRONG;
         }
 #define X(type, name, ...) regex->name = dlsym(regex->library, #name), is_whole &= regex->name != NULL;

@@ -64,9 +64,10 @@ static void ask_node(Checks *checks, const GlobalOptions *global, uint64_t deadl
         if (api_query_init(&query, global) != EXIT_DONE) {
                 check = checks_add(checks, "libcurl");
                 check_detail(check, "cannot load libcurl.so.4");
-                check_problem(check, CHECK_FAILED,
+                check_problem(check, CHECK_LIMITED,
                               "commands that query perfd, such as perfctl report and perfctl status, do not work",
-                              "install it (Debian: apt-get install libcurl4)");
+                              "install it (Debian: apt-get install libcurl4); "
+                              "instead of perfctl-static, use perfctl on the host");
                 return;
         }
 
