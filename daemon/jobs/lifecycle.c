@@ -110,11 +110,12 @@ static int put_begin_again(Lifecycle *lifecycle, Job *job) {
         return r < 0 ? r : 0;
 }
 
-/* Puts the cgroup and the owner, so that after a restart the job has an owner and counts only its own usage of the
- * cgroup. */
+/* Puts the cgroup, the name and the owner, so that after a restart the job has an owner and counts only its own usage
+ * of the cgroup. */
 static int put_identity(Lifecycle *lifecycle, const Job *job, StoreCookie cookie) {
         const StoreJobIdentity identity = {
                 .job = job->info.id,
+                .name = job->info.name,
                 .isolation = job->info.isolation,
                 .cgroup = job->info.cgroup,
                 .uid = job->info.uid,
@@ -168,11 +169,14 @@ static void set_cpu_interval(Lifecycle *lifecycle, Job *job, uint64_t interval_n
         sampling_ask_cpus(lifecycle->jobs, lifecycle->node);
 }
 
-/* Turns a detected job into an announced job: its owner is known, and a client may report its end. */
+/* Turns a detected job into an announced job: its owner and its name are known, and a client may report its end. */
 static int adopt(Lifecycle *lifecycle, Job *job, const Request *request, Ticket ticket) {
         const JobInfo *info = request->job_begin.info;
         int r;
 
+        r = info->name[0] ? job_description_set_name(&job->info, info->name) : 0;
+        if (r < 0)
+                return r;
         set_cpu_interval(lifecycle, job, request->job_begin.cpu_interval_ns);
         job->info.uid = info->uid;
         job->info.gid = info->gid;

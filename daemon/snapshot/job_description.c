@@ -128,6 +128,13 @@ int job_description_set_id(JobDescription *description, const char *id) {
         return remake(description, &changed);
 }
 
+int job_description_set_name(JobDescription *description, const char *name) {
+        JobDescription changed = *description;
+
+        changed.name = name;
+        return remake(description, &changed);
+}
+
 int job_description_set_cgroup(JobDescription *description, const char *cgroup) {
         JobDescription changed = *description;
 

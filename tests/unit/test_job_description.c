@@ -129,8 +129,10 @@ static void a_changed_text_affects_one_description_only(void **state) {
         (void)state;
         job_description_share(&card, &shown);
         assert_int_equal(job_description_set_cgroup(&card, "/slice/other"), 0);
+        assert_int_equal(job_description_set_name(&card, "other"), 0);
         assert_int_equal(job_description_set_note(&card, "its cgroup was removed"), 0);
         assert_string_equal(card.cgroup, "/slice/other");
+        assert_string_equal(card.name, "other");
         assert_string_equal(card.note, "its cgroup was removed");
         assert_string_equal(card.id, "job-1");
         assert_string_equal(job_description_label(&card, "sluid"), "s1");

@@ -294,6 +294,7 @@ static void completed_amendments_have_each_an_answer(void **state) {
 
 static void a_detected_job_is_adopted_by_a_begin(void **state) {
         Fixture *f = *state;
+        Request request;
         Job *job;
 
         begin_found(f, "42");
@@ -303,9 +304,12 @@ static void a_detected_job_is_adopted_by_a_begin(void **state) {
         assert_true(job->group.usage->is_fresh);
 
         f->peer.is_admin = true;
-        assert_int_equal(begin_job(f, "42"), STATUS_DUPLICATE);
+        request = begin_request(f, "42");
+        strcpy(request.job_begin.info->name, "training/pod-0");
+        assert_int_equal(serve(f, &lifecycle_kinds[LIFECYCLE_BEGIN], &request), STATUS_DUPLICATE);
         assert_true(job->is_announced);
         assert_int_equal(job->info.uid, 1000);
+        assert_string_equal(job->info.name, "training/pod-0");
         assert_true(job->due.is_identity);
         assert_int_equal(job_room_tick(&f->jobs), 0);
         assert_false(job->due.is_identity);

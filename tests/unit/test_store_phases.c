@@ -150,6 +150,7 @@ static void a_running_job_may_turn_out_to_have_a_cgroup_and_an_owner(void **stat
         Place *place = *state;
         StoreJobIdentity learned = {
                 .job = "job-1",
+                .name = "training/pod-0",
                 .isolation = ISOLATION_FOUND,
                 .cgroup = "cpuacct:/slurm/uid_0/job_7",
                 .uid = 2000,
@@ -168,6 +169,7 @@ static void a_running_job_may_turn_out_to_have_a_cgroup_and_an_owner(void **stat
 
         assert_int_equal(job_reader_find(place->reader, "job-1", &row), 0);
         assert_int_equal(row.view.info.isolation, ISOLATION_FOUND);
+        assert_string_equal(row.view.info.name, "training/pod-0");
         assert_string_equal(row.view.info.cgroup, "cpuacct:/slurm/uid_0/job_7");
         assert_int_equal(row.view.info.uid, 2000);
         assert_int_equal(row.view.info.gid, 3000);

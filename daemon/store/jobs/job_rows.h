@@ -64,12 +64,12 @@ RowSet *job_rows_pack_phase(const StorePhase *row, StoreCookie cookie);
 
 /* Cgroup and owner of a running job, if they became known after its begin. */
 typedef struct StoreJobIdentity {
-        const char *job;
+        const char *job, *name;
         Isolation isolation;
         const char *cgroup; /* or NULL */
         uint32_t uid, gid;
 } StoreJobIdentity;
-/* Stores both. STORE_MISSING: the job is not running. */
+/* Stores all. STORE_MISSING: the job is not running. */
 RowSet *job_rows_pack_identity(const StoreJobIdentity *identity, StoreCookie cookie);
 
 /* Progress of a running job at a checkpoint. */
