@@ -32,8 +32,10 @@
  */
 static const Setting settings[] = {
         { "sampling", "interval", SETTING_DURATION, AT(node.interval_ns), "1s", 100 * MS, 60 * S, "a time from 100ms to 60s", false },
+        { "sampling", "offset", SETTING_DURATION, AT(node.offset_ns), "0", 0, 60 * S, "a time below interval", false },
         { "sampling", "cpu_interval", SETTING_INTERVAL, AT(node.cpu_interval_ns), "0", 50 * MS, S, CPU_INTERVAL, false },
         { "sampling", "job_cpu_interval", SETTING_INTERVAL, AT(node.job_cpu_interval_ns), "50ms", 50 * MS, S, CPU_INTERVAL, false },
+        { "sampling", "job_cpu_interval_shared", SETTING_BOOL, AT(node.is_shared_cpu_interval), "no", 0, 1, "yes or no", false },
         { "sampling", "filesystems_interval", SETTING_DURATION, AT(node.filesystems_interval_ns), "10s", S, 3600 * S, "a time from 1s to 1h", true },
         { "socket", "path", SETTING_PATH, AT(sockets.path), "/run/perfd/perfd.sock", 1, 107, "an absolute path of at most 107 bytes", true },
         { "socket", "mode", SETTING_MODE, AT(sockets.mode), "0666", 0, 0777, "an octal mode from 0000 to 0777", true },
@@ -356,6 +358,10 @@ static int config_check(const Loading *loading, const char *path, ConfigError *r
         } else if (config->ingest.documents.string_bytes > config->ingest.frame_max_bytes) {
                 other = setting_find("limits", "string_size");
                 text = "[limits] string_size must not be above frame_size: no request could carry such a string";
+        } else if (config->node.offset_ns >= config->node.interval_ns) {
+                one = setting_find("sampling", "offset");
+                other = setting_find("sampling", "interval");
+                text = "[sampling] offset must be below interval: samples are at multiples of interval plus offset";
         } else if (config->jobs.timeline_points % 2 != 0) {
                 one = other = setting_find("jobs", "timeline_points");
                 text = "[jobs] timeline_points: expected an even number from 2 to 1000";

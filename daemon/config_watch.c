@@ -8,20 +8,8 @@
 #include "util/clock.h"
 #include "util/scoped.h"
 
-#define INTERVAL_S 15
+#define INTERVAL_NS (14 * NS_PER_S)
 #define END_NS (2 * NS_PER_S)
-
-/* Waits for the interval, the end, or a reload. */
-static void wait_for_turn(ConfigWatch *watch) {
-        struct timespec until;
-        unsigned n_loads = watch->n_loads;
-
-        (void)clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_sec += INTERVAL_S;
-        while (!watch->is_stopping && watch->n_loads == n_loads)
-                if (pthread_cond_timedwait(&watch->changed, &watch->mutex, &until) != 0)
-                        return;
-}
 
 static void *on_start(void *userdata) {
         ConfigWatch *watch = userdata;
@@ -39,7 +27,9 @@ static void *on_start(void *userdata) {
                 if (watch->n_loads != n_loads)
                         continue; /* compared with files that were read again meanwhile */
                 memcpy(watch->edited, edited, sizeof(edited));
-                wait_for_turn(watch);
+                watch->due_ns = clock_boottime_ns() + INTERVAL_NS;
+                while (!watch->is_stopping && watch->n_loads == n_loads && watch->due_ns > 0)
+                        (void)pthread_cond_wait(&watch->changed, &watch->mutex);
         }
         watch->has_ended = true;
         (void)pthread_cond_signal(&watch->changed);
@@ -102,7 +92,14 @@ void config_watch_set(ConfigWatch *watch, const ConfigFiles *files) {
 }
 
 void config_watch_get(ConfigWatch *watch, char ret[static CONFIG_PATH_MAX]) {
+        bool is_due;
+
         pthread_mutex_lock(&watch->mutex);
         memcpy(ret, watch->edited, CONFIG_PATH_MAX);
+        is_due = watch->due_ns > 0 && clock_boottime_ns() >= watch->due_ns;
+        if (is_due)
+                watch->due_ns = 0;
         pthread_mutex_unlock(&watch->mutex);
+        if (is_due)
+                (void)pthread_cond_signal(&watch->changed);
 }

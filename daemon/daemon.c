@@ -11,6 +11,7 @@
 #include "config_watch.h"
 #include "db.h"
 #include "rooms.h"
+#include "schedule.h"
 #include "util/clock.h"
 #include "util/file.h"
 
@@ -33,7 +34,7 @@ typedef struct ReloadOrder {
 typedef struct Daemon {
         const Options *options;
         sd_event *event;
-        sd_event_source *tick, *cpu_tick, *checkpoint, *drain;
+        sd_event_source *tick, *cpu_tick, *drain;
         Rooms rooms;
         Sockets sockets;
         ConfigWatch watch;
@@ -43,6 +44,7 @@ typedef struct Daemon {
         bool is_draining;
         uint64_t cpu_interval_ns;  /* of the readings of the CPUs; 0: the timer is off */
         uint64_t tick_deadline_us; /* time of the next tick */
+        uint64_t checkpoint_us;    /* time of the next checkpoint */
         LogUserLimits reload_limits;
 } Daemon;
 
@@ -73,43 +75,23 @@ static void retry_names(Daemon *daemon) {
                 daemon->order = (ReloadOrder){ .is_retry = true };
 }
 
-static int on_tick(sd_event_source *source, uint64_t usec, void *userdata) {
-        Daemon *daemon = userdata;
-        Rooms *rooms = &daemon->rooms;
-        char edited[CONFIG_PATH_MAX];
-        bool was_portless;
-        int r;
-
-        (void)usec;
-        config_watch_get(&daemon->watch, edited);
-        self_note_edited(&rooms->self, edited);
-        retry_names(daemon);
-        daemon->tick_deadline_us = self_count_tick(&rooms->self, daemon->tick_deadline_us,
-                                                   clock_boottime_ns() / NS_PER_US,
-                                                   rooms->config.node.interval_ns / NS_PER_US);
-        was_portless = rooms->http_port.error[0];
-        r = rooms_tick(rooms);
-        if (r < 0)
-                return r;
-        if (was_portless != (rooms->http_port.error[0] != '\0'))
-                notify_status(daemon);
-
-        r = sd_event_source_set_time(source, daemon->tick_deadline_us);
-        return r < 0 ? r : sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+/* Returns the times of the wall clock at which something is due. */
+static ScheduleGrid grid_of(const Daemon *daemon, uint64_t interval_ns) {
+        return (ScheduleGrid){ interval_ns / NS_PER_US, daemon->rooms.config.node.offset_ns / NS_PER_US };
 }
 
-/* Sets the time of the next reading of the CPUs; none if the samples are as frequent. */
+/* Sets the time of the next reading of the CPUs; none if the samples are as frequent. A late reading delays the next:
+ * the windows need not have the same length. */
 static int set_cpu_tick(Daemon *daemon) {
+        uint64_t interval_ns = daemon->cpu_interval_ns = node_cpu_interval_ns(&daemon->rooms.node);
         int r;
 
-        daemon->cpu_interval_ns = node_cpu_interval_ns(&daemon->rooms.node);
-        r = sd_event_source_set_time(daemon->cpu_tick, (clock_boottime_ns() + daemon->cpu_interval_ns) / NS_PER_US);
-        return r < 0 ? r
-                     : sd_event_source_set_enabled(daemon->cpu_tick,
-                                                   daemon->cpu_interval_ns > 0 ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
+        if (interval_ns == 0)
+                return sd_event_source_set_enabled(daemon->cpu_tick, SD_EVENT_OFF);
+        r = sd_event_source_set_time(daemon->cpu_tick, schedule_next(grid_of(daemon, interval_ns), schedule_now()));
+        return r < 0 ? r : sd_event_source_set_enabled(daemon->cpu_tick, SD_EVENT_ONESHOT);
 }
 
-/* A reading that is late delays the next: the windows need not have the same length. */
 static int on_cpu_tick(sd_event_source *source, uint64_t usec, void *userdata) {
         Daemon *daemon = userdata;
         int r;
@@ -120,28 +102,62 @@ static int on_cpu_tick(sd_event_source *source, uint64_t usec, void *userdata) {
         return r < 0 ? r : set_cpu_tick(daemon);
 }
 
-/*
- * Keeps the times of the previous schedule, unless the next one has passed: the machine was suspended, or the
- * interval changed.
- */
-static uint64_t next_checkpoint_us(const Daemon *daemon, uint64_t last_us) {
-        uint64_t interval_us = daemon->rooms.config.jobs.checkpoint_interval_ns / NS_PER_US;
-        uint64_t now_us = clock_boottime_ns() / NS_PER_US;
-
-        return last_us + interval_us > now_us ? last_us + interval_us : now_us + interval_us;
+static void begin_checkpoints(Daemon *daemon) {
+        daemon->checkpoint_us = schedule_next(
+                grid_of(daemon, daemon->rooms.config.jobs.checkpoint_interval_ns), schedule_now());
 }
 
-static int on_checkpoint(sd_event_source *source, uint64_t usec, void *userdata) {
-        Daemon *daemon = userdata;
+/* A checkpoint is made at a tick, where perfd runs in any case: at the one that is nearest to the time. */
+static int checkpoint_if_due(Daemon *daemon) {
+        uint64_t tolerance_us = daemon->rooms.config.node.interval_ns / NS_PER_US / 2;
         int r;
 
+        if (clock_boottime_ns() / NS_PER_US + tolerance_us < daemon->checkpoint_us)
+                return 0;
         r = rooms_checkpoint(&daemon->rooms, false);
         if (r < 0)
                 return r;
-
+        begin_checkpoints(daemon);
         notify_status(daemon);
-        r = sd_event_source_set_time(source, next_checkpoint_us(daemon, usec));
-        return r < 0 ? r : sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+        return 0;
+}
+
+/* Sets the time of the next tick, and moves the next reading of the CPUs, which may be due at the same moment. */
+static int set_tick(Daemon *daemon, uint64_t planned_us) {
+        const ScheduleGrid grid = grid_of(daemon, daemon->rooms.config.node.interval_ns);
+        int r;
+
+        daemon->tick_deadline_us = schedule_align(grid, planned_us, schedule_now());
+        r = sd_event_source_set_time(daemon->tick, daemon->tick_deadline_us);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(daemon->tick, SD_EVENT_ONESHOT);
+        return r < 0 ? r : set_cpu_tick(daemon);
+}
+
+static int on_tick(sd_event_source *source, uint64_t usec, void *userdata) {
+        Daemon *daemon = userdata;
+        Rooms *rooms = &daemon->rooms;
+        char edited[CONFIG_PATH_MAX];
+        bool was_portless;
+        uint64_t next_us;
+        int r;
+
+        (void)source;
+        (void)usec;
+        config_watch_get(&daemon->watch, edited);
+        self_note_edited(&rooms->self, edited);
+        retry_names(daemon);
+        next_us = self_count_tick(&rooms->self, daemon->tick_deadline_us, clock_boottime_ns() / NS_PER_US,
+                                  rooms->config.node.interval_ns / NS_PER_US);
+        was_portless = rooms->http_port.error[0];
+        r = rooms_tick(rooms);
+        if (r >= 0)
+                r = checkpoint_if_due(daemon);
+        if (r < 0)
+                return r;
+        if (was_portless != (rooms->http_port.error[0] != '\0'))
+                notify_status(daemon);
+        return set_tick(daemon, next_us);
 }
 
 static int on_store(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
@@ -238,15 +254,12 @@ static void note_ignored(Daemon *daemon, const Config *config) {
 /* Restarts the timers now, not after their old intervals, which may be long. */
 static void restart_timers(Daemon *daemon, const Config *before) {
         const Config *config = &daemon->rooms.config;
-        uint64_t now_ns = clock_boottime_ns();
+        bool is_moved = config->node.offset_ns != before->node.offset_ns;
 
-        if (config->node.interval_ns != before->node.interval_ns) {
-                daemon->tick_deadline_us = (now_ns + config->node.interval_ns) / NS_PER_US;
-                (void)sd_event_source_set_time(daemon->tick, daemon->tick_deadline_us);
-        }
-        if (config->jobs.checkpoint_interval_ns != before->jobs.checkpoint_interval_ns)
-                (void)sd_event_source_set_time(daemon->checkpoint,
-                                               (now_ns + config->jobs.checkpoint_interval_ns) / NS_PER_US);
+        if (config->node.interval_ns != before->node.interval_ns || is_moved)
+                (void)set_tick(daemon, (clock_boottime_ns() + config->node.interval_ns) / NS_PER_US);
+        if (config->jobs.checkpoint_interval_ns != before->jobs.checkpoint_interval_ns || is_moved)
+                begin_checkpoints(daemon);
 }
 
 /* Applies all settings that were read and do not wait for a restart, or none. 0, or < 0 or CONFIG_INVALID with the
@@ -421,12 +434,9 @@ static const Kind daemon_kinds[] = {
 /* --- setup ------------------------------------------------------------------------------------ */
 
 static int add_timers(Daemon *daemon) {
-        const Config *config = &daemon->rooms.config;
         int r;
 
-        daemon->tick_deadline_us = (clock_boottime_ns() + config->node.interval_ns) / NS_PER_US;
-        r = sd_event_add_time(daemon->event, &daemon->tick, CLOCK_BOOTTIME, daemon->tick_deadline_us, 1, on_tick,
-                              daemon);
+        r = sd_event_add_time(daemon->event, &daemon->tick, CLOCK_BOOTTIME, 0, 1, on_tick, daemon);
         if (r >= 0)
                 r = sd_event_source_set_priority(daemon->tick, SD_EVENT_PRIORITY_IMPORTANT);
         if (r >= 0)
@@ -435,15 +445,12 @@ static int add_timers(Daemon *daemon) {
                 r = sd_event_add_time(daemon->event, &daemon->cpu_tick, CLOCK_BOOTTIME, 0, NS_PER_MS / NS_PER_US,
                                       on_cpu_tick, daemon);
         if (r >= 0)
-                r = set_cpu_tick(daemon);
-        if (r >= 0)
                 r = sd_event_source_set_exit_on_failure(daemon->cpu_tick, true);
         if (r < 0)
                 return r;
 
-        r = sd_event_add_time_relative(daemon->event, &daemon->checkpoint, CLOCK_BOOTTIME,
-                                       config->jobs.checkpoint_interval_ns / NS_PER_US, 0, on_checkpoint, daemon);
-        return r < 0 ? r : sd_event_source_set_exit_on_failure(daemon->checkpoint, true);
+        begin_checkpoints(daemon);
+        return set_tick(daemon, (clock_boottime_ns() + daemon->rooms.config.node.interval_ns) / NS_PER_US);
 }
 
 /*
@@ -637,7 +644,6 @@ static void block_signals(void) {
 static void daemon_close(Daemon *daemon) {
         daemon->tick = sd_event_source_disable_unref(daemon->tick);
         daemon->cpu_tick = sd_event_source_disable_unref(daemon->cpu_tick);
-        daemon->checkpoint = sd_event_source_disable_unref(daemon->checkpoint);
         daemon->drain = sd_event_source_disable_unref(daemon->drain);
         /* removes the socket files while perfd still listens: later they may belong to the next instance */
         sockets_close(&daemon->sockets);

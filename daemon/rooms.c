@@ -159,6 +159,7 @@ int rooms_tick(Rooms *rooms) {
                 r = check_store(rooms);
         if (r < 0)
                 return r;
+        store_tick(rooms->store, rooms->config.node.interval_ns);
         log_expiry(rooms);
         log_exhaustion(rooms);
 

@@ -164,8 +164,8 @@ int lifecycle_tick(Lifecycle *lifecycle) {
 
 /* --- begin ------------------------------------------------------------------------------------ */
 
-static void set_cpu_interval(Lifecycle *lifecycle, Job *job, uint64_t interval_ns) {
-        job->cpu_interval_ns = interval_ns;
+static void set_readings(Lifecycle *lifecycle, Job *job, const Request *request) {
+        job->readings = (JobReadings){ request->job_begin.cpu_interval_ns, request->peer.is_admin };
         sampling_ask_cpus(lifecycle->jobs, lifecycle->node);
 }
 
@@ -177,9 +177,9 @@ static int adopt(Lifecycle *lifecycle, Job *job, const Request *request, Ticket 
         r = info->name[0] ? job_description_set_name(&job->info, info->name) : 0;
         if (r < 0)
                 return r;
-        set_cpu_interval(lifecycle, job, request->job_begin.cpu_interval_ns);
         job->info.uid = info->uid;
         job->info.gid = info->gid;
+        set_readings(lifecycle, job, request);
         r = put_identity(lifecycle, job, cookie_of(LIFECYCLE_BEGIN, ticket, NULL));
         if (r != 0)
                 return desk_pending(r);
@@ -254,22 +254,47 @@ static bool refuse_begin(Lifecycle *lifecycle, const Request *request, Ticket ti
         return true;
 }
 
-/* Returns true after refusing the requested interval of CPU readings. */
-static bool refuse_cpu_interval(const NodeConfig *config, uint64_t asked_ns, Answer *ret) {
-        char text[COMPLAINT_TEXT_MAX];
+/* Returns why the readings would disturb others, or NULL. job: the detected job that the request adopts, or NULL. */
+static const char *find_sharing(Lifecycle *lifecycle, const Request *request, Ticket ticket, const Job *job) {
+        const Job *around = identity_find_job(lifecycle->identity, &request->peer, ticket);
 
-        if (asked_ns == 0 || (config->job_cpu_interval_ns > 0 && asked_ns >= config->job_cpu_interval_ns))
+        if (request->peer.is_admin || lifecycle->node->config.is_shared_cpu_interval)
+                return NULL;
+        if (!node_is_whole_for(request->peer.pid))
+                return "this process may run on some of them only";
+        for (const Job *other = lifecycle->jobs->first; other; other = other->links.next)
+                if (!other->final && other != job && other != around && other->info.uid != request->job_begin.info->uid)
+                        return "another user's job runs on them";
+        return NULL;
+}
+
+/* Returns true after refusing the requested interval of CPU readings. */
+static bool refuse_cpu_interval(Lifecycle *lifecycle, const Request *request, Ticket ticket, const Job *job,
+                                Answer *ret) {
+        uint64_t asked_ns = request->job_begin.cpu_interval_ns,
+                 least_ns = lifecycle->node->config.job_cpu_interval_ns;
+        char text[COMPLAINT_TEXT_MAX];
+        const char *sharing;
+
+        if (asked_ns == 0)
                 return false;
 
-        if (config->job_cpu_interval_ns == 0)
+        if (least_ns == 0)
                 (void)snprintf(text, sizeof(text),
                                "jobs may not request an interval of CPU readings on this node: job_cpu_interval in "
                                "[sampling] of perfd.conf is 0");
-        else
+        else if (asked_ns < least_ns)
                 (void)snprintf(text, sizeof(text),
                                "%u ms is below the shortest interval that a job may request, %u ms: job_cpu_interval "
                                "in [sampling] of perfd.conf",
-                               (unsigned)(asked_ns / NS_PER_MS), (unsigned)(config->job_cpu_interval_ns / NS_PER_MS));
+                               (unsigned)(asked_ns / NS_PER_MS), (unsigned)(least_ns / NS_PER_MS));
+        else if ((sharing = find_sharing(lifecycle, request, ticket, job)))
+                (void)snprintf(text, sizeof(text),
+                               "an interval of CPU readings needs all CPUs of the node, and %s; an administrator may "
+                               "begin the job, or set job_cpu_interval_shared in [sampling] of perfd.conf",
+                               sharing);
+        else
+                return false;
         desk_answer(ret, STATUS_DENIED, "job_begin.sample_ms", text);
         return true;
 }
@@ -427,7 +452,7 @@ static int place_begin(void *state, const Request *request, Ticket ticket, Answe
 
         job = jobs_find(lifecycle->jobs, info->id);
         if (refuse_begin(lifecycle, request, ticket, job, ret) ||
-            refuse_cpu_interval(&lifecycle->node->config, request->job_begin.cpu_interval_ns, ret))
+            refuse_cpu_interval(lifecycle, request, ticket, job, ret))
                 return 0;
         if (job && !must_yield(job, info->uid))
                 return adopt(lifecycle, job, request, ticket);
@@ -450,7 +475,7 @@ static int place_begin(void *state, const Request *request, Ticket ticket, Answe
         if (job->group.usage && job->group.usage->is_fresh)
                 usage_exclude(job->group.usage, &request->job_begin.client_cpu);
         begin_earlier(job, find_late_ns(request));
-        set_cpu_interval(lifecycle, job, request->job_begin.cpu_interval_ns);
+        set_readings(lifecycle, job, request);
         job->is_announced = true;
         job->group.is_vouched = request->peer.is_admin;
         /* The isolation that the client reports is valid only if perfd can read the cgroup. */

@@ -20,7 +20,8 @@ typedef struct Progress {
         bool is_usage_cut;
         bool is_group_vouched;
         uint64_t group_id; /* cgroup_id() of the job's cgroup; 0: unknown */
-        uint64_t cpu_interval_ns; /* as in Job */
+        uint64_t cpu_interval_ns; /* as in JobReadings */
+        bool is_cpu_interval_granted;
 } Progress;
 
 /* Formats a checkpoint of the job with this phase (NULL: none) as current phase. The caller frees *ret. 0 or

@@ -52,7 +52,7 @@ static int restore_job(Lifecycle *lifecycle, const RecoveredJob *recovered, cons
         job->group.is_usage_cut = progress->is_usage_cut;
         job->group.is_vouched = progress->is_group_vouched;
         job->group.id = progress->group_id;
-        job->cpu_interval_ns = progress->cpu_interval_ns;
+        job->readings = (JobReadings){ progress->cpu_interval_ns, progress->is_cpu_interval_granted };
         job->n_phases = progress->n_phases;
         sample_log_span_begin(&job->samples, &lifecycle->jobs->samples, clock_realtime_ns() / NS_PER_MS);
         recording_init(&job->recording, clock_boottime_ns(), clock_realtime_ns(), lifecycle->node->config.interval_ns,

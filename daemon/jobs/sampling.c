@@ -42,13 +42,30 @@ static int sample(Jobs *jobs, Node *node, uint64_t max_age_ns) {
         return r < 0 ? r : 0;
 }
 
+/* Out of several users, none has the node. A detected job of an unknown user may enclose the jobs that began after it,
+ * which their begin has checked, but not those before it. */
 void sampling_ask_cpus(const Jobs *jobs, Node *node) {
-        uint64_t least_ns = UINT64_MAX;
+        uint64_t granted_ns = UINT64_MAX, alone_ns = UINT64_MAX;
+        uint32_t uid = JOB_UID_UNKNOWN;
+        bool is_shared = false;
 
-        for (const Job *job = jobs->first; job; job = job->links.next)
-                if (job->cpu_interval_ns > 0 && job->cpu_interval_ns < least_ns && !job->final)
-                        least_ns = job->cpu_interval_ns;
-        node_ask_cpu_interval(node, least_ns < UINT64_MAX ? least_ns : 0);
+        for (const Job *job = jobs->first; job; job = job->links.next) {
+                bool is_granted = job->readings.is_granted || node->config.is_shared_cpu_interval;
+                uint64_t *least_ns = is_granted ? &granted_ns : &alone_ns;
+
+                if (job->final)
+                        continue;
+                if (job->info.uid == JOB_UID_UNKNOWN)
+                        alone_ns = UINT64_MAX;
+                else
+                        is_shared |= uid != JOB_UID_UNKNOWN && uid != job->info.uid;
+                uid = job->info.uid != JOB_UID_UNKNOWN ? job->info.uid : uid;
+                if (job->readings.interval_ns > 0 && job->readings.interval_ns < *least_ns)
+                        *least_ns = job->readings.interval_ns;
+        }
+        if (!is_shared && alone_ns < granted_ns)
+                granted_ns = alone_ns;
+        node_ask_cpu_interval(node, granted_ns < UINT64_MAX ? granted_ns : 0);
 }
 
 int sampling_tick(Jobs *jobs, Node *node) {

@@ -11,8 +11,8 @@
 /* Takes a sample at each tick. 0 or < 0. */
 int sampling_tick(Jobs *jobs, Node *node);
 
-/* Applies the shortest interval of CPU readings that a running job requests: when a job begins, and at each tick,
- * since jobs end. */
+/* Applies the shortest interval of CPU readings that a running job requests and may have: when a job begins, and at
+ * each tick, since jobs end. */
 void sampling_ask_cpus(const Jobs *jobs, Node *node);
 
 /* Takes a sample for a begin, an end or a mark, unless the latest is at most 1 ms old. 0 or < 0. */

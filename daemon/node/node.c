@@ -2,9 +2,11 @@
 #include "node/node.h"
 
 #include <assert.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include "store/node/store_node.h"
 #include "util/clock.h"
@@ -266,6 +268,17 @@ int node_find_process(int32_t peer_pid, int32_t pid, int32_t *ret) {
 int node_process_start(const Node *node, int32_t pid, uint64_t *ret_ticks, uint32_t *ret_uid) {
         assert(pid != 0);
         return sampler_process_start(node->processes, pid, ret_ticks, ret_uid);
+}
+
+bool node_is_whole_for(int32_t pid) {
+        cpu_set_t cpus[8] = {}, own[8] = {}; /* up to 8192 CPUs: the kernel refuses sets that are too small for it */
+        long n_online = sysconf(_SC_NPROCESSORS_ONLN);
+
+        if (pid <= 0 || sched_getaffinity(pid, sizeof(cpus), cpus) < 0 || sched_getaffinity(0, sizeof(own), own) < 0)
+                return false;
+        if (CPU_COUNT_S(sizeof(own), own) < n_online)
+                CPU_OR_S(sizeof(cpus), cpus, cpus, own);
+        return CPU_COUNT_S(sizeof(cpus), cpus) >= n_online;
 }
 
 uint32_t node_n_cpus(const Node *node) {

@@ -19,8 +19,10 @@
 
 typedef struct NodeConfig {
         uint64_t interval_ns;             /* interval between two samples */
+        uint64_t offset_ns;               /* of the samples from the multiples of the interval since the epoch */
         uint64_t cpu_interval_ns;         /* interval between two readings of the CPUs in between; 0: none */
         uint64_t job_cpu_interval_ns;     /* least such interval that a job may ask for; 0: jobs may not ask */
+        bool is_shared_cpu_interval;      /* a job may ask for it although it shares the node */
         uint64_t filesystems_interval_ns; /* interval between two readings of the file systems' sizes, except for "/" */
 } NodeConfig;
 
@@ -112,6 +114,12 @@ void node_put_interval(Node *node, Store *store, uint64_t next_length_ns, bool i
 int node_find_process(int32_t peer_pid, int32_t pid, int32_t *ret);
 /* Calls sampler_process_start() for a process of this machine. */
 int node_process_start(const Node *node, int32_t pid, uint64_t *ret_ticks, uint32_t *ret_uid);
+
+/*
+ * True if a process of this machine may run on all CPUs, except for those that are reserved for perfd: the CPUs of
+ * perfd itself, if it may not run on all.
+ */
+bool node_is_whole_for(int32_t pid);
 
 /* Returns the number of CPUs online in the latest sample, at least 1. */
 uint32_t node_n_cpus(const Node *node);

@@ -13,6 +13,7 @@ int queue_init(Queue *queue) {
         *queue = (Queue){ .done_fd = -1 };
         queue->tail = &queue->head;
         queue->done_tail = &queue->done;
+        queue->due_ns = UINT64_MAX;
 
         queue->done_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
         if (queue->done_fd < 0)
@@ -81,15 +82,18 @@ static RowSet *take_all(Queue *queue) {
 }
 
 RowSet *queue_take(Queue *queue, uint64_t wait_ns, bool *ret_is_stopping) {
-        struct timespec until = clock_monotonic_after(wait_ns);
+        struct timespec until;
 
         LOCKED(&queue->mutex);
 
+        queue->due_ns = clock_monotonic_ns() + wait_ns;
+        until = clock_monotonic_after(wait_ns > 0 ? wait_ns + queue->grace_ns : 0);
         while (!queue->head && !queue->is_stopping && !queue->is_poked)
                 if (pthread_cond_timedwait(&queue->filled, &queue->mutex, &until) != 0)
                         break;
 
         queue->is_poked = false;
+        queue->due_ns = UINT64_MAX;
         *ret_is_stopping = queue->is_stopping;
         return take_all(queue);
 }
@@ -129,6 +133,16 @@ void queue_done(Queue *queue, RowSet *sets) {
 void queue_poke(Queue *queue) {
         LOCKED(&queue->mutex);
 
+        queue->is_poked = true;
+        pthread_cond_signal(&queue->filled);
+}
+
+void queue_tick(Queue *queue, uint64_t interval_ns) {
+        LOCKED(&queue->mutex);
+
+        queue->grace_ns = 2 * interval_ns;
+        if (clock_monotonic_ns() < queue->due_ns)
+                return;
         queue->is_poked = true;
         pthread_cond_signal(&queue->filled);
 }

@@ -27,6 +27,8 @@ typedef struct Queue {
         size_t n_rows_max, n_bytes_max;
         RowSet *done, **done_tail;
         bool is_stopping, is_poked;
+        uint64_t due_ns;   /* until when the writer waits, CLOCK_MONOTONIC */
+        uint64_t grace_ns; /* for queue_tick() to end the wait */
 
         RowSet *ready; /* owned; completions that the reading thread has taken */
 } Queue;
@@ -52,6 +54,11 @@ RowSet *queue_take_at_once(Queue *queue);
 /* Returns sets that are written or failed: a set with a cookie becomes a completion, the others are freed. */
 void queue_done(Queue *queue, RowSet *sets);
 void queue_poke(Queue *queue);
+/*
+ * Called at each tick: ends a wait of queue_take() whose time is over. The writer therefore works beside the loop, and
+ * not between two ticks; it waits no longer than two intervals beyond its time.
+ */
+void queue_tick(Queue *queue, uint64_t interval_ns);
 void queue_stop(Queue *queue);
 
 /* Returns the next completion, which the caller frees, or NULL. For one thread. */

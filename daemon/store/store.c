@@ -108,6 +108,10 @@ void store_configure(Store *store, const StoreConfig *config) {
         queue_poke(&store->queue);
 }
 
+void store_tick(Store *store, uint64_t interval_ns) {
+        queue_tick(&store->queue, interval_ns);
+}
+
 const char *store_path(const Store *store) {
         return store->opening.path;
 }

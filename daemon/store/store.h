@@ -39,6 +39,8 @@ DEFINE_SCOPED(Store, store_free);
 
 /* Sets new limits and retention; directory and is_volatile must not change. */
 void store_configure(Store *store, const StoreConfig *config);
+/* Called at each tick: lets the writer do what is due, see queue_tick(). */
+void store_tick(Store *store, uint64_t interval_ns);
 
 /* Returns the full path of the database file, for readers. Borrowed. */
 const char *store_path(const Store *store);

@@ -342,6 +342,16 @@ os.execv(program[0], program)
 """
 
 
+def preloaded(library):
+    """A sanitizer's library must be the first that is loaded."""
+    libraries = [str(library)]
+    for word in ("address", "thread"):
+        if word in BUILD.name:
+            found = subprocess.run(["gcc", f"-print-file-name=lib{word[0]}san.so"], capture_output=True, text=True, check=True)
+            libraries.insert(0, found.stdout.strip())
+    return ":".join(libraries)
+
+
 class Daemon:
     """Runs perfd in a directory of its own. Configuration is the text of perfd.conf; tests have defaults for other settings.
     tcp=None: [http] listen is that of the configuration."""

@@ -47,16 +47,6 @@ long syscall(long number, ...) {
 """
 
 
-def preloaded(library):
-    """A sanitizer's library must be the first that is loaded."""
-    libraries = [str(library)]
-    for word in ("address", "thread"):
-        if word in harness.BUILD.name:
-            found = subprocess.run(["gcc", f"-print-file-name=lib{word[0]}san.so"], capture_output=True, text=True, check=True)
-            libraries.insert(0, found.stdout.strip())
-    return ":".join(libraries)
-
-
 class Clock(harness.TestCase):
     def set_state(self, state):
         """What adjtimex(2) returns from now on."""
@@ -71,7 +61,7 @@ class Clock(harness.TestCase):
         subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-x", "c", "-", "-o", directory / "clock.so", "-ldl"], input=FAKE_CLOCK, text=True,
                        check=True)
         daemon = self.daemon("[store]\nkeep_jobs = 365d\n", notify=True,
-                             environment={"LD_PRELOAD": preloaded(directory / "clock.so"), "FAKE_CLOCK": str(self.state)})
+                             environment={"LD_PRELOAD": harness.preloaded(directory / "clock.so"), "FAKE_CLOCK": str(self.state)})
         with daemon.client() as client:
             for i in range(N_JOBS):
                 self.assert_status(client.begin(f"job-{i}"), "OK")

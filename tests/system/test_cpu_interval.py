@@ -7,6 +7,7 @@ import ctypes
 import os
 import pathlib
 import select
+import subprocess
 import threading
 import time
 import unittest
@@ -110,7 +111,7 @@ class CpuInterval(harness.TestCase):
     @harness.judges_the_machine
     def test_a_job_asks_for_readings_while_it_runs(self):
         directory, pulse = self.pulse(BUSY_THEN_IDLE)
-        daemon = self.daemon("[sampling]\ninterval = 1s\njob_cpu_interval = 100ms\n", root=directory)
+        daemon = self.daemon("[sampling]\ninterval = 1s\njob_cpu_interval = 100ms\njob_cpu_interval_shared = yes\n", root=directory)
         with daemon.client() as client:
             refused = client.begin("fast", sample_ms=50)
             self.assert_status(refused, "DENIED")
@@ -143,7 +144,8 @@ class CpuInterval(harness.TestCase):
         self.assertGreater({m["key"]: m["value"] for m in before["metrics"]}["cpu_interval_seconds"], 0.5)
 
     def test_perfctl_asks(self):
-        daemon = self.daemon("[sampling]\ninterval = 1s\njob_cpu_interval = 100ms\n", root=self.pulse(BUSY_THEN_IDLE)[0])
+        daemon = self.daemon("[sampling]\ninterval = 1s\njob_cpu_interval = 100ms\njob_cpu_interval_shared = yes\n",
+                             root=self.pulse(BUSY_THEN_IDLE)[0])
         self.assertEqual(daemon.perfctl("job", "begin", "--interval", "250ms", "by-hand").returncode, 0)
         daemon.wait_tick()
         self.assertEqual(daemon.metrics()["perfd_cpu_interval_seconds"], 0.25)
@@ -155,6 +157,45 @@ class CpuInterval(harness.TestCase):
             run = daemon.perfctl("run", "--interval", wrong, "--", "true")
             self.assertEqual(run.returncode, 2)
             self.assertIn("a time from 50ms to 1s", run.stderr)
+
+    def begin_as(self, daemon, name, uid, cpus=None):
+        """Begins a job with readings, as a user where the test may become one, from a process that may run on these CPUs."""
+        def enter():
+            if cpus:
+                os.sched_setaffinity(0, cpus)
+            if os.geteuid() == 0:
+                os.setgroups([])
+                os.setgid(uid)
+                os.setuid(uid)
+        return subprocess.run([self.for_others(), "job", "begin", "--interval", "100ms", name], preexec_fn=enter, text=True, cwd="/",
+                              capture_output=True, env={**os.environ, "PERFD_SOCKET": str(daemon.socket)}, timeout=harness.TIMEOUT_S)
+
+    def test_readings_need_the_whole_node(self):
+        cpus = os.sched_getaffinity(0)
+        if len(cpus) < 2 or len(cpus) < os.sysconf("SC_NPROCESSORS_ONLN"):
+            self.skipTest("needs a machine with two CPUs, and all of them")
+        daemon = self.daemon("[sampling]\ninterval = 1s\n", notify=True)
+        daemon.directory.chmod(0o755)
+        refused = self.begin_as(daemon, "pinned", 1001, {min(cpus)})
+        self.assertNotEqual(refused.returncode, 0)
+        self.assertIn("needs all CPUs of the node, and this process may run on some of them only", refused.stderr)
+        self.assertIn("job_cpu_interval_shared in [sampling] of perfd.conf", refused.stderr)
+        self.assertEqual(self.begin_as(daemon, "whole", 1001).returncode, 0)
+        self.assertEqual(daemon.wait_tick()["perfd_cpu_interval_seconds"], 0.1)
+
+        if os.geteuid() == 0:  # another user comes
+            with daemon.client() as root:
+                self.assert_status(root.begin("of-root"), "OK")
+                self.assertEqual(daemon.wait_tick()["perfd_cpu_interval_seconds"], 1)
+                refused = self.begin_as(daemon, "beside", 1001)
+                self.assertIn("needs all CPUs of the node, and another user's job runs on them", refused.stderr)
+                self.assert_status(root.begin("granted", sample_ms=500), "OK")
+                self.assertEqual(daemon.wait_tick()["perfd_cpu_interval_seconds"], 0.5)
+
+        daemon.configure("[sampling]\ninterval = 1s\njob_cpu_interval_shared = yes\n")
+        daemon.reload()
+        self.assertEqual(self.begin_as(daemon, "pinned", 1001, {min(cpus)}).returncode, 0)
+        self.assertEqual(daemon.wait_tick()["perfd_cpu_interval_seconds"], 0.1)
 
     def test_a_reload_begins_and_ends_the_readings(self):
         daemon = self.daemon("[sampling]\ninterval = 60s\n", root=self.pulse(BUSY_THEN_IDLE)[0], notify=True)

@@ -10,8 +10,7 @@ import subprocess
 import unittest
 
 import harness
-from harness import wait_for
-from test_clock import preloaded
+from harness import preloaded, wait_for
 
 # Writes to files of the state directory fail with the errno in $FAIL, as many times as the second number says; -1: always.
 FAIL = r"""

@@ -8,8 +8,7 @@ import subprocess
 import unittest
 
 import harness
-from harness import wait_for
-from test_clock import preloaded
+from harness import preloaded, wait_for
 from test_job_groups import NOBODY, Group
 
 

@@ -127,6 +127,9 @@ static void errors_are_reported_with_line_and_expected_value(void **state) {
         refuse(f, "[socket]\nadmin_group = no-such-group\n", 2,
                "no-such-group: expected the name or number of an existing group");
         refuse(f, "[socket]\nadmin_group = 4294967295\n", 2, "expected the name or number of an existing group");
+        refuse(f, "[sampling]\noffset = 1s\n", 2, "[sampling] offset must be below interval");
+        refuse(f, "[sampling]\noffset = 300ms\ninterval = 250ms\n", 3, "[sampling] offset must be below interval");
+        refuse(f, "[sampling]\noffset = 61s\n", 2, "offset = 61s: expected a time below interval");
         refuse(f, "[limits]\nframe_size = 64M\n", 2, "queue_size must be at least twice");
         refuse(f, "[jobs]\ntimeline_points = 121\n", 2, "even number");
         refuse(f, "[limits]\njobs\n", 2, "expected [section], key = value");

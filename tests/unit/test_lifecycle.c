@@ -87,7 +87,8 @@ static int begin_sampled(Fixture *f, const char *id, uint64_t interval_ms) {
 static void the_cpus_are_read_as_often_as_any_running_job_asks(void **state) {
         NodeConfig config = { .interval_ns = NS_PER_S,
                               .filesystems_interval_ns = 60 * NS_PER_S,
-                              .job_cpu_interval_ns = 100 * NS_PER_MS };
+                              .job_cpu_interval_ns = 100 * NS_PER_MS,
+                              .is_shared_cpu_interval = true };
         Fixture *f = *state;
 
         assert_int_equal(begin_sampled(f, "a", 500), STATUS_DENIED);
@@ -110,6 +111,87 @@ static void the_cpus_are_read_as_often_as_any_running_job_asks(void **state) {
         assert_int_equal(end_job(f, "a"), STATUS_OK);
         assert_int_equal(sampling_tick(&f->jobs.jobs, &f->node), 0);
         assert_int_equal(node_cpu_interval_ns(&f->node), 0);
+}
+
+static void needs(Fixture *f, const char *id, const char *what) {
+        assert_int_equal(begin_sampled(f, id, 100), STATUS_DENIED);
+        assert_string_equal(f->answer.complaint.path, "job_begin.sample_ms");
+        assert_non_null(strstr(f->answer.complaint.text, what));
+        assert_non_null(strstr(f->answer.complaint.text, "job_cpu_interval_shared in [sampling] of perfd.conf"));
+}
+
+/* Makes the test the process of another cgroup; it may run on all CPUs. */
+static void enter_group_of(Fixture *f, int pid) {
+        char from[128], to[128];
+
+        (void)snprintf(from, sizeof(from), "%s/proc/%d", f->root, pid);
+        (void)snprintf(to, sizeof(to), "%s/proc/%d", f->root, getpid());
+        (void)unlink(to);
+        assert_int_equal(symlink(from, to), 0);
+        f->peer.pid = getpid();
+        f->connection++; /* the cgroup of a connection is looked up once */
+}
+
+static bool skips_part_of_a_machine(void) {
+        return !node_is_whole_for(getpid());
+}
+
+static const NodeConfig ON_WHOLE_NODES = { .interval_ns = NS_PER_S,
+                                           .filesystems_interval_ns = 60 * NS_PER_S,
+                                           .job_cpu_interval_ns = 50 * NS_PER_MS };
+
+static void readings_need_all_cpus_or_an_administrator(void **state) {
+        Fixture *f = *state;
+
+        node_configure(&f->node, &ON_WHOLE_NODES);
+        f->peer.pid = 0; /* a process of another PID namespace: its CPUs are unknown */
+        needs(f, "a", "this process may run on some of them only");
+        f->peer.is_admin = true;
+        assert_int_equal(begin_sampled(f, "a", 100), STATUS_OK);
+        assert_int_equal(node_cpu_interval_ns(&f->node), 100 * NS_PER_MS);
+        f->peer = (Peer){ .uid = 1001, .pidfd = f->pidfd };
+        f->info.uid = 1001;
+        assert_int_equal(begin_job(f, "other"), STATUS_OK); /* the administrator has decided */
+        assert_int_equal(node_cpu_interval_ns(&f->node), 100 * NS_PER_MS);
+}
+
+static void readings_end_when_another_user_comes(void **state) {
+        Fixture *f = *state;
+
+        if (skips_part_of_a_machine())
+                skip();
+        node_configure(&f->node, &ON_WHOLE_NODES);
+        f->peer.pid = getpid();
+        assert_int_equal(begin_sampled(f, "a", 100), STATUS_OK);
+        assert_int_equal(begin_sampled(f, "b", 200), STATUS_OK); /* of the same user */
+        assert_int_equal(node_cpu_interval_ns(&f->node), 100 * NS_PER_MS);
+
+        f->peer.uid = f->info.uid = 1001;
+        needs(f, "other", "another user's job runs on them");
+        assert_int_equal(begin_job(f, "other"), STATUS_OK);
+        assert_int_equal(node_cpu_interval_ns(&f->node), 0);
+        assert_int_equal(end_job(f, "other"), STATUS_OK);
+        assert_int_equal(sampling_tick(&f->jobs.jobs, &f->node), 0);
+        assert_int_equal(node_cpu_interval_ns(&f->node), 100 * NS_PER_MS);
+
+        begin_found(f, "42"); /* of an unknown user */
+        assert_int_equal(sampling_tick(&f->jobs.jobs, &f->node), 0);
+        assert_int_equal(node_cpu_interval_ns(&f->node), 0);
+}
+
+static void a_job_within_a_detected_job_may_have_readings(void **state) {
+        Fixture *f = *state;
+
+        if (skips_part_of_a_machine())
+                skip();
+        node_configure(&f->node, &ON_WHOLE_NODES);
+        begin_found(f, "42");
+        assert_true(complete_one(f) >= 0);
+        f->peer.pid = getpid();
+        needs(f, "a", "another user's job runs on them");
+        enter_group_of(f, PID_IN_42);
+        assert_int_equal(begin_sampled(f, "a", 100), STATUS_OK);
+        assert_int_equal(node_cpu_interval_ns(&f->node), 100 * NS_PER_MS);
 }
 
 /* Begins jobs until one is refused; returns the number of accepted jobs. */
@@ -436,6 +518,9 @@ int main(void) {
                 ROOM_TEST(a_job_begins_and_ends_with_its_rows),
                 ROOM_TEST(an_id_is_used_once),
                 ROOM_TEST(the_cpus_are_read_as_often_as_any_running_job_asks),
+                ROOM_TEST(readings_need_all_cpus_or_an_administrator),
+                ROOM_TEST(readings_end_when_another_user_comes),
+                ROOM_TEST(a_job_within_a_detected_job_may_have_readings),
                 ROOM_TEST(a_job_with_a_pending_row_cannot_begin_or_end),
                 ROOM_TEST(only_administrators_act_for_others),
                 ROOM_TEST(jobs_are_charged_to_the_user_who_began_them),

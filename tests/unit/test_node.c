@@ -3,6 +3,11 @@
 #include "store_fixture.h"
 #include "tree.h"
 
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
 #include "node/node.h"
 #include "store/node/store_node.h"
 
@@ -74,6 +79,51 @@ static void the_least_interval_that_is_asked_for_applies_within_the_limit(void *
         node_configure(&node, &config);
         assert_int_equal(node_cpu_interval_ns(&node), 0);
         node_deinit(&node);
+}
+
+/* Lets a process run on the CPUs of a set with these numbers, counted from 0. */
+static void pin(pid_t pid, const cpu_set_t *cpus, int first, int n) {
+        cpu_set_t chosen;
+        int k = 0;
+
+        CPU_ZERO(&chosen);
+        for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+                if (CPU_ISSET(cpu, cpus) && k++ >= first && k <= first + n)
+                        CPU_SET(cpu, &chosen);
+        assert_int_equal(sched_setaffinity(pid, sizeof(chosen), &chosen), 0);
+}
+
+static void a_process_has_the_node_if_it_may_use_all_cpus_but_those_of_perfd(void **state) {
+        cpu_set_t all;
+        pid_t pid;
+        int n;
+
+        (void)state;
+        assert_false(node_is_whole_for(0)); /* of a PID namespace that perfd does not see */
+        if (sched_getaffinity(0, sizeof(all), &all) < 0 || CPU_COUNT(&all) < sysconf(_SC_NPROCESSORS_ONLN))
+                skip();
+        n = CPU_COUNT(&all);
+        assert_true(node_is_whole_for(getpid()));
+        if (n < 2)
+                skip();
+        pid = fork();
+        assert_true(pid >= 0);
+        if (pid == 0) {
+                (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+                pause();
+                _exit(0);
+        }
+        assert_true(node_is_whole_for(pid));
+        pin(pid, &all, 1, n - 1);
+        assert_false(node_is_whole_for(pid));
+        pin(0, &all, 0, 1); /* the first is reserved for perfd */
+        assert_true(node_is_whole_for(pid));
+        pin(pid, &all, 0, n - 1);
+        assert_int_equal(node_is_whole_for(pid), false);
+        pin(0, &all, 0, n);
+        assert_int_equal(kill(pid, SIGKILL), 0);
+        assert_int_equal(waitpid(pid, NULL, 0), pid);
+        assert_false(node_is_whole_for(pid)); /* it has ended */
 }
 
 static void what_is_published_is_the_latest_sample(void **state) {
@@ -156,6 +206,7 @@ int main(void) {
                 cmocka_unit_test(a_sample_is_as_old_as_it_may_be),
                 cmocka_unit_test(a_root_that_is_not_there_is_an_error),
                 cmocka_unit_test(the_meter_can_be_reset),
+                cmocka_unit_test(a_process_has_the_node_if_it_may_use_all_cpus_but_those_of_perfd),
                 cmocka_unit_test(the_least_interval_that_is_asked_for_applies_within_the_limit),
                 cmocka_unit_test(an_account_goes_on_after_a_restart),
                 cmocka_unit_test(what_is_published_is_the_latest_sample),

@@ -26,7 +26,8 @@ static void fill_usage(Usage *usage, uint64_t usage_us) {
 
 static void all_members_round_trip(void **state) {
         scoped(freep) char *text = NULL;
-        Job job = { .is_announced = false, .group.is_usage_cut = true, .group.id = UINT64_C(1) << 40 };
+        Job job = { .is_announced = false, .group.is_usage_cut = true, .group.id = UINT64_C(1) << 40,
+                    .readings = { 50, true } };
         Phase phase = { .index = 4,
                         .begin_realtime_ms = 1763750000123,
                         .name = "train = \"3\", \\\xc3\xa9poque",
@@ -50,6 +51,8 @@ static void all_members_round_trip(void **state) {
         assert_false(progress.is_announced);
         assert_true(progress.is_usage_cut);
         assert_true(progress.group_id == UINT64_C(1) << 40);
+        assert_int_equal(progress.cpu_interval_ns, 50);
+        assert_true(progress.is_cpu_interval_granted);
         assert_int_equal(progress.n_phases, 5);
         assert_true(progress.window.peaks.cpu_max == 0.5);
         assert_true(progress.has_usage);

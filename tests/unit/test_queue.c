@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 
@@ -127,6 +128,39 @@ static void a_thread_takes_sets_while_another_adds_some(void **state) {
         assert_int_equal(n_bytes, 0);
 }
 
+static void *wait_for_a_tick(void *userdata) {
+        bool is_stopping;
+
+        assert_null(queue_take(userdata, NS_PER_MS, &is_stopping)); /* the grace of queue_tick() is long */
+        return NULL;
+}
+
+/* The writer waits for the tick that follows the end of its time. */
+static void a_wait_that_is_over_ends_at_a_tick(void **state) {
+        Queue *queue = *state;
+        uint64_t begin_ns = clock_boottime_ns();
+        pthread_t thread;
+        int r;
+
+        queue_tick(queue, DEADLINE_NS); /* from here on, a wait ends at ticks */
+        assert_int_equal(pthread_create(&thread, NULL, wait_for_a_tick, queue), 0);
+        while ((r = pthread_tryjoin_np(thread, NULL)) == EBUSY)
+                queue_tick(queue, DEADLINE_NS);
+        assert_int_equal(r, 0);
+        assert_true(clock_boottime_ns() - begin_ns >= NS_PER_MS);
+        assert_true(clock_boottime_ns() - begin_ns < DEADLINE_NS);
+}
+
+static void a_wait_ends_without_ticks_too(void **state) {
+        Queue *queue = *state;
+        uint64_t begin_ns = clock_monotonic_ns();
+        bool is_stopping;
+
+        queue_tick(queue, 5 * NS_PER_MS);
+        assert_null(queue_take(queue, NS_PER_MS, &is_stopping));
+        assert_true(clock_monotonic_ns() - begin_ns >= 11 * NS_PER_MS);
+}
+
 static void a_stopped_queue_says_so_and_does_not_wait(void **state) {
         Queue *queue = *state;
         bool is_stopping = false;
@@ -144,6 +178,8 @@ int main(void) {
                 TEST(a_full_queue_refuses_sets_unless_it_is_empty),
                 TEST(a_queue_may_be_filled_to_its_limit),
                 TEST(a_thread_takes_sets_while_another_adds_some),
+                TEST(a_wait_that_is_over_ends_at_a_tick),
+                TEST(a_wait_ends_without_ticks_too),
                 TEST(a_stopped_queue_says_so_and_does_not_wait),
         };
 

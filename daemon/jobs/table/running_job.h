@@ -69,6 +69,12 @@ typedef struct JobLinks {
         Job *previous, *next; /* sorted by begin */
 } JobLinks;
 
+/* Readings of the CPUs between two samples that the job's client asked for. */
+typedef struct JobReadings {
+        uint64_t interval_ns; /* 0: none */
+        bool is_granted;      /* an administrator asked: the readings go on when a job of another user begins */
+} JobReadings;
+
 /* Rows that the next tick puts again. */
 typedef struct JobDue {
         bool is_begin;    /* the store had no room for the begin of a detected job */
@@ -80,7 +86,7 @@ struct Job {
         JobDescription info;
         JobOrigin origin;
         JobStage stage;
-        uint64_t cpu_interval_ns; /* between readings of the CPUs, as requested by the client; 0: not requested */
+        JobReadings readings;
         uint64_t begin_realtime_ms;
         SharedTotals *begin; /* totals of the node at the begin; owned reference */
         WindowPeaks peaks;   /* since the begin */
