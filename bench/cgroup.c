@@ -11,8 +11,8 @@
  *     sample       as perfd at one sample per second, including a share of the files read every ten seconds and every
  *                  minute
  *     bare reads   only pread(2) of the same files at the same intervals, without limits
- *     everything   a full reading, as at the begin, end or mark of a job, and pread(2) of all twelve files
- *     cold         a sample and the twelve files, half a second apart, which includes the cost of cold caches
+ *     everything   a full reading, as at the begin, end or mark of a job, and pread(2) of all thirteen files
+ *     cold         a sample and the thirteen files, half a second apart, which includes the cost of cold caches
  *
  * The variants alternate; the result is the median of the rounds.
  */
@@ -35,11 +35,11 @@
 /* The files that are read for each sample, followed by the other files. */
 static const char *const file_names[] = {
         "cpu.stat",       "memory.peak",   "io.stat",      "pids.current",
-        "memory.current", "memory.events", "cpu.pressure", "memory.pressure", "io.pressure",
+        "memory.current", "memory.stat",   "memory.events", "cpu.pressure", "memory.pressure", "io.pressure",
         "cpu.max",        "memory.max",    "cpuset.cpus.effective",
 };
 #define N_OFTEN 4
-#define N_OFTEN_AND_SELDOM 9
+#define N_OFTEN_AND_SELDOM 10
 
 #define N_FILES N_ELEMENTS(file_names)
 

@@ -75,6 +75,7 @@ extern const char *const cgroup_part_names[N_CGROUP_PARTS]; /* "cpu", "throttlin
         X(anon_bytes,         MEMORY_STAT,   GAUGE)                                                          \
         X(file_bytes,         MEMORY_STAT,   GAUGE) /* page cache, with shmem */                             \
         X(shmem_bytes,        MEMORY_STAT,   GAUGE)                                                          \
+        X(memory_stat_ns,     MEMORY_STAT,   GAUGE) /* time of reading of these, which may be older */       \
         X(kernel_bytes,       MEMORY_KERNEL, GAUGE)
 
 typedef struct CgroupSample {

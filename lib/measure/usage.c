@@ -73,7 +73,12 @@ static void memory_parts(const CgroupSample *sample, uint64_t ret[static N_USAGE
         ret[USAGE_MEMORY_ALL] = ret[USAGE_MEMORY_ANON] + ret[USAGE_MEMORY_KERNEL] + ret[USAGE_MEMORY_SHMEM];
 }
 
-/* The memory between two samples is the mean of both. */
+/* The time at which the parts of memory were read. A checkpoint of a former perfd lacks it: then with the others. */
+static uint64_t memory_ms(const CgroupSample *sample) {
+        return (sample->memory_stat_ns > 0 ? sample->memory_stat_ns : sample->boottime_ns) / NS_PER_MS;
+}
+
+/* The memory between two readings is the mean of both. Most samples have that of the reading before. */
 static void record_memory(Usage *usage, const CgroupSample *sample) {
         bool had = cgroup_sample_has(&usage->last, CGROUP_MEMORY_STAT);
         uint64_t before[N_USAGE_MEMORIES], now[N_USAGE_MEMORIES], ms;
@@ -83,7 +88,7 @@ static void record_memory(Usage *usage, const CgroupSample *sample) {
 
         memory_parts(&usage->last, before);
         memory_parts(sample, now);
-        ms = had ? sample->boottime_ns / NS_PER_MS - usage->last.boottime_ns / NS_PER_MS : 0;
+        ms = had ? memory_ms(sample) - memory_ms(&usage->last) : 0;
         usage->parts_ms += ms;
         for (UsageMemory part = 0; part < N_USAGE_MEMORIES; part++)
                 usage->parts_max_bytes[part] = max_of(usage->parts_max_bytes[part], now[part]);

@@ -229,8 +229,14 @@ static void expensive_files_are_read_again_after_their_interval(void **state) {
         (void)read_whole(&bench);
         tree_write(bench.root, JOB "memory.max", "54321\n");
         tree_write(bench.root, JOB "memory.events", "low 0\nhigh 7\nmax 0\noom 0\noom_kill 0\n");
+        tree_write(bench.root, JOB "memory.stat", "anon 4096\nfile 8192\nkernel 0\nshmem 0\n");
+        s = glance(&bench, NOW + 1);
+        assert_int_not_equal(s.anon_bytes, 4096);
+        assert_true(s.memory_stat_ns == NOW);
         s = glance(&bench, NOW + CGROUP_SELDOM_NS);
         assert_int_equal(s.n_memory_high, 7);
+        assert_int_equal(s.anon_bytes, 4096);
+        assert_true(s.memory_stat_ns == NOW + CGROUP_SELDOM_NS);
         s = glance(&bench, NOW + CGROUP_LIMITS_NS);
         assert_int_equal(s.memory_limit_bytes, 54321);
 

@@ -381,6 +381,30 @@ static void parts_of_the_memory_have_a_peak_and_a_mean_over_time(void **state) {
         assert_usage(&set, USAGE_MEMORY_UNRECLAIMABLE, 111.0 * MIB, QUALITY_SAMPLED);
 }
 
+/* memory.stat is read in one of ten samples: the others repeat its values. */
+static void the_mean_of_memory_is_over_the_readings(void **state) {
+        CgroupSample now = sample_of_all();
+        UsageSet set;
+        Usage usage;
+
+        (void)state;
+        now.anon_bytes = 0;
+        now.memory_stat_ns = now.boottime_ns;
+        usage_begin(&usage, &now, true);
+        for (unsigned i = 0; i < 9; i++) {
+                now.boottime_ns += SECOND;
+                usage_advance(&usage, &now);
+        }
+        set = metrics_of(&usage);
+        assert_absent(&set, USAGE_MEMORY_ANON_MEAN, QUALITY_TOO_SHORT);
+        now.boottime_ns += SECOND;
+        now.memory_stat_ns = now.boottime_ns;
+        now.anon_bytes = 100 * MIB;
+        usage_advance(&usage, &now);
+        set = metrics_of(&usage);
+        assert_usage(&set, USAGE_MEMORY_ANON_MEAN, 50.0 * MIB, QUALITY_SAMPLED);
+}
+
 static void the_peak_of_another_group_is_the_highest_sample(void **state) {
         CgroupSample now = sample_of_all();
         UsageSet set;
@@ -597,6 +621,7 @@ int main(void) {
                 cmocka_unit_test(a_quota_of_a_group_above_throttles_unseen),
                 cmocka_unit_test(the_peak_of_a_group_made_for_the_job_is_the_kernels),
                 cmocka_unit_test(parts_of_the_memory_have_a_peak_and_a_mean_over_time),
+                cmocka_unit_test(the_mean_of_memory_is_over_the_readings),
                 cmocka_unit_test(the_peak_of_another_group_is_the_highest_sample),
                 cmocka_unit_test(limits_at_or_above_the_nodes_size_do_not_count),
                 cmocka_unit_test(parts_missing_at_begin_or_end_are_unknown_and_never_zero),

@@ -44,7 +44,7 @@ struct Cgroup {
 /*
  * File name, an alternative if the file does not exist, and the part that requires the file. Files with is_often set
  * are needed to find a peak, or for the final values if the group is gone at the next sample. Pressure is expensive:
- * the kernel sums it over all CPUs at each read.
+ * the kernel sums it over all CPUs at each read. So is memory.stat, which takes as long as all files with is_often set.
  */
 static const struct {
         Hierarchy hierarchy;
@@ -56,7 +56,7 @@ static const struct {
         [CGROUP_FILE_CPU_STAT_LOCAL] = { HIERARCHY_V2, CGROUP_THROTTLING_LOCAL, false, "cpu.stat.local", NULL },
         [CGROUP_FILE_MEMORY_CURRENT] = { HIERARCHY_V2, CGROUP_MEMORY, true, "memory.current", NULL },
         [CGROUP_FILE_MEMORY_PEAK] = { HIERARCHY_V2, CGROUP_MEMORY_PEAK, true, "memory.peak", NULL },
-        [CGROUP_FILE_MEMORY_STAT] = { HIERARCHY_V2, CGROUP_MEMORY_STAT, true, "memory.stat", NULL },
+        [CGROUP_FILE_MEMORY_STAT] = { HIERARCHY_V2, CGROUP_MEMORY_STAT, false, "memory.stat", NULL },
         [CGROUP_FILE_MEMORY_EVENTS] = { HIERARCHY_V2, CGROUP_MEMORY_EVENTS, false, "memory.events", NULL },
         [CGROUP_FILE_IO_STAT] = { HIERARCHY_V2, CGROUP_IO, true, "io.stat", NULL },
         [CGROUP_FILE_PIDS] = { HIERARCHY_V2, CGROUP_PIDS, true, "pids.current", NULL },
@@ -70,7 +70,7 @@ static const struct {
         [CGROUP_FILE_V1_MEMORY] = { HIERARCHY_MEMORY, CGROUP_MEMORY, true, "memory.usage_in_bytes", NULL },
         [CGROUP_FILE_V1_MEMORY_PEAK] = { HIERARCHY_MEMORY, CGROUP_MEMORY_PEAK, true, "memory.max_usage_in_bytes",
                                          NULL },
-        [CGROUP_FILE_V1_MEMORY_STAT] = { HIERARCHY_MEMORY, CGROUP_MEMORY_STAT, true, "memory.stat", NULL },
+        [CGROUP_FILE_V1_MEMORY_STAT] = { HIERARCHY_MEMORY, CGROUP_MEMORY_STAT, false, "memory.stat", NULL },
         [CGROUP_FILE_V1_OOM] = { HIERARCHY_MEMORY, CGROUP_MEMORY_EVENTS, false, "memory.oom_control", NULL },
         [CGROUP_FILE_V1_FAILURES] = { HIERARCHY_MEMORY, CGROUP_MEMORY_EVENTS, false, "memory.failcnt", NULL },
         /* The alternatives exclude the groups below; older kernels have no other files. */
@@ -363,6 +363,8 @@ static int read_files(Cgroup *cgroup, bool often, CgroupSample *sample, uint32_t
                 r = read_file(cgroup, file, sample, &lacking);
                 if (r != 0)
                         return r;
+                if (files[file].part == CGROUP_MEMORY_STAT)
+                        sample->memory_stat_ns = sample->boottime_ns;
         }
 
         sample->have &= ~lacking;

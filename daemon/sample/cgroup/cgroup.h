@@ -37,8 +37,8 @@ DEFINE_SCOPED(Cgroup, cgroup_free);
 int cgroup_read(Cgroup *cgroup, uint64_t boottime_ns, CgroupSample *ret);
 /*
  * As cgroup_read() at a fraction of the cost, for samples between the first and the last: CPU time, memory, I/O and
- * the number of processes are current; pressure and memory events are at most CGROUP_SELDOM_NS old, limits
- * CGROUP_LIMITS_NS.
+ * the number of processes are current; pressure, the parts of memory and memory events are at most CGROUP_SELDOM_NS
+ * old, limits CGROUP_LIMITS_NS.
  */
 int cgroup_refresh(Cgroup *cgroup, uint64_t boottime_ns, CgroupSample *ret);
 /*
