@@ -46,11 +46,9 @@ def quanta(build, seconds):
 
 def measure_noise(run):
     table = Table("noise", "Disturbance of a job that fills the node",
-                  f"bench/noise repeats work of a tenth of a millisecond on each CPU for {run.sizes.noise_s} s, beside nothing and beside each "
-                  f"program, in {N_TURNS} turns:",
-                  "medians of the 99.99th percentile of the work, and of the share of the time beyond the fastest. Other processes on the "
-                  "machine are in all",
-                  "rows: the ranges tell by how much.")
+                  f"bench/noise repeats work of a tenth of a millisecond on each CPU for {run.sizes.noise_s} s, beside nothing and",
+                  f"beside each program, in {N_TURNS} turns: medians of the 99.99th percentile of the work, and of the share of the",
+                  "time beyond the fastest. Other processes on the machine are in all rows: the ranges tell by how much.")
     if not (run.build / "bench" / "noise").exists():
         table.line(PERFD, "bench/noise is not built")
         return
