@@ -154,7 +154,7 @@ class Read(ReportsTestCase):
         self.assertRegex(shown.stdout, r"missing +reports of cn3\n")
         self.put_state("4711", state="TIMEOUT", slurm_job="4711", exit_status=0, signal=15)
         self.assertRegex(self.perfctl("report", "4711").stdout, r"Run 4711 .*TIMEOUT: signal 15")
-        line = self.perfctl("report", "--line", "4711").stdout
+        line = self.perfctl("report", "--one-line", "4711").stdout
         self.assertRegex(line, r" on 2 nodes of 3")
         self.assertEqual(line.count("\n"), 1)
         merged = json.loads(self.perfctl("report", "--json", "4711").stdout)

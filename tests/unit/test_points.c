@@ -263,7 +263,7 @@ static void an_indexed_parameter_is_a_search_in_an_index(void **state) {
                     "SEARCH point USING PRIMARY KEY (series=? AND time_ms>? AND (time_ms,row)<(?,?))");
         assert_plan(place, statement_with("run, document, NULL FROM result INDEXED BY result_by_name"),
                     "SEARCH result USING INDEX result_by_name (name=? AND time_ms>? AND time_ms<?)");
-        assert_plan(place, statement_with(" FROM series INDEXED BY"),
+        assert_plan(place, statement_with(" FROM series INDEXED BY series_by_pair"),
                     "SEARCH series USING INDEX series_by_pair (name=?)");
         assert_plan(place, statement_with("WHERE r.row = ?"), "SEARCH r USING INTEGER PRIMARY KEY (rowid=?)");
         assert_plan(place, statement_with("INDEXED BY result_by_batch"),

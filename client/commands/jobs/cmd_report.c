@@ -17,7 +17,7 @@ typedef struct ReportOptions {
 static const Option options_table[] = {
         { "all-nodes", 0, NULL, "Merge reports of a run, printed with --json", OPTION_FLAG(ReportOptions, all_nodes), .value = OPTION_VALUE_FILE },
         { "brief", 0, NULL, "Print the description of the job, without its metrics", OPTION_FLAG(ReportOptions, brief) },
-        { "line", 0, NULL, "Print duration, nodes, CPUs and memory in a line", OPTION_FLAG(ReportOptions, line) },
+        { "one-line", 0, NULL, "Print duration, nodes, CPUs and memory in a line", OPTION_FLAG(ReportOptions, line) },
         OPTION_ROW_JSON(ReportOptions, json),
         {},
 };
@@ -192,7 +192,7 @@ static int report_run(const CommandLine *line) {
         const ReportOptions *options = line->options;
 
         if (options->brief + options->line + options->json > 1)
-                return command_refuse(line->command->name, "--brief, --line and --json cannot be combined");
+                return command_refuse(line->command->name, "--brief, --one-line and --json cannot be combined");
         if (options->brief && options->all_nodes)
                 return command_refuse(line->command->name, "--brief cannot be combined with --all-nodes");
         if (!options->all_nodes)
@@ -204,7 +204,7 @@ static int report_run(const CommandLine *line) {
 
 const Command cmd_report = {
         .name = "report",
-        .arguments = "{[--brief | --line] [JOB] | --all-nodes [--line] FILE…}",
+        .arguments = "{[JOB] | --all-nodes FILE…}",
         .summary = "Show a report of a job on one screen",
         .help = "What ran, where and how it ended; allocated and used resources; phases; the node during the job; "
                 "advice. A number marked with ~ comes from samples; the others are exact. JOB is an id or a name; "

@@ -213,7 +213,8 @@ static size_t count_stages(const PipelineNumbers *numbers, size_t first) {
 }
 
 static void put_pipeline(const PipelineStage *stages, size_t n, Json *json) {
-        PipelineDiagnosis diagnosis = pipeline_diagnosis_of(stages, n, 0);
+        const PipelineProcess unknown = pipeline_diagnosis_unknown_process(0);
+        PipelineDiagnosis diagnosis = pipeline_diagnosis_of(stages, n, &unknown);
 
         json_object_begin(json);
         for (size_t i = 0; i < n; i++)
