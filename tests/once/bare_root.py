@@ -41,6 +41,7 @@ def proxies():
 
 class BareRoot(harness.TestCase):
     release, packages = "", "make,git,ca-certificates"
+    options = ()  # of mmdebstrap
     user, home = "root", "/root"
     skips = LACKING
 
@@ -49,7 +50,8 @@ class BareRoot(harness.TestCase):
         cls.directory = tempfile.TemporaryDirectory(prefix="perfd-bare-", dir="/tmp")
         cls.addClassCleanup(cls.directory.cleanup)
         cls.root = pathlib.Path(cls.directory.name) / "root"
-        subprocess.run(["mmdebstrap", "--quiet", "--variant=minbase", f"--include={cls.packages}", cls.release, cls.root],
+        subprocess.run(["mmdebstrap", "--quiet", "--variant=minbase", f"--include={cls.packages}", *cls.options,
+                        cls.release, cls.root],
                        check=True, timeout=INSTALL_S)
         (cls.root / "etc/apt/apt.conf.d/50machine").write_text(proxies())
         # Packages are not synced to the disk: the root does not outlive the test.
@@ -133,3 +135,14 @@ class BareRoot(harness.TestCase):
         self.assertEqual(re.findall(r".*[Ww]arning:.*", text), [])
         reasons = re.findall(r"(?m)^skipped +\d+ (.*): ", text)
         self.assertEqual([reason for reason in reasons if not re.search(self.skips, reason)], [])
+
+
+class Debian11(BareRoot):
+    """The oldest distribution on which perfd is built. make deps and test-deps are installed with the root: one run of apt less."""
+
+    release = "bullseye"
+    packages = ("gcc,make,pkg-config,binutils,libsystemd-dev,protobuf-c-compiler,libprotobuf-c-dev,libmicrohttpd-dev,libsqlite3-dev,"
+                "nettle-dev,libinih-dev,libyaml-dev,libcurl4-openssl-dev,zlib1g-dev,libcmocka-dev,libjansson-dev,libpcre2-8-0,"
+                "python3,python3-protobuf,python3-yaml,protobuf-compiler,git,ca-certificates")
+    # The package lists of a release without support have expired.
+    options = ("--aptopt=Acquire::Check-Valid-Until false",)
