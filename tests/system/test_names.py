@@ -6,7 +6,7 @@ import unittest
 
 import harness
 from harness import wait_for
-from test_clock import preloaded
+from harness import preloaded
 from test_privacy import OTHER_UID, OWNER_UID, OwnedClient, connect_as, get_over
 
 GROUP_GID = 40150

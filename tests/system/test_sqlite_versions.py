@@ -5,7 +5,7 @@ import sqlite3
 import subprocess
 
 import harness
-from test_clock import preloaded
+from harness import preloaded
 
 # Versions before 3.33 do not know the name sqlite_schema.
 OLD = r"""
