@@ -12,13 +12,13 @@ import bare_root
 import harness
 
 # Submits a result in the root: perfd is started by hand.
-SUBMIT = """rm -rf /tmp/run; mkdir /tmp/run
+SUBMIT = """rm -rf /tmp/run; mkdir /tmp/run; trap 'kill "$pid"' EXIT
 ~/perfd/build/perfd --http off --socket /tmp/run/perfd.sock --state /tmp/state 2>/tmp/log & pid=$!
 export PERFD_SOCKET=/tmp/run/perfd.sock
 until ~/perfd/build/perfctl status >/dev/null 2>&1; do kill -0 $pid || { cat /tmp/log; exit 1; }; sleep 0.1; done
-echo '{"name": "Eleven", "@result": {"n": 1}}' | ~/perfd/build/perfctl submit
+echo '{"name": "Eleven", "component": "c", "@parameters": {}, "@result": {"n": 1}}' | ~/perfd/build/perfctl submit
 ~/perfd/build/perfctl indicator list
-kill $pid; wait $pid; cat /tmp/log"""
+trap - EXIT; kill $pid; wait $pid; cat /tmp/log"""
 
 
 @unittest.skipIf(bare_root.why_not(), bare_root.why_not())
