@@ -229,7 +229,7 @@ bench-regress: deps
 
 bench-pipelines: deps
 	@$(MAKE) --no-print-directory -s all
-	@bench/pipelines.py $(B)
+	@bench/pipelines.py $(B) $(PLANTS)
 
 benches: $(BENCHES)
 

@@ -1,13 +1,17 @@
 #!/usr/bin/python3
-"""Measures verdicts about data pipelines: bench/pipelines.py BUILD_DIRECTORY [--grid] [CASE...]
+"""Measures verdicts about data pipelines: bench/pipelines.py BUILD_DIRECTORY [--follow] [PLANT...]
 
-Each case is a pipeline of the real SPDL, whose limit is planted. It runs for some seconds as a job of a real perfd, and
-'perfctl pipeline show --json JOB' has to name the limit and the direction. Tasks sleep where the CPU is not the subject. With --grid,
-the verdict is also followed, one number at a time, and what this reaches is compared with the best of a grid.
+Each plant is a pipeline of the real SPDL, whose limit is planted. It runs for some seconds as a job of a real perfd, and
+'perfctl pipeline show --json JOB' has to name the limit and the direction. Tasks sleep where the CPU is not the subject. With --follow,
+each plant has two more variants, the verdict is followed, every other single change is tried, and a verdict is right if it reaches 90 %
+of what the best change does. This takes some minutes on 16 CPUs, and an hour and a half on two.
 """
 
 import argparse
+import asyncio
 import concurrent.futures
+import copy
+import functools
 import itertools
 import json
 import os
@@ -22,7 +26,7 @@ sys.dont_write_bytecode = True
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SPDL = "spdl==0.8.0"
 RUN_S, WARM_UP_S, INTERVAL_S = 3.0, 1.0, 0.5
-FOLLOWED_RUNS = 6
+VARIANTS = (0.6, 1.6)
 GOOD = 0.9
 AT_ONCE = 4  # pipelines that sleep
 MORE, LESS = "more concurrency", "less concurrency"
@@ -31,52 +35,89 @@ FASTER, THREADS, BUFFER, NONE = "faster source", "more threads", "larger buffer"
 
 # --- the pipelines ------------------------------------------------------------------------------
 
-class Case:
-    """A planted pipeline. stages: (name, kind of task, milliseconds, concurrency); expected: limit or stage, and direction."""
+class Plant:
+    """A planted pipeline. stages: (name, kind of task, milliseconds, concurrency, and where its tasks run: "async", or the number of
+    workers of an executor of its own, ("threads", 2) or ("processes", 2)); expected: limit or stage, and direction. source, loop:
+    milliseconds of an item, or of `every` items; of_python: they compute. start: seconds of the first tasks."""
 
-    def __init__(self, name, stages, expected, source=0, loop=0, threads=32, buffer=3, every=1, grid=None, cpu=False):
-        self.name, self.stages, self.expected = name, stages, expected
-        self.source, self.loop, self.every = source, loop, every
-        self.numbers = {"threads": threads, "buffer": buffer, **{stage[0]: stage[3] for stage in stages}}
-        self.grid, self.cpu = grid or {}, cpu
+    def __init__(self, name, stages, expected, source=0, loop=0, threads=32, buffer=3, every=1, cpu=False, of_python=False, start=0):
+        self.name, self.stages, self.expected = name, [[*stage, None][:5] for stage in stages], expected
+        self.loop, self.every, self.cpu, self.of_python, self.start = loop, every, cpu, of_python, start
+        self.numbers = {"threads": threads, "buffer": buffer, "source": source, **{stage[0]: stage[3] for stage in self.stages}}
+        self.numbers.update({f"executor of {name}": place[1] for name, _, _, _, place in self.stages if isinstance(place, tuple)})
+
+    def variant(self, factor):
+        """Return the pipeline with longer or shorter tasks, whose limit is the same."""
+        other = copy.deepcopy(self)
+        other.name = f"{self.name} x{factor}"
+        other.stages = [[name, kind, ms * factor, concurrency, place] for name, kind, ms, concurrency, place in self.stages]
+        other.loop *= factor
+        other.numbers["source"] *= factor
+        return other
+
+    def plan(self, numbers):
+        return {"stages": self.stages, "loop": self.loop, "every": self.every, "of_python": self.of_python, "start": self.start,
+                "numbers": numbers}
+
+    def changes(self):
+        """Return each single change of a number, by what a verdict calls it."""
+        ret = {}
+        for name, value in self.numbers.items():
+            if name in ("threads", "buffer"):
+                ret[THREADS if name == "threads" else BUFFER, None] = {name: value * (2 if name == "threads" else 4)}
+            elif name == "source":
+                ret[FASTER, "src"] = {name: value / 2}
+            elif name.startswith("executor of "):
+                ret[THREADS, name.removeprefix("executor of ")] = {name: value * 2}
+            else:
+                ret[MORE, name] = {name: value * 2}
+                if value > 1:
+                    ret[LESS, name] = {name: value // 2}
+        return ret
 
 
-CASES = (
-    Case("slow download", (("download", "sleep", 20, 2), ("decode", "sleep", 4, 4)), ("download", MORE), loop=1,
-         grid={"download": (2, 4, 8, 16), "decode": (4, 8)}),
-    Case("slow decode", (("download", "sleep", 4, 2), ("decode", "sleep", 20, 2)), ("decode", MORE), loop=2,
-         grid={"decode": (2, 4, 8, 16), "download": (2, 4)}),
-    Case("slow collate", (("download", "sleep", 10, 8), ("decode", "sleep", 10, 8), ("collate", "sleep", 15, 1)), ("collate", MORE),
-         loop=2, grid={"collate": (1, 2, 4, 8), "decode": (8, 16)}),
-    Case("first of four", (("list", "sleep", 20, 1), ("download", "sleep", 12, 4), ("decode", "sleep", 8, 4), ("augment", "sleep", 4, 4)),
-         ("list", MORE), loop=2, grid={"list": (1, 2, 4, 8), "download": (4, 8)}),
-    Case("two alike, one slower", (("download", "sleep", 20, 4), ("decode", "sleep", 30, 4)), ("decode", MORE), loop=2,
-         grid={"decode": (4, 8, 16), "download": (4, 8, 16)}),
-    Case("uneven decode", (("download", "sleep", 4, 4), ("decode", "uneven", 16, 4)), ("decode", MORE), loop=1,
-         grid={"decode": (4, 8, 16), "download": (4, 8)}),
-    Case("slow source", (("download", "sleep", 10, 4), ("decode", "sleep", 4, 4)), ("src", FASTER), source=10, loop=2),
-    Case("bursts of the source", (("download", "sleep", 4, 4),), ("src", FASTER), source=100, every=10, loop=2),
-    Case("slow loop", (("download", "sleep", 10, 8), ("decode", "sleep", 10, 8)), ("consumer", NONE), loop=10),
-    Case("slow loop, one stage", (("decode", "sleep", 5, 4),), ("consumer", NONE), loop=8),
-    Case("few threads", (("download", "sleep", 10, 4), ("decode", "sleep", 10, 4)), ("pool", THREADS), threads=4, loop=1,
-         grid={"threads": (4, 8, 16), "download": (4, 8), "decode": (4, 8)}),
-    Case("few threads, three stages", (("download", "sleep", 10, 4), ("decode", "sleep", 10, 4), ("augment", "sleep", 5, 4)),
-         ("pool", THREADS), threads=5, loop=1, grid={"threads": (5, 10, 20), "download": (4, 8), "decode": (4, 8)}),
-    Case("few threads, one large stage", (("download", "sleep", 5, 2), ("decode", "sleep", 30, 16)), ("pool", THREADS), threads=6, loop=1,
-         grid={"threads": (6, 12, 24), "decode": (16, 32)}),
-    Case("half of the tasks fail", (("fetch", "fail half", 10, 2), ("decode", "sleep", 4, 4)), ("fetch", MORE), loop=2,
-         grid={"fetch": (2, 4, 8, 16)}),
-    Case("failures take long", (("fetch", "time out", 60, 4), ("decode", "sleep", 2, 4)), ("fetch", MORE), loop=2,
-         grid={"fetch": (4, 8, 16, 32)}),
-    Case("small buffer, uneven tasks", (("decode", "bursts", 10, 1),), ("sink", BUFFER), loop=11, buffer=1,
-         grid={"buffer": (1, 4, 16, 64)}),
-    Case("small buffer, uneven loop", (("decode", "sleep", 9, 1),), ("sink", BUFFER), loop=100, every=10, buffer=1,
-         grid={"buffer": (1, 4, 16, 64)}),
-    Case("Python's lock", (("parse", "python", 4, 8),), ("parse", LESS), loop=0, cpu=True, grid={"parse": (1, 2, 4, 8)}),
-    Case("more workers than CPUs", (("inflate", "inflate", 8, 16),), ("inflate", LESS), loop=0, cpu=True,
-         grid={"inflate": (1, 2, 4, 8, 16)}),
-    Case("lock of a decoder", (("demux", "lock", 3, 8), ("decode", "sleep", 2, 4)), ("demux", LESS), loop=1,
-         grid={"demux": (1, 2, 3, 4, 6, 8)}),
+PLANTS = (
+    Plant("slow download", (("download", "sleep", 20, 2), ("decode", "sleep", 4, 4)), ("download", MORE), loop=1),
+    Plant("slow decode", (("download", "sleep", 4, 2), ("decode", "sleep", 20, 2)), ("decode", MORE), loop=2),
+    Plant("slow collate", (("download", "sleep", 10, 8), ("decode", "sleep", 10, 8), ("collate", "sleep", 15, 1)), ("collate", MORE),
+          loop=2),
+    Plant("first of four", (("list", "sleep", 20, 1), ("download", "sleep", 12, 4), ("decode", "sleep", 8, 4), ("augment", "sleep", 4, 4)),
+          ("list", MORE), loop=2),
+    Plant("two alike, one slower", (("download", "sleep", 20, 4), ("decode", "sleep", 30, 4)), ("decode", MORE), loop=2),
+    Plant("uneven decode", (("download", "sleep", 4, 4), ("decode", "uneven", 16, 4)), ("decode", MORE), loop=1),
+    Plant("coroutine downloads", (("download", "sleep", 40, 8, "async"), ("decode", "sleep", 5, 4)), ("download", MORE), loop=1, threads=4),
+    Plant("threads decode", (("download", "sleep", 10, 8, "async"), ("decode", "sleep", 20, 3)), ("decode", MORE), loop=1, threads=8),
+    Plant("executor too small", (("decode", "sleep", 20, 8, ("threads", 2)),), ("decode", THREADS), loop=1, threads=4),
+    Plant("executor with room", (("decode", "sleep", 20, 4, ("threads", 16)), ("augment", "sleep", 2, 4)), ("decode", MORE), loop=1,
+          threads=4),
+    Plant("processes too few", (("decode", "sleep", 20, 8, ("processes", 2)),), ("decode", THREADS), loop=1),
+    Plant("slow source", (("download", "sleep", 10, 4), ("decode", "sleep", 4, 4)), ("src", FASTER), source=10, loop=2),
+    Plant("bursts of the source", (("download", "sleep", 4, 4),), ("src", FASTER), source=100, every=10, loop=2),
+    Plant("long bursts of the source", (("decode", "sleep", 4, 4),), ("src", FASTER), source=640, every=64, loop=4),
+    Plant("bursts, slow tasks", (("decode", "sleep", 10, 4),), ("src", FASTER), source=300, every=32, loop=6, buffer=8),
+    Plant("slow loop", (("download", "sleep", 10, 8), ("decode", "sleep", 10, 8)), ("consumer", NONE), loop=10),
+    Plant("slow loop, one stage", (("decode", "sleep", 5, 4),), ("consumer", NONE), loop=8),
+    Plant("slow start, slow loop", (("decode", "sleep", 10, 4),), ("consumer", NONE), loop=20, start=1.7),
+    Plant("slow start, slow stage", (("decode", "sleep", 20, 2),), ("decode", MORE), loop=1, start=1.7),
+    Plant("few threads", (("download", "sleep", 10, 4), ("decode", "sleep", 10, 4)), ("pool", THREADS), threads=4, loop=1),
+    Plant("few threads, three stages", (("download", "sleep", 10, 4), ("decode", "sleep", 10, 4), ("augment", "sleep", 5, 4)),
+          ("pool", THREADS), threads=5, loop=1),
+    Plant("few threads, one large stage", (("download", "sleep", 5, 2), ("decode", "sleep", 30, 16)), ("pool", THREADS), threads=6,
+          loop=1),
+    Plant("half of the tasks fail", (("fetch", "fail half", 10, 2), ("decode", "sleep", 4, 4)), ("fetch", MORE), loop=2),
+    Plant("failures take long", (("fetch", "time out", 60, 4), ("decode", "sleep", 2, 4)), ("fetch", MORE), loop=2),
+    Plant("storage for two readers", (("read", "two at once", 10, 8),), ("read", MORE), loop=1),
+    Plant("small buffer, uneven tasks", (("decode", "bursts", 10, 1),), ("sink", BUFFER), loop=11, buffer=1),
+    Plant("small buffer, uneven loop", (("decode", "sleep", 9, 1),), ("sink", BUFFER), loop=100, every=10, buffer=1),
+    Plant("Python's lock", (("parse", "python", 4, 8),), ("parse", LESS), cpu=True),
+    Plant("Python in one worker", (("parse", "python", 4, 1),), ("lock", NONE), cpu=True),
+    Plant("Python and C", (("parse", "python and C", 4, 3),), ("parse", LESS), loop=1, cpu=True),
+    Plant("Python in the source", (("decode", "sleep", 3, 3),), ("lock", NONE), source=5, loop=1, cpu=True, of_python=True),
+    Plant("Python in the loop", (("parse", "python", 4, 2),), ("parse", LESS), loop=4, cpu=True, of_python=True),
+    Plant("empty tasks", (("nothing", "sleep", 0, 8),), ("unknown", NONE), cpu=True),
+    Plant("C in one worker", (("inflate", "inflate", 8, 1),), ("inflate", MORE), cpu=True),
+    Plant("more workers than CPUs", (("inflate", "inflate", 8, 16),), ("inflate", LESS), cpu=True),
+    Plant("lock of a decoder", (("demux", "lock", 3, 8), ("decode", "sleep", 2, 4)), ("demux", LESS), loop=1, cpu=True),
 )
 
 
@@ -85,6 +126,7 @@ class Tasks:
 
     def __init__(self):
         self.lock, self.n, self.n_waiting = threading.Lock(), itertools.count(), 0
+        self.readers = threading.Semaphore(2)
         self.packed = zlib.compress(os.urandom(1 << 16) * 40, 1)
 
     def sleep(self, s):
@@ -111,6 +153,14 @@ class Tasks:
         for _ in range(int(s * 2e7)):
             pass
 
+    def two_at_once(self, s):
+        with self.readers:
+            time.sleep(s)
+
+    def python_and_C(self, s):
+        self.python(s)
+        self.inflate(s / 2)
+
     def inflate(self, s):
         for _ in range(int(s * 250)):
             zlib.decompress(self.packed)
@@ -123,6 +173,36 @@ class Tasks:
             self.n_waiting -= 1
 
 
+def sleep_in_process(item, s):
+    time.sleep(s)
+    return item
+
+
+def work_of(tasks, name, kind, ms, place, start):
+    """Return the function of a stage. The first tasks last as long as the start."""
+    task, begin = getattr(tasks, {"lock": "lock_"}.get(kind, kind.replace(" ", "_"))), time.monotonic()
+
+    def work(item):
+        task(max(ms / 1000, start - (time.monotonic() - begin)))
+        return item
+
+    async def wait(item):
+        await asyncio.sleep(ms / 1000)
+        return item
+
+    if isinstance(place, list) and place[0] == "processes":
+        return functools.partial(sleep_in_process, s=ms / 1000)
+    chosen = wait if place == "async" else work
+    chosen.__name__ = name
+    return chosen
+
+
+def executor_of(place, n):
+    if not isinstance(place, list):
+        return {}
+    return {"executor": (concurrent.futures.ThreadPoolExecutor if place[0] == "threads" else concurrent.futures.ProcessPoolExecutor)(n)}
+
+
 def run_pipeline(plan):
     """Runs in the interpreter that has SPDL. Prints the items per second."""
     import perfd_spdl
@@ -130,38 +210,30 @@ def run_pipeline(plan):
     from spdl.pipeline import PipelineBuilder
 
     numbers, tasks = plan["numbers"], Tasks()
+    pause = tasks.python if plan["of_python"] else tasks.sleep
 
     def items():
         for i in itertools.count():
-            if plan["source"] and i % plan["every"] == 0:
-                time.sleep(plan["source"] / 1000)
+            if numbers["source"] and i % plan["every"] == 0:
+                pause(numbers["source"] / 1000)
             yield i
 
-    def work_of(name, kind, ms):
-        task = getattr(tasks, {"lock": "lock_"}.get(kind, kind.replace(" ", "_")))
-
-        def work(item):
-            task(ms / 1000)
-            return item
-
-        work.__name__ = name
-        return work
-
     builder = PipelineBuilder().add_source(items())
-    for name, kind, ms, _ in plan["stages"]:
-        builder = builder.pipe(work_of(name, kind, ms), concurrency=numbers[name], name=name)
+    for name, kind, ms, _, place in plan["stages"]:
+        builder = builder.pipe(work_of(tasks, name, kind, ms, place, plan["start"]), concurrency=numbers[name], name=name,
+                               **executor_of(place, numbers.get(f"executor of {name}")))
     pipeline = builder.add_sink(numbers["buffer"]).build(num_threads=numbers["threads"])
     begin, n, first = time.monotonic(), 0, None
     with pipeline.auto_stop():
         for i, _ in enumerate(pipeline):
-            now = time.monotonic() - begin
+            now = time.monotonic() - begin - plan["start"]
             if now >= WARM_UP_S and first is None:
                 first, n = now, -1
             n += 1
             if now >= RUN_S:
                 break
-            if plan["loop"] and i % (plan["every"] if not plan["source"] else 1) == 0:
-                time.sleep(plan["loop"] / 1000)
+            if plan["loop"] and i % (plan["every"] if not numbers["source"] else 1) == 0:
+                pause(plan["loop"] / 1000)
     print(json.dumps(n / (now - first)))
 
 
@@ -175,53 +247,32 @@ class Bench:
     def call(self, *words):
         return subprocess.run([self.perfctl, "--socket", self.daemon.socket, *words], stdout=subprocess.PIPE, text=True, check=True).stdout
 
-    def run(self, case, numbers):
+    def run(self, plant, numbers):
         """Returns the items per second and the name of the job."""
         job = f"pipeline-{os.getpid()}-{next(self.ids)}"
-        plan = {"stages": case.stages, "source": case.source, "loop": case.loop, "every": case.every, "numbers": numbers}
-        environment = {**os.environ, "PYTHONPATH": str(ROOT / "clients" / "python"), "PERFD_SOCKET": str(self.daemon.socket),
-                       "PATH": f"{self.perfctl.parent}:{os.environ['PATH']}", "PYTHONDONTWRITEBYTECODE": "1"}
+        environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'clients' / 'python'}:{os.environ.get('PYTHONPATH', '')}",
+                       "PERFD_SOCKET": str(self.daemon.socket), "PATH": f"{self.perfctl.parent}:{os.environ['PATH']}",
+                       "PYTHONDONTWRITEBYTECODE": "1"}
         done = subprocess.run([self.perfctl, "--socket", self.daemon.socket, "run", "--job", job, "--collect", "no", "--",
-                               self.python, __file__, "--pipeline", json.dumps(plan)],
+                               self.python, __file__, "--pipeline", json.dumps(plant.plan(numbers))],
                               env=environment, capture_output=True, text=True, timeout=120)
         if done.returncode:
-            raise RuntimeError(f"{case.name}: {done.stderr[-2000:]}")
+            raise RuntimeError(f"{plant.name}: {done.stderr[-2000:]}")
         return json.loads(done.stdout.splitlines()[-1]), job
 
     def diagnose(self, job):
         pipeline, = json.loads(self.call("pipeline", "show", "--json", job))["pipelines"]
         return pipeline
 
-    def follow(self, case):
-        """Changes one number after another as the verdict says. Returns the first verdict, and the items per second of each run."""
-        numbers, rates, first = dict(case.numbers), [], None
-        while len(rates) < FOLLOWED_RUNS:
-            rate, job = self.run(case, numbers)
-            said = self.diagnose(job)
-            first = first or said
-            rates.append(rate)
-            if not change(numbers, said, case):
-                break
-        return first, rates
-
-    def best(self, case):
-        names, values = list(case.grid), list(case.grid.values())
-        points = [{**case.numbers, **dict(zip(names, point))} for point in itertools.product(*values)]
-        assert len(points) <= 12, case.name
-        with concurrent.futures.ThreadPoolExecutor(1 if case.cpu else AT_ONCE) as pool:
-            return max(rate for rate, _ in pool.map(lambda point: self.run(case, point), points))
+    def try_changes(self, plant):
+        """Returns the items per second after each single change, by what a verdict calls it."""
+        return {advice: self.run(plant, {**plant.numbers, **change})[0] for advice, change in plant.changes().items()}
 
 
-def change(numbers, said, case):
-    """Changes the number that a verdict names. Returns whether there was one."""
+def advice_of(said):
+    """Returns the change that a verdict asks for."""
     direction, stage = said["direction"], said["stage"]
-    if direction in (MORE, LESS) and stage in case.numbers:
-        numbers[stage] = numbers[stage] * 2 if direction == MORE else numbers[stage] // 2
-        return numbers[stage] > 0
-    if direction in (THREADS, BUFFER):
-        numbers["threads" if direction == THREADS else "buffer"] *= 2 if direction == THREADS else 4
-        return True
-    return False
+    return direction, (None if direction in (BUFFER, NONE) else stage)
 
 
 def says(said):
@@ -240,52 +291,75 @@ def find_python():
     return directory / "bin" / "python"
 
 
-def measure(bench, case, with_grid):
-    if not with_grid:
-        return bench.diagnose(bench.run(case, case.numbers)[1]), [], None
-    said, rates = bench.follow(case)
-    return said, rates, bench.best(case) if case.grid else None
+class Outcome:
+    """A verdict, whether it names the planted limit, and what it gains. Without trials, nothing is gained."""
+
+    def __init__(self, plant, said, rate=None, rates=None):
+        self.plant, self.said = plant, said
+        self.is_expected = says(said) == plant.expected
+        self.is_followed = rates is not None
+        if self.is_followed:
+            self.best = max(rate, *rates.values()) / rate
+            # Advice that is no change of a number, such as to use processes, is measured by what is lost without one.
+            self.gain = rates.get(advice_of(said), rate) / rate
+        self.is_right = self.gain >= GOOD * self.best if self.is_followed else self.is_expected
+
+    def __str__(self):
+        line = (f"{self.plant.name:34} {', '.join(self.plant.expected):28} {', '.join(says(self.said)):28} {self.said['confidence']:7} "
+                f"{'right' if self.is_right else 'WRONG'}")
+        return line + (f"  x{self.gain:.2f}, best x{self.best:.2f}" if self.is_followed else "")
 
 
-def report(case, said, rates, best):
-    right = says(said) == case.expected
-    line = f"{case.name:30} {', '.join(case.expected):28} {', '.join(says(said)):28} {said['confidence']:7} {'right' if right else 'WRONG'}"
-    if best:
-        line += f"  {max(rates) / best:4.0%} of the best {best:.0f}/s after {len(rates)} runs"
-    print(line, flush=True)
-    return right
+def measure(bench, plant, is_followed):
+    rate, job = bench.run(plant, plant.numbers)
+    said = bench.diagnose(job)
+    return Outcome(plant, said, rate, bench.try_changes(plant)) if is_followed else Outcome(plant, said)
+
+
+def choose(names, is_followed):
+    plants = [plant for plant in PLANTS if not names or plant.name in names]
+    return plants + [plant.variant(factor) for plant in plants for factor in VARIANTS] if is_followed else plants
+
+
+def summarize(outcomes, is_followed):
+    if not is_followed:
+        print(f"{sum(outcome.is_right for outcome in outcomes)} of {len(outcomes)} limits and directions are right")
+        return
+    for confidence in ("high", "medium", "low", "none"):
+        of = [outcome for outcome in outcomes if outcome.said["confidence"] == confidence]
+        if of:
+            print(f"confidence {confidence}: {sum(outcome.is_right for outcome in of)} of {len(of)} reach {GOOD:.0%} of the best change")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("build", type=pathlib.Path)
-    parser.add_argument("--grid", action="store_true", help="follow the verdicts, and compare with the best of a grid")
+    parser.add_argument("--follow", action="store_true", help="follow each verdict, try every other change, and vary the times")
     parser.add_argument("--evidence", action="store_true", help="print the sentences and the numbers of the stages")
-    parser.add_argument("cases", nargs="*")
+    parser.add_argument("--python", type=pathlib.Path, help="an interpreter that has SPDL, instead of one that is installed")
+    parser.add_argument("plants", nargs="*")
     options = parser.parse_args()
     sys.path.insert(0, str(ROOT / "bench"))
     from measure import Daemon
 
     build = options.build.resolve()
-    chosen = [case for case in CASES if not options.cases or case.name in options.cases]
-    results = []
-    print(f"{'CASE':30} {'EXPECTED':28} {'SAID':28} {'SURE':7}")
+    chosen = choose(options.plants, options.follow)
+    outcomes = []
+    print(f"{'PLANT':34} {'EXPECTED':28} {'SAID':28} {'SURE':7}")
     with Daemon(build, "[sampling]\ninterval = 100ms\n") as daemon:
-        bench = Bench(build, daemon, find_python())
-        sleeping = [case for case in chosen if not case.cpu]
-        with concurrent.futures.ThreadPoolExecutor(1 if options.grid else AT_ONCE) as pool:
-            outcomes = list(pool.map(lambda case: measure(bench, case, options.grid), sleeping))
-        outcomes += [measure(bench, case, options.grid) for case in chosen if case.cpu]
-        for case, (said, rates, best) in zip(sleeping + [case for case in chosen if case.cpu], outcomes):
-            results.append((report(case, said, rates, best), not best or max(rates) >= GOOD * best))
-            if options.evidence:
-                print("    " + "\n    ".join(said["evidence"]))
-                for stage in said["stages"]:
-                    print("    ", {key: value for key, value in stage.items() if key not in ("order", "is_inferred")})
-    print(f"{sum(right for right, _ in results)} of {len(results)} limits and directions are right")
-    if options.grid:
-        print(f"{sum(good for _, good in results)} of {len(results)} reach {GOOD:.0%} of the best throughput")
-    return 0 if sum(right for right, _ in results) >= GOOD * len(results) else 1
+        bench = Bench(build, daemon, options.python or find_python())
+        for cpu, n in ((False, max(AT_ONCE, os.cpu_count() // 2)), (True, max(1, os.cpu_count() // 8))):
+            with concurrent.futures.ThreadPoolExecutor(n) as pool:
+                plants = [plant for plant in chosen if plant.cpu == cpu]
+                for outcome in pool.map(lambda plant: measure(bench, plant, options.follow), plants):
+                    outcomes.append(outcome)
+                    print(outcome, flush=True)
+                    if options.evidence:
+                        print("    " + "\n    ".join(outcome.said["evidence"]))
+                        for stage in outcome.said["stages"]:
+                            print("    ", {key: value for key, value in stage.items() if key not in ("order", "is_inferred")})
+    summarize(outcomes, options.follow)
+    return 0 if sum(outcome.is_right for outcome in outcomes) >= GOOD * len(outcomes) else 1
 
 
 if __name__ == "__main__":

@@ -415,8 +415,12 @@ void pipeline_diagnosis_join_job(const PipelineJob *job, const PipelineProcess *
         bool is_locked = isnan(process->lock_waited) && used >= CPUS_SHARE && used <= ONE_CPU_MAX &&
                          job->cpus_given > ONE_CPU_MAX && diagnosis->busy_workers >= 2;
 
-        if (diagnosis->limit == PIPELINE_LIMIT_CONSUMER)
+        if (diagnosis->limit == PIPELINE_LIMIT_CONSUMER) {
+                /* The loop may be slow because the tasks hold the lock. */
+                if (process->lock_waited >= LOCK_SOME)
+                        diagnosis->confidence = at_most(diagnosis->confidence, PIPELINE_CONFIDENCE_MEDIUM);
                 return;
+        }
         if (is_lock_held(process))
                 set_limit(diagnosis, PIPELINE_LIMIT_LOCK, most, most < n ? PIPELINE_DIRECTION_LESS_CONCURRENCY
                                                                         : PIPELINE_DIRECTION_NONE,

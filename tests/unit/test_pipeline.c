@@ -694,6 +694,29 @@ static void the_process_explains_a_busy_stage(void **state) {
         }
 }
 
+static void a_loop_that_waits_for_the_lock_may_not_be_the_limit(void **state) {
+        static const Minute minutes[] = {
+                { "0:src", 0, 0, 1980, 0.0294, 2e-6 },
+                { "1:25ms", 1980, 0.0258, 1980, 0.0044, 2e-6 },
+                { "2:sink", 0, 0, 1980, 0.0303, 5e-6 },
+        };
+        PipelineJob job = pipeline_diagnosis_unknown_job();
+        PipelineProcess process = unknown;
+        PipelineStage stages[3];
+
+        (void)state;
+        for (size_t i = 0; i < N_ELEMENTS(stages); i++)
+                stages[i] = stage_of(&minutes[i]);
+        for (unsigned k = 0; k < 2; k++) {
+                PipelineDiagnosis got = pipeline_diagnosis_of(stages, 3, &process);
+
+                process.lock_waited = k == 0 ? 0.1 : 0.35;
+                pipeline_diagnosis_join_job(&job, &process, &got, stages, 3);
+                assert_int_equal(got.limit, PIPELINE_LIMIT_CONSUMER);
+                assert_int_equal(got.confidence, k == 0 ? PIPELINE_CONFIDENCE_HIGH : PIPELINE_CONFIDENCE_MEDIUM);
+        }
+}
+
 /* Tasks that sleep have little use for a CPU: the node may be full. */
 static void measured_waits_for_a_cpu_count(void **state) {
         static const Minute minutes[] = {
@@ -766,6 +789,7 @@ int main(void) {
                 cmocka_unit_test(an_empty_queue_bounds_the_wait),
                 cmocka_unit_test(a_straggler_differs_clearly_and_more_than_the_others),
                 cmocka_unit_test(the_process_explains_a_busy_stage),
+                cmocka_unit_test(a_loop_that_waits_for_the_lock_may_not_be_the_limit),
                 cmocka_unit_test(measured_waits_for_a_cpu_count),
                 cmocka_unit_test(bursts_of_the_source_are_no_matter_of_the_buffer),
                 cmocka_unit_test(an_empty_pipeline_has_no_limit),
