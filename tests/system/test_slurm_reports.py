@@ -23,6 +23,7 @@ class ReportsTestCase(TestCase):
         self.shared.mkdir()
         self.shared.chmod(0o3777)
         self.keep = self.directory / "keep"
+        self.program = self.for_others()
         for name in ("prolog", "epilog", "save_report", "epilog_slurmctld"):
             text = (ROOT / "conf" / "slurm" / name).read_text().replace("/usr/bin/perfctl", str(PERFCTL))
             text = text.replace("/usr/share/perfd/slurm", str(self.directory)).replace("/etc/perfd", str(self.directory))
@@ -44,7 +45,7 @@ class ReportsTestCase(TestCase):
         """Runs perfctl as a user of a machine without perfd."""
         who = ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups"] if os.getuid() == 0 else []
         variables = {"PERFD_SOCKET": "/absent/perfd.sock", "PERFD_REPORTS": str(self.shared), **environment}
-        return subprocess.run([*who, "env", *(f"{k}={v}" for k, v in variables.items()), PERFCTL, *words], capture_output=True,
+        return subprocess.run([*who, "env", *(f"{k}={v}" for k, v in variables.items()), self.program, *words], capture_output=True,
                               text=True, timeout=60)
 
     def path(self, node="cn1", id="4711", uid=USER):
