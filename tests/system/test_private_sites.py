@@ -68,8 +68,8 @@ def absent_of(text, values):
 
 
 def settled(text):
-    """The connection of the question before may still be open, or not."""
-    return re.sub(r'("name":"http_connections"[^}]*"held":)\d+', r"\g<1>1", text)
+    """The connection and the query of the question before may still be held, or not."""
+    return re.sub(r'("name":"(?:http_connections|queries|answers_size)"[^}]*)"held":\d+,"users":\d+', r"\1", text)
 
 
 @unittest.skipIf(os.getuid() != 0, "needs root, to act as several users")
