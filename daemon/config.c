@@ -159,15 +159,13 @@ int config_set(Config *config, const char *section, const char *key, const char 
 /* Place at which a setting was set last. */
 typedef struct SettingPlace {
         char file[CONFIG_TEXT_MAX];
-        unsigned line;  /* 0: the setting has its default */
-        unsigned order; /* number of settings that were set before */
+        unsigned line; /* 0: the setting has its default */
 } SettingPlace;
 
 /* Configuration that is being read from several files. */
 typedef struct Loading {
         Config config;
         SettingPlace places[N_ELEMENTS(settings)];
-        unsigned n_set;
         UserLookup *lookup;
 } Loading;
 
@@ -231,7 +229,7 @@ static int parse_setting(Parse *parse, const char *section, const char *key, con
         r = set_value(&loading->config, section, key, value, loading->lookup, parse->error);
         if (r != 0)
                 return r;
-        *place = (SettingPlace){ .line = parse->line, .order = ++loading->n_set };
+        place->line = parse->line;
         memcpy(place->file, parse->error->file, sizeof(place->file));
         return 0;
 }
@@ -335,11 +333,13 @@ static int config_read_drop_ins(const char *path, Loading *loading, ConfigError 
         return r;
 }
 
-/* Blames the setting of the two that was set last. */
-static void blame(const Loading *loading, const char *path, const Setting *one, const Setting *other,
+/* Names the line of the setting that the text is about; of the other one if that setting has its default. */
+static void blame(const Loading *loading, const char *path, const Setting *own, const Setting *other,
                   ConfigError *ret) {
-        const SettingPlace *a = &loading->places[one - settings], *b = &loading->places[other - settings];
-        const SettingPlace *place = a->order > b->order ? a : b;
+        const SettingPlace *place = &loading->places[own - settings];
+
+        if (place->line == 0)
+                place = &loading->places[other - settings];
 
         ret->line = place->line;
         (void)snprintf(ret->file, sizeof(ret->file), "%s", place->line > 0 ? place->file : path);
@@ -347,28 +347,28 @@ static void blame(const Loading *loading, const char *path, const Setting *one, 
 
 /* Checks limits that depend on each other. */
 static int config_check(const Loading *loading, const char *path, ConfigError *ret_error) {
-        const Setting *one = setting_find("limits", "frame_size"), *other;
+        const Setting *own, *other = setting_find("limits", "frame_size");
         const Config *config = &loading->config;
         const char *text;
 
         if (config->store.queue_bytes_max < config->ingest.frame_max_bytes * 2) {
-                other = setting_find("store", "queue_size");
+                own = setting_find("store", "queue_size");
                 text = "[store] queue_size must be at least twice [limits] frame_size, or the largest request never "
                        "fits";
         } else if (config->ingest.documents.string_bytes > config->ingest.frame_max_bytes) {
-                other = setting_find("limits", "string_size");
+                own = setting_find("limits", "string_size");
                 text = "[limits] string_size must not be above frame_size: no request could carry such a string";
         } else if (config->node.offset_ns >= config->node.interval_ns) {
-                one = setting_find("sampling", "offset");
+                own = setting_find("sampling", "offset");
                 other = setting_find("sampling", "interval");
                 text = "[sampling] offset must be below interval: samples are at multiples of interval plus offset";
         } else if (config->jobs.timeline_points % 2 != 0) {
-                one = other = setting_find("jobs", "timeline_points");
+                own = other = setting_find("jobs", "timeline_points");
                 text = "[jobs] timeline_points: expected an even number from 2 to 1000";
         } else
                 return 0;
 
-        blame(loading, path, one, other, ret_error);
+        blame(loading, path, own, other, ret_error);
         (void)snprintf(ret_error->text, sizeof(ret_error->text), "%s", text);
         return CONFIG_INVALID;
 }

@@ -464,6 +464,12 @@ int api_query_ask_text(ApiQuery *query, const char *path) {
         return refuse(query, status);
 }
 
+void api_query_say_cut(const ApiQuery *query, const char *list) {
+        if (answer_flag(query->answer, "truncated"))
+                message_print("perfd lists the first %zu %s only, as many as fit into an answer",
+                              answer_length(value_get(query->answer, list)), list);
+}
+
 int api_query_print_json(const ApiQuery *query) {
         scoped(buffer_deinit) Buffer out = {};
         Screen screen = { .out = &out };

@@ -88,5 +88,8 @@ int api_query_find_own_job(const GlobalOptions *global, const char *given, char 
 /* Returns EXIT_DONE if `id` is a valid job id, else EXIT_USAGE after a message. */
 int api_query_check_job_id(const char *id);
 
+/* Prints a message if the answer says that its list, such as "indicators", is cut off. */
+void api_query_say_cut(const ApiQuery *query, const char *list);
+
 /* Prints the answer as JSON to standard output. */
 int api_query_print_json(const ApiQuery *query);

@@ -195,6 +195,14 @@ void kpi_report_put_detectable(const Value *kpi, Buffer *out) {
                 buffer_printf(out, "%.1f %% in %.0f run%s", 100 * smallest, n, n == 1 ? "" : "s");
 }
 
+void kpi_report_put_runs(const Value *kpi, bool has_word, Buffer *out) {
+        double n = answer_number_or_zero(kpi, "runs"), n_repeats = answer_number_or_zero(kpi, "repeats");
+
+        buffer_printf(out, "%.0f%s", n, !has_word ? "" : n == 1 ? " run" : " runs");
+        if (n_repeats > n)
+                buffer_printf(out, " (%.0f repeats)", n_repeats);
+}
+
 static void put_change(const Value *kpi, Buffer *out) {
         double relative = answer_number(kpi, "relative_change"), low = answer_number(kpi, "low"),
                high = answer_number(kpi, "high");
@@ -277,15 +285,16 @@ void kpi_report_put_reason(const Value *kpi, Buffer *out) {
 static void put_value(const Value *kpi, Buffer *out) {
         const char *unit = answer_text(kpi, "unit"), *version = answer_text(kpi, "version"),
                    *direction = answer_text(kpi, "direction");
-        double n_runs = answer_number_or_zero(kpi, "runs"), n_versions = answer_number_or_zero(kpi, "versions");
+        double n_versions = answer_number_or_zero(kpi, "versions");
         char value[TEXT_MAX];
 
         text_figure(answer_number(kpi, "value"), value);
         buffer_printf(out, "  %s%s%s%s%s", value, *unit ? " " : "", unit, *version ? " at " : "", version);
         if (strcmp(direction, "none") != 0)
                 buffer_printf(out, ", %s is better", direction);
-        buffer_printf(out, "; %.0f run%s of %.0f version%s", n_runs, n_runs == 1 ? "" : "s", n_versions,
-                      n_versions == 1 ? "" : "s");
+        buffer_puts(out, "; ");
+        kpi_report_put_runs(kpi, true, out);
+        buffer_printf(out, " of %.0f version%s", n_versions, n_versions == 1 ? "" : "s");
 }
 
 static void put_excluded(const Value *kpi, Buffer *out) {

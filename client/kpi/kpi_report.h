@@ -16,6 +16,8 @@ void kpi_report_put_set(const char *component, const Value *parameters, Buffer *
 void kpi_report_put_verdict(const Value *kpi, Buffer *out);
 /* Writes the least change that would be seen, "6.0 % in 3 runs"; nothing if it is not known. */
 void kpi_report_put_detectable(const Value *kpi, Buffer *out);
+/* Writes the number of runs: "1 (8 repeats)" if the runs of a batch count as one; has_word: "1 run (8 repeats)". */
+void kpi_report_put_runs(const Value *kpi, bool has_word, Buffer *out);
 /* Writes the verdict with its reason: "regression: -20.1 % (-21.0 to -19.2 %) since 2.10.0". */
 void kpi_report_put_reason(const Value *kpi, Buffer *out);
 

@@ -86,6 +86,7 @@ static void ask_results(ApiQuery *indicators, ApiQuery *results, const Value *jo
                 else
                         ret->has_more = true;
         }
+        ret->has_more |= answer_flag(indicators->answer, "truncated");
 }
 
 /* --- the report of a job -------------------------------------------------------------------------- */

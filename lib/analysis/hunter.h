@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Hunter: change points by E-divisive with Student's t-test, as the programs Hunter and Apache Otava find them
+ * Hunter: change points by E-divisive with Student's t-test, as the program Hunter finds them
  *
  * The series is split in overlapping windows, where the split with the highest energy distance is a candidate, as
  * long as a t-test between its neighbours accepts it. Then the weakest points are removed until each has a p-value

@@ -140,8 +140,10 @@ static size_t join_batches(HistoryRun *runs, size_t n) {
         size_t n_left = 0, end;
         bool has_batches = false;
 
-        for (size_t i = 0; i < n; i++)
+        for (size_t i = 0; i < n; i++) {
+                runs[i].n_repeats = 1;
                 has_batches |= runs[i].batch != 0;
+        }
         if (!has_batches)
                 return n;
         qsort(runs, n, sizeof(*runs), compare_batches);
@@ -156,6 +158,7 @@ static size_t join_batches(HistoryRun *runs, size_t n) {
                         }
                 joined.value = runs[begin + (end - begin - 1) / 2].value / 2 +
                                runs[begin + (end - begin) / 2].value / 2;
+                joined.n_repeats = end - begin;
                 runs[n_left++] = joined;
         }
         return n_left;
@@ -303,13 +306,16 @@ static int judge(const HistoryRun *runs, size_t n, const HistoryQuestion *questi
         int r;
 
         assert(n > 0 && n <= HISTORY_RUNS_MAX);
-        for (size_t i = 0; i < n; i++)
+        verdict->of.n_repeats = 0;
+        for (size_t i = 0; i < n; i++) {
                 series[i] = runs[i].value;
+                verdict->of.n_repeats += question->is_compat ? 1 : runs[i].n_repeats;
+        }
         verdict->n = n;
         verdict->value = runs[n - 1].value;
         verdict->judged.time_ms = runs[n - 1].time_ms;
-        verdict->n_versions = find_allowed(runs, n, allowed);
-        settings.shift.allowed = verdict->n_versions > 1 ? allowed : NULL;
+        verdict->of.n_versions = find_allowed(runs, n, allowed);
+        settings.shift.allowed = verdict->of.n_versions > 1 ? allowed : NULL;
         if (question->is_compat && settings.direction == JUDGE_NEITHER)
                 settings.direction = JUDGE_HIGHER;
 

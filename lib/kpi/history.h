@@ -26,6 +26,7 @@ typedef struct HistoryRun {
         uint64_t batch;      /* equal for the runs of one batch; 0: none */
         /* number in the order of arrival, which orders runs at the same time; of a batch, that of its newest run */
         int64_t result;
+        size_t n_repeats;     /* results of a batch; set by history_judge(), as the next */
         uint64_t first_ms;    /* the first run of the version; set by history_judge(), as the next */
         int64_t first_result;
 } HistoryRun;
@@ -61,6 +62,12 @@ typedef struct HistoryExcluded {
         size_t n_accepted; /* before an accepted level */
 } HistoryExcluded;
 
+/* Parts of the judged runs. */
+typedef struct HistoryContent {
+        size_t n_versions;
+        size_t n_repeats; /* results: more than runs if some were batches */
+} HistoryContent;
+
 /* A run in a verdict. */
 typedef struct HistoryPlace {
         const char *version; /* borrowed; NULL: unknown */
@@ -80,7 +87,7 @@ typedef struct HistoryVerdict {
         size_t since;     /* index of the first run of the new level, or of those that differ; n: no change */
         size_t n_before;  /* runs of the level before `since`; 0: no change */
         HistoryExcluded excluded;
-        size_t n_versions;
+        HistoryContent of;
         size_t n_needed;  /* more runs needed for a verdict; 0: none */
         HistoryPlace judged;   /* the judged run; of a batch, its newest run */
         HistoryPlace first;    /* the first run of the new level; none: no change */

@@ -46,6 +46,22 @@ class Indicators(TestCase):
     def test_every_key_round_trips_with_its_type(self):
         self.come_back(DOCUMENTS)
 
+    def test_a_list_that_is_cut_off_says_so(self):
+        running = self.daemon()
+        documents = [{"name": f"{i:04}{'n' * 120}", "component": "c" * 250, "@parameters": {}, "@result": {"x": 1}} for i in range(3000)]
+        with running.client() as client:
+            for i in range(0, len(documents), 1000):
+                self.assert_status(client.call(client.submit_request(*documents[i:i + 1000])), "OK")
+        answer = running.get("/api/v1/indicators").json
+        self.assertTrue(answer["truncated"])
+        self.assertLess(len(answer["indicators"]), 3000)
+        self.assertEqual(running.perfctl("model", "add", "-", stdin="{name: Load, results: {rate: float}}").returncode, 0)
+        for words in (("indicator", "list"), ("model", "list")):
+            done = running.perfctl(*words)
+            self.assertEqual((done.returncode, done.stderr),
+                             (0, f"perfctl: perfd lists the first {len(answer['indicators'])} indicators only, as many as fit into an "
+                                 "answer\n"), words)
+
     @unittest.skipUnless((FIXTURES / "thoth").is_dir(), "the captured indicators are not there (PERFD_FIXTURES)")
     def test_output_of_real_scripts_round_trips(self):
         paths = sorted((FIXTURES / "thoth" / "stdout").glob("*.json"))

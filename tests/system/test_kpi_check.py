@@ -137,6 +137,18 @@ class KpiRegress(TestCase):
         self.assertAlmostEqual(min(kpi["value"] for kpi in shown["kpis"]), 50, delta=1)
         self.assertEqual(self.running.perfctl("kpi", "check", "Missing").returncode, 1)
 
+    def test_runs_of_a_batch_are_repeats(self):
+        script = self.running.directory / "bench.sh"
+        document = {"name": "PiMatmul", "component": "c", "@parameters": {}, "@result": {"rate": 1}}
+        script.write_text(f"echo '{json.dumps(document)}'\n")
+        done = self.running.perfctl("run", "--repeat", "8", "--", "sh", script)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        text = self.regress("PiMatmul.rate")
+        self.assertRegex(text, r"RUNS +DETECTABLE\n.* 1 \(8 repeats\) +-\n")
+        self.assertIn("; 1 run (8 repeats) of 1 version\n", text)
+        kpi, = json.loads(self.regress("PiMatmul.rate", "--json"))["kpis"]
+        self.assertEqual((kpi["runs"], kpi["repeats"]), (1, 8))
+
     def test_runs_of_a_change_are_asked_for_until_it_is_decided(self):
         self.submit_runs(("1.0", 100, 20))
         self.assertRegex(self.regress("PiMatmul.rate"),

@@ -281,6 +281,17 @@ perfd_kpi_two_wait_seconds{component="c",uid="UID",size="4"} 2
             self.assertEqual((kpi["kpi"], kpi["verdict"], kpi["direction"]), ("speed.speed", "changed", "none"))
         self.perfctl("kpi", "check", "speed", "--direction", "lower", status=4)
 
+    def test_a_submitted_kpi_of_any_component_is_listed_and_judged(self):
+        for value in (1, 2):
+            self.perfctl("kpi", "submit", "--component", "Trainer", "loss", value)
+        with self.running.client() as client:
+            document = {"name": "bench", "component": "c", "@parameters": {}, "@result": {"other": 1}}
+            self.assert_status(client.call(client.submit_request(document)), "OK")
+        self.assertRegex(self.perfctl("kpi", "list").stdout, r"^KPI .*\nloss +Trainer +2 +- +- .*\n$")
+        answer = json.loads(self.perfctl("kpi", "check", "--json").stdout)
+        self.assertEqual([(kpi["kpi"], kpi["labels"]["component"], kpi["runs"]) for kpi in answer["kpis"]], [("loss.loss", "Trainer", 2)])
+        self.assertIsNone(answer["note"])
+
     def test_what_identifies_a_run_never_compares(self):
         model = {"name": "train", "parameters": {"run_id": "str", "ci_engine": "str", "urls": "str", "format": "str"},
                  "results": {"rate": {"type": "float", "direction": "higher"}}}

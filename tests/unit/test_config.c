@@ -128,7 +128,10 @@ static void errors_are_reported_with_line_and_expected_value(void **state) {
                "no-such-group: expected the name or number of an existing group");
         refuse(f, "[socket]\nadmin_group = 4294967295\n", 2, "expected the name or number of an existing group");
         refuse(f, "[sampling]\noffset = 1s\n", 2, "[sampling] offset must be below interval");
-        refuse(f, "[sampling]\noffset = 300ms\ninterval = 250ms\n", 3, "[sampling] offset must be below interval");
+        refuse(f, "[sampling]\noffset = 300ms\ninterval = 250ms\n", 2, "[sampling] offset must be below interval");
+        refuse(f, "[sampling]\ninterval = 250ms\noffset = 300ms\n", 3, "[sampling] offset must be below interval");
+        refuse(f, "[store]\nqueue_size = 8M\n[limits]\nframe_size = 5M\n", 2, "[store] queue_size must be at least");
+        refuse(f, "[limits]\nstring_size = 2M\nframe_size = 1M\n", 2, "[limits] string_size must not be above");
         refuse(f, "[sampling]\noffset = 61s\n", 2, "offset = 61s: expected a time below interval");
         refuse(f, "[limits]\nframe_size = 64M\n", 2, "queue_size must be at least twice");
         refuse(f, "[jobs]\ntimeline_points = 121\n", 2, "even number");

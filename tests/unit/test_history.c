@@ -72,7 +72,7 @@ static void a_regression_has_the_version_since_which_it_is_there(void **state) {
         assert_true(verdict.low > 0.05 && verdict.low <= verdict.relative && verdict.relative <= verdict.high &&
                     verdict.high < 0.15);
         assert_true(verdict.smallest >= 0.1 && verdict.smallest < 0.3); /* after four runs */
-        assert_true(verdict.n == 24 && verdict.n_versions == 11 && verdict.excluded.n_later == 0 &&
+        assert_true(verdict.n == 24 && verdict.of.n_versions == 11 && verdict.excluded.n_later == 0 &&
                     verdict.n_needed == 0);
 }
 
@@ -89,7 +89,7 @@ static void runs_of_later_versions_are_excluded(void **state) {
         }
         verdict = judge(&runs, &(HistoryQuestion){ .current = "1.10.0", .judge = lower.judge });
         assert_int_equal(verdict.verdict, JUDGE_NO_CHANGE);
-        assert_true(verdict.n == 12 && verdict.excluded.n_later == 4 && verdict.n_versions == 6);
+        assert_true(verdict.n == 12 && verdict.excluded.n_later == 4 && verdict.of.n_versions == 6);
         assert_int_equal(history_judge(runs.items, runs.n,
                                        &(HistoryQuestion){ .current = "9.0.0", .judge = lower.judge }, &verdict),
                          HISTORY_NO_CURRENT);
@@ -238,7 +238,8 @@ static void the_runs_of_a_batch_count_as_their_median(void **state) {
         }
         verdict = judge(&runs, &lower);
         assert_int_equal(verdict.verdict, JUDGE_NO_CHANGE);
-        assert_true(verdict.n == 8 && verdict.excluded.n_batched == 24 && verdict.n_versions == 8);
+        assert_true(verdict.n == 8 && verdict.excluded.n_batched == 24 && verdict.of.n_versions == 8);
+        assert_int_equal(verdict.of.n_repeats, 32);
 }
 
 static void versions_are_selected_as_the_original_does(void **state) {

@@ -513,16 +513,23 @@ static void indicators_are_listed_by_name_and_by_their_models(void **state) {
         put_measured(place->store, 2, 20, NULL);
         assert_int_equal(indicator_reader_list_named(place->reader, "number", "no-such-name"), 0);
         list_ends_after(place->reader, "test");
-        assert_int_equal(indicator_reader_list_with_models(place->reader), 0);
+        assert_int_equal(indicator_reader_list_kpis(place->reader), 0);
         assert_int_equal(indicator_reader_next(place->reader, &row), READER_END);
+
+        item_make(&item, "n", "trainer", 100); /* its result is named as the indicator */
+        assert_int_equal(put_one(place->store, &item.submission, 1), STORE_DONE);
+        assert_int_equal(indicator_reader_list_kpis(place->reader), 0);
+        list_ends_after(place->reader, "trainer");
 
         model.component = "pytorch";
         assert_int_equal(store_put(place->store,
                                    model_rows_pack(&(StoreModels){ ONE(&model), .uid = 1000 }, 1, cookie_of(5000))),
                          0);
         assert_int_equal(outcome_of(place->store, 5000), STORE_DONE);
-        assert_int_equal(indicator_reader_list_with_models(place->reader), 0);
-        list_ends_after(place->reader, "pytorch");
+        assert_int_equal(indicator_reader_list_kpis(place->reader), 0);
+        assert_int_equal(indicator_reader_next(place->reader, &row), 0);
+        assert_string_equal(row.component, "pytorch");
+        list_ends_after(place->reader, "trainer");
 }
 
 static void put_accepted_level(Place *place, uint64_t time_ms, const char *component, uint32_t uid, bool by_admin) {

@@ -42,6 +42,7 @@ static int indicator_list_run(const CommandLine *line) {
                 grid_count(&grid, answer_time(indicator, "results"));
                 grid_minute(&grid, answer_time(indicator, "latest_ms"));
         }
+        api_query_say_cut(&query, "indicators");
         return grid_print(&grid, line->global.no_color);
 }
 

@@ -284,11 +284,12 @@ static void put_interval(Grid *grid, const Value *kpi) {
 static void fill(Grid *grid, const Value *kpis) {
         grid_init_heads(grid, "KPI|COMPONENT, PARAMETERS|VERDICT|>CHANGE|>INTERVAL|SINCE|>RUNS|DETECTABLE");
         for (size_t i = 0; i < answer_length(kpis); i++) {
-                scoped(buffer_deinit) Buffer labels = {}, verdict = {}, detectable = {};
+                scoped(buffer_deinit) Buffer labels = {}, verdict = {}, runs = {}, detectable = {};
                 const Value *kpi = &kpis->items[i];
 
                 kpi_report_put_labels(kpi, &labels);
                 kpi_report_put_verdict(kpi, &verdict);
+                kpi_report_put_runs(kpi, false, &runs);
                 kpi_report_put_detectable(kpi, &detectable);
                 grid_whole(grid, answer_text(kpi, "kpi"));
                 grid_text(grid, labels.text ?: "");
@@ -296,7 +297,7 @@ static void fill(Grid *grid, const Value *kpis) {
                 put_percent(grid, answer_number(kpi, "relative_change"));
                 put_interval(grid, kpi);
                 grid_value(grid, value_get(kpi, "since_version"));
-                grid_number(grid, answer_number(kpi, "runs"));
+                grid_right(grid, runs.text ?: "");
                 grid_text(grid, detectable.text ?: "-");
         }
 }

@@ -94,10 +94,9 @@ static int add_indicator(KpiSet *set, const GlobalOptions *global, const Value *
         const char *name = answer_text(row, "name");
         const Value *model = find_model(value_get(set->models.answer, "models"), name, answer_text(row, "component"));
         const Value *declared = value_get(model, "results");
-        bool is_own = !model && strcmp(answer_text(row, "component"), KPI_COMPONENT) == 0;
         KpiIndicator *indicator = &set->indicators[set->n];
 
-        if ((!is_own && (!declared || declared->type != VALUE_OBJECT)) || is_in(set, name))
+        if ((model && (!declared || declared->type != VALUE_OBJECT)) || is_in(set, name))
                 return EXIT_DONE;
         if (set->n == KPI_INDICATORS_MAX) {
                 set->n_omitted++;
@@ -105,7 +104,7 @@ static int add_indicator(KpiSet *set, const GlobalOptions *global, const Value *
         }
         set->n++;
         *indicator = (KpiIndicator){ .name = name, .model = model, .declared = declared };
-        if (is_own) {
+        if (!model) {
                 indicator->own_result = (Member){ .key = name };
                 indicator->own = (Value){ .type = VALUE_OBJECT, .members = &indicator->own_result, .n_members = 1 };
                 indicator->declared = &indicator->own;
@@ -123,7 +122,9 @@ static int kpi_set_open(KpiSet *set, const GlobalOptions *global) {
                 return command_fail(-ENOMEM);
         r = api_query_open(&set->models, global, "/api/v1/models");
         if (r == EXIT_DONE)
-                r = api_query_open(&set->names, global, "/api/v1/indicators");
+                r = api_query_open(&set->names, global, "/api/v1/indicators?kpis=true");
+        if (r == EXIT_DONE)
+                api_query_say_cut(&set->names, "indicators");
         rows = value_get(set->names.answer, "indicators");
         for (size_t i = 0; i < answer_length(rows) && r == EXIT_DONE; i++)
                 r = add_indicator(set, global, &rows->items[i]);

@@ -118,6 +118,7 @@ static int model_list_run(const CommandLine *line) {
         r = api_query_open(&counts, &line->global, "/api/v1/indicators");
         if (r != EXIT_DONE)
                 return r;
+        api_query_say_cut(&counts, "indicators");
         fill_models(&grid, models, value_get(counts.answer, "indicators"));
         return grid_print(&grid, line->global.no_color);
 }

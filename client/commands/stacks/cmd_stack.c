@@ -54,6 +54,7 @@ static int stack_list_run(const CommandLine *line) {
         r = api_query_open(&query, &line->global, "/api/v1/stacks");
         if (r != EXIT_DONE)
                 return r;
+        api_query_say_cut(&query, "stacks");
         return options->json ? api_query_print_json(&query) : print_list(query.answer, line);
 }
 

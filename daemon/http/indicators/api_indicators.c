@@ -15,16 +15,17 @@
 #include "util/parse.h"
 
 void indicators_subject_list(const Target *target, const Sources *sources, Response *response) {
-        bool is_cut = false;
+        bool is_cut = false, of_kpis;
         IndicatorRow row;
         Json json = { .out = response->body };
         int r;
 
-        (void)target;
+        if (exchange_parameter_bool(target, response, "kpis", &of_kpis) > 0)
+                return;
         json_object_begin(&json);
         json_put_array_begin(&json, "indicators");
 
-        r = indicator_reader_list(sources->reader);
+        r = of_kpis ? indicator_reader_list_kpis(sources->reader) : indicator_reader_list(sources->reader);
         while (r == 0 && (r = indicator_reader_next(sources->reader, &row)) == 0) {
                 is_cut = response->body->n >= PAGINATION_BYTES_MAX;
                 if (is_cut)

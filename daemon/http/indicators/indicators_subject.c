@@ -54,7 +54,7 @@ static int put_metrics(Exposition *exposition, const Snapshot *snapshot) {
 /* --- tables ---------------------------------------------------------------------------------------- */
 
 static const Route routes[] = {
-        { "/api/v1/indicators",                "", false, true,  indicators_subject_list },
+        { "/api/v1/indicators",                "kpis", false, true,  indicators_subject_list },
         { "/api/v1/indicators/{name}/results", "where component job since_ms until_ms limit page", false, true,  indicators_subject_results },
         { "/api/v1/indicators/{name}/query",   "where component version since_ms until_ms group_by stat limit format", false, true,  indicators_subject_query },
         { "/api/v1/indicators/{name}/rank",    "where component version since_ms until_ms by objective direction confidence across hold", false, true,  indicators_subject_rank },

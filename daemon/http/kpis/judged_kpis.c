@@ -116,7 +116,8 @@ static void write_verdict(Json *json, const HistoryVerdict *verdict) {
         json_put_uint(json, "runs_needed", verdict->n_needed);
         json_put_string(json, "order", history_order_names[verdict->order]);
         json_put_uint(json, "runs", verdict->n);
-        json_put_uint(json, "versions", verdict->n_versions);
+        json_put_uint(json, "repeats", verdict->of.n_repeats);
+        json_put_uint(json, "versions", verdict->of.n_versions);
 }
 
 static void write_kpi(Json *json, const JudgedKpi *kpi) {

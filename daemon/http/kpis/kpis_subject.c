@@ -446,7 +446,7 @@ static int read_targets(const Target *target, const Sources *sources, Response *
 
         r = name              ? indicator_reader_list_named(sources->reader, name, or_name)
             : request->result ? indicator_reader_list(sources->reader)
-                              : indicator_reader_list_with_models(sources->reader);
+                              : indicator_reader_list_kpis(sources->reader);
         while (r == 0 && (r = indicator_reader_next(sources->reader, &row)) == 0) {
                 if (component && strcasecmp(component, row.component) != 0)
                         continue;

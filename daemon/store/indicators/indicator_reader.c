@@ -22,9 +22,15 @@ STATEMENT indicators = SELECT(IndicatorRow, indicator_columns, INDICATORS IN_ORD
 STATEMENT indicators_of_names = SELECT(IndicatorRow, indicator_columns,
                                        INDICATORS
                                        " AND i.name IN (SELECT id FROM term WHERE text IN (?1, ?2))" IN_ORDER);
-STATEMENT indicators_with_models = SELECT(
+/* True if the newest result has one of the name of the indicator first, as `perfctl kpi submit` stores it. */
+#define IS_SUBMITTED_KPI                                                                                               \
+        " instr((SELECT r.document FROM result AS r INDEXED BY result_by_name WHERE r.name = i.name AND r.component"   \
+        " = i.component AND r.uid = i.uid ORDER BY r.time_ms DESC, r.row DESC LIMIT 1),"                               \
+        " '\"@result\":{\"' || n.text || '\":') > 0"
+
+STATEMENT indicators_of_kpis = SELECT(
         IndicatorRow, indicator_columns,
-        INDICATORS " AND (c.text = '" KPI_COMPONENT "'"
+        INDICATORS " AND (c.text = '" KPI_COMPONENT "' OR" IS_SUBMITTED_KPI
                    " OR EXISTS (SELECT 1 FROM model AS m WHERE m.name IN (n.text, '" MODEL_ANY_NAME "')"
                    " AND (m.component IS NULL OR m.component = c.text)))" IN_ORDER);
 
@@ -37,8 +43,8 @@ int indicator_reader_list_named(Reader *reader, const char *name, const char *or
                                      FIELDS(field_string(name), field_string(or_name)));
 }
 
-int indicator_reader_list_with_models(Reader *reader) {
-        return read_connection_begin(reader_connection(reader), &indicators_with_models, NULL, 0);
+int indicator_reader_list_kpis(Reader *reader) {
+        return read_connection_begin(reader_connection(reader), &indicators_of_kpis, NULL, 0);
 }
 
 /* --- models -------------------------------------------------------------------------------------- */

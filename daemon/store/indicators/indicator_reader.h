@@ -17,8 +17,8 @@ typedef struct IndicatorRow {
 int indicator_reader_list(Reader *reader);
 /* As indicator_reader_list(), those with one of two names. */
 int indicator_reader_list_named(Reader *reader, const char *name, const char *or_name);
-/* As indicator_reader_list(), those to which a model of any user may apply. */
-int indicator_reader_list_with_models(Reader *reader);
+/* As indicator_reader_list(), those to which a model of any user may apply, and those of `perfctl kpi submit`. */
+int indicator_reader_list_kpis(Reader *reader);
 READER_NEXT(indicator_reader_next, IndicatorRow)
 
 /* A model's declaration of the results of a name. */
