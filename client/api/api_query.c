@@ -384,57 +384,6 @@ int api_query_find_own_job(const GlobalOptions *global, const char *given, char 
         return EXIT_USAGE;
 }
 
-/*
- * Adds the rows of the next page behind those of *rows, which is JSON up to the end of the list, and becomes the
- * answer of both. The list lies between the first and the last bracket of each page.
- */
-static int add_page(ApiQuery *query, Buffer *rows) {
-        scoped(buffer_deinit) Buffer path = {};
-        const char *begin, *end;
-        int r;
-
-        buffer_printf(&path, "%s?page=%s", query->path.text, answer_text(query->answer, "next"));
-        r = api_query_ask_path(query, &path);
-        if (r != EXIT_DONE)
-                return r;
-        begin = memchr(query->body.text, '[', query->body.n);
-        end = memrchr(query->body.text, ']', query->body.n);
-        if (!begin || !end || end < begin)
-                return command_fail(-EBADMSG);
-        if (begin + 1 < end)
-                buffer_putc(rows, ',');
-        buffer_put(rows, begin + 1, (size_t)(query->body.text + query->body.n - begin - 1));
-        return buffer_error(rows) < 0 ? command_fail(-ENOMEM) : EXIT_DONE;
-}
-
-int api_query_open_job_list(ApiQuery *query, const GlobalOptions *global, const char *job, const char *below,
-                            const char *list, size_t n_max) {
-        scoped(buffer_deinit) Buffer rows = {};
-        size_t n = 0;
-        int r;
-
-        r = api_query_open_job(query, global, job, below);
-        while (r == EXIT_DONE && (n += answer_length(value_get(query->answer, list))) < n_max &&
-               answer_text(query->answer, "next")[0]) {
-                const char *end;
-
-                if (rows.n == 0)
-                        buffer_put(&rows, query->body.text, query->body.n);
-                end = rows.text ? memrchr(rows.text, ']', rows.n) : NULL;
-                if (!end)
-                        return command_fail(-EBADMSG);
-                rows.n = (size_t)(end - rows.text);
-                r = add_page(query, &rows);
-        }
-        if (r != EXIT_DONE || rows.n == 0)
-                return r;
-        buffer_deinit(&query->body);
-        query->body = rows;
-        rows = (Buffer){};
-        r = parse_answer(query);
-        return r == 0 ? EXIT_DONE : command_fail(r < 0 ? r : -EBADMSG);
-}
-
 const Value *api_query_node(ApiQuery *query, const Value *job) {
         const Value *on = value_get(job, "on");
 

@@ -49,13 +49,6 @@ int api_query_open_path(ApiQuery *query, const GlobalOptions *global, const Buff
  */
 int api_query_open_job(ApiQuery *query, const GlobalOptions *global, const char *job, const char *below);
 /*
- * As api_query_open_job() for a list with pages: the answer has the rows of all pages until there are n_max or more.
- * `below` has no query. list: name of the only list of the answer; outside it, the answer has no brackets, also in
- * texts.
- */
-int api_query_open_job_list(ApiQuery *query, const GlobalOptions *global, const char *job, const char *below,
-                            const char *list, size_t n_max);
-/*
  * Returns the node that a job ran on: the job's own member, or the answer to a second query. NULL if perfd does not
  * name the node.
  */

@@ -2,12 +2,12 @@
 #include "client/report/report.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "client/api/indicator_path.h"
 #include "client/cli/command.h"
 #include "client/cli/output.h"
-#include "client/pipeline/stage_set.h"
-#include "client/pipeline/verdict.h"
+#include "client/pipeline/verdict_text.h"
 #include "util/clock.h"
 #include "util/utf8.h"
 
@@ -91,31 +91,30 @@ static void ask_results(ApiQuery *indicators, ApiQuery *results, const Value *jo
 
 /* --- the report of a job -------------------------------------------------------------------------- */
 
-/* Writes the verdict about each data pipeline of the job, if it has any. */
+/* Writes the verdict about each data pipeline of the job, if it has any, and its changes within the run. */
 static void write_pipelines(Screen *screen, const GlobalOptions *global, const Value *job) {
         scoped(api_query_deinit) ApiQuery query = {};
-        scoped(stage_set_deinit) StageSet stages = {};
         char path[JOB_ID_MAX + 32];
-        VerdictPipeline pipeline;
-        const Value *answer;
-        size_t at = 0;
+        const Value *verdicts;
 
         (void)snprintf(path, sizeof(path), "/api/v1/jobs/%s/pipeline", answer_text(job, "id"));
-        answer = api_query_peek(&query, global, path, PIPELINE_TIMEOUT_NS);
-        if (!answer || stage_set_read_answer(answer, &stages) < 0 || stages.n == 0)
+        verdicts = value_get(api_query_peek(&query, global, path, PIPELINE_TIMEOUT_NS), "verdicts");
+        if (answer_length(verdicts) == 0)
                 return;
 
-        stage_set_join_job(&stages, job);
         screen_heading(screen, "Data pipeline");
-        while (verdict_next(&stages, 0, &at, &pipeline)) {
+        for (size_t i = 0; i < answer_length(verdicts); i++) {
                 scoped(buffer_deinit) Buffer text = {};
 
-                verdict_write_headline(&pipeline, &text);
-                buffer_putc(&text, ' ');
-                verdict_write_sentence(&pipeline, &text);
-                buffer_puts(screen->out, "  ");
-                screen_wrap(screen, text.text ?: "", 2);
-                buffer_putc(screen->out, '\n');
+                verdict_text_write(&verdicts->items[i], &text);
+                buffer_putc(&text, '\n');
+                verdict_text_write_changes(&verdicts->items[i], &text);
+                for (char *next, *line = text.text; line && (next = strchr(line, '\n')); line = next + 1) {
+                        *next = '\0';
+                        buffer_puts(screen->out, "  ");
+                        screen_wrap(screen, line, 2);
+                        buffer_putc(screen->out, '\n');
+                }
         }
 }
 

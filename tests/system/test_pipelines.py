@@ -116,6 +116,9 @@ class Pipelines(harness.TestCase):
         text = self.perfctl(daemon, "show", "train", TZ="UTC").stdout
         self.assertRegex(text, r"(?m)^From 2025-11-24 17:40:00 for 6 min 00 s, a task of read took 4[01]\.?\d* ms instead of 20 ms\.$")
         self.assertRegex(text, r"(?m)^From 2025-11-24 18:00:00, a task of decode took (60|59\.\d+) ms instead of 40 ms\.$")
+        report = daemon.perfctl("report", "train", environment={"COLUMNS": "200", "TZ": "UTC"}).stdout
+        self.assertIn("\n  From 2025-11-24 17:40:00 for 6 min 00 s, a task of read took 4", report)
+        self.assertNotIn("changes", daemon.get("/api/v1/jobs/train/pipeline?changes=0").json["verdicts"][0])
 
     def import_file(self, daemon, path, status=0, producer="spdl=0.8"):
         """Pipes the lines of a file to perfctl. status: of the import. Returns the output of perfctl and the messages of both."""
@@ -215,13 +218,19 @@ class Pipelines(harness.TestCase):
         self.assertEqual([pipeline[key] for key in ("job", "limit", "stage", "direction")],
                          ["train", "stage", "decode", "more concurrency"])
         self.assertAlmostEqual(pipeline["wait_share"], 0.5)
+        verdict, = daemon.get("/api/v1/jobs/train/pipeline").json["verdicts"]
+        self.assertEqual({**verdict, "job": "train"}, pipeline)  # perfctl adds the job only
+        self.assertEqual(pipeline["evidence"], [verdict["headline"], f"{verdict['sentence']} {verdict['advice']}"])
         shown = self.perfctl(daemon, "show", "train").stdout
+        for words in (verdict["headline"], verdict["sentence"], verdict["advice"], "Confidence: medium."):
+            self.assertIn(words, shown)
         self.assertRegex(shown, r"(?s)^train, pipeline 0\nThe training loop waited for data 50\.0 % of the time.*\nSTAGE .*\ndecode +4 +99")
         stages = self.perfctl(daemon, "show", "--stages", "train").stdout
         self.assertEqual(stages.splitlines(), [line for line in shown.splitlines() if not line.startswith("The training")])
         report = subprocess.run([str(PERFCTL), "--socket", str(daemon.socket), "report", "train"], text=True, capture_output=True,
                                 env={**os.environ, "NO_COLOR": "1", "COLUMNS": "200"})
         self.assertIn("Data pipeline\n  The training loop waited for data 50.0 % of the time", report.stdout)
+        self.assertIn("Confidence: medium.", report.stdout)
 
     def run_beside(self, n_neighbours):
         """Runs a job beside busy processes that are not of it. Returns its diagnosis.

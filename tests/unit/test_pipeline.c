@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests: lib/pipeline/pipeline_stage.c lib/pipeline/pipeline_diagnosis.c client/pipeline/straggler.c */
+/* tests: lib/pipeline/pipeline_stage.c lib/pipeline/pipeline_diagnosis.c lib/pipeline/straggler.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/pipeline/straggler.h"
 #include "pipeline/pipeline_diagnosis.h"
+#include "pipeline/straggler.h"
 #include "util/scoped.h"
 
 static void assert_near(double got, double expected) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reports of data pipelines in a real store, read back and as JSON. */
 /* tests: daemon/store/pipelines/pipeline_rows.c daemon/store/pipelines/pipeline_reader.c
-          daemon/http/pipelines/pipelines_subject.c */
+          daemon/http/pipelines/pipelines_subject.c daemon/http/pipelines/verdict_json.c */
 #include "store_fixture.h"
 
 #include "http/routes.h"
@@ -531,6 +531,34 @@ static void the_stages_of_a_job_are_answered_in_their_order(void **state) {
         (void)ask(place, &body, "/api/v1/jobs/never/pipeline", NULL, NULL, 404);
 }
 
+/* The first interval is left out of both, as are the changes of a job that the caller does not ask for. */
+static void a_verdict_is_answered_with_the_changes_of_the_run(void **state) {
+        scoped(buffer_deinit) Buffer body = {};
+        Place *place = *state;
+        const char *text;
+
+        for (uint64_t minute = 1; minute <= 40; minute++) {
+                PipelineInterval intervals[] = { tasks_of(minute), queue_of(minute) };
+
+                intervals[0].sums.n_failures = 0;
+                intervals[0].sums.time_s = minute == 1 ? 900 : minute > 20 ? 239 : 119;
+                intervals[1].sums.get_s = 30;
+                (void)put_intervals(place, intervals, 2, NULL);
+        }
+        text = ask(place, &body, "/api/v1/jobs/train/pipeline", NULL, NULL, 200);
+        assert_says(text, "\"verdicts\":[{\"pipeline\":0,\"limit\":\"stage\",\"stage\":\"decode\"");
+        assert_says(text, "\"sentence\":\"decode is the limit: its 4 workers are busy 7");
+        assert_says(text, "\"advice\":\"Try a concurrency of 8");
+        assert_says(text, "\"changes\":[{\"stage\":\"decode\",\"begin_ms\":1764001200000,\"end_ms\":null,"
+                          "\"before_seconds\":11.9,\"during_seconds\":23.9}]");
+        assert_says(ask(place, &body, "/api/v1/jobs/train/pipeline", "threads", "2", 200), "\"limit\":\"pool\"");
+        text = ask(place, &body, "/api/v1/jobs/train/pipeline", "changes", "0", 200);
+        assert_says(text, "\"verdicts\":[{");
+        assert_null(strstr(text, "changes"));
+        (void)ask(place, &body, "/api/v1/jobs/train/pipeline", "changes", "yes", 400);
+        (void)ask(place, &body, "/api/v1/jobs/train/pipeline", "threads", "-1", 400);
+}
+
 static void intervals_are_answered_as_json_and_csv(void **state) {
         PipelineInterval intervals[] = { tasks_of(1), queue_of(1), tasks_of(2) };
         scoped(buffer_deinit) Buffer body = {};
@@ -597,6 +625,7 @@ int main(void) {
                 TEST(rows_of_a_removed_job_are_removed_in_steps),
                 TEST(intervals_of_a_user_above_the_share_are_merged),
                 TEST(the_stages_of_a_job_are_answered_in_their_order),
+                TEST(a_verdict_is_answered_with_the_changes_of_the_run),
                 TEST(intervals_are_answered_as_json_and_csv),
                 TEST(events_are_answered),
         };

@@ -10,14 +10,15 @@
 #include "client/cli/message.h"
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
-#include "client/pipeline/stage_changes.h"
 #include "client/pipeline/stage_set.h"
-#include "client/pipeline/straggler.h"
-#include "client/pipeline/verdict.h"
+#include "client/pipeline/verdict_text.h"
 #include "document/indicator.h"
 #include "json/json.h"
+#include "pipeline/pipeline_verdict.h"
+#include "pipeline/straggler.h"
 #include "util/clock.h"
 #include "util/parse.h"
+#include "value/value_parse.h"
 
 typedef struct PipelineShowOptions {
         const char *producer; /* NULL: not given */
@@ -32,7 +33,7 @@ static const Option options_table[] = {
         OPTION_ROW_INTERVAL(PipelineShowOptions, interval_ns),
         OPTION_ROW_PRODUCER(PipelineShowOptions, producer),
         { "threads", 0, "N", "Threads of the pool that the stages share (default: unknown)",
-          OPTION_COUNT(PipelineShowOptions, threads, 0, STAGE_SET_THREADS_MAX) },
+          OPTION_COUNT(PipelineShowOptions, threads, 0, PIPELINE_SET_THREADS_MAX) },
         { "measure", 0, "MEASURE", "Measure of each rank in the files",
           OPTION_NAME(PipelineShowOptions, measure, straggler_measure_names) },
         OPTION_ROW_JSON(PipelineShowOptions, json),
@@ -63,44 +64,28 @@ typedef struct Output {
 typedef struct PipelineSource {
         char job[JOB_ID_MAX]; /* id; "": a file */
         bool is_running;
-        StageSet stages;
-        bool has_changes;     /* changes within the run were searched for */
-        StageChanges changes;
+        ApiQuery query;        /* of a job: owns the verdicts */
+        Arena arena;           /* of a file: owns the verdicts */
+        const Value *verdicts; /* list; NULL: not known */
 } PipelineSource;
 
-static void write_json(const VerdictPipeline *pipeline, const PipelineSource *source, const char *name, Json *json) {
+static size_t n_verdicts(const PipelineSource *source) {
+        return source->verdicts && source->verdicts->type == VALUE_LIST ? source->verdicts->n_items : 0;
+}
+
+static void write_json(const Value *verdict, const PipelineSource *source, const char *name, Json *json) {
         json_object_begin(json);
         json_put_string(json, source->job[0] ? "job" : "file", name);
-        json_put_uint(json, "pipeline", pipeline->stages[0].pipeline);
-        verdict_put_members(pipeline, json);
-        if (source->has_changes && !source->changes.is_cut) {
-                json_put_array_begin(json, "changes");
-                stage_changes_put(&source->changes, pipeline->stages[0].pipeline, json);
-                json_array_end(json);
-        }
+        for (size_t i = 0; i < verdict->n_members; i++)
+                value_put_json(&verdict->members[i].value, verdict->members[i].key, json);
         json_object_end(json);
 }
 
-static void write_changes(const StageChanges *changes, unsigned pipeline, Screen *screen) {
-        for (size_t i = 0; i < changes->n; i++) {
-                scoped(buffer_deinit) Buffer sentence = {};
-
-                if (changes->items[i].stage.pipeline != pipeline)
-                        continue;
-                stage_changes_describe(&changes->items[i], &sentence);
-                screen_text(screen, sentence.text ?: "");
-                buffer_putc(screen->out, '\n');
-        }
-}
-
 /* Writes how long the training loop waited for data, and what limits the throughput. */
-static int write_verdict(const VerdictPipeline *pipeline, Screen *screen) {
+static int write_verdict(const Value *verdict, Screen *screen) {
         scoped(buffer_deinit) Buffer text = {};
 
-        verdict_write_headline(pipeline, &text);
-        buffer_putc(&text, ' ');
-        verdict_write_sentence(pipeline, &text);
-        buffer_printf(&text, " Confidence: %s.", pipeline_confidence_names[pipeline->diagnosis.confidence]);
+        verdict_text_write(verdict, &text);
         if (screen->can_move)
                 screen_wrap(screen, text.text ?: "", 0);
         else
@@ -109,24 +94,31 @@ static int write_verdict(const VerdictPipeline *pipeline, Screen *screen) {
         return buffer_error(&text);
 }
 
-static int write_text(const CommandLine *line, const VerdictPipeline *pipeline, const PipelineSource *source,
-                      const char *name, Screen *screen) {
+static int write_text(const CommandLine *line, const Value *verdict, const char *name, Screen *screen) {
         const PipelineShowOptions *options = line->options;
+        scoped(buffer_deinit) Buffer changes = {};
         scoped(grid_deinit) Grid grid = {};
+        int64_t number = 0;
         int r = 0;
 
         screen_text(screen, name);
-        buffer_printf(screen->out, ", pipeline %u\n", pipeline->stages[0].pipeline);
+        (void)value_get_int(verdict, "pipeline", &number);
+        buffer_printf(screen->out, ", pipeline %jd\n", (intmax_t)number);
         if (!options->stages)
-                r = write_verdict(pipeline, screen);
+                r = write_verdict(verdict, screen);
         if (r < 0)
                 return r;
 
         grid_init_heads(&grid, VERDICT_HEADS);
-        verdict_fill_grid(pipeline, &grid);
+        verdict_text_fill_grid(verdict, &grid);
         r = grid_write(&grid, screen, true);
         if (!options->stages)
-                write_changes(&source->changes, pipeline->stages[0].pipeline, screen);
+                verdict_text_write_changes(verdict, &changes);
+        for (char *next, *text = changes.text; text && (next = strchr(text, '\n')); text = next + 1) {
+                *next = '\0';
+                screen_text(screen, text);
+                buffer_putc(screen->out, '\n');
+        }
         return r;
 }
 
@@ -136,18 +128,15 @@ typedef struct RankWait {
         size_t n_ranks; /* with a known wait */
 } RankWait;
 
-static void add_wait(RankWait *wait, const StageSet *stages, unsigned n_threads) {
-        double waited_s = 0;
-        VerdictPipeline pipeline;
-        size_t at = 0;
+static void add_wait(RankWait *wait, const PipelineSource *source) {
+        double seconds;
         bool is_known = false;
 
-        while (verdict_next(stages, n_threads, &at, &pipeline))
-                if (!isnan(verdict_waited_s(&pipeline))) {
-                        waited_s += verdict_waited_s(&pipeline);
+        for (size_t i = 0; i < n_verdicts(source); i++)
+                if (value_get_double(&source->verdicts->items[i], "waited_seconds", &seconds)) {
+                        wait->waited_s += seconds;
                         is_known = true;
                 }
-        wait->waited_s += waited_s;
         wait->n_ranks += is_known;
 }
 
@@ -165,25 +154,46 @@ static void write_wait(const RankWait *wait, Output *output) {
 /* Writes each pipeline of a file or job. json: NULL for text. */
 static int write_pipelines(const CommandLine *line, const PipelineSource *source, const char *name, Screen *screen,
                            Json *json) {
-        const PipelineShowOptions *options = line->options;
-        VerdictPipeline pipeline;
-        size_t at = 0;
         int r = 0;
 
-        while (r == 0 && verdict_next(&source->stages, (unsigned)options->threads, &at, &pipeline)) {
+        for (size_t i = 0; r == 0 && i < n_verdicts(source); i++) {
+                const Value *verdict = &source->verdicts->items[i];
+                const Value *changes = value_get(verdict, "changes");
+
                 if (json)
-                        write_json(&pipeline, source, name, json);
+                        write_json(verdict, source, name, json);
                 else
-                        r = write_text(line, &pipeline, source, name, screen);
+                        r = write_text(line, verdict, name, screen);
+                if (i == 0 && changes && changes->type == VALUE_NULL)
+                        message_print("%s has too many intervals to find changes within the run", name);
         }
-        if (!json && source->stages.n == 0)
+        if (!json && n_verdicts(source) == 0)
                 buffer_printf(screen->out, "job %s has no statistics of a data pipeline yet\n", name);
-        if (source->changes.is_cut)
-                message_print("%s has too many intervals to find changes within the run", name);
         return r == 0 ? EXIT_DONE : command_fail(r);
 }
 
-static int read_file(const char *file, bool counts_open_periods, StageSet *ret) {
+/* Makes the verdicts of a file as perfd makes those of a job. */
+static int judge(const PipelineSet *set, unsigned n_threads, PipelineSource *ret) {
+        scoped(buffer_deinit) Buffer text = {};
+        Json json = { .out = &text };
+        PipelineVerdict verdict;
+        ValueError error;
+        size_t at = 0;
+
+        json_array_begin(&json);
+        while (pipeline_verdict_next(set, n_threads, &at, &verdict)) {
+                json_object_begin(&json);
+                pipeline_verdict_put(&verdict, &json);
+                json_object_end(&json);
+        }
+        json_array_end(&json);
+        if (buffer_error(&text) < 0 || value_parse_only(text.text, text.n, &ret->arena, &ret->verdicts, &error) != 0)
+                return command_fail(-ENOMEM);
+        return EXIT_DONE;
+}
+
+static int read_file(const char *file, bool counts_open_periods, unsigned n_threads, PipelineSource *ret) {
+        scoped(pipeline_set_deinit) PipelineSet set = {};
         scoped(buffer_deinit) Buffer text = {};
         char error[PIPELINE_LINE_ERROR_MAX], place[16] = "";
         unsigned column;
@@ -193,7 +203,7 @@ static int read_file(const char *file, bool counts_open_periods, StageSet *ret) 
         r = input_read(file, &text);
         if (r != EXIT_DONE)
                 return r;
-        r = stage_set_read_lines(ret, &text, counts_open_periods, &n_line, &column, error);
+        r = stage_set_read_lines(&set, &text, counts_open_periods, &n_line, &column, error);
         if (r < 0)
                 return command_fail(r);
         if (r == PIPELINE_LINE_INVALID && column > 0)
@@ -201,7 +211,7 @@ static int read_file(const char *file, bool counts_open_periods, StageSet *ret) 
         if (r == PIPELINE_LINE_INVALID)
                 message_print("%s:%zu%s: %s; 'python3 -m perfd_spdl import' writes such lines from files of SPDL",
                               input_name(file), n_line, place, error);
-        return r == 0 ? EXIT_DONE : EXIT_FAILED;
+        return r == 0 ? judge(&set, n_threads, ret) : EXIT_FAILED;
 }
 
 /* --- jobs ----------------------------------------------------------------------------------------- */
@@ -212,22 +222,11 @@ static bool is_job(const char *argument) {
                indicator_name_is_valid(argument, JOB_ID_MAX - 1);
 }
 
-static int find_changes(const CommandLine *line, const char *job, StageChanges *ret) {
-        scoped(api_query_deinit) ApiQuery query = {};
-        int r;
-
-        r = api_query_open_job_list(&query, &line->global, job, STAGE_CHANGES_PATH, "intervals",
-                                    STAGE_CHANGES_INTERVALS_MAX);
-        if (r != EXIT_DONE)
-                return r;
-        r = stage_changes_find(ret, query.answer);
-        return r < 0 ? command_fail(r) : EXIT_DONE;
-}
-
 /* job: NULL for $PERFD_JOB, else the newest of this user. A job that is watched may not have statistics yet. */
 static int read_job(const CommandLine *line, const char *job, PipelineSource *ret) {
         const PipelineShowOptions *options = line->options;
-        scoped(api_query_deinit) ApiQuery query = {}, job_query = {};
+        scoped(api_query_deinit) ApiQuery job_query = {};
+        char below[64];
         int r;
 
         r = api_query_open_job(&job_query, &line->global, job, "");
@@ -235,20 +234,19 @@ static int read_job(const CommandLine *line, const char *job, PipelineSource *re
                 return r;
         (void)stpncpy(ret->job, value_get_string(job_query.answer, "id") ?: "", sizeof(ret->job) - 1);
         ret->is_running = strcmp(value_get_string(job_query.answer, "state") ?: "", "running") == 0;
-        r = api_query_open_job(&query, &line->global, ret->job, "/pipeline");
+        (void)snprintf(below, sizeof(below), "/pipeline?threads=%u&changes=%d", (unsigned)options->threads,
+                       !(options->watch && ret->is_running));
+        r = api_query_open_job(&ret->query, &line->global, ret->job, below);
         if (r != EXIT_DONE)
                 return r;
-        r = stage_set_read_answer(query.answer, &ret->stages);
-        if (r < 0)
-                return command_fail(r);
-        stage_set_join_job(&ret->stages, job_query.answer);
-        if (options->watch && ret->is_running)
+        ret->verdicts = value_get(ret->query.answer, "verdicts");
+        if (!ret->verdicts)
+                message_print("this perfd is older than perfctl and answers without verdicts; update it");
+        else if (n_verdicts(ret) == 0 && !(options->watch && ret->is_running))
+                message_print("job %s has no statistics of a data pipeline; 'perfctl pipeline submit' sends them",
+                              ret->job);
+        else
                 return EXIT_DONE;
-        if (ret->stages.n > 0) {
-                ret->has_changes = true;
-                return find_changes(line, ret->job, &ret->changes);
-        }
-        message_print("job %s has no statistics of a data pipeline; 'perfctl pipeline submit' sends them", ret->job);
         return EXIT_FAILED;
 }
 
@@ -318,8 +316,8 @@ typedef struct PipelineSources {
 
 static void sources_deinit(PipelineSources *sources) {
         for (size_t i = 0; i < sources->n; i++) {
-                stage_set_deinit(&sources->items[i].stages);
-                stage_changes_deinit(&sources->items[i].changes);
+                api_query_deinit(&sources->items[i].query);
+                arena_deinit(&sources->items[i].arena);
         }
         free(sources->items);
         free(sources->files);
@@ -327,6 +325,7 @@ static void sources_deinit(PipelineSources *sources) {
 
 static int read_sources(const CommandLine *line, const WatchedJob *watched, bool counts_open_periods,
                         PipelineSources *ret) {
+        const PipelineShowOptions *options = line->options;
         size_t n = line->n_arguments > 0 ? (size_t)line->n_arguments : 1;
         int r = EXIT_DONE;
 
@@ -342,9 +341,8 @@ static int read_sources(const CommandLine *line, const WatchedJob *watched, bool
                 bool of_job = watched->id[0] || !argument || is_job(argument);
 
                 r = of_job ? read_job(line, argument, source)
-                           : read_file(argument, counts_open_periods, &source->stages);
-                ret->files[ret->n] = (RankFile){ of_job ? source->job : input_name(argument), source->stages.stages,
-                                                 source->stages.n };
+                           : read_file(argument, counts_open_periods, (unsigned)options->threads, source);
+                ret->files[ret->n] = (RankFile){ of_job ? source->job : input_name(argument), source->verdicts };
         }
         return r;
 }
@@ -380,11 +378,11 @@ static int show_sources(const CommandLine *line, Output *output, WatchedJob *wat
                 watched->is_running = sources.items[0].is_running;
                 (void)stpcpy(watched->id, sources.items[0].job);
         }
-        if (!output->json && (options->stages || sources.items[0].stages.n == 0))
+        if (!output->json && (options->stages || n_verdicts(&sources.items[0]) == 0))
                 return EXIT_DONE;
 
         for (size_t i = 0; i < sources.n; i++)
-                add_wait(&wait, &sources.items[i].stages, (unsigned)options->threads);
+                add_wait(&wait, &sources.items[i]);
         if (output->json)
                 json_array_end(output->json);
         write_wait(&wait, output);

@@ -2,6 +2,7 @@
 #include "http/pipelines/pipelines_subject.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stddef.h>
@@ -12,6 +13,7 @@
 #include "http/format/csv.h"
 #include "http/jobs/job_lookup.h"
 #include "http/metrics.h"
+#include "http/pipelines/verdict_json.h"
 #include "json/json.h"
 #include "store/pipelines/pipeline_reader.h"
 #include "util/array.h"
@@ -141,16 +143,92 @@ static int read_stages(const Target *target, const Sources *sources, Response *r
         return 0;
 }
 
-static void answer_stages(const Target *target, const Sources *sources, Response *response) {
+/* --- stages and verdicts -------------------------------------------------------------------------- */
+
+/* Completes the set of a job by the stages and their process. begin_ms: of the job. 0 or -ENOMEM. */
+static int fill_set(const StageList *list, const PipelineHeadRow *head, uint64_t begin_ms, PipelineSet *set) {
+        PipelineJob *job = &set->job;
+        int r;
+
+        r = pipeline_set_read_description(set, head->description);
+        set->stages = calloc(list->n + 1, sizeof(*set->stages));
+        if (r < 0 || !set->stages)
+                return -ENOMEM;
+        for (; set->n < list->n; set->n++) {
+                PipelineStage *stage = &set->stages[set->n];
+
+                *stage = list->items[set->n].stage;
+                for (PipelinePart part = 0; part < N_PIPELINE_PARTS; part++) {
+                        StagePart from = list->items[set->n].parts[part];
+
+                        pipeline_report_drop_first(&from.sums, &from.first, from.n_intervals, head->first_batch_ms > 0);
+                        if (from.is_known)
+                                pipeline_report_set_stage(stage, part, &from.sums, from.n_last);
+                }
+        }
+        if (head->first_batch_ms > 0)
+                job->first_wait_s = head->first_batch_s;
+        if (begin_ms > 0 && head->first_batch_ms >= begin_ms)
+                job->first_batch_s = (double)(head->first_batch_ms - begin_ms) / 1e3 + head->first_batch_s;
+        /* Use before the first batch, for example to load a library, is not of the tasks. */
+        if (!isnan(job->cpus_used) && set->process.tasks_cpus > 0)
+                job->cpus_used = set->process.tasks_cpus;
+        return 0;
+}
+
+static void put_head(Json *json, const PipelineHeadRow *head) {
+        json_put_object_begin(json, "events");
+        json_put_uint(json, "count", head->n_events);
+        json_put_double(json, "seconds", head->event_s);
+        json_object_end(json);
+        json_key(json, "first_batch");
+        if (head->first_batch_ms > 0) {
+                json_object_begin(json);
+                json_put_uint(json, "time_ms", head->first_batch_ms);
+                json_put_double(json, "seconds", head->first_batch_s);
+                json_object_end(json);
+        } else {
+                json_null(json);
+        }
+        json_key(json, "description");
+        if (head->description.text)
+                json_text_write(head->description, json);
+        else
+                json_null(json);
+}
+
+static int parse_options(const Target *target, Response *response, uint64_t *ret_threads, bool *ret_has_changes) {
+        *ret_has_changes = true;
+        if (exchange_parameter_u64(target, response, "threads", 0, PIPELINE_SET_THREADS_MAX, 0, ret_threads) > 0 ||
+            (exchange_parameter(target, "changes") &&
+             exchange_parameter_bool(target, response, "changes", ret_has_changes) > 0))
+                return EXCHANGE_ANSWERED;
+        return 0;
+}
+
+/* Each query ends the rows of the one before: the job is read first, and the changes, which need no texts, last. */
+static void answer_pipeline(const Target *target, const Sources *sources, Response *response) {
+        scoped(pipeline_changes_deinit) PipelineChanges changes = {};
+        scoped(pipeline_set_deinit) PipelineSet set = {};
         scoped(stage_list_deinit) StageList list = {};
         Json json = { .out = response->body };
         PipelineHeadRow head;
+        uint64_t n_threads, begin_ms;
+        bool has_changes;
         FoundJob job;
         int r;
 
-        if (job_lookup(target, sources, response, &job) > 0 || read_stages(target, sources, response, &list) > 0)
+        pipeline_set_init(&set);
+        if (parse_options(target, response, &n_threads, &has_changes) > 0 ||
+            job_lookup(target, sources, response, &job) > 0)
+                return;
+        set.job = verdict_json_read_job(&job);
+        begin_ms = job.view->begin_realtime_ms;
+        if (read_stages(target, sources, response, &list) > 0)
                 return;
         r = pipeline_reader_find_head(sources->reader, target->argument, &head);
+        if (r == 0)
+                r = fill_set(&list, &head, begin_ms, &set);
         if (r != 0) {
                 (void)exchange_store_error(response, r);
                 return;
@@ -162,25 +240,10 @@ static void answer_stages(const Target *target, const Sources *sources, Response
         for (size_t i = 0; i < list.n; i++)
                 put_entry(&json, &list.items[i]);
         json_array_end(&json);
-        json_key(&json, "events");
-        json_object_begin(&json);
-        json_put_uint(&json, "count", head.n_events);
-        json_put_double(&json, "seconds", head.event_s);
-        json_object_end(&json);
-        json_key(&json, "first_batch");
-        if (head.first_batch_ms > 0) {
-                json_object_begin(&json);
-                json_put_uint(&json, "time_ms", head.first_batch_ms);
-                json_put_double(&json, "seconds", head.first_batch_s);
-                json_object_end(&json);
-        } else {
-                json_null(&json);
-        }
-        json_key(&json, "description");
-        if (head.description.text)
-                json_text_write(head.description, &json);
-        else
-                json_null(&json);
+        put_head(&json, &head);
+        if (has_changes && verdict_json_find_changes(target, sources, response, &changes) > 0)
+                return;
+        verdict_json_put(&json, &set, (unsigned)n_threads, has_changes ? &changes : NULL);
         json_object_end(&json);
 }
 
@@ -494,7 +557,7 @@ static int add_counts(Exposition *exposition, const Snapshot *snapshot) {
 }
 
 static const Route routes[] = {
-        { "/api/v1/jobs/{id}/pipeline",           "",                                    false, true, answer_stages },
+        { "/api/v1/jobs/{id}/pipeline",           "threads changes",                     false, true, answer_pipeline },
         { "/api/v1/jobs/{id}/pipeline/intervals", "stage since_ms until_ms limit format page", false, true, answer_intervals },
         { "/api/v1/jobs/{id}/pipeline/events",    "since_ms until_ms limit format",      false, true, answer_events },
         {},

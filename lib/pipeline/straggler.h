@@ -11,9 +11,9 @@
 #include <stddef.h>
 
 #include "json/json.h"
-#include "pipeline/pipeline_stage.h"
 #include "util/arena.h"
 #include "util/buffer.h"
+#include "value/value.h"
 
 #define STRAGGLER_RANKS_MIN 3U /* with fewer, no rank is the exception */
 
@@ -34,14 +34,13 @@ size_t straggler_find(const double *values, size_t n, StragglerMeasure measure, 
 
 /* A rank has a file or a job of its own. */
 typedef struct RankFile {
-        const char *name;            /* of the file or job; borrowed */
-        const PipelineStage *stages; /* borrowed */
-        size_t n;
+        const char *name;      /* of the file or job; borrowed */
+        const Value *verdicts; /* list as of pipeline_verdict.h; borrowed */
 } RankFile;
 
 typedef struct Straggler {
-        const char *name;           /* NULL: no straggler of the whole run, only of parts of the run */
-        const PipelineStage *stage; /* of the straggler; NULL: a measure of the whole rank */
+        const char *name;  /* NULL: no straggler of the whole run, only of parts of the run */
+        const char *stage; /* of the straggler; NULL: a measure of the whole rank */
         StragglerMeasure measure;
         double value, median; /* of the straggler, and of all ranks */
         size_t n_ranks;

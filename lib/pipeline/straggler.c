@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/pipeline/straggler.h"
+#include "pipeline/straggler.h"
 
 #include <errno.h>
 #include <math.h>
@@ -55,41 +55,62 @@ size_t straggler_find(const double *values, size_t n, StragglerMeasure measure, 
         return found;
 }
 
-static const PipelineStage *find_stage(const RankFile *file, const PipelineStage *wanted) {
-        for (size_t i = 0; i < file->n; i++)
-                if (pipeline_stage_compare(&file->stages[i], wanted) == 0)
-                        return &file->stages[i];
-        return NULL;
+/* A stage in a verdict. */
+typedef struct RankStage {
+        const char *name;
+        int64_t pipeline, order;
+        const Value *value;
+} RankStage;
+
+/* Finds the next stage of a rank, by the number of its verdict and of the stage there. */
+static bool next_stage(const RankFile *file, size_t *verdict, size_t *at, RankStage *ret) {
+        for (; file->verdicts && *verdict < file->verdicts->n_items; ++*verdict, *at = 0) {
+                const Value *from = &file->verdicts->items[*verdict], *stages = value_get(from, "stages");
+
+                if (!stages || stages->type != VALUE_LIST || *at >= stages->n_items)
+                        continue;
+                *ret = (RankStage){ .value = &stages->items[(*at)++] };
+                ret->name = value_get_string(ret->value, "name") ?: "";
+                (void)value_get_int(from, "pipeline", &ret->pipeline);
+                (void)value_get_int(ret->value, "order", &ret->order);
+                return true;
+        }
+        return false;
 }
 
-static double measure_of(const PipelineStage *stage, StragglerMeasure measure) {
-        double readiness;
+static double measure_of(const RankFile *file, const RankStage *wanted, StragglerMeasure measure) {
+        size_t verdict = 0, at = 0;
+        RankStage stage;
+        double v;
 
-        if (!stage)
-                return NAN;
-        if (measure == STRAGGLER_MEASURE_TIME)
-                return pipeline_stage_mean_time(stage);
-        return pipeline_stage_readiness(stage, &readiness) == PIPELINE_READINESS_KNOWN ? readiness : NAN;
+        while (next_stage(file, &verdict, &at, &stage))
+                if (stage.pipeline == wanted->pipeline && stage.order == wanted->order &&
+                    strcmp(stage.name, wanted->name) == 0)
+                        return value_get_double(stage.value, measure == STRAGGLER_MEASURE_TIME ? "mean_time_seconds"
+                                                                                               : "readiness", &v) ? v
+                                                                                                                  : NAN;
+        return NAN;
 }
 
 int straggler_find_all(const RankFile *files, size_t n, void (*report)(const Straggler *straggler, void *userdata),
                        void *userdata) {
         scoped(freep) double *values = calloc(n + 1, sizeof(*values));
+        size_t verdict = 0, at = 0;
+        RankStage stage;
 
         if (!values)
                 return -ENOMEM;
-        for (size_t i = 0; n > 0 && i < files[0].n; i++)
+        while (n > 0 && next_stage(&files[0], &verdict, &at, &stage))
                 for (StragglerMeasure measure = 0; measure < N_STRAGGLER_MEASURES; measure++) {
-                        Straggler straggler = { .measure = measure, .n_ranks = n };
+                        Straggler straggler = { .measure = measure, .n_ranks = n, .stage = stage.name };
                         size_t found;
 
                         for (size_t k = 0; k < n; k++)
-                                values[k] = measure_of(find_stage(&files[k], &files[0].stages[i]), measure);
+                                values[k] = measure_of(&files[k], &stage, measure);
                         found = straggler_find(values, n, measure, &straggler.median);
                         if (found == n)
                                 continue;
                         straggler.name = files[found].name;
-                        straggler.stage = find_stage(&files[found], &files[0].stages[i]);
                         straggler.value = values[found];
                         report(&straggler, userdata);
                 }
@@ -117,8 +138,7 @@ static void put_rank(const Straggler *straggler, Buffer *out) {
 
         buffer_printf(out, "%s%s is a straggler: ", straggler->stage ? "" : "Rank ", straggler->name);
         if (straggler->stage)
-                buffer_printf(out, is_time ? "a task of %s takes " : "the queue of %s is ready ",
-                              straggler->stage->name);
+                buffer_printf(out, is_time ? "a task of %s takes " : "the queue of %s is ready ", straggler->stage);
         else
                 buffer_puts(out, is_time ? "a task takes " : "data are ready ");
         put_value(straggler->measure, straggler->value, out);
@@ -139,7 +159,7 @@ void straggler_put(const Straggler *straggler, Buffer *out) {
 void straggler_put_json(const Straggler *straggler, Json *json) {
         json_object_begin(json);
         json_put_string(json, "rank", straggler->name);
-        json_put_string(json, "stage", straggler->stage ? straggler->stage->name : NULL);
+        json_put_string(json, "stage", straggler->stage);
         json_put_string(json, "measure", straggler_measure_names[straggler->measure]);
         json_put_double(json, "value", straggler->value);
         json_put_double(json, "median", straggler->median);

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/pipeline/verdict_text.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "pipeline/pipeline_changes.h"
+#include "pipeline/pipeline_stage.h"
+
+static const char *text_of(const Value *object, const char *key) {
+        return value_get_string(object, key) ?: "";
+}
+
+static double number(const Value *object, const char *key) {
+        double v;
+
+        return value_get_double(object, key, &v) ? v : NAN;
+}
+
+void verdict_text_write(const Value *verdict, Buffer *out) {
+        const char *advice = text_of(verdict, "advice");
+
+        buffer_printf(out, "%s %s%s%s Confidence: %s.", text_of(verdict, "headline"), text_of(verdict, "sentence"),
+                      *advice ? " " : "", advice, text_of(verdict, "confidence"));
+}
+
+void verdict_text_write_changes(const Value *verdict, Buffer *out) {
+        const Value *list = value_get(verdict, "changes");
+
+        for (size_t i = 0; list && list->type == VALUE_LIST && i < list->n_items; i++) {
+                const Value *from = &list->items[i];
+                PipelineChange change = { .begin_ms = (uint64_t)fmax(0, number(from, "begin_ms")),
+                                          .end_ms = (uint64_t)fmax(0, number(from, "end_ms")),
+                                          .before_s = number(from, "before_seconds"),
+                                          .during_s = number(from, "during_seconds") };
+
+                (void)stpncpy(change.stage.name, text_of(from, "stage"), PIPELINE_STAGE_NAME_MAX);
+                pipeline_changes_describe(&change, out);
+                buffer_putc(out, '\n');
+        }
+}
+
+/* --- table ---------------------------------------------------------------------------------------- */
+
+/* The time of workers may add up to slightly more than their interval. */
+static void put_share(Grid *grid, int n_decimals, double v) {
+        char text[32] = "-";
+
+        if (isfinite(v))
+                (void)snprintf(text, sizeof(text), "%.*f %%", n_decimals, 100 * fmin(v, 1));
+        grid_right(grid, text);
+}
+
+static void put_number(Grid *grid, double v, const char *unit) {
+        char text[32] = "-";
+
+        if (isfinite(v))
+                (void)snprintf(text, sizeof(text), "%.4g%s", v, unit);
+        grid_right(grid, text);
+}
+
+static void put_workers(Grid *grid, const Value *stage) {
+        const Value *is_inferred = value_get(stage, "is_inferred");
+        char text[32] = "-";
+
+        if (is_inferred && is_inferred->type == VALUE_BOOL)
+                (void)snprintf(text, sizeof(text), "%s%.0f", is_inferred->boolean ? "~" : "",
+                               number(stage, "concurrency"));
+        grid_right(grid, text);
+}
+
+void verdict_text_fill_grid(const Value *verdict, Grid *grid) {
+        const Value *stages = value_get(verdict, "stages");
+
+        for (size_t i = 0; stages && stages->type == VALUE_LIST && i < stages->n_items; i++) {
+                const Value *stage = &stages->items[i];
+                double readiness = number(stage, "readiness");
+
+                grid_text(grid, text_of(stage, "name"));
+                put_workers(grid, stage);
+                put_share(grid, 1, number(stage, "busy"));
+                put_share(grid, 1, number(stage, "starved"));
+                put_share(grid, 1, number(stage, "blocked"));
+                put_number(grid, 1e3 * number(stage, "mean_time_seconds"), " ms");
+                put_number(grid, number(stage, "items_per_second"), "");
+                if (isnan(readiness))
+                        grid_right(grid, text_of(stage, "readiness_state"));
+                else
+                        put_share(grid, 0, readiness);
+                put_share(grid, 1, number(stage, "failure_ratio"));
+        }
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/pipeline_set.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline/straggler.h"
+#include "util/scoped.h"
+#include "value/value_parse.h"
+
+#define WORKERS_MAX      256U
+#define WORKER_TASKS_MIN 3 /* the mean of fewer says little */
+
+void pipeline_set_init(PipelineSet *set) {
+        *set = (PipelineSet){ .process = pipeline_diagnosis_unknown_process(0),
+                              .job = pipeline_diagnosis_unknown_job() };
+}
+
+void pipeline_set_deinit(PipelineSet *set) {
+        free(set->stages);
+        *set = (PipelineSet){};
+}
+
+static double number_or_nan(const Value *object, const char *key) {
+        double v;
+
+        return value_get_double(object, key, &v) && v >= 0 ? v : NAN;
+}
+
+/* Returns a number of threads; 0: none, or more than is possible. */
+static unsigned read_threads(const Value *from) {
+        double n = number_or_nan(from, "threads");
+
+        return n <= PIPELINE_SET_THREADS_MAX ? (unsigned)n : 0;
+}
+
+static bool is_true(const Value *value) {
+        return value && value->type == VALUE_BOOL && value->boolean;
+}
+
+static void read_pools(const Value *list, PipelineProcess *ret) {
+        ret->knows_pools = list && list->type == VALUE_LIST && list->n_items <= PIPELINE_POOLS_MAX;
+        for (size_t i = 0; ret->knows_pools && i < list->n_items; i++) {
+                const Value *from = &list->items[i], *stages = value_get(from, "stages");
+                PipelinePool *pool = &ret->pools[ret->n_pools++];
+
+                *pool = (PipelinePool){ .n_threads = read_threads(from), .waiting = number_or_nan(from, "waiting") };
+                if (!is_true(value_get(from, "shared")) && stages && stages->type == VALUE_LIST &&
+                    stages->n_items > 0 && stages->items[0].type == VALUE_STRING)
+                        (void)snprintf(pool->stage, sizeof(pool->stage), "%s", stages->items[0].string);
+        }
+}
+
+/* Finds the slow worker in the list of [number of tasks, seconds] of each worker of a stage. */
+static void read_workers(const Member *from, SlowWorker *ret) {
+        const Value *list = &from->value;
+        double means[WORKERS_MAX], median;
+        PipelineStage stage;
+        size_t n = list->type == VALUE_LIST ? list->n_items : 0, found;
+
+        if (n > WORKERS_MAX || !pipeline_stage_parse(&stage, from->key, strlen(from->key)))
+                return;
+        for (size_t i = 0; i < n; i++) {
+                const Value *pair = &list->items[i];
+                bool is_pair = pair->type == VALUE_LIST && pair->n_items == 2 && value_is_number(&pair->items[0]) &&
+                               value_is_number(&pair->items[1]);
+                double n_tasks = is_pair ? value_number(&pair->items[0]) : 0;
+
+                means[i] = n_tasks >= WORKER_TASKS_MIN ? value_number(&pair->items[1]) / n_tasks : NAN;
+        }
+        found = straggler_find(means, n, STRAGGLER_MEASURE_TIME, &median);
+        if (found < n)
+                *ret = (SlowWorker){ stage.pipeline, stage.order, found, n, means[found], median };
+}
+
+static void read_process(const Value *from, PipelineSet *set) {
+        const Value *measured = value_get_given(from, "process"), *workers = value_get_given(from, "workers");
+        double seconds = number_or_nan(measured, "seconds"), pipeline = number_or_nan(from, "pipeline");
+
+        set->process = pipeline_diagnosis_unknown_process(read_threads(from));
+        set->process_pipeline = isnan(pipeline) ? 0 : (unsigned)fmin(pipeline, UINT32_MAX);
+        read_pools(value_get_given(from, "pools"), &set->process);
+        for (size_t i = 0; workers && workers->type == VALUE_OBJECT && i < workers->n_members; i++)
+                read_workers(&workers->members[i], &set->slow);
+        if (!(seconds > 0))
+                return;
+        set->process.cpus_used = number_or_nan(measured, "cpu_seconds") / seconds;
+        set->process.lock_waited = number_or_nan(measured, "lock_wait");
+        set->process.waiting_for_cpu = number_or_nan(measured, "tasks_cpu_wait_seconds") / seconds;
+        set->process.tasks_cpus = number_or_nan(measured, "tasks_cpu_seconds") / seconds;
+}
+
+int pipeline_set_read_description(PipelineSet *set, JsonText description) {
+        scoped(arena_deinit) Arena arena = {};
+        const Value *value;
+        ValueError error;
+        int r;
+
+        r = value_parse_only(description.text, description.n, &arena, &value, &error);
+        if (r == 0)
+                read_process(value, set);
+        return r < 0 ? r : 0;
+}

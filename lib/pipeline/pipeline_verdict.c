@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/pipeline_verdict.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "text/text.h"
+
+#define FAILURES_WORRYING 0.05
+#define FIRST_BATCH_LONG_S 600
+#define BUSY_MOST         0.5 /* a stage that is the limit with less has failed tasks, whose time is not measured */
+
+static bool account(const PipelineVerdict *verdict, size_t i, StageAccounting *ret) {
+        return i < verdict->n &&
+               pipeline_diagnosis_account(&verdict->stages[i], i > 0 ? &verdict->stages[i - 1] : NULL, ret);
+}
+
+static const char *name_of(const PipelineVerdict *verdict, size_t i) {
+        return i < verdict->n ? verdict->stages[i].name : "the source";
+}
+
+/* A slow worker explains a loop that waits although no stage is busy as a whole. */
+static void join_slow_worker(const SlowWorker *slow, PipelineVerdict *verdict) {
+        PipelineDiagnosis *diagnosis = &verdict->diagnosis;
+        size_t i = 0;
+
+        while (i < verdict->n && (verdict->stages[i].pipeline != slow->pipeline ||
+                                   verdict->stages[i].order != slow->order))
+                i++;
+        if (slow->n == 0 || i == verdict->n || diagnosis->limit == PIPELINE_LIMIT_CONSUMER ||
+            diagnosis->limit == PIPELINE_LIMIT_HOST)
+                return;
+        verdict->slow = *slow;
+        diagnosis->limit = PIPELINE_LIMIT_STAGE;
+        diagnosis->stage = i;
+        diagnosis->next_stage = verdict->n;
+        diagnosis->direction = PIPELINE_DIRECTION_FASTER_TASK;
+        diagnosis->confidence = PIPELINE_CONFIDENCE_MEDIUM;
+}
+
+bool pipeline_verdict_next(const PipelineSet *set, unsigned n_threads, size_t *at, PipelineVerdict *ret) {
+        size_t begin = *at, end = begin;
+
+        if (begin == set->n)
+                return false;
+        while (end < set->n && set->stages[end].pipeline == set->stages[begin].pipeline)
+                end++;
+        *ret = (PipelineVerdict){ .stages = &set->stages[begin],
+                                  .n = end - begin,
+                                  .process = set->process,
+                                  .job = set->job };
+        if (ret->stages[0].pipeline != set->process_pipeline) {
+                ret->process.knows_pools = false;
+                ret->process.n_pools = 0;
+        }
+        if (n_threads > 0)
+                ret->process = pipeline_diagnosis_unknown_process(n_threads);
+        ret->diagnosis = pipeline_diagnosis_of(ret->stages, ret->n, &ret->process);
+        pipeline_diagnosis_join_job(&ret->job, &ret->process, &ret->diagnosis, ret->stages, ret->n);
+        join_slow_worker(&set->slow, ret);
+        *at = end;
+        return true;
+}
+
+/* --- sentences ------------------------------------------------------------------------------------ */
+
+static double waited_s(const PipelineVerdict *verdict) {
+        return verdict->n > 0 ? verdict->diagnosis.wait_share * verdict->stages[verdict->n - 1].queue.elapsed_s
+                               : NAN;
+}
+
+static void write_wait(const PipelineVerdict *verdict, Buffer *out) {
+        const PipelineDiagnosis *diagnosis = &verdict->diagnosis;
+        double seconds = waited_s(verdict);
+        char waited[TEXT_MAX];
+
+        text_seconds(seconds, waited);
+        buffer_puts(out, " (");
+        if (verdict->job.n_gpus > 0)
+                buffer_printf(out, "%.3g GPU-minutes", seconds / 60 * verdict->job.n_gpus);
+        else
+                buffer_puts(out, waited);
+        if (!isnan(diagnosis->mean_wait_s))
+                buffer_printf(out, ", %.4g ms per item", 1e3 * diagnosis->mean_wait_s);
+        buffer_putc(out, ')');
+}
+
+static void write_first_batch(const PipelineJob *job, Buffer *out) {
+        if (isnan(job->first_batch_s))
+                return;
+        buffer_printf(out, " The first batch came %.3g s after the start of the job%s; the loop waited %.3g s for it.",
+                      job->first_batch_s, job->first_batch_s > FIRST_BATCH_LONG_S ? ", which is long" : "",
+                      job->first_wait_s);
+}
+
+static void write_headline(const PipelineVerdict *verdict, Buffer *out) {
+        const PipelineDiagnosis *diagnosis = &verdict->diagnosis;
+
+        if (isnan(diagnosis->wait_share)) {
+                buffer_puts(out, "The wait of the training loop is not known: the last queue has no statistics.");
+                return;
+        }
+        buffer_printf(out, "The training loop waited for data %s%.1f %% of the time",
+                      diagnosis->is_wait_bound ? "at most " : "", 100 * diagnosis->wait_share);
+        write_wait(verdict, out);
+        if (diagnosis->is_wait_bound)
+                buffer_puts(out,
+                            ": the last queue was empty for this time, but the loop's calls of get were not measured");
+        buffer_putc(out, '.');
+        write_first_batch(&verdict->job, out);
+}
+
+/* The sentence about the limit, and what to do about it; empty if nothing is known to help. */
+typedef struct Sentences {
+        Buffer limit, advice;
+} Sentences;
+
+static void sentences_deinit(Sentences *sentences) {
+        buffer_deinit(&sentences->limit);
+        buffer_deinit(&sentences->advice);
+}
+
+/* Names the next limit once the limiting stage, whose workers are `busy`, is relieved. What is gained until then is
+ * only said if more workers are sure to help. */
+static void write_next(const PipelineVerdict *verdict, double busy, Buffer *out) {
+        const PipelineDiagnosis *diagnosis = &verdict->diagnosis;
+        double by_loop = diagnosis->wait_share < 1 && !diagnosis->is_wait_bound ? 1 / (1 - diagnosis->wait_share)
+                                                                                : INFINITY;
+        double factor = INFINITY;
+        StageAccounting next;
+
+        if (account(verdict, diagnosis->next_stage, &next) && next.busy * by_loop > busy) {
+                buffer_printf(out, "; %s, busy %.0f %%, limits next", name_of(verdict, diagnosis->next_stage),
+                              100 * next.busy);
+                factor = busy / next.busy;
+        } else if (isfinite(by_loop)) {
+                buffer_puts(out, "; the training loop limits next");
+                factor = by_loop;
+        }
+        if (isfinite(factor) && diagnosis->confidence == PIPELINE_CONFIDENCE_HIGH)
+                buffer_printf(out, ", at %.3g times the throughput", factor);
+}
+
+static void write_slow_worker(const PipelineVerdict *verdict, Sentences *out) {
+        const SlowWorker *slow = &verdict->slow;
+
+        buffer_printf(&out->limit,
+                      "Worker %zu of %s is the limit: its tasks take %.4g ms, the median of %zu workers is %.4g ms, "
+                      "and items in order wait for it.",
+                      slow->index, name_of(verdict, verdict->diagnosis.stage), 1e3 * slow->mean_s, slow->n,
+                      1e3 * slow->median_s);
+        buffer_puts(&out->advice, "Find what makes it slow, or give it less.");
+}
+
+static void write_stage(const PipelineVerdict *verdict, Sentences *out) {
+        const PipelineDiagnosis *diagnosis = &verdict->diagnosis;
+        StageAccounting limit;
+
+        if (!account(verdict, diagnosis->stage, &limit))
+                return;
+        if (verdict->slow.n > 0) {
+                write_slow_worker(verdict, out);
+                return;
+        }
+        buffer_printf(&out->limit, "%s is the limit: its %u worker%s busy %.0f %% of the time%s.",
+                      name_of(verdict, diagnosis->stage), limit.concurrency, limit.concurrency == 1 ? " is" : "s are",
+                      100 * limit.busy,
+                      limit.busy < BUSY_MOST
+                              ? " with tasks that succeed, and it waits neither for items nor for room" : "");
+        if (diagnosis->direction == PIPELINE_DIRECTION_FASTER_TASK)
+                buffer_puts(&out->advice, "It cannot have more than one worker: make its task faster");
+        else if (diagnosis->confidence == PIPELINE_CONFIDENCE_HIGH)
+                buffer_printf(&out->advice,
+                              "Its tasks compute, and there are free CPUs: raise its concurrency above %u",
+                              limit.concurrency);
+        else
+                buffer_printf(&out->advice, "Try a concurrency of %u, and fewer if it does not help",
+                              2 * limit.concurrency);
+        if (limit.busy >= BUSY_MOST)
+                write_next(verdict, limit.busy, &out->advice);
+        buffer_putc(&out->advice, '.');
+}
+
+static void write_pool(const PipelineVerdict *verdict, Sentences *out) {
+        const PipelineDiagnosis *diagnosis = &verdict->diagnosis;
+        bool is_own = diagnosis->stage < verdict->n;
+
+        if (is_own)
+                buffer_printf(&out->limit, "The executor of %s with %u workers is the limit",
+                              name_of(verdict, diagnosis->stage), diagnosis->pool_threads);
+        else
+                buffer_printf(&out->limit, "The pool of %u threads is the limit", diagnosis->pool_threads);
+        if (isnan(diagnosis->pool_waiting))
+                buffer_printf(&out->limit, ": %.1f tasks run or wait for a thread", diagnosis->busy_workers);
+        else
+                buffer_printf(&out->limit, ": a task waited for a thread %.0f %% of the time",
+                              100 * diagnosis->pool_waiting);
+        buffer_puts(&out->limit, ", so more concurrency for a stage does not help.");
+        buffer_printf(&out->advice, "Try %u %s, and fewer if it does not help.", 2 * diagnosis->pool_threads,
+                      is_own ? "workers" : "threads");
+}
+
+static void write_lock(const PipelineVerdict *verdict, Sentences *out) {
+        const PipelineDiagnosis *diagnosis = &verdict->diagnosis;
+
+        if (isnan(verdict->process.lock_waited))
+                buffer_printf(&out->limit,
+                              "A lock is likely the limit: %.1f tasks run at a time, most of them of %s, and together "
+                              "use one CPU, as with the Python interpreter's lock.",
+                              diagnosis->busy_workers, name_of(verdict, diagnosis->stage));
+        else
+                buffer_printf(&out->limit,
+                              "The Python interpreter's lock is the limit: a thread waited for it %.0f %% of the time, "
+                              "and the process used %.2f CPUs.",
+                              100 * verdict->process.lock_waited, verdict->process.cpus_used);
+        if (diagnosis->direction == PIPELINE_DIRECTION_LESS_CONCURRENCY)
+                buffer_printf(&out->advice, "Lower the concurrency of %s, or move its task to processes.",
+                              name_of(verdict, diagnosis->stage));
+        else
+                buffer_puts(&out->advice, "More threads do not help: move tasks to processes.");
+}
+
+static void write_cpu(const PipelineVerdict *verdict, Sentences *out) {
+        const PipelineDiagnosis *diagnosis = &verdict->diagnosis;
+        const char *stage = name_of(verdict, diagnosis->stage);
+
+        if (diagnosis->direction == PIPELINE_DIRECTION_MORE_CPUS) {
+                buffer_printf(&out->limit, "The CPU limit of the job, %.3g CPUs, is the limit.",
+                              verdict->job.cpus_given);
+                buffer_printf(&out->advice, "Raise it, or make the task of %s cheaper.", stage);
+        } else {
+                buffer_printf(&out->limit,
+                              "The CPUs of the job are the limit: %.1f tasks run at a time, most of them of %s, and "
+                              "use the CPUs.",
+                              diagnosis->busy_workers, stage);
+                buffer_printf(&out->advice,
+                              "Lower the concurrency of %s, make its task cheaper, or give the job more CPUs.", stage);
+        }
+}
+
+static void write_host(const PipelineJob *job, Sentences *out) {
+        buffer_printf(&out->limit,
+                      "The host is the limit: processes outside the job use %.1f of its %.0f CPUs, and tasks of the "
+                      "job waited for a CPU %.0f %% of the time.",
+                      job->cpus_of_others, job->cpus_of_node, 100 * job->cpu_waited);
+        buffer_puts(&out->advice, "Run the job on another host, or limit the other processes.");
+}
+
+/* Writes which stage, the last with tasks, waits for room although the loop waits for items. */
+static void write_handover(const PipelineVerdict *verdict, Sentences *out) {
+        StageAccounting last;
+        size_t i = verdict->n;
+
+        while (i > 0 && !account(verdict, i - 1, &last))
+                i--;
+        buffer_puts(&out->limit, "No stage is the limit: ");
+        if (i > 0)
+                buffer_printf(&out->limit, "%s waits for room %.0f %% of the time, and the training loop waits for "
+                                           "items",
+                              name_of(verdict, i - 1), 100 * last.blocked);
+        buffer_putc(&out->limit, '.');
+        buffer_puts(&out->advice, "Enlarge the buffer of the sink, and check what delays the handover, for example "
+                                  "the Python interpreter's lock.");
+}
+
+/* Writes the resources for which the job waited, besides the limit. */
+static void write_job(const PipelineVerdict *verdict, Buffer *out) {
+        const PipelineJob *job = &verdict->job;
+
+        if (verdict->diagnosis.limit == PIPELINE_LIMIT_CONSUMER)
+                return;
+        if (job->throttled >= PIPELINE_JOB_THROTTLED_MIN)
+                buffer_printf(out, " The CPU limit of the job throttled its tasks in %.0f %% of the periods.",
+                              100 * job->throttled);
+        if (job->io_stalled >= PIPELINE_JOB_IO_MIN)
+                buffer_printf(out, " All active tasks of the job waited for storage at once %.0f %% of the time.",
+                              100 * job->io_stalled);
+        if (job->memory_waited >= PIPELINE_JOB_MEMORY_MIN)
+                buffer_printf(out, " Tasks of the job waited for memory %.0f %% of the time.",
+                              100 * job->memory_waited);
+        if (job->stolen >= PIPELINE_JOB_STOLEN_MIN)
+                buffer_printf(out, " The hypervisor took %.0f %% of the CPU time of the node.", 100 * job->stolen);
+}
+
+static void write_sentences(const PipelineVerdict *verdict, Sentences *out) {
+        switch (verdict->diagnosis.limit) {
+        case PIPELINE_LIMIT_CONSUMER:
+                buffer_puts(&out->limit, "The pipeline keeps up with the training loop, which is the limit.");
+                break;
+        case PIPELINE_LIMIT_SOURCE:
+                buffer_puts(&out->limit, "The source is the limit: the first stage waits for its items.");
+                buffer_puts(&out->advice, "Make the source faster.");
+                break;
+        case PIPELINE_LIMIT_STAGE:
+                write_stage(verdict, out);
+                break;
+        case PIPELINE_LIMIT_POOL:
+                write_pool(verdict, out);
+                break;
+        case PIPELINE_LIMIT_CPU:
+                write_cpu(verdict, out);
+                break;
+        case PIPELINE_LIMIT_HOST:
+                write_host(&verdict->job, out);
+                break;
+        case PIPELINE_LIMIT_LOCK:
+                write_lock(verdict, out);
+                break;
+        case PIPELINE_LIMIT_HANDOVER:
+                write_handover(verdict, out);
+                break;
+        case PIPELINE_LIMIT_UNKNOWN:
+        case N_PIPELINE_LIMITS:
+                buffer_puts(&out->limit, "The limit is not known: no stage is busy, waits for items or waits for room "
+                                         "most of the time.");
+        }
+        write_job(verdict, &out->limit);
+}
+
+/* --- JSON ----------------------------------------------------------------------------------------- */
+
+static const char *const readiness_names[] = {
+        [PIPELINE_READINESS_NO_DATA] = "not measured",
+        [PIPELINE_READINESS_STALLED] = "stalled",
+        [PIPELINE_READINESS_KNOWN] = "known",
+};
+
+static void put_double(Json *json, const char *key, double v) {
+        json_put_double_or_null(json, key, isfinite(v), v);
+}
+
+static void put_stage(const PipelineVerdict *verdict, size_t i, Json *json) {
+        const PipelineStage *stage = &verdict->stages[i];
+        StageAccounting accounting;
+        double readiness;
+        PipelineReadiness state = pipeline_stage_readiness(stage, &readiness);
+
+        json_object_begin(json);
+        json_put_uint(json, "order", stage->order);
+        json_put_string(json, "name", stage->name);
+        json_put_int_or_null(json, "declared_concurrency", stage->concurrency > 0, stage->concurrency);
+        if (account(verdict, i, &accounting)) {
+                json_put_uint(json, "concurrency", accounting.concurrency);
+                json_put_bool(json, "is_inferred", accounting.is_inferred);
+                put_double(json, "workers", accounting.workers);
+                put_double(json, "busy", accounting.busy);
+                put_double(json, "starved", accounting.starved);
+                put_double(json, "blocked", accounting.blocked);
+        }
+        put_double(json, "mean_time_seconds", pipeline_stage_mean_time(stage));
+        put_double(json, "items_per_second", stage->queue.is_known ? pipeline_stage_rate(stage) : NAN);
+        put_double(json, "readiness", state == PIPELINE_READINESS_KNOWN ? readiness : NAN);
+        json_put_string(json, "readiness_state", readiness_names[state]);
+        put_double(json, "failure_ratio", stage->tasks.n > 0 ? pipeline_stage_failure_ratio(stage) : NAN);
+        json_object_end(json);
+}
+
+static void put_sentence(Json *json, const char *key, const Buffer *text) {
+        json_put_string(json, key, text->n > 0 ? text->text : NULL);
+}
+
+/* Writes the sentences, apart from each other and as a list, with a sentence for each stage whose tasks fail. */
+static void put_sentences(const PipelineVerdict *verdict, Json *json) {
+        scoped(sentences_deinit) Sentences sentences = {};
+        scoped(buffer_deinit) Buffer headline = {}, text = {};
+
+        write_headline(verdict, &headline);
+        write_sentences(verdict, &sentences);
+        put_sentence(json, "headline", &headline);
+        put_sentence(json, "sentence", &sentences.limit);
+        put_sentence(json, "advice", &sentences.advice);
+        buffer_printf(&text, "%s%s%s", sentences.limit.text ?: "", sentences.advice.n > 0 ? " " : "",
+                      sentences.advice.text ?: "");
+        json_put_array_begin(json, "evidence");
+        json_string_n(json, headline.text ?: "", headline.n);
+        json_string_n(json, text.text ?: "", text.n);
+        for (size_t i = 0; i < verdict->n; i++) {
+                double ratio = pipeline_stage_failure_ratio(&verdict->stages[i]);
+
+                if (ratio < FAILURES_WORRYING)
+                        continue;
+                buffer_clear(&text);
+                buffer_printf(&text, "%.1f %% of the tasks of %s failed.", 100 * ratio, verdict->stages[i].name);
+                json_string_n(json, text.text ?: "", text.n);
+        }
+        json_array_end(json);
+        if (buffer_error(&headline) < 0 || buffer_error(&sentences.limit) < 0 || buffer_error(&sentences.advice) < 0 ||
+            buffer_error(&text) < 0)
+                json->out->failed = true;
+}
+
+static const char *stage_or_null(const PipelineVerdict *verdict, size_t i) {
+        return i < verdict->n ? verdict->stages[i].name : NULL;
+}
+
+void pipeline_verdict_put(const PipelineVerdict *verdict, Json *json) {
+        const PipelineDiagnosis *diagnosis = &verdict->diagnosis;
+
+        json_put_uint(json, "pipeline", verdict->stages[0].pipeline);
+        json_put_string(json, "limit", pipeline_limit_names[diagnosis->limit]);
+        json_put_string(json, "stage", stage_or_null(verdict, diagnosis->stage));
+        json_put_string(json, "direction", pipeline_direction_names[diagnosis->direction]);
+        json_put_string(json, "confidence", pipeline_confidence_names[diagnosis->confidence]);
+        json_put_string(json, "next_stage", stage_or_null(verdict, diagnosis->next_stage));
+        put_double(json, "wait_share", diagnosis->wait_share);
+        json_put_bool(json, "is_wait_bound", diagnosis->is_wait_bound);
+        put_double(json, "mean_wait_seconds", diagnosis->mean_wait_s);
+        put_double(json, "waited_seconds", waited_s(verdict));
+        put_double(json, "first_batch_seconds", verdict->job.first_batch_s);
+        put_double(json, "first_wait_seconds", verdict->job.first_wait_s);
+        put_double(json, "busy_workers", diagnosis->busy_workers);
+        put_sentences(verdict, json);
+        json_put_array_begin(json, "stages");
+        for (size_t i = 0; i < verdict->n; i++)
+                put_stage(verdict, i, json);
+        json_array_end(json);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Verdict: the diagnosis of a pipeline in sentences and as JSON
+ */
+
+#include "json/json.h"
+#include "pipeline/pipeline_diagnosis.h"
+#include "pipeline/pipeline_set.h"
+
+typedef struct PipelineVerdict {
+        const PipelineStage *stages; /* borrowed; of one pipeline, in order */
+        size_t n;
+        PipelineProcess process;
+        SlowWorker slow;             /* of the limiting stage */
+        PipelineDiagnosis diagnosis;
+        PipelineJob job;
+} PipelineVerdict;
+
+/*
+ * Returns the next pipeline of a set, diagnosed; false: there is none. *at: first 0. n_threads: 0 for those of the
+ * set. Stages are borrowed.
+ */
+bool pipeline_verdict_next(const PipelineSet *set, unsigned n_threads, size_t *at, PipelineVerdict *ret);
+/* Writes the members of an open object, with the sentences. Members that are not known are null. */
+void pipeline_verdict_put(const PipelineVerdict *verdict, Json *json);

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests: lib/pipeline/pipeline_verdict.c lib/pipeline/pipeline_set.c */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline/pipeline_report.h"
+#include "pipeline/pipeline_verdict.h"
+#include "util/scoped.h"
+
+/* Sums of a minute: tasks and their time, items, put and get time of the queue. Without tasks, the stage has none. */
+typedef struct Minute {
+        const char *label;
+        double n_tasks, time_s, n_items, put_s, get_s, n_failures;
+} Minute;
+
+static void fill(PipelineSet *set, const Minute *minutes, size_t n) {
+        pipeline_set_init(set);
+        set->stages = calloc(n, sizeof(*set->stages));
+        assert_non_null(set->stages);
+        for (set->n = 0; set->n < n; set->n++) {
+                const Minute *from = &minutes[set->n];
+                PipelineStage *stage = &set->stages[set->n];
+                const PipelineSums tasks = { .elapsed_s = 60, .n = from->n_tasks, .n_failures = from->n_failures,
+                                             .time_s = from->time_s },
+                        queue = { .elapsed_s = 60, .n = from->n_items, .time_s = from->put_s, .get_s = from->get_s };
+
+                assert_true(pipeline_stage_parse(stage, from->label, strlen(from->label)));
+                if (from->n_tasks > 0)
+                        pipeline_report_set_stage(stage, PIPELINE_TASKS, &tasks, 1);
+                pipeline_report_set_stage(stage, PIPELINE_QUEUE, &queue, 1);
+        }
+}
+
+/* Writes the verdict about the first pipeline. */
+static void judge(const PipelineSet *set, unsigned n_threads, Buffer *text) {
+        Json json = { .out = text };
+        PipelineVerdict verdict;
+        size_t at = 0;
+
+        buffer_clear(text);
+        assert_true(pipeline_verdict_next(set, n_threads, &at, &verdict));
+        json_object_begin(&json);
+        pipeline_verdict_put(&verdict, &json);
+        json_object_end(&json);
+        assert_int_equal(buffer_error(text), 0);
+}
+
+static void says(const Buffer *text, const char *words) {
+        if (!strstr(text->text, words))
+                fail_msg("%s does not say %s", text->text, words);
+}
+
+static const Minute busy[] = {
+        { "0:0:src", 0, 0, 2400, 58, 1, 0 },
+        { "0:1:decode[4]", 2400, 239, 2400, 0, 30, 0 },
+};
+
+static void a_busy_stage_is_named_with_advice(void **state) {
+        scoped(pipeline_set_deinit) PipelineSet set = {};
+        scoped(buffer_deinit) Buffer text = {};
+
+        (void)state;
+        fill(&set, busy, 2);
+        judge(&set, 0, &text);
+        says(&text, "{\"pipeline\":0,\"limit\":\"stage\",\"stage\":\"decode\",\"direction\":\"more concurrency\","
+                    "\"confidence\":\"medium\",\"next_stage\":null,\"wait_share\":0.5,");
+        says(&text, "\"headline\":\"The training loop waited for data 50.0 % of the time (30 s, 12.5 ms per item).\"");
+        says(&text, "\"sentence\":\"decode is the limit: its 4 workers are busy 100 % of the time.\"");
+        says(&text, "\"advice\":\"Try a concurrency of 8, and fewer if it does not help; the training loop limits "
+                    "next.\"");
+        says(&text, "\"first_batch_seconds\":null");
+        says(&text, "\"stages\":[{\"order\":0,\"name\":\"src\",\"declared_concurrency\":null,"
+                    "\"mean_time_seconds\":null");
+
+        /* The label of a job, and its start. */
+        set.job.n_gpus = 8;
+        set.job.first_batch_s = 700;
+        set.job.first_wait_s = 100;
+        set.job.throttled = 0.05;
+        set.job.io_stalled = 0.3;
+        judge(&set, 0, &text);
+        says(&text, "(4 GPU-minutes, 12.5 ms per item). The first batch came 700 s after the start of the job, which "
+                    "is long; the loop waited 100 s for it.");
+        says(&text, "busy 100 % of the time. All active tasks of the job waited for storage at once 30 % of the "
+                    "time.\"");
+        assert_null(strstr(text.text, "throttled"));
+}
+
+static void limits_without_advice_have_none(void **state) {
+        static const Minute fast[] = { { "0:0:src", 0, 0, 600, 30, 0, 0 },
+                                       { "0:1:decode[4]", 600, 60, 600, 0, 0.1, 0 } };
+        scoped(pipeline_set_deinit) PipelineSet set = {};
+        scoped(buffer_deinit) Buffer text = {};
+
+        (void)state;
+        fill(&set, fast, 2);
+        judge(&set, 0, &text);
+        says(&text, "\"limit\":\"consumer\",\"stage\":null");
+        says(&text, "\"sentence\":\"The pipeline keeps up with the training loop, which is the limit.\","
+                    "\"advice\":null");
+}
+
+static void a_full_pool_is_the_limit(void **state) {
+        scoped(pipeline_set_deinit) PipelineSet set = {};
+        scoped(buffer_deinit) Buffer text = {};
+
+        (void)state;
+        fill(&set, busy, 2);
+        judge(&set, 3, &text); /* threads that a user names */
+        says(&text, "\"limit\":\"pool\"");
+        says(&text, "\"sentence\":\"The pool of 3 threads is the limit: 4.0 tasks run or wait for a thread, so more "
+                    "concurrency for a stage does not help.\",\"advice\":\"Try 6 threads, and fewer if it does not "
+                    "help.\"");
+}
+
+static int describe(PipelineSet *set, const char *text) {
+        return pipeline_set_read_description(set, json_text(text, strlen(text)));
+}
+
+static void the_description_tells_of_pools_locks_and_workers(void **state) {
+        scoped(pipeline_set_deinit) PipelineSet set = {};
+        scoped(buffer_deinit) Buffer text = {};
+
+        (void)state;
+        fill(&set, busy, 2);
+        assert_int_equal(describe(&set, "{\"threads\":16,\"pools\":[{\"threads\":2,\"stages\":[\"decode\"],"
+                                        "\"waiting\":0.97}]}"),
+                         0);
+        judge(&set, 0, &text);
+        says(&text, "The executor of decode with 2 workers is the limit: a task waited for a thread 97 % of the time");
+        says(&text, "\"advice\":\"Try 4 workers, and fewer if it does not help.\"");
+
+        set.process.n_pools = 0;
+        assert_int_equal(describe(&set, "{\"process\":{\"seconds\":100,\"cpu_seconds\":99,\"lock_wait\":0.83}}"), 0);
+        judge(&set, 0, &text);
+        says(&text, "a thread waited for it 83 % of the time, and the process used 0.99 CPUs.\"");
+        says(&text, "\"advice\":\"Lower the concurrency of decode, or move its task to processes.\"");
+
+        assert_int_equal(describe(&set, "{\"workers\":{\"0:1:decode[4]\":"
+                                        "[[100,10],[100,10.5],[25,10],[100,9.8]]}}"),
+                         0);
+        judge(&set, 0, &text);
+        says(&text, "\"direction\":\"faster task\",\"confidence\":\"medium\"");
+        says(&text, "Worker 2 of decode is the limit: its tasks take 400 ms, the median of 4 workers is 10");
+}
+
+/* A producer may send anything. */
+static void what_makes_no_sense_in_a_description_is_not_known(void **state) {
+        static const char *const texts[] = {
+                "", "[]", "7", "{", "{\"pools\":3,\"process\":[],\"workers\":\"x\",\"pipeline\":-1,\"threads\":1e300}",
+                "{\"pools\":[3,{\"threads\":\"2\",\"stages\":[7],\"waiting\":\"x\"}],\"process\":{\"seconds\":0}}",
+                "{\"workers\":{\"none\":[[1,2]],\"0:1:decode[4]\":[[1],[0,0],3,[\"a\",\"b\"]]},\"pipeline\":1e300}",
+        };
+        scoped(buffer_deinit) Buffer text = {};
+
+        (void)state;
+        for (size_t i = 0; i < N_ELEMENTS(texts); i++) {
+                scoped(pipeline_set_deinit) PipelineSet set = {};
+
+                fill(&set, busy, 2);
+                assert_int_equal(describe(&set, texts[i]), 0);
+                judge(&set, 0, &text);
+                says(&text, "\"limit\":\"stage\",\"stage\":\"decode\"");
+        }
+}
+
+static void each_pipeline_has_a_verdict(void **state) {
+        static const Minute two[] = { { "3:1:a[1]", 600, 59, 600, 0, 30, 0 },
+                                      { "7:1:b[1]", 600, 59, 600, 0, 30, 0 } };
+        scoped(pipeline_set_deinit) PipelineSet set = {}, empty = {};
+        PipelineVerdict verdict;
+        size_t at = 0;
+
+        (void)state;
+        fill(&set, two, 2);
+        assert_true(pipeline_verdict_next(&set, 0, &at, &verdict));
+        assert_int_equal(verdict.stages[0].pipeline, 3);
+        assert_true(pipeline_verdict_next(&set, 0, &at, &verdict));
+        assert_int_equal(verdict.stages[0].pipeline, 7);
+        assert_false(pipeline_verdict_next(&set, 0, &at, &verdict));
+        at = 0;
+        pipeline_set_init(&empty);
+        assert_false(pipeline_verdict_next(&empty, 0, &at, &verdict));
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_busy_stage_is_named_with_advice),
+                cmocka_unit_test(limits_without_advice_have_none),
+                cmocka_unit_test(a_full_pool_is_the_limit),
+                cmocka_unit_test(the_description_tells_of_pools_locks_and_workers),
+                cmocka_unit_test(what_makes_no_sense_in_a_description_is_not_known),
+                cmocka_unit_test(each_pipeline_has_a_verdict),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
