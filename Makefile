@@ -81,6 +81,7 @@ PROTO_H := $(B)/proto/perfd.pb-c.h
 
 CORE_SRC   := $(wildcard lib/*/*.c proto/*.c)
 DAEMON_SRC := $(filter-out daemon/main.c,$(wildcard daemon/*.c daemon/*/*.c daemon/*/*/*.c))
+WEB_FILES  := web/index.html $(wildcard web/*/*.js web/*/*.css web/*/*.svg web/vendor/*/*.js web/vendor/*/*.css)
 CLIENT_SRC := $(wildcard client/*/*.c client/*/*/*.c)
 # What goes into libperfd: the library itself and what it needs, which needs nothing else of the client.
 LIB_SRC    := $(filter client/wire/%,$(CLIENT_SRC))
@@ -88,11 +89,11 @@ LIB_SRC    := $(filter client/wire/%,$(CLIENT_SRC))
 # Code that runs for requests only. Its objects are linked last, so that the code of each sample and scrape is contiguous and fewer pages
 # of the program are resident.
 REQUEST_SRC := $(filter-out $(wildcard daemon/http/*/metrics_*.c daemon/http/*/*_subject.c), \
-                   $(foreach folder,indicators jobs kpis measure pages pipelines selection,$(wildcard daemon/http/$(folder)/*.c))) \
+                   $(foreach folder,indicators jobs kpis measure pipelines selection,$(wildcard daemon/http/$(folder)/*.c))) \
                $(foreach folder,analysis document job kpi pipeline stack value,$(wildcard lib/$(folder)/*.c))
 
 CORE_OBJ   := $(CORE_SRC:%.c=$(B)/%.o) $(PROTO_C:.c=.o)
-DAEMON_OBJ := $(DAEMON_SRC:%.c=$(B)/%.o)
+DAEMON_OBJ := $(DAEMON_SRC:%.c=$(B)/%.o) $(B)/daemon/http/web/web_files.o
 CLIENT_OBJ := $(CLIENT_SRC:%.c=$(B)/%.o)
 LIB_OBJ    := $(LIB_SRC:%.c=$(B)/%.o)
 UNIT_TESTS := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/test_*.c))
@@ -150,8 +151,13 @@ $(B)/%.o: %.c | $(PROTO_H)
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 
-# These objects embed the files of web/.
-$(B)/daemon/http/pages/page_assets.o $(B)/daemon/http/self/self_subject.o: $(wildcard web/*)
+# The files of the web page, compressed and with their checksums.
+$(B)/daemon/http/web/web_files.c: tools/embed $(WEB_FILES)
+	@mkdir -p $(@D)
+	@tools/embed $@ $(WEB_FILES)
+
+# Embeds the description of the JSON API.
+$(B)/daemon/http/self/self_subject.o: web/openapi.json
 
 # Generated code is held to the generator's standards, not ours.
 $(B)/%.o: $(B)/%.c

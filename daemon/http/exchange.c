@@ -34,6 +34,7 @@ int exchange_error(Response *response, unsigned status, const char *format, ...)
 
         response->status = status;
         response->type = CONTENT_JSON;
+        response->file = NULL;
         response->next[0] = '\0';
         scrape_clear(&response->scrape);
         buffer_clear(response->body);

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "http/asset.h"
 #include "http/privacy.h"
 #include "http/scrape.h"
 #include "shares/shares.h"
@@ -41,6 +42,7 @@ typedef struct Parameter {
 /* Path, query and client of a request. */
 typedef struct Target {
         bool is_read;   /* GET or HEAD */
+        bool wants_html; /* the client is a browser */
         char text[REQUEST_BYTES_MAX];
         size_t n_text;
         const char *segments[SEGMENTS_MAX]; /* of the path, decoded; point into text */
@@ -75,6 +77,7 @@ typedef struct Response {
         /* formats that the client accepts, and the beginning of an answer of /metrics; the body follows */
         Scrape scrape;
         Buffer *body;
+        const Asset *file; /* the answer instead of the body, or NULL */
         char next[EXCHANGE_NEXT_MAX]; /* name of the following page, for a header; "": none */
         uint64_t query_timeout_ns;    /* time limit of queries of the store */
 } Response;

@@ -80,9 +80,14 @@ static const char *const content_types[] = {
 };
 
 static void add_headers(struct MHD_Response *response, const Response *answer, bool is_packed) {
-        (void)MHD_add_response_header(response, "Content-Type", content_types[answer->type]);
+        const Asset *file = answer->file;
+
+        (void)MHD_add_response_header(response, "Content-Type", file ? file->type : content_types[answer->type]);
         (void)MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
-        (void)MHD_add_response_header(response, "Cache-Control", "no-store");
+        /* A file is kept by the client, which asks each time whether it has changed. */
+        (void)MHD_add_response_header(response, "Cache-Control", file ? "no-cache" : "no-store");
+        if (file)
+                (void)MHD_add_response_header(response, "ETag", file->etag);
         (void)MHD_add_response_header(response, "Vary", "Accept-Encoding, Accept");
         if (answer->next[0])
                 (void)MHD_add_response_header(response, "Perfd-Next-Page", answer->next);
@@ -90,8 +95,8 @@ static void add_headers(struct MHD_Response *response, const Response *answer, b
                 (void)MHD_add_response_header(response, "Content-Encoding", "gzip");
         if (answer->type == CONTENT_HTML)
                 (void)MHD_add_response_header(response, "Content-Security-Policy",
-                                              "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
-                                              "base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
+                                              "default-src 'self'; object-src 'none'; base-uri 'self'; "
+                                              "form-action 'none'; frame-ancestors 'none'");
         if (answer->status == 405)
                 (void)MHD_add_response_header(response, "Allow", "GET, HEAD");
         if (answer->status == 503 || answer->status == 429)
@@ -150,6 +155,22 @@ static struct MHD_Response *worker_make_response(Worker *worker, Response *answe
 
         *body = (Buffer){}; /* the response has the text */
         add_headers(response, answer, worker->is_packed);
+        return response;
+}
+
+/* Makes the response with a file of web/, which is static: it is neither compressed here nor charged to a user. */
+static struct MHD_Response *respond_file(const char *known, Response *answer) {
+        const Asset *file = answer->file;
+        bool is_packed = answer->scrape.gzip, is_known = answer->status == 200 && known && strstr(known, file->etag);
+        struct MHD_Response *response;
+
+        response = MHD_create_response_from_buffer(is_known ? 0 : is_packed ? file->n_packed : file->n,
+                                                   (void *)(is_packed ? file->packed : file->bytes),
+                                                   MHD_RESPMEM_PERSISTENT);
+        if (response)
+                add_headers(response, answer, is_packed && !is_known);
+        if (is_known)
+                answer->status = 304;
         return response;
 }
 
@@ -275,6 +296,7 @@ static int read_request(Exchange *exchange, const HttpRequest *request) {
         int r;
 
         exchange->target.is_read = is_read(request->method);
+        exchange->target.wants_html = negotiate_html(find_header(request, "Accept"));
         exchange->response.scrape.is_openmetrics = negotiate_openmetrics(find_header(request, "Accept"));
 
         r = exchange_set_path(&exchange->target, &exchange->response, request->path);
@@ -313,8 +335,12 @@ static size_t pack_answer(const HttpRequest *request, Worker *worker, Response *
 static void make_response(Http *http, const HttpRequest *request, Worker *worker, Response *response,
                           HttpResponse *ret) {
         (void)exchange_check_body(response);
-        atomic_fetch_add(&http->counters.n_bytes_sent, pack_answer(request, worker, response));
-        ret->response = worker_make_response(worker, response);
+        if (response->file)
+                ret->response = respond_file(find_header(request, "If-None-Match"), response);
+        else {
+                atomic_fetch_add(&http->counters.n_bytes_sent, pack_answer(request, worker, response));
+                ret->response = worker_make_response(worker, response);
+        }
         ret->status = response->status;
         scrape_clear(&response->scrape);
         worker_trim(worker);

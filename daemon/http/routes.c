@@ -93,7 +93,25 @@ static int check_parameters(const Target *target, Response *response, const Rout
         return 0;
 }
 
-int routes_answer(Exchange *exchange) {
+/* True if programs ask for what is at the path: they get errors in JSON, also from within a browser. */
+static bool is_for_programs(const Target *target) {
+        return has_word("api metrics -", target->segments[0]);
+}
+
+/* Replaces an error by the page, which says that nothing is at the path, and leads back. */
+static void answer_browser(Exchange *exchange) {
+        Response *response = &exchange->response;
+        unsigned status = response->status;
+
+        if (status < 400 || !exchange->target.wants_html || is_for_programs(&exchange->target))
+                return;
+        for (size_t i = 0; routes_at(i); i++)
+                if (strcmp(routes_at(i)->path, "/") == 0)
+                        routes_at(i)->answer(&exchange->target, &exchange->sources, response);
+        response->status = status;
+}
+
+static int answer_route(Exchange *exchange) {
         const Route *route = find_route(&exchange->target);
 
         if (!route)
@@ -113,4 +131,12 @@ int routes_answer(Exchange *exchange) {
                 route->answer(&exchange->target, &exchange->sources, &exchange->response);
         }
         return 0;
+}
+
+int routes_answer(Exchange *exchange) {
+        int r = answer_route(exchange);
+
+        if (r == 0)
+                answer_browser(exchange);
+        return r;
 }

@@ -33,7 +33,7 @@ ROWS = [
     ("daemon/rooms.c", '#include "http_port.h"', '#include "echo/echo.h"\n'),
     ("daemon/store/subjects/store_subjects.c", "        &holders_subject,", "        &store_echo,\n"),
     ("daemon/store/subjects/store_subjects.c", '#include "store/indicators/result_rows.h"', '#include "store/echo/store_echo.h"\n'),
-    ("daemon/http/subjects/subjects.c", "        &pages_subject,", "        &echo_subject,\n"),
+    ("daemon/http/subjects/subjects.c", "        &web_subject,", "        &echo_subject,\n"),
     ("daemon/http/subjects/subjects.c", '#include "http/indicators/indicators_subject.h"', '#include "http/echo/echo_subject.h"\n'),
     ("web/openapi.json", '    "/api/v1/node": {',
      '    "/api/v1/echoes": {"get": {"operationId": "echoes", "summary": "Texts", "responses": {"200": {"description": "Texts"}}}},\n'),

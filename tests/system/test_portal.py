@@ -5,6 +5,7 @@ import http.client
 import http.server
 import os
 import pwd
+import re
 import threading
 import unittest
 import urllib.parse
@@ -19,13 +20,23 @@ CONFIG = f"[sampling]\ninterval = 100ms\n[socket]\nadmin_group = {ADMIN_GID}\n[h
 
 
 class Links(html.parser.HTMLParser):
-    def __init__(self, text):
+    def __init__(self, url, text):
         super().__init__()
-        self.found = []
+        self.url, self.base, self.found = url, url, []
         self.feed(text)
 
     def handle_starttag(self, tag, attrs):
-        self.found += [value for key, value in attrs if key in ("href", "src", "action") and not value.startswith(("#", "data:"))]
+        if tag == "base":
+            self.base = urllib.parse.urljoin(self.url, dict(attrs)["href"])
+            return
+        self.found += [urllib.parse.urljoin(self.base, value) for key, value in attrs if key in ("href", "src", "action")]
+
+
+def links_of(url, text):
+    """What a page or a module of its scripts refers to."""
+    if url.endswith(".js"):
+        return [urllib.parse.urljoin(url, name) for name in re.findall(r'(?m)^import [^;]*?"([^"]+)";', text)]
+    return Links(url, text).found if text.startswith("<!doctype html>") else []
 
 
 def portal(path):
@@ -46,7 +57,7 @@ def portal(path):
 
 
 class Prefix(harness.TestCase):
-    def test_all_pages_and_what_they_link_to_are_under_the_prefix(self):
+    def test_the_page_and_all_that_it_loads_are_under_the_prefix(self):
         daemon = self.daemon("[sampling]\ninterval = 100ms\n")
         with daemon.client() as client:
             self.assert_status(client.begin("job", name="train"), "OK")
@@ -59,7 +70,7 @@ class Prefix(harness.TestCase):
         self.addCleanup(server.server_close)
         self.addCleanup(server.shutdown)
         root = f"http://127.0.0.1:{server.server_port}{PREFIX}"
-        seen, waiting = set(), [root]
+        seen, waiting = set(), [root, root + "jobs/job", root + "indicators/of-batch"]
         while waiting:
             url = waiting.pop()
             if url in seen:
@@ -73,9 +84,9 @@ class Prefix(harness.TestCase):
             text = response.read().decode()
             connection.close()
             self.assertEqual(response.status, 200, f"{url}: {text}")
-            if text.startswith("<!doctype html>"):
-                waiting += [urllib.parse.urljoin(url, link).split("#")[0] for link in Links(text).found]
-        for path in ("jobs/job", "indicators/of-batch", "metrics", f"api/v1/batches/{BATCH.hex}", "api/v1/openapi.json"):
+            waiting += [link.split("#")[0] for link in links_of(url, text)]
+        for path in ("app/main.js", "app/format.js", "figures/timeseries.js", "app/style.css", "vendor/uplot/uPlot.iife.min.js", "metrics",
+                     "api/v1/jobs", "api/v1/openapi.json"):
             self.assertIn(root + path, seen)
         servers = daemon.get("/api/v1/openapi.json").json["servers"]
         self.assertEqual(urllib.parse.urljoin(f"{root}api/v1/openapi.json", servers[0]["url"] + "/"), root)
@@ -116,7 +127,7 @@ class Forwarded(harness.TestCase):
                 return ask(connect_as(PROXY_UID, daemon.http_socket, groups), path, [("X-Forwarded-User", name) for name in names])
 
             self.assertEqual(self.jobs(via_proxy(NAME)), ["job"])
-            self.assertIn("command-of-job", via_proxy(NAME, path="/jobs/job").text)
+            self.assertIn("command-of-job", via_proxy(NAME, path="/api/v1/jobs/job").text)
             self.assertEqual(via_proxy(NAME, path="/jobs/others").status, 404)
             self.assertEqual(self.jobs(via_proxy("root")), [])
             # without a user, a proxy is nobody

@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import unittest
+import urllib.parse
 import uuid
 
 import harness
@@ -15,13 +16,13 @@ ADMIN_GID = 40100
 SECRET = "s3cret"
 BATCH = uuid.UUID("5e" * 16)
 CONFIG = f"[sampling]\ninterval = 100ms\n[socket]\nadmin_group = {ADMIN_GID}\n"
-PATHS = ("/", "/jobs/secret", "/indicators/secret", "/metrics", "/api/v1/jobs", "/api/v1/jobs/secret", "/api/v1/jobs/secret/metrics",
+PATHS = ("/", "/metrics", "/api/v1/jobs", "/api/v1/jobs/secret", "/api/v1/jobs/secret/metrics",
          "/api/v1/jobs/secret/samples", "/api/v1/jobs/secret/perf-report", "/api/v1/results", "/api/v1/indicators",
          "/api/v1/indicators/secret/results",
          "/api/v1/indicators/secret/results?job=secret", "/api/v1/indicators/secret/query?group_by=n",
          "/api/v1/indicators/secret/query?group_by=n&format=csv", "/api/v1/indicators/secret/rank?objective=rate&direction=higher",
          f"/api/v1/batches/{BATCH.hex}", "/api/v1/quota", "/api/v1/node", "/api/v1/node/samples", "/api/v1/models")
-PRIVATE_PATHS = ("/jobs/secret", "/indicators/secret", "/api/v1/jobs", "/api/v1/jobs/secret", "/api/v1/results",
+PRIVATE_PATHS = ("/api/v1/jobs", "/api/v1/jobs/secret", "/api/v1/results",
                  "/api/v1/indicators/secret/results", "/api/v1/indicators/secret/results?job=secret")
 
 
@@ -129,10 +130,12 @@ class Private(harness.TestCase):
                                                      "run.argv", "run.host.login"})
             self.assertIn(reason, result["hidden"]["run.stderr"])
         self.assertNotIn("hidden", daemon.get("/api/v1/indicators/secret/results").json["results"][0])
-        self.assertIn(f"The command line is shown to its user and to administrators only ({reason})",
-                      daemon.get("/jobs/secret", tcp=True).text)
-        self.assertIn(f"its standard error is shown to its user and to administrators only ({reason})",
-                      daemon.get("/indicators/secret", tcp=True).text)
+        for word in ("train", "SECRET"):
+            self.assertEqual([job["id"] for job in daemon.get(f"/api/v1/jobs?search={word}", tcp=True).json["jobs"]], ["secret"], word)
+        command = daemon.get("/api/v1/jobs/secret").json["command"]
+        for tcp, found in ((True, []), (False, ["secret"])):
+            answer = daemon.get("/api/v1/jobs?search=" + urllib.parse.quote(command[2:12]), tcp=tcp)
+            self.assertEqual([job["id"] for job in answer.json["jobs"]], found, "a command line is found by those who see it")
 
     def test_root_over_tcp_owns_its_own_jobs(self):
         daemon = self.start()

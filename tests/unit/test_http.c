@@ -124,23 +124,60 @@ static void a_get_with_a_body_is_answered_all_the_same(void **state) {
 }
 
 static void answers_carry_the_headers_browsers_need(void **state) {
-        scoped(answer_deinit) HttpAnswer page = {}, metrics = {};
+        scoped(answer_deinit) HttpAnswer page = {}, error = {}, metrics = {};
         Fixture *fixture = *state;
 
         start(fixture, 64, 10);
         publish(fixture);
         ask(fixture, GET("/") END, &page);
         assert_true(has_header(&page, "\r\nContent-Type: text/html; charset=utf-8\r\n"));
-        assert_true(has_header(&page, "\r\nContent-Security-Policy: default-src 'none'"));
+        assert_true(has_header(&page, "\r\nContent-Security-Policy: default-src 'self'; "));
         assert_true(has_header(&page, "\r\nX-Content-Type-Options: nosniff\r\n"));
-        assert_true(has_header(&page, "\r\nCache-Control: no-store\r\n"));
+        assert_true(has_header(&page, "\r\nCache-Control: no-cache\r\n"));
         assert_false(has_header(&page, "Access-Control-Allow-Origin"));
+
+        ask(fixture, GET("/nothing/here") "Accept: text/html,*/*;q=0.8\r\n\r\n", &error);
+        assert_int_equal(error.status, 404);
+        assert_true(has_header(&error, "\r\nContent-Type: text/html; charset=utf-8\r\n"));
+        assert_true(has_header(&error, "\r\nContent-Security-Policy: default-src 'self'; "));
+        assert_true(has_header(&error, "\r\nCache-Control: no-store\r\n"));
 
         ask(fixture, GET("/metrics") "Accept: application/openmetrics-text\r\n\r\n", &metrics);
         assert_true(has_header(&metrics,
                                "\r\nContent-Type: application/openmetrics-text; version=1.0.0; charset=utf-8\r\n"));
         assert_true(has_header(&metrics, "\r\nVary: Accept-Encoding, Accept\r\n"));
         assert_string_equal(metrics.body.text + metrics.body.n - 6, "# EOF\n");
+}
+
+static void a_file_of_the_page_is_sent_once(void **state) {
+        scoped(answer_deinit) HttpAnswer plain = {}, packed = {}, same = {}, other = {}, head = {};
+        Fixture *fixture = *state;
+        scoped(freep) char *text = NULL;
+        char request[256], etag[64] = "";
+
+        start(fixture, 64, 10);
+        ask(fixture, GET("/app/main.js") END, &plain);
+        assert_int_equal(plain.status, 200);
+        assert_true(has_header(&plain, "\r\nContent-Type: text/javascript; charset=utf-8\r\n"));
+        assert_false(has_header(&plain, "Content-Encoding"));
+
+        ask(fixture, GET("/app/main.js") "Accept-Encoding: gzip\r\n\r\n", &packed);
+        assert_true(has_header(&packed, "\r\nContent-Encoding: gzip\r\n"));
+        assert_true(packed.body.n < plain.body.n / 2);
+        text = unpack(&packed.body);
+        assert_string_equal(text, plain.body.text);
+
+        assert_int_equal(sscanf(strstr(packed.head.text, "ETag: "), "ETag: %63s", etag), 1);
+        (void)snprintf(request, sizeof(request), GET("/app/main.js") "If-None-Match: \"x\", %s\r\n\r\n", etag);
+        ask(fixture, request, &same);
+        assert_int_equal(same.status, 304);
+        assert_int_equal(same.body.n, 0);
+        assert_true(has_header(&same, etag));
+        ask(fixture, GET("/app/main.js") "If-None-Match: W/\"another\"\r\n\r\n", &other);
+        assert_int_equal(other.status, 200);
+        assert_int_equal(other.body.n, plain.body.n);
+        ask(fixture, "HEAD /app/main.js HTTP/1.1\r\nHost: node\r\n\r\n", &head);
+        assert_int_equal(head.status, 200);
 }
 
 static void gzip_is_used_if_requested_and_useful(void **state) {
@@ -396,6 +433,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(methods_that_change_something_are_refused, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_get_with_a_body_is_answered_all_the_same, setup, teardown),
                 cmocka_unit_test_setup_teardown(answers_carry_the_headers_browsers_need, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_file_of_the_page_is_sent_once, setup, teardown),
                 cmocka_unit_test_setup_teardown(gzip_is_used_if_requested_and_useful, setup, teardown),
                 cmocka_unit_test_setup_teardown(too_long_requests_are_refused_without_affecting_others, setup,
                                                 teardown),

@@ -60,6 +60,17 @@ static void malformed_qualities_count_as_refusal(void **state) {
         assert_false(negotiate_openmetrics(";;;,,,;q=;=,\";,"));
 }
 
+static void a_browser_names_html(void **state) {
+        (void)state;
+        assert_true(negotiate_html("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"));
+        assert_true(negotiate_html("application/json, Text/HTML;q=0.1"));
+        assert_false(negotiate_html(NULL));
+        assert_false(negotiate_html(""));
+        assert_false(negotiate_html("*/*"));
+        assert_false(negotiate_html("text/html;q=0"));
+        assert_false(negotiate_html("text/html5, xtext/html"));
+}
+
 static void gzip_is_used_only_when_asked_for(void **state) {
         (void)state;
         assert_false(negotiate_gzip(NULL));
@@ -84,6 +95,7 @@ int main(void) {
                 cmocka_unit_test(a_version_we_do_not_write_is_not_offered),
                 cmocka_unit_test(the_better_liked_form_wins),
                 cmocka_unit_test(malformed_qualities_count_as_refusal),
+                cmocka_unit_test(a_browser_names_html),
                 cmocka_unit_test(gzip_is_used_only_when_asked_for),
         };
 

@@ -100,6 +100,22 @@ static void an_invalid_row_is_reported(void **state) {
         assert_int_equal(history.timeline.n, 0);
 }
 
+static void steps_begin_at_their_multiples(void **state) {
+        scoped(node_history_deinit) NodeHistory history = {};
+        const uint64_t step_ms = 60000, begin_ms = BEGIN_MS - BEGIN_MS % step_ms + 50000;
+
+        (void)state;
+        history = (NodeHistory){ .n_points_max = 100, .step_ns = step_ms * NS_PER_MS, .is_merging = true };
+        for (unsigned i = 0; i < 7; i++) /* one before the end of a minute, six in the next */
+                assert_int_equal(add(&history, begin_ms + i * 10000, 10000, i / 10.0), 0);
+        assert_int_equal(history.timeline.begin_realtime_ns, (begin_ms - 50000) * NS_PER_MS);
+        assert_int_equal(history.timeline.interval_ns, step_ms * NS_PER_MS);
+        assert_int_equal(history.timeline.n, 2);
+        assert_float_equal(cpu_at(&history, 0), 0.0, 0.01);
+        assert_float_equal(cpu_at(&history, 1), 0.35, 0.01);
+        assert_float_equal(history.timeline.points[1].series[SERIES_CPU].max, 0.6, 0.01);
+}
+
 static void merging_keeps_mean_and_extremes_of_any_length(void **state) {
         scoped(node_history_deinit) NodeHistory history = {};
 
@@ -183,6 +199,7 @@ int main(void) {
                 cmocka_unit_test(a_missing_row_is_a_hole),
                 cmocka_unit_test(a_page_ends_where_a_row_does_not_fit),
                 cmocka_unit_test(an_invalid_row_is_reported),
+                cmocka_unit_test(steps_begin_at_their_multiples),
                 cmocka_unit_test(merging_keeps_mean_and_extremes_of_any_length),
                 cmocka_unit_test(a_long_absence_costs_no_memory_when_merging),
                 cmocka_unit_test(a_row_longer_than_the_grid_fills_its_places),

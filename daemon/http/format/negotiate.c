@@ -122,6 +122,16 @@ bool negotiate_openmetrics(const char *accept) {
         return openmetrics > 0 && openmetrics >= text;
 }
 
+bool negotiate_html(const char *accept) {
+        MediaRange choice;
+        Piece rest = { accept, accept ? strlen(accept) : 0 };
+
+        while (choice_next(&rest, &choice))
+                if (piece_is(choice.name, "text/html") && choice.quality > 0)
+                        return true;
+        return false;
+}
+
 bool negotiate_gzip(const char *accept_encoding) {
         bool has_gzip = false, is_gzip_welcome = false, is_any_welcome = false;
         MediaRange choice;

@@ -13,5 +13,7 @@
  * not count.
  * NULL: no header. */
 bool negotiate_openmetrics(const char *accept);
+/* True if HTML is named: the client is a browser. */
+bool negotiate_html(const char *accept);
 /* True if gzip or any encoding is accepted. */
 bool negotiate_gzip(const char *accept_encoding);

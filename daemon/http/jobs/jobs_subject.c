@@ -47,6 +47,7 @@ static void write_listed_job(Json *json, const JobView *job, const Viewer *viewe
 typedef struct ListFilter {
         JobFilter stored;
         bool has_failed; /* jobs that exited with a status other than 0, or were terminated by a signal */
+        const char *search; /* part of a text of the job, in any case; NULL: any */
         const char *labels[LABEL_FILTERS_MAX]; /* "key=value"; a job has all of them */
         size_t n_labels;
 } ListFilter;
@@ -83,10 +84,24 @@ static bool has_labels(const JobDescription *info, const ListFilter *filter) {
         return true;
 }
 
-static bool is_listed(const JobView *job, const JobRecord *live, const ListFilter *filter) {
+/* A command line is found only by those who may see it. */
+static bool has_text(const JobView *job, const char *part, const Viewer *viewer) {
+        const JobDescription *info = &job->info;
+
+        if (strcasestr(info->id, part) || strcasestr(info->name, part) || strcasestr(info->user, part))
+                return true;
+        for (size_t i = 0; i < info->n_labels; i++)
+                if (strcasestr(info->labels[i].key, part) || strcasestr(info->labels[i].value, part))
+                        return true;
+        return privacy_may_see(viewer, info->uid) && strcasestr(info->command, part);
+}
+
+static bool is_listed(const JobView *job, const JobRecord *live, const ListFilter *filter, const Viewer *viewer) {
         if (live && filter->stored.state && strcmp(job_state_name(live->state), filter->stored.state) != 0)
                 return false;
         if (filter->has_failed && (!job->end.has_exit_status || (job->end.exit_status == 0 && job->end.signal == 0)))
+                return false;
+        if (filter->search && !has_text(job, filter->search, viewer))
                 return false;
         return has_labels(&job->info, filter);
 }
@@ -104,7 +119,7 @@ static int write_jobs(const Target *target, const Sources *sources, Response *re
                                                 : NULL;
                 JobView view;
 
-                if (!is_listed(&row.view, live, filter))
+                if (!is_listed(&row.view, live, filter, &target->viewer))
                         continue;
                 if (!pagination_admit(page, response->body, (PageKey){ row.view.begin_realtime_ms, row.row }))
                         break;
@@ -122,6 +137,7 @@ static int list_filter_parse(const Target *target, Response *response, ListFilte
         *filter = (ListFilter){};
         stored->name = exchange_parameter(target, "name");
         stored->user = exchange_parameter(target, "user");
+        filter->search = exchange_parameter(target, "search");
         stored->state = exchange_parameter(target, "state");
         if (stored->state && job_state_find(stored->state) < 0)
                 return exchange_error(response, 400,
@@ -669,7 +685,7 @@ int jobs_subject_metrics_counts(Exposition *exposition, const Snapshot *snapshot
 /* --- tables ------------------------------------------------------------------------------------------- */
 
 static const Route routes[] = {
-        { "/api/v1/jobs",              "state name user label failed since_ms until_ms limit page", false, true,  answer_list },
+        { "/api/v1/jobs",              "state name user label search failed since_ms until_ms limit page", false, true,  answer_list },
         { "/api/v1/jobs/{id}",         "",                                             false, true,  answer_job },
         { "/api/v1/jobs/{id}/metrics", "key scope compat names phases",                false, true,  answer_job_metrics },
         { "/api/v1/jobs/{id}/samples", "",                                             false, true,  answer_job_samples },

@@ -113,8 +113,8 @@ int node_history_add(NodeHistory *history, const NodeSampleRow *row) {
                 return NODE_HISTORY_MALFORMED;
 
         if (timeline->interval_ns == 0) {
-                timeline->begin_realtime_ns = begin_ns;
-                timeline->interval_ns = interval_ns;
+                timeline->interval_ns = history->step_ns ?: interval_ns;
+                timeline->begin_realtime_ns = history->step_ns ? begin_ns - begin_ns % history->step_ns : begin_ns;
         }
 
         if (history->is_merging)

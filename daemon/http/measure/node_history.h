@@ -14,6 +14,7 @@
 typedef struct NodeHistory {
         Timeline timeline; /* empty at first */
         size_t n_points_max;
+        uint64_t step_ns; /* of merged points: they begin at multiples of it; 0: the interval of the first row */
         bool is_merging; /* merge neighbouring points when no position is left; otherwise refuse the row */
 } NodeHistory;
 

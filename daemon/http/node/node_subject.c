@@ -335,19 +335,24 @@ static void answer_state(const Target *target, const Sources *sources, Response 
         json_object_end(&json);
 }
 
+#define STEP_MS_MAX (366 * UINT64_C(86400000))
+
 static void answer_samples(const Target *target, const Sources *sources, Response *response) {
         scoped(node_history_deinit) NodeHistory history = {};
-        uint64_t since_ms, until_ms, limit, next_ms = 0;
+        uint64_t since_ms, until_ms, limit, step_ms, next_ms = 0;
         NodeSampleRow row;
         Json json = { .out = response->body };
         int r, added = 0;
 
         if (pagination_parse_times(target, response, &since_ms, &until_ms) > 0 ||
             exchange_parameter_u64(target, response, "limit", 1, PAGINATION_ROWS_MAX, PAGINATION_ROWS_DEFAULT, &limit) >
-                    0)
+                    0 ||
+            exchange_parameter_u64(target, response, "step_ms", 1, STEP_MS_MAX, 0, &step_ms) > 0)
                 return;
 
         history.n_points_max = limit;
+        history.is_merging = step_ms > 0;
+        history.step_ns = step_ms * NS_PER_MS;
         r = store_node_list(sources->reader, since_ms, until_ms);
         while (r == 0 && (r = store_node_next(sources->reader, &row)) == 0) {
                 added = node_history_add(&history, &row);
@@ -603,7 +608,7 @@ int node_subject_metrics_sampling(Exposition *exposition, const Snapshot *snapsh
 
 static const Route routes[] = {
         { "/api/v1/node",         "",                        true,  false, answer_state },
-        { "/api/v1/node/samples", "since_ms until_ms limit", false, true,  answer_samples },
+        { "/api/v1/node/samples", "since_ms until_ms limit step_ms", false, true,  answer_samples },
         {},
 };
 

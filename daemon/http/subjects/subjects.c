@@ -9,10 +9,10 @@
 #include "http/jobs/jobs_subject.h"
 #include "http/kpis/kpis_subject.h"
 #include "http/node/node_subject.h"
-#include "http/pages/pages_subject.h"
 #include "http/pipelines/pipelines_subject.h"
 #include "http/self/self_subject.h"
 #include "http/subject.h"
+#include "http/web/web_subject.h"
 
 const Subject *const subjects[] = {
         &node_subject,
@@ -21,6 +21,6 @@ const Subject *const subjects[] = {
         &kpis_subject,
         &pipelines_subject,
         &self_subject,
-        &pages_subject,
+        &web_subject,
         NULL,
 };

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Numbers and texts as perfctl prints them (lib/text/text.c). Pure: no document is needed. */
+
+export const DASH = "–";
+
+const isNumber = (v) => typeof v === "number" && Number.isFinite(v);
+const join = (number, unit) => `${number}\u00a0${unit}`;
+
+/* Texts of jobs may contain characters that move the cursor or reorder what follows: they are shown as escapes. */
+const UNSAFE = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
+
+export function plain(text) {
+        return String(text ?? "").replace(UNSAFE, (c) => {
+                const code = c.charCodeAt(0);
+
+                return code < 0x100 ? `\\x${code.toString(16).padStart(2, "0")}` : `\\u{${code.toString(16)}}`;
+        });
+}
+
+export function cut(text, n = 80) {
+        const whole = Array.from(plain(text));
+
+        return whole.length > n ? `${whole.slice(0, n - 1).join("")}…` : whole.join("");
+}
+
+export function bytes(v) {
+        const units = ["KiB", "MiB", "GiB", "TiB", "PiB"];
+        let unit = 0;
+
+        if (!isNumber(v))
+                return DASH;
+        if (v === 0)
+                return join(0, "B");
+        for (v /= 1024; Math.abs(v) >= 1024 && unit + 1 < units.length; unit++)
+                v /= 1024;
+        return join(v.toFixed(Math.abs(v) >= 100 ? 0 : Math.abs(v) >= 10 ? 1 : 2), units[unit]);
+}
+
+export const rate = (v) => (isNumber(v) ? `${bytes(v)}/s` : DASH);
+
+const two = (v) => String(v).padStart(2, "0");
+
+export function seconds(v) {
+        const s = Math.floor(v);
+
+        if (!isNumber(v) || v < 0)
+                return DASH;
+        if (v < 1)
+                return join(Math.round(v * 1000), "ms");
+        if (s < 60)
+                return join(v - s < 0.001 ? s : (Math.floor(v * 1000) / 1000).toFixed(s < 10 ? 2 : 1), "s");
+        if (s < 3600)
+                return `${join(Math.floor(s / 60), "min")}\u00a0${join(two(s % 60), "s")}`;
+        if (s < 86400)
+                return `${join(Math.floor(s / 3600), "h")}\u00a0${join(two(Math.floor(s / 60) % 60), "min")}`;
+        return `${join(Math.floor(s / 86400), "d")}\u00a0${join(two(Math.floor(s / 3600) % 24), "h")}`;
+}
+
+export const percent = (ratio, digits = 1) => (isNumber(ratio) ? join((100 * ratio).toFixed(digits), "%") : DASH);
+
+export function change(ratio) {
+        return isNumber(ratio) ? join(`${ratio > 0 ? "+" : ratio < 0 ? "−" : ""}${Math.abs(100 * ratio).toFixed(1)}`, "%") : DASH;
+}
+
+export const count = (v) => (isNumber(v) ? (Math.abs(v - Math.round(v)) < 0.05 ? v.toFixed(0) : v.toFixed(1)) : DASH);
+
+export const cpus = (v) => (isNumber(v) ? v.toFixed(v >= 100 || Number.isInteger(v) ? 0 : v < 10 ? 2 : 1) : DASH);
+
+/* Six digits, with commas in the whole part: "1,234.56". */
+export function figure(v, unit) {
+        let text;
+
+        if (!isNumber(v))
+                return DASH;
+        if (v !== 0 && (Math.abs(v) < 1e-4 || Math.abs(v) >= 1e15))
+                text = v.toPrecision(6).replace(/\.?0+(e|$)/, "$1");
+        else if (Math.abs(v) >= 1e5 || Number.isInteger(v))
+                text = v.toFixed(0);
+        else
+                text = String(Number(v.toPrecision(6)));
+        text = text.replace(/^(-?)(\d{5,})/, (all, sign, digits) => sign + digits.replace(/\B(?=(\d{3})+$)/g, ","));
+        return unit ? join(text, plain(unit)) : text;
+}
+
+/* A value with the unit that the API names. */
+export function quantity(v, unit) {
+        switch (unit) {
+        case "%": return percent(v / 100);
+        case "ratio": return percent(v);
+        case "s": return seconds(v);
+        case "h": return seconds(v * 3600);
+        case "MiB": return bytes(v * 1048576);
+        case "bytes": case "B": return bytes(v);
+        case "bytes_per_second": return rate(v);
+        case "cpus": return cpus(v);
+        case "1": case "": case null: case undefined: return figure(v);
+        default: return figure(v, unit);
+        }
+}
+
+const HOUR_MS = 3600e3;
+
+/* Local time; today's without the date. */
+export function time(ms, now = Date.now()) {
+        const t = new Date(ms);
+        const day = `${t.getFullYear()}-${two(t.getMonth() + 1)}-${two(t.getDate())}`;
+        const clock = `${two(t.getHours())}:${two(t.getMinutes())}:${two(t.getSeconds())}`;
+
+        if (!isNumber(ms) || ms <= 0)
+                return DASH;
+        return Math.abs(now - ms) < 12 * HOUR_MS ? clock : `${day} ${clock}`;
+}
+
+export const utc = (ms) => (isNumber(ms) && ms > 0 ? `${new Date(ms).toISOString().replace("T", " ").slice(0, 19)} UTC` : "");
+
+/* State of a job in words, and how it is coloured: ok, bad, live or odd. */
+export function jobState(job) {
+        const exit = job.exit;
+
+        if (job.state === "running")
+                return { text: "running", tone: "live" };
+        if (exit?.signal)
+                return { text: `killed (signal ${exit.signal})`, tone: "bad" };
+        if (exit?.status)
+                return { text: `failed (exit ${exit.status})`, tone: "bad" };
+        if (job.state === "interrupted")
+                return { text: "interrupted", tone: "odd" };
+        return exit ? { text: "finished", tone: "ok" } : { text: "finished (exit unknown)", tone: "odd" };
+}
+
+/* "1 job", "2 jobs" */
+export const plural = (n, noun, many = `${noun}s`) => `${n.toLocaleString("en")} ${n === 1 ? noun : many}`;

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The report of a job. */
+
+import { find, get, name } from "./api.js";
+import { brief, card, command, el, empty, facts, link, note, table } from "./dom.js";
+import { bytes, count, cpus, figure, percent, quantity, seconds, time, utc } from "./format.js";
+import { chip, statePill } from "./jobs.js";
+import { build } from "./url.js";
+import { bar, meter } from "../figures/meter.js";
+import { columns, timeseries } from "../figures/timeseries.js";
+import { spans } from "../figures/spans.js";
+
+const PLOTS = [
+        { label: "CPU of the node", unit: "ratio", names: ["cpu"], series: [{ name: "busy", color: "c1" }] },
+        { label: "Memory of the node", unit: "ratio", names: ["memory"], series: [{ name: "in use", color: "c2" }] },
+        { label: "Disks", unit: "bytes_per_second", names: ["disk_read", "disk_write"], series: [{ name: "read", color: "c3" }, { name: "written", color: "c4", dash: [6, 3] }] },
+        { label: "Network", unit: "bytes_per_second", names: ["net_received", "net_sent"], series: [{ name: "received", color: "c5" }, { name: "sent", color: "c6", dash: [6, 3] }] },
+];
+
+/* Numbers by key; absent ones with their reason. */
+function reader(job) {
+        const values = new Map(job.metrics.map((m) => [m.key, m])), reasons = new Map(job.absent.map((a) => [a.key, a.reason]));
+
+        return {
+                get: (key) => values.get(key)?.value,
+                why: (key) => reasons.get(key) ?? "not measured",
+        };
+}
+
+function orWhy(m, key, make) {
+        return m.get(key) === undefined ? el("div", { class: "meter" }, el("span", { class: "what" }, make.label), el("span", { class: "note" }, m.why(key))) : make(m.get(key));
+}
+
+function used(job, m) {
+        const given = m.get("job_cpus_given"), limit = job.limits.memory_bytes ?? job.on.memory_bytes, total_s = m.get("duration_seconds");
+        const rows = [
+                ["job_cpus_used", "CPUs", (v) => meter("CPUs", v / given, `${cpus(v)} of ${cpus(given)}, peak ${cpus(m.get("job_cpus_used_peak"))}`, { mark: m.get("job_cpus_used_peak") / given })],
+                ["job_memory_peak_bytes", "Memory", (v) => meter("Memory, peak", v / limit, `${bytes(v)} of ${bytes(limit)}${job.limits.memory_bytes ? "" : " of the node"}`)],
+                ["job_io_read_bytes", "Disks", (v) => meter("Disks", NaN, `${bytes(v)} read, ${bytes(m.get("job_io_written_bytes"))} written`)],
+                ["job_psi_cpu_some_seconds", "Waited for CPUs", (v) => meter("Waited for CPUs", v / total_s, percent(v / total_s))],
+                ["job_psi_memory_some_seconds", "Waited for memory", (v) => meter("Waited for memory", v / total_s, percent(v / total_s))],
+                ["job_psi_io_some_seconds", "Waited for I/O", (v) => meter("Waited for I/O", v / total_s, percent(v / total_s))],
+        ];
+
+        return rows.map(([key, label, make]) => orWhy(m, key, Object.assign(make, { label })));
+}
+
+function nodeDuring(job, m) {
+        const of = (key) => m.get(key);
+
+        return [
+                meter("CPUs busy", of("cpu_avg_utilization_pct") / 100, `${percent(of("cpu_avg_utilization_pct") / 100)}, peak ${percent(of("max_t_cpu_pct_per_cpu_avg") / 100)}`,
+                        { mark: of("max_t_cpu_pct_per_cpu_avg") / 100 }),
+                meter("Memory, peak", of("max_t_mem_percent") / 100, `${percent(of("max_t_mem_percent") / 100)} of ${bytes(job.on.memory_bytes)}`),
+                meter("Disks", NaN, `${quantity(of("total_disk_io_read_mb"), "MiB")} read, ${quantity(of("total_disk_io_write_mb"), "MiB")} written`),
+                meter("Network", NaN, `${quantity(of("total_net_io_ext_recv_mb"), "MiB")} received, ${quantity(of("total_net_io_ext_sent_mb"), "MiB")} sent`),
+        ];
+}
+
+function phases(job) {
+        const total = job.phases.reduce((sum, p) => sum + p.seconds, 0);
+        const of = (p, key) => p.metrics.find((x) => x.key === key)?.value;
+
+        if (job.phases.length === 0)
+                return null;
+        return card("Phases", null, table([
+                { head: "Phase", row: true, cell: (p) => (p.name ? brief(p.name, 60) : "before the first mark") },
+                { head: "Time", class: "number", cell: (p) => seconds(p.seconds) },
+                { head: "Share", class: "share", cell: (p) => [bar(p.seconds / total, { label: "share of the time" }), percent(p.seconds / total)] },
+                { head: "CPUs", class: "number", cell: (p) => cpus(of(p, "job_cpus_used")) },
+                { head: "Memory", class: "number", cell: (p) => bytes(of(p, "job_memory_peak_bytes")) },
+                { head: "Read", class: "number", cell: (p) => bytes(of(p, "job_io_read_bytes") ?? NaN) },
+                { head: "Written", class: "number", cell: (p) => bytes(of(p, "job_io_written_bytes") ?? NaN) },
+        ], job.phases, { caption: "Phases" }), job.phases_truncated && note("Later phases are not shown."));
+}
+
+function allNumbers(job) {
+        return el("details", { class: "card" }, el("summary", null, `All ${job.metrics.length} metrics, and ${job.absent.length} that are absent`),
+                table([
+                        { head: "Metric", row: true, cell: (x) => el("code", null, x.key) },
+                        { head: "Of", cell: (x) => x.scope },
+                        { head: "Value", class: "number", cell: (x) => (x.reason ? "–" : quantity(x.value, x.unit)) },
+                        { head: "Quality", cell: (x) => x.reason ?? `${x.quality}${x.interval_ms ? `, every ${seconds(x.interval_ms / 1000)}` : ""}` },
+                ], [...job.metrics, ...job.absent], { caption: "Metrics" }));
+}
+
+export function resultsTable(results) {
+        return table([
+                { head: "Indicator", row: true, cell: (r) => link(build("indicator", r.name), brief(r.name, 40)) },
+                { head: "Component", cell: (r) => brief(r.component, 24) },
+                { head: "Version", cell: (r) => brief(r.version ?? "–", 24) },
+                { head: "Result", class: "labels", cell: (r) => Object.entries(r.document?.["@result"] ?? {}).slice(0, 6)
+                        .map(([key, v]) => el("span", { class: "chip" }, `${key} ${typeof v === "number" ? figure(v) : brief(String(v), 24).textContent}`)) },
+                { head: "Time", cell: (r) => time(r.time_ms) },
+        ], results, { caption: "Results" });
+}
+
+export function stages(answer) {
+        return table([
+                { head: "Stage", row: true, cell: (s) => brief(s.name, 40) },
+                { head: "Workers", class: "number", cell: (s) => count(s.concurrency) },
+                { head: "Tasks", class: "number", cell: (s) => figure(s.tasks?.num_tasks) },
+                { head: "Failed", class: "number", cell: (s) => (s.tasks?.num_failures ? el("b", { class: "bad" }, figure(s.tasks.num_failures)) : "0") },
+                { head: "Workers busy", class: "share", cell: (s) => share(s.tasks?.success_s / (s.tasks?.elapsed_s * s.concurrency), "workers busy") },
+                { head: "Queue ready", class: "share", cell: (s) => share(s.queue?.ready_s / s.queue?.readiness_measured_s, "time with an item ready") },
+                { head: "Put waited", class: "share", cell: (s) => share(s.queue?.put_wait_s / s.queue?.elapsed_s, "wait to put") },
+                { head: "Get waited", class: "share", cell: (s) => share(s.queue?.get_wait_s / s.queue?.elapsed_s, "wait to get") },
+        ], answer.stages, { caption: "Stages" });
+}
+
+const share = (v, label) => (Number.isFinite(v) ? [bar(v, { label }), percent(v)] : "–");
+
+function hero(job, node) {
+        const now_ms = job.end_ms ?? node.time_ms;
+
+        return [
+                el("h1", null, brief(job.name || job.id, 80), " ", statePill(job)),
+                el("p", { class: "note" }, job.name ? job.id : "", job.note && [" · ", brief(job.note, 200)]),
+                job.command ? el("p", { class: "command" }, el("code", null, brief(job.command, 600)))
+                        : job.hidden.command && note(`The command line is ${job.hidden.command}`),
+                facts([
+                        ["Took", seconds(job.metrics.find((m) => m.key === "duration_seconds")?.value ?? (now_ms - job.begin_ms) / 1000)],
+                        ["Begin", el("time", { title: utc(job.begin_ms) }, time(job.begin_ms))],
+                        ["End", job.end_ms ? el("time", { title: utc(job.end_ms) }, time(job.end_ms)) : job.state === "running" ? "runs" : "unknown"],
+                        ["User", brief(job.user || `uid ${job.uid ?? "?"}`, 24)], ["Node", job.on.hostname],
+                        ["Rank", job.rank !== null ? `${job.rank} of ${job.ranks ?? "?"}` : ""],
+                        ["Isolation", job.isolation], ["Labels", Object.entries(job.labels).map(([key, value]) => chip(key, value))].map((v) => (v.length ? v : null)),
+                ]),
+                job.advice.length > 0 && el("ul", { class: "advice" }, job.advice.map((a) => el("li", null, a.text, " ", el("small", null, a.rule)))),
+        ];
+}
+
+export async function show(at) {
+        const id = at.argument;
+        const body = el("div"), history = el("div");
+        const plots = PLOTS.map((p) => ({ ...p, figure: timeseries({ ...p, from: 0, to: 1 }) }));
+        const phaseBars = el("div");
+        let job = null;
+
+        history.append(el("div", { class: "plots" }, plots.map((p) => card(null, null, p.figure.element))));
+
+        async function update(node) {
+                job = await get(`jobs/${name(id)}`, {}, at.signal);
+                const [samples, pipeline, results] = await Promise.all([
+                        get(`jobs/${name(id)}/samples`, {}, at.signal), find(`jobs/${name(id)}/pipeline`, {}, at.signal), get("results", { job: id, limit: 20 }, at.signal)]);
+                const m = reader(job), end = job.end_ms ?? node.time_ms;
+                const n = samples.series.cpu.mean.length;
+
+                for (const p of plots)
+                        if (n > 0)
+                                p.figure.set(columns(samples, p.names), job.begin_ms, Math.max(end, job.begin_ms + 1000));
+                history.hidden = n === 0;
+                phaseBars.replaceChildren(job.phases.length > 1 ? spans(job.phases.map((p) => ({
+                        from: p.begin_ms, to: p.end_ms ?? end, text: `${p.name || "before the first mark"} ${seconds(p.seconds)}`, tone: "live" })), job.begin_ms, end, "Phases") : "");
+                body.replaceChildren(...[
+                        ...hero(job, node),
+                        job.metrics.length === 0 ? empty("No metrics", "The job ended before perfd measured it, or its measurements were lost.")
+                                : el("div", { class: "grid" }, card("The job itself", null, used(job, m)), card(`Node during the job, ${count(job.on.cpus)} CPUs`, null, nodeDuring(job, m))),
+                        n > 0 ? history : note("No timeline: the job was too short, or is too old."), n > 0 && job.phases.length > 1 && card("Phases over time", null, phaseBars),
+                        phases(job),
+                        pipeline?.stages.length > 0 && card("Data pipeline", null, stages(pipeline), link(build("pipelines", id), "details")),
+                        results.results.length > 0 && card("Results", null, resultsTable(results.results)),
+                        job.metrics.length > 0 && allNumbers(job),
+                        command(`perfctl report ${id}`),
+                ].flat().filter(Boolean));
+        }
+
+        await update(at.node);
+        return { title: job.name || id, update: job.state === "running" ? update : null, element: body, end: () => plots.forEach((p) => p.figure.end()) };
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shows the view that the URL names, and refreshes it while somebody looks. */
+
+import { get, ApiError } from "./api.js";
+import { el, empty, link, pill } from "./dom.js";
+import { build, ofPath, parse } from "./url.js";
+import * as node from "./node.js";
+import * as jobs from "./jobs.js";
+import * as job from "./job.js";
+
+/* Each module has show({ argument, params, signal, node }), which returns { title, element, update }: update(), if
+ * there is one, is called every few seconds. `tab`: the entry of the menu; null: reached by links. */
+const VIEWS = {
+        node: { module: node, tab: "Node" },
+        jobs: { module: jobs, tab: "Jobs" },
+        job: { module: job, tab: null, of: "jobs" },
+};
+const REFRESH_MS = 3000;
+const RETRY_MS = 2000;
+
+const view = document.getElementById("view");
+const banner = document.getElementById("banner");
+let current = null; /* { view, update, abort, title } */
+let timer = 0;
+let state = null; /* of the node */
+
+function showBanner(text) {
+        banner.hidden = !text;
+        banner.textContent = text;
+}
+
+/* What is wrong with the node or perfd, in words. */
+function illness(now) {
+        const errors = now.sources.filter((s) => !s.up && s.failures > 0).map((s) => `cannot read ${s.path}`);
+
+        if (!now.store.writable)
+                errors.unshift(`the store takes no data: ${now.store.error ?? "not writable"}`);
+        if (now.configuration.error)
+                errors.push("the configuration is not in force");
+        for (const fs of now.latest.filesystems)
+                if (fs.used_ratio > 0.97)
+                        errors.push(`${fs.mountpoint} is full`);
+        if (now.latest.memory_used_ratio > 0.97)
+                errors.push("memory is full");
+        return errors;
+}
+
+async function readNode(signal) {
+        state = await get("node", {}, signal);
+        const ill = illness(state);
+
+        document.getElementById("host").textContent = state.hostname;
+        document.getElementById("about").textContent = `perfd ${state.version}`;
+        document.getElementById("pulse").replaceChildren(ill.length ? pill(`ill: ${ill[0]}`, "bad") : pill("healthy", "ok"));
+        document.getElementById("pulse").title = ill.join("; ");
+        setTitle();
+        return state;
+}
+
+function setTitle() {
+        const parts = [current?.title, state?.hostname, "perfd"].filter(Boolean);
+
+        document.title = `${state && illness(state).length ? "⚠ ill: " : ""}${parts.join(" · ")}`;
+}
+
+function describe(error, at) {
+        if (error.status === 404)
+                return empty("Not found", error.message, link(build(VIEWS[at.view]?.of ?? "node"), "Back"));
+        return empty(error instanceof ApiError ? "perfd cannot answer this" : "This page failed", error.message,
+                el("button", { type: "button", onclick: () => open() }, "Try again"));
+}
+
+function isAway(error) {
+        return error instanceof ApiError && (error.status === 0 || error.status === 503);
+}
+
+function schedule(ms) {
+        clearTimeout(timer);
+        if (!document.hidden)
+                timer = setTimeout(tick, ms);
+}
+
+async function tick() {
+        const mine = current;
+
+        try {
+                if (!mine?.element)
+                        return await open();
+                await readNode(mine.abort.signal);
+                await mine.update?.(state);
+                showBanner("");
+                schedule(REFRESH_MS);
+        } catch (error) {
+                if (mine !== current || error.name === "AbortError")
+                        return;
+                showBanner(isAway(error) ? "perfd is away, trying again" : error.message);
+                schedule(RETRY_MS);
+        }
+}
+
+function markTab(name) {
+        for (const a of document.querySelectorAll("#nav a"))
+                a.toggleAttribute("aria-current", a.dataset.view === name);
+        for (const a of document.querySelectorAll("#nav a[aria-current]"))
+                a.setAttribute("aria-current", "page");
+}
+
+async function open() {
+        const at = parse(location.hash);
+        const known = VIEWS[at.view];
+        const mine = { abort: new AbortController(), title: known?.tab ?? "" };
+        const isSame = current?.at?.view === at.view && current.at.argument === at.argument;
+
+        current?.abort.abort();
+        current?.end?.();
+        current = mine;
+        clearTimeout(timer);
+        markTab(known?.of ?? at.view);
+        try {
+                if (!known)
+                        throw new ApiError(404, `there is no page '${at.view}'`);
+                await readNode(mine.abort.signal);
+                const shown = await known.module.show({ ...at, signal: mine.abort.signal, node: state });
+
+                if (mine !== current)
+                        return;
+                Object.assign(mine, shown, { at });
+                view.replaceChildren(shown.element);
+                shown.mounted?.();
+                showBanner("");
+                if (!isSame)
+                        scrollTo(0, 0);
+        } catch (error) {
+                if (mine !== current || error.name === "AbortError")
+                        return;
+                if (isAway(error)) {
+                        showBanner("perfd is away, trying again");
+                        schedule(RETRY_MS);
+                        return;
+                }
+                mine.at = at;
+                mine.element = describe(error, at);
+                view.replaceChildren(mine.element);
+        }
+        setTitle();
+        schedule(REFRESH_MS);
+}
+
+/* A path of earlier versions, or one that does not exist: the base of the page says how deep it is. */
+function readPath() {
+        const path = location.href.slice(document.baseURI.length).split(/[?#]/)[0];
+        const hash = ofPath(path, location.search);
+
+        if (hash)
+                location.replace(document.baseURI + hash);
+        else if (path)
+                location.replace(`${document.baseURI}${build("missing", path)}`);
+        return Boolean(path);
+}
+
+function start() {
+        document.getElementById("nav").append(...Object.entries(VIEWS).filter(([, v]) => v.tab)
+                .map(([name, v]) => el("a", { href: build(name), "data-view": name }, v.tab)));
+        addEventListener("hashchange", open);
+        document.addEventListener("visibilitychange", () => (document.hidden ? clearTimeout(timer) : tick()));
+        open();
+}
+
+if (!readPath())
+        start();
