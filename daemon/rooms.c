@@ -248,6 +248,7 @@ static void init_desk(Rooms *rooms, const DeskRow *own) {
                 DESK_ROW(registry_kinds, &rooms->indicators.registry),
                 DESK_ROW(results_kinds, &rooms->indicators),
                 DESK_ROW(pipeline_room_kinds, &rooms->pipelines),
+                DESK_ROW(forget_kinds, &rooms->forget),
                 *own,
         };
 
@@ -346,6 +347,7 @@ int rooms_open(Rooms *rooms, sd_event *event, const char *root, const char *runt
         results_init(&rooms->indicators, &config->indicators, &config->store, rooms->store, rooms->shares,
                      &rooms->jobs.identity);
         pipeline_room_init(&rooms->pipelines, rooms->store, &rooms->jobs.identity, &rooms->jobs.jobs);
+        rooms->forget = (Forget){ rooms->store, rooms->shares, &rooms->jobs, &rooms->indicators };
         init_desk(rooms, own);
         r = start(rooms);
         if (r >= 0)

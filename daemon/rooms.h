@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "config.h"
 #include "desk/desk.h"
+#include "forget/forget.h"
 #include "indicators/results.h"
 #include "jobs/job_room.h"
 #include "pipelines/pipeline_room.h"
@@ -34,6 +35,7 @@ typedef struct Rooms {
         JobRoom jobs;
         Results indicators;
         PipelineRoom pipelines;
+        Forget forget;
         Desk desk;
         Shares *shares;       /* owned, like the following */
         Store *store;

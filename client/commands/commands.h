@@ -54,7 +54,8 @@
         COMMAND(cmd_reload)              \
         COMMAND(cmd_db_check)            \
         COMMAND(cmd_db_backup)           \
-        COMMAND(cmd_db_salvage)
+        COMMAND(cmd_db_salvage)          \
+        COMMAND(cmd_db_forget)
 
 #define COMMANDS_HEADING(text)
 #define COMMANDS_DECLARE(command) extern const Command command;

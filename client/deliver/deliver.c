@@ -458,6 +458,14 @@ int deliver_reload(Courier *courier, Delivery *ret) {
         return deliver_frame(courier, protocol_encode_reload(sequence, &frame), &frame, sequence, true, ret);
 }
 
+int deliver_forget(Courier *courier, uint32_t uid, uint64_t before_ms, bool copies, Delivery *ret) {
+        scoped(buffer_deinit) Buffer frame = {};
+        uint64_t sequence = wire_next_sequence(&courier->wire);
+
+        return deliver_frame(courier, protocol_encode_forget(sequence, uid, before_ms, copies, &frame), &frame,
+                             sequence, false, ret);
+}
+
 /*
  * A mark that perfd receives twice would end the phase that it started; it is not repeated once perfd may have read
  * it.

@@ -42,13 +42,23 @@ int protocol_encode_reload(uint64_t sequence, Buffer *out) {
         return protocol_frame_put(sequence, PERFD__V1__REQUEST__BODY_RELOAD, &reload, out);
 }
 
+int protocol_encode_forget(uint64_t sequence, uint32_t uid, uint64_t before_ms, bool copies, Buffer *out) {
+        Perfd__V1__Forget forget = PERFD__V1__FORGET__INIT;
+
+        forget.uid_given_case = PERFD__V1__FORGET__UID_GIVEN_UID;
+        forget.uid = uid;
+        forget.before_ms = before_ms;
+        forget.copies = copies;
+        return protocol_frame_put(sequence, PERFD__V1__REQUEST__BODY_FORGET, &forget, out);
+}
+
 static void reply_freep(Perfd__V1__Reply **p) {
         perfd__v1__reply__free_unpacked(*p, NULL);
 }
 
 const char *protocol_find_member(const char *path) {
         static const char *const requests[] = { "job_begin",  "job_end",         "mark",   "register",
-                                                "unregister", "pipeline_report", "submit", "hello" };
+                                                "unregister", "pipeline_report", "submit", "hello", "forget" };
 
         for (size_t i = 0; i < N_ELEMENTS(requests); i++) {
                 size_t n = strlen(requests[i]);

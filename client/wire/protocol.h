@@ -56,6 +56,7 @@ enum {
 /* Each function appends one frame, including its header, to `out`. Returns 0 or -ENOMEM. */
 int protocol_encode_hello(uint64_t sequence, const char *client, Buffer *out);
 int protocol_encode_reload(uint64_t sequence, Buffer *out);
+int protocol_encode_forget(uint64_t sequence, uint32_t uid, uint64_t before_ms, bool copies, Buffer *out);
 int protocol_encode_job_begin(uint64_t sequence, const JobBegin *begin, Buffer *out);
 int protocol_encode_job_end(uint64_t sequence, const char *job, const JobEnd *end, Buffer *out);
 /* wall_seconds: duration of the phase that ends; negative or NAN if unknown. */

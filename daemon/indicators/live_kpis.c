@@ -33,6 +33,16 @@ void live_kpis_deinit(LiveKpis *kpis) {
         *kpis = (LiveKpis){};
 }
 
+void live_kpis_forget(LiveKpis *kpis, uint32_t uid, uint64_t before_ms) {
+        for (size_t i = kpis->n; i-- > 0;) {
+                if (kpis->items[i].uid != uid || kpis->items[i].time_ms >= before_ms)
+                        continue;
+                kpi_deinit(&kpis->items[i]);
+                kpis->items[i] = kpis->items[--kpis->n];
+                kpis->version++;
+        }
+}
+
 /* --- texts ---------------------------------------------------------------------------------------- */
 
 /* Writes up to LIVE_KPIS_HELP_MAX bytes for a line of help, where quotes, backslashes and unsafe characters have no

@@ -52,6 +52,8 @@ void live_kpis_deinit(LiveKpis *kpis);
 size_t live_kpis_add(LiveKpis *kpis, uint32_t uid, const Submission *item, uint64_t arrived_ms);
 /* Moves all series of `from`, which is empty then, unless `kpis` has newer values of them. */
 void live_kpis_merge(LiveKpis *kpis, LiveKpis *from);
+/* Removes a user's series whose values are from before a time. */
+void live_kpis_forget(LiveKpis *kpis, uint32_t uid, uint64_t before_ms);
 /* Counts series that were dropped elsewhere. */
 void live_kpis_count_not_exposed(LiveKpis *kpis, size_t n);
 /* Fills the snapshot if something is new. A family that two indicators of a user have is preceded by the name of its

@@ -203,6 +203,27 @@ int registry_restore(Registry *registry) {
         return r < 0 ? r : apply_change(registry, MODEL_OF_ALL, true);
 }
 
+int registry_forget(Registry *registry, uint32_t uid) {
+        char reason[SHARES_REASON_MAX];
+        int r = 0;
+
+        for (size_t i = registry->models.registered.n; r >= 0 && i-- > 0;) {
+                Model *model = registry->models.registered.items[i];
+
+                if (model->uid != uid)
+                        continue;
+                if (model_owner(model) != MODEL_OF_ALL) {
+                        model_free(models_remove_registered(&registry->models, model));
+                        continue;
+                }
+                model->uid = 0;
+                model->text = shared_text_unref(model->text);
+                shares_release(&model->charge);
+                r = charge(registry, model, true, reason);
+        }
+        return r < 0 ? r : apply_change(registry, MODEL_OF_ALL, false);
+}
+
 void registry_deinit(Registry *registry) {
         models_deinit(&registry->models);
         pending_deinit(&registry->pending);

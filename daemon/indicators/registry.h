@@ -53,6 +53,8 @@ typedef struct Registry {
 
 /* Reads registered models from the store, and the others from files. Returns 0 or a negative errno. */
 int registry_start(Registry *registry);
+/* Removes the models of a user, as the store did. Those that apply to all users stay, without the user. 0 or < 0. */
+int registry_forget(Registry *registry, uint32_t uid);
 /* Reads the files of the models again after a reload. Returns 0 or a negative errno. */
 int registry_configure(Registry *registry);
 void registry_deinit(Registry *registry);

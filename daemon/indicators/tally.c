@@ -52,21 +52,22 @@ static void free_bucket(Tally *tally, uint32_t at) {
         }
 }
 
-/*
- * Reuses a series for another indicator. Its counts are added to the series of all others, so that no sum decreases.
- * Returns 0 if the user has the most series, but none.
- */
+/* Frees a series. Its counts are added to the series of all others, so that no sum decreases. */
+static void release_series(Tally *tally, TallySeries *series) {
+        for (IndicatorOutcome outcome = 0; outcome < N_INDICATOR_OUTCOMES; outcome++)
+                tally->series[0].count.n[outcome] += series->count.n[outcome];
+        free_bucket(tally, find_bucket_of(tally, &series->count));
+        free(series->text);
+}
+
+/* Reuses a series for another indicator. Returns 0 if the user has the most series, but none. */
 static uint32_t vacate_series(Tally *tally, uint32_t uid) {
         TallySeries *series = &tally->series[1];
         size_t i = user_counts_choose_victim(&series->count.uid, &series->used, sizeof(*series), tally->n_series, uid);
 
         if (i == tally->n_series)
                 return 0;
-        series += i;
-        for (IndicatorOutcome outcome = 0; outcome < N_INDICATOR_OUTCOMES; outcome++)
-                tally->series[0].count.n[outcome] += series->count.n[outcome];
-        free_bucket(tally, find_bucket_of(tally, &series->count));
-        free(series->text);
+        release_series(tally, series + i);
         return (uint32_t)i + 1;
 }
 
@@ -107,6 +108,23 @@ _Static_assert(TALLY_BUCKETS > INDICATOR_SERIES_MAX, "a search ends at a free bu
 
 void tally_count(Tally *tally, uint32_t uid, const char *name, const char *component, IndicatorOutcome outcome) {
         tally->series[find_series(tally, uid, name, component ?: "")].count.n[outcome]++;
+}
+
+void tally_forget(Tally *tally, uint32_t uid) {
+        for (size_t i = tally->n_series; i > 0; i--) {
+                TallySeries *series = &tally->series[i], *last = &tally->series[tally->n_series];
+
+                if (series->count.uid != uid)
+                        continue;
+                release_series(tally, series);
+                if (series != last) {
+                        tally->buckets[find_bucket_of(tally, &last->count)] = (uint16_t)i;
+                        *series = *last;
+                }
+                *last = (TallySeries){};
+                tally->n_series--;
+                tally->version++;
+        }
 }
 
 /* --- publishing ----------------------------------------------------------------------------------- */

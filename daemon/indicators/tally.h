@@ -39,5 +39,8 @@ void tally_deinit(Tally *tally);
 /* Counts a result of a user. component: NULL if unknown. */
 void tally_count(Tally *tally, uint32_t uid, const char *name, const char *component, IndicatorOutcome outcome);
 
+/* Removes the series of a user. */
+void tally_forget(Tally *tally, uint32_t uid);
+
 /* Fills the counts and statistics of a snapshot. Returns 0 or -ENOMEM. */
 int tally_publish(const Tally *tally, IndicatorsSnapshot *ret);

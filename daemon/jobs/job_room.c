@@ -151,6 +151,14 @@ static int put_totals(JobRoom *room) {
         return r < 0 ? r : 0;
 }
 
+int job_room_forget_totals(JobRoom *room, uint32_t uid) {
+        int r;
+
+        user_totals_forget(&room->jobs.totals, uid);
+        r = put_totals(room);
+        return r == 0 && room->jobs.totals.is_changed ? STORE_QUEUE_FULL : r;
+}
+
 /* The last checkpoint of an orderly stop is followed by a commit of all rows. */
 static void catch_up(JobRoom *room, bool is_last) {
         StoreStats stats;

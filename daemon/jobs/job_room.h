@@ -67,6 +67,8 @@ void job_room_configure(JobRoom *room);
 int job_room_tick(JobRoom *room);
 /* Puts checkpoints at each checkpoint interval, and, with is_last, when perfd stops. 0 or < 0. */
 int job_room_checkpoint(JobRoom *room, bool is_last);
+/* Removes a user from the totals, and puts them. 0, STORE_QUEUE_FULL: repeat it; or < 0. */
+int job_room_forget_totals(JobRoom *room, uint32_t uid);
 /* Continues detection and checkpoints after the store has completed rows. 0 or < 0. */
 int job_room_continue(JobRoom *room);
 

@@ -492,6 +492,22 @@ uint64_t shares_limit(Shares *shares, Resource resource) {
         return shares->config.limits[resource];
 }
 
+void shares_forget(Shares *shares, uint32_t uid) {
+        ShareAccount *account, *next;
+
+        LOCKED(&shares->mutex);
+        for (account = TAILQ_FIRST(&shares->accounts); account; account = next) {
+                next = TAILQ_NEXT(account, all);
+                if (account->owner.type != OWNER_USER || account->owner.uid != uid)
+                        continue;
+                for (Resource i = 0; i < N_RESOURCES; i++)
+                        account->holdings[i].n_refused = account->holdings[i].refused_first_ms =
+                                account->holdings[i].refused_last_ms = 0;
+                if (account->is_idle)
+                        remove_account(account);
+        }
+}
+
 void shares_configure(Shares *shares, const SharesConfig *config) {
         ShareAccount *account;
 

@@ -116,6 +116,8 @@ void shares_explain(const ShareAccount *account, Resource resource, char ret[SHA
 uint64_t shares_find_share(ShareAccount *account, Resource resource);
 /* Counts a refusal that the caller decided on. */
 void shares_note_refusal(ShareAccount *account, Resource resource);
+/* Forgets the refusals of a user. */
+void shares_forget(Shares *shares, uint32_t uid);
 /* Returns the weight of a user. */
 uint32_t shares_weight(Shares *shares, uint32_t uid);
 

@@ -16,6 +16,7 @@
 #include "store/damage/salvage.h"
 #include "store/database/checkpointer.h"
 #include "store/database/database.h"
+#include "store/retention/erasure.h"
 #include "store/retention/holders.h"
 #include "store/retention/retention.h"
 #include "store/subject_states.h"
@@ -35,6 +36,8 @@
 #define SALVAGE_BYTES (512 * 1024)              /* room that must exist for a step */
 #define WORK_BYTES (256 * 1024)         /* room that is made for a step */
 #define OPENING_INTERVAL_NS (2 * NS_PER_S)
+#define ERASURE_POLL_NS (NS_PER_S / 10)
+#define ERASURE_LOG_NS (30 * NS_PER_S) /* maximum time for which an erasure waits for readers of the log */
 
 /* Size of row sets after which the thread returns freed memory to the kernel when it is idle. */
 #define TRIM_BYTES (UINT64_C(1) << 20)
@@ -66,6 +69,7 @@ struct Writer {
         WalCheckpoint wal;
         Checkpointer checkpointer;
         Salvage salvage;
+        RowSet *erasures; /* owned; orders to remove rows of users, oldest first */
         bool was_open;     /* at any time since start */
         bool is_condemned; /* the file is damaged and must still be moved aside */
         WriterSchedule next;
@@ -551,7 +555,7 @@ static void write_batch(Writer *writer, RowBatch *batch) {
         if (r == 0)
                 note_commit(writer, clock_boottime_ns() - begin_ns, batch->n_rows, is_clean);
         note_size(writer);
-        done = take_done(writer, batch);
+        done = erasure_take_orders(take_done(writer, batch), &writer->erasures);
         if (done)
                 queue_done(writer->queue, done);
         writer->next.settling_ns = clock_boottime_ns() + IDLE_WAIT_NS;
@@ -675,6 +679,90 @@ static void salvage_some(Writer *writer) {
         note_size(writer);
 }
 
+/* Answers the first order. why: why not all of it was done, or NULL. */
+static void end_erasure(Writer *writer, const char *why) {
+        Erasure *erasure = erasure_of(writer->erasures);
+        RowSet *set = TAKE(writer->erasures);
+
+        writer->erasures = TAKE(set->next);
+        if (why)
+                (void)snprintf(erasure->error, sizeof(erasure->error), "%s", why);
+        erasure->n_copies = salvage_find_copies(writer->opening->path, erasure->removes_copies && !why);
+        note_size(writer);
+        queue_done(writer->queue, set);
+}
+
+/* Removes some rows of a user, in a transaction. */
+static int erase_rows(Writer *writer, Erasure *erasure) {
+        bool has_more = false;
+        int r;
+
+        r = database_begin(&writer->database);
+        if (r == 0)
+                r = erasure_step(erasure, &writer->database, &has_more);
+        if (r == 0)
+                r = database_commit(&writer->database);
+        subject_states_forget(writer->states);
+        if (r == 0 && !has_more)
+                erasure->stage = ERASURE_REWRITE;
+        return r;
+}
+
+/* Rows wait meanwhile: the time depends on the size of the file. */
+static int rewrite_file(Writer *writer, Erasure *erasure) {
+        int r;
+
+        wal_checkpoint_wait(&writer->wal, &writer->database);
+        r = erasure_rewrite(&writer->database, writer->opening->directory);
+        erasure->stage = ERASURE_LOG;
+        erasure->log_deadline_ns = clock_boottime_ns() + ERASURE_LOG_NS;
+        writer->next.n_bytes_unsettled = TRIM_BYTES;
+        return r;
+}
+
+/* The log has the removed rows, too, until it is cut, which needs a moment without queries. */
+static void cut_log(Writer *writer, const Erasure *erasure) {
+        wal_checkpoint_restart(&writer->wal, &writer->database, &writer->retention, SQLITE_CHECKPOINT_TRUNCATE);
+        if (wal_checkpoint_log_bytes(writer->opening->path) == 0)
+                end_erasure(writer, NULL);
+        else if (clock_boottime_ns() >= erasure->log_deadline_ns)
+                end_erasure(writer, "another program reads the database and keeps its log: fuser perfd.db-wal");
+}
+
+/* One step of the first order. Rows of a damaged file come back first. */
+static void erase_some(Writer *writer) {
+        Erasure *erasure = writer->erasures ? erasure_of(writer->erasures) : NULL;
+        int r = 0;
+
+        if (!erasure)
+                return;
+        if (!writer->database.db) {
+                end_erasure(writer, writer->failure);
+                return;
+        }
+        if (writer->salvage.path) {
+                erasure_begin_again(erasure);
+                return;
+        }
+
+        switch (erasure->stage) {
+        case ERASURE_ROWS:
+                r = erase_rows(writer, erasure);
+                break;
+        case ERASURE_REWRITE:
+                r = rewrite_file(writer, erasure);
+                break;
+        case ERASURE_LOG:
+                cut_log(writer, erasure);
+                return;
+        }
+        if (r != 0) {
+                handle_failure(writer, r);
+                end_erasure(writer, writer->failure);
+        } else
+                checkpoint_if_due(writer);
+}
+
 static bool is_writable(Writer *writer) {
         StoreStats stats;
 
@@ -716,11 +804,13 @@ static void settle(Writer *writer) {
         writer->next.is_settled = is_writable(writer);
 }
 
-static uint64_t wait_ns(const Writer *writer) {
+static uint64_t wait_ns(Writer *writer) {
         if (!batches_are_empty(&writer->batches))
                 return 0;
         if (writer->next.has_more_to_remove || writer->next.has_more_work)
                 return 0;
+        if (writer->erasures && !writer->salvage.path)
+                return erasure_of(writer->erasures)->stage == ERASURE_LOG ? ERASURE_POLL_NS : 0;
         if (writer->database.db && writer->salvage.path)
                 return clock_boottime_ns() < writer->next.salvage_ns ? SALVAGE_INTERVAL_NS : 0;
         return writer->next.is_settled ? SETTLED_WAIT_NS : IDLE_WAIT_NS;
@@ -752,8 +842,11 @@ static void *on_start(void *userdata) {
                         remove_some(writer);
                         salvage_some(writer);
                         work_some(writer);
+                        erase_some(writer);
                 }
         }
+        while (writer->erasures)
+                end_erasure(writer, "perfd was stopped");
         return NULL;
 }
 

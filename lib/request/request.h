@@ -44,6 +44,7 @@ typedef enum RequestKind {
         REQUEST_UNREGISTER,
         REQUEST_RELOAD,
         REQUEST_PIPELINE_REPORT,
+        REQUEST_FORGET,
         N_REQUEST_KINDS,
 } RequestKind;
 
@@ -163,6 +164,11 @@ typedef struct Request {
                         size_t n_items;
                 } submit;
                 const PipelineReport *pipeline_report; /* borrowed */
+                struct {
+                        uint32_t uid;
+                        uint64_t before_ms; /* 0: rows of any time */
+                        bool removes_copies;
+                } forget;
         };
 } Request;
 

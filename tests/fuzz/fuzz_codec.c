@@ -177,6 +177,9 @@ static void check_request(const Request *request) {
                 return;
         case REQUEST_RELOAD:
                 return;
+        case REQUEST_FORGET:
+                assert(request->forget.before_ms <= INT64_MAX);
+                return;
         case REQUEST_UNREGISTER:
                 check_line(request->unregister_model.name, NAME_MAX_BYTES);
                 check_line(request->unregister_model.component ?: "", COMPONENT_MAX_BYTES);

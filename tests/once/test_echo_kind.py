@@ -22,7 +22,7 @@ FILES_MAX = 8
 # File, text before which the row is inserted (or after, with "+"), and the row. One file may have several rows.
 ROWS = [
     ("proto/perfd.proto", "message Request {", "message Echo {\n  string text = 1;\n}\n\n"),
-    ("proto/perfd.proto", "+    PipelineReport pipeline_report = 10;\n", "    Echo echo = 11;\n"),
+    ("proto/perfd.proto", "+    Forget forget = 11;\n", "    Echo echo = 12;\n"),
     ("lib/request/request.h", "        N_REQUEST_KINDS,", "        REQUEST_ECHO,\n"),
     ("lib/request/request.h", "+                } unregister_model;\n",
      "                struct {\n                        const char *text;\n                } echo;\n"),

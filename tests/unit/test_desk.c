@@ -74,6 +74,7 @@ static const Kind kinds[N_REQUEST_KINDS] = {
         { REQUEST_UNREGISTER, "unregister", place, complete, NULL },
         { REQUEST_RELOAD, "reload", place, complete, NULL },
         { REQUEST_PIPELINE_REPORT, "pipeline report", place, complete, NULL },
+        { REQUEST_FORGET, "forget", place, complete, NULL },
         { REQUEST_HELLO, "completions alone", NULL, complete, NULL },
 };
 

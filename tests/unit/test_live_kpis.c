@@ -309,6 +309,28 @@ static void a_result_has_a_limited_number_of_series_and_a_limited_help(void **st
         assert_int_equal(strlen(find(f, "perfd_kpi_r0")->help), LIVE_KPIS_HELP_MAX - 1);
 }
 
+static void the_series_of_a_user_are_forgotten(void **state) {
+        Property properties[] = { { .name = "rate", .is_result = true, .direction = DIRECTION_HIGHER } };
+        const IndicatorModel model = { .name = "M", .properties = properties, .n_properties = 1 };
+        Member member = { "rate", { .type = VALUE_INT, .integer = 1 } };
+        const Value result = { .type = VALUE_OBJECT, .members = &member, .n_members = 1 };
+        const Value none = { .type = VALUE_OBJECT };
+        Submission item = { .indicator = { .name = "M", .component = "c", .parameters = &none, .result = &result },
+                            .model = &model };
+        Fixture *f = *state;
+
+        for (uint32_t uid = 1000; uid < 1003; uid++) {
+                item.time_ms = uid;
+                (void)live_kpis_add(&f->kpis, uid, &item, 1);
+        }
+        live_kpis_forget(&f->kpis, 1001, 1001);
+        assert_int_equal(f->kpis.n, 3);
+        live_kpis_forget(&f->kpis, 1001, UINT64_MAX);
+        assert_int_equal(f->kpis.n, 2);
+        for (size_t i = 0; i < f->kpis.n; i++)
+                assert_int_not_equal(f->kpis.items[i].uid, 1001);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(the_newest_number_of_a_series_is_shown, set_up, tear_down),
@@ -321,6 +343,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(the_number_of_series_is_limited, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_result_has_a_limited_number_of_series_and_a_limited_help, set_up,
                                                 tear_down),
+                cmocka_unit_test_setup_teardown(the_series_of_a_user_are_forgotten, set_up, tear_down),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

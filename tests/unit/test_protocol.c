@@ -162,6 +162,16 @@ static void a_reload_arrives(void **state) {
         assert_int_equal(decode(f, 5)->kind, REQUEST_RELOAD);
 }
 
+static void an_order_to_forget_arrives(void **state) {
+        Fixture *f = *state;
+
+        assert_int_equal(protocol_encode_forget(5, 0, 123, true, &f->bytes), 0);
+        assert_int_equal(decode(f, 5)->kind, REQUEST_FORGET);
+        assert_int_equal(f->decoded.request.forget.uid, 0);
+        assert_int_equal(f->decoded.request.forget.before_ms, 123);
+        assert_true(f->decoded.request.forget.removes_copies);
+}
+
 static void a_model_to_forget_arrives_by_name(void **state) {
         Fixture *f = *state;
 
@@ -409,6 +419,7 @@ int main(void) {
                 TEST(a_model_arrives_as_it_was_declared),
                 TEST(a_model_to_forget_arrives_by_name),
                 TEST(a_reload_arrives),
+                TEST(an_order_to_forget_arrives),
                 TEST(the_size_of_a_submission_bounds_its_share_of_the_frame),
                 TEST(a_begin_carries_all_members),
                 TEST(a_begin_carries_place_and_owner),

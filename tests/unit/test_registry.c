@@ -377,6 +377,25 @@ static void a_strict_policy_refuses_undeclared_keys(void **state) {
         assert_string_equal(complaint.path, "name");
 }
 
+static void the_models_of_a_user_are_forgotten(void **state) {
+        Fixture *f = *state;
+        const Model *left;
+
+        assert_int_equal(registry_start(&f->indicators.registry), 0);
+        assert_int_equal(register_model(f, TEXT("Own", "s")), STATUS_OK);
+        f->peer.is_admin = true;
+        assert_int_equal(register_model(f, TEXT("OfAll", "s")), STATUS_OK);
+        f->peer = (Peer){ .uid = 1001 };
+        assert_int_equal(register_model(f, TEXT("Other", "s")), STATUS_OK);
+        assert_int_equal(registry_forget(&f->indicators.registry, 1000), 0);
+        assert_int_equal(f->indicators.registry.models.registered.n, 2);
+        left = model_of(f, "OfAll");
+        assert_non_null(left);
+        assert_int_equal(left->uid, 0);
+        assert_true(left->charge.amount > 0);
+        assert_non_null(model_of(f, "Other"));
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 ROOM_TEST(a_change_concerns_the_users_whose_results_have_the_model),
@@ -391,6 +410,7 @@ int main(void) {
                 ROOM_TEST(models_survive_a_restart),
                 ROOM_TEST(files_declare_models_too),
                 ROOM_TEST(a_strict_policy_refuses_undeclared_keys),
+                ROOM_TEST(the_models_of_a_user_are_forgotten),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -253,6 +253,22 @@ static void test_threads_leave_nothing_behind(void **state) {
         assert_int_equal(stats[RESOURCE_QUERIES].n_owners, 0);
 }
 
+static void test_refusals_of_a_user_are_forgotten(void **state) {
+        static Charge charges[LIMIT];
+        AccountReport reports[4];
+
+        for (uint32_t uid = 1000; uid < 1002; uid++) {
+                ShareAccount *account = open_uid(*state, uid);
+
+                release_all(charges, take_all(account, charges, LIMIT));
+                shares_close_account(account);
+        }
+        assert_int_equal(shares_report(*state, reports, N_ELEMENTS(reports)), 2);
+        shares_forget(*state, 1000);
+        assert_int_equal(shares_report(*state, reports, N_ELEMENTS(reports)), 1);
+        assert_int_equal(reports[0].owner.uid, 1001);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(test_one_user_reaches_half_and_each_next_a_part, set_up, tear_down),
@@ -264,6 +280,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_refusals_are_explained_and_reported, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_accounts_of_the_refused_are_bounded, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_threads_leave_nothing_behind, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_refusals_of_a_user_are_forgotten, set_up, tear_down),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

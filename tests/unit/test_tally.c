@@ -118,6 +118,21 @@ static void the_names_of_one_user_do_not_displace_those_of_another(void **state)
         assert_int_equal(count(f, "many999", "\xff\"\n", INDICATOR_STORED), 1);
 }
 
+static void the_series_of_a_user_are_forgotten(void **state) {
+        Fixture *f = *state;
+
+        for (unsigned i = 0; i < INDICATOR_SERIES_MAX; i++)
+                store(f, 1000 + i % 3, "i", i);
+        tally_forget(&f->tally, 1001);
+        assert_int_equal(count(f, "i1", "\xff\"\n", INDICATOR_STORED), 0);
+        assert_int_equal(count(f, "", "", INDICATOR_STORED), INDICATOR_SERIES_MAX / 3 + 1);
+        for (unsigned i = 0; i < INDICATOR_SERIES_MAX; i++)
+                if (i % 3 != 1)
+                        store(f, 1000 + i % 3, "i", i);
+        assert_int_equal(count(f, "i0", "\xff\"\n", INDICATOR_STORED), 2);
+        assert_int_equal(count(f, "i198", "\xff\"\n", INDICATOR_STORED), 2);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void) {
@@ -126,6 +141,7 @@ int main(void) {
                 TEST(users_are_counted_separately),
                 TEST(beyond_the_limit_the_least_recently_used_is_replaced),
                 TEST(the_names_of_one_user_do_not_displace_those_of_another),
+                TEST(the_series_of_a_user_are_forgotten),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -210,6 +210,25 @@ static void totals_work_without_a_file(void **state) {
         user_totals_deinit(&totals);
 }
 
+static void a_user_is_forgotten(void **state) {
+        Fixture *f = *state;
+        const UsageSet usage = usage_new(1, 0);
+        char command[160];
+
+        user_totals_set_label(&f->totals, "account");
+        add(&f->totals, 7, "of-seven", &usage);
+        add(&f->totals, 8, "of-eight", &usage);
+        add(&f->totals, 7, "of-eight", &usage);
+        user_totals_forget(&f->totals, 7);
+        (void)snprintf(command, sizeof(command), "grep -qa of-seven %s", f->path);
+        assert_int_not_equal(system(command), 0);
+        reopen(f, "a-boot");
+        assert_int_equal(f->totals.users.n, 1);
+        assert_string_equal(f->totals.users.entries[0].key, "8");
+        assert_int_equal(f->totals.labels.n, 1);
+        assert_int_equal(f->totals.labels.entries[0].n_jobs, 2);
+}
+
 #define TOTALS_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void) {
@@ -221,6 +240,7 @@ int main(void) {
                 TOTALS_TEST(the_store_has_the_totals_of_another_boot),
                 TOTALS_TEST(a_job_whose_end_is_queued_is_not_in_the_file),
                 cmocka_unit_test(totals_work_without_a_file),
+                TOTALS_TEST(a_user_is_forgotten),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

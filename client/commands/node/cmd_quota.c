@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -7,7 +6,7 @@
 #include "client/cli/grid.h"
 #include "client/cli/message.h"
 #include "client/commands/commands.h"
-#include "util/parse.h"
+#include "client/commands/node/user_id.h"
 
 typedef struct QuotaOptions {
         const char *user;
@@ -20,23 +19,6 @@ static const Option options_table[] = {
         OPTION_ROW_JSON(QuotaOptions, json),
         {},
 };
-
-/* Returns 0, or EXIT_USAGE after a message. */
-static int find_uid(const char *text, uint64_t *ret) {
-        const struct passwd *entry;
-
-        *ret = getuid();
-        if (!text || (parse_u64(text, ret) == 0 && *ret < UINT32_MAX))
-                return 0;
-
-        entry = getpwnam(text);
-        if (!entry) {
-                message_print("no such user: %s", text);
-                return EXIT_USAGE;
-        }
-        *ret = entry->pw_uid;
-        return 0;
-}
 
 /* Writes a time, or "never". */
 static void put_minute(Grid *grid, const Value *held, const char *key) {
@@ -118,7 +100,7 @@ static int quota_run(const CommandLine *line) {
 
         if (options->all && options->user)
                 return command_refuse(line->command->name, "--all and --user cannot be combined");
-        r = find_uid(options->user, &uid);
+        r = user_id_find(options->user, &uid);
         if (r != 0)
                 return r;
         if (!options->all)

@@ -49,6 +49,21 @@ static int decode_reload(Decoded *decoded, const DecodeContext *context, const P
         return 0;
 }
 
+static int decode_forget(Decoded *decoded, const DecodeContext *context, const ProtobufCMessage *message) {
+        const Perfd__V1__Forget *from = (const Perfd__V1__Forget *)message;
+
+        (void)context;
+        assert(message->descriptor == &perfd__v1__forget__descriptor);
+        if (from->uid_given_case != PERFD__V1__FORGET__UID_GIVEN_UID)
+                return refuse(&decoded->refusal, STATUS_INVALID, "forget.uid", "missing");
+        if (from->before_ms > INT64_MAX)
+                return refuse(&decoded->refusal, STATUS_INVALID, "forget.before_ms", "is not a time");
+        decoded->request.forget.uid = from->uid;
+        decoded->request.forget.before_ms = from->before_ms;
+        decoded->request.forget.removes_copies = from->copies;
+        return 0;
+}
+
 /* One row for each kind of request. */
 static const struct {
         Perfd__V1__Request__BodyCase body;
@@ -64,6 +79,7 @@ static const struct {
         { PERFD__V1__REQUEST__BODY_UNREGISTER, REQUEST_UNREGISTER, codec_decode_unregister },
         { PERFD__V1__REQUEST__BODY_RELOAD, REQUEST_RELOAD, decode_reload },
         { PERFD__V1__REQUEST__BODY_PIPELINE_REPORT, REQUEST_PIPELINE_REPORT, codec_decode_pipeline_report },
+        { PERFD__V1__REQUEST__BODY_FORGET, REQUEST_FORGET, decode_forget },
 };
 
 _Static_assert(N_ELEMENTS(decoders) == N_REQUEST_KINDS, "every kind of request has a decoder");

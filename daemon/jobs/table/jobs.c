@@ -254,12 +254,14 @@ void jobs_forget_finished(Jobs *jobs, uint64_t before_boottime_ns, size_t n_max,
         }
 }
 
-void jobs_forget_finished_id(Jobs *jobs, const char *id) {
+/* id: of the jobs; NULL: of a user, and ended before a time. */
+static void forget_finished(Jobs *jobs, const char *id, uint32_t uid, uint64_t before_ms) {
         FinishedJob *previous = NULL, *next;
 
         for (FinishedJob *finished = jobs->finished.first; finished; finished = next) {
                 next = finished->next;
-                if (strcmp(finished->info.id, id) != 0) {
+                if (id ? strcmp(finished->info.id, id) != 0
+                       : finished->info.uid != uid || finished->end_realtime_ms >= before_ms) {
                         previous = finished;
                         continue;
                 }
@@ -269,6 +271,14 @@ void jobs_forget_finished_id(Jobs *jobs, const char *id) {
                 jobs->finished.n--;
                 finished_free(finished);
         }
+}
+
+void jobs_forget_finished_id(Jobs *jobs, const char *id) {
+        forget_finished(jobs, id, 0, 0);
+}
+
+void jobs_forget_finished_user(Jobs *jobs, uint32_t uid, uint64_t before_ms) {
+        forget_finished(jobs, NULL, uid, before_ms);
 }
 
 /* --- publishing ------------------------------------------------------------------------------- */

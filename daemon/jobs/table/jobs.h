@@ -99,6 +99,8 @@ void jobs_forget_finished(Jobs *jobs, uint64_t before_boottime_ns, size_t n_max,
 
 /* Removes the results of a job whose id another job has now. */
 void jobs_forget_finished_id(Jobs *jobs, const char *id);
+/* Removes the results of a user's jobs that ended before a time. */
+void jobs_forget_finished_user(Jobs *jobs, uint32_t uid, uint64_t before_ms);
 
 /* Fills the jobs' part of a snapshot except for the finder's statistics. n_exposed_max: limit of jobs in /metrics. 0
  * or -ENOMEM. */

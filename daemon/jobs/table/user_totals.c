@@ -249,3 +249,23 @@ void user_totals_catch_up(UserTotals *totals) {
         if (totals->is_ahead)
                 keep(totals);
 }
+
+/* --- forgetting ---------------------------------------------------------------------------------- */
+
+static void drop(UsageTotals *totals, uint32_t uid) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < totals->n; i++)
+                if (totals->entries[i].uid != uid)
+                        totals->entries[n++] = totals->entries[i];
+        totals->n = n;
+}
+
+/* Both slots of the file are written. */
+void user_totals_forget(UserTotals *totals, uint32_t uid) {
+        drop(&totals->users, uid);
+        drop(&totals->labels, uid);
+        totals->is_changed = true;
+        keep(totals);
+        keep(totals);
+}

@@ -45,6 +45,8 @@ enum {
 int user_totals_format(UserTotals *totals, char **ret);
 /* Shows the user's totals from now on, before the first of the user's jobs ends. */
 void user_totals_note(UserTotals *totals, uint32_t uid);
+/* Removes the user's totals, and those of values of the label that the user's jobs had first. */
+void user_totals_forget(UserTotals *totals, uint32_t uid);
 /* Adds a job whose end is stored. Absent values add nothing. */
 void user_totals_add(UserTotals *totals, const JobDescription *job, const UsageSet *usage);
 /* As above, for a job whose end is queued: the file follows with user_totals_catch_up(), or a crash before that

@@ -7,6 +7,7 @@
 
 #include "store/catalog/catalog.h"
 #include "store/catalog/shape.h"
+#include "store/table/table_erasure.h"
 
 #define STEP_INDICATORS 256U
 
@@ -21,6 +22,7 @@ const StoreTable indexing_shapes_table = {
                 " number INTEGER PRIMARY KEY, name INTEGER NOT NULL, component INTEGER NOT NULL, uid INTEGER NOT NULL,"
                 " last_name INTEGER NOT NULL UNIQUE);",
         .checks = { "SELECT count(*) FROM shape_update" },
+        .erasure = &table_erasure_none,
 };
 
 /* The indicators up to last_name, by the order of their key, behind this one. */

@@ -118,6 +118,24 @@ static void remove_surplus(const char *path) {
         globfree(&salvaged);
 }
 
+size_t salvage_find_copies(const char *path, bool removes) {
+        static const char *const infixes[] = { DAMAGED, OLDER, SALVAGED };
+        size_t n = 0;
+
+        for (size_t i = 0; i < N_ELEMENTS(infixes); i++) {
+                glob_t copies;
+
+                find_files(path, infixes[i], &copies);
+                for (size_t k = 0; removes && k < copies.gl_pathc; k++)
+                        remove_database(copies.gl_pathv[k]);
+                globfree(&copies);
+                find_files(path, infixes[i], &copies);
+                n += copies.gl_pathc;
+                globfree(&copies);
+        }
+        return n;
+}
+
 int salvage_put_aside(const char *path, uint64_t now_realtime_ns, const char *reason, char **ret_note) {
         char target[PATH_MAX];
         int r;

@@ -24,6 +24,8 @@
 int salvage_put_aside(const char *path, uint64_t now_realtime_ns, const char *reason, char **ret_note);
 /* As above, for a file of an older version, whose rows cannot be moved into a new file. */
 int salvage_put_older_aside(const char *path, uint64_t now_realtime_ns, int64_t version, char **ret_note);
+/* Counts the files that were put aside, after removing them if `removes`. */
+size_t salvage_find_copies(const char *path, bool removes);
 
 typedef struct Salvage {
         char *path;        /* owned; the damaged file. NULL: there is nothing to salvage */

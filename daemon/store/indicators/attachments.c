@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "store/table/table_erasure.h"
 #include "store/table/table_salvage.h"
 #include "util/sha256.h"
 
@@ -13,6 +14,10 @@
 static const TableSalvage counted_salvage = { .is_first = true,
                                               .values = (const SalvagedValue[]){ { "n_results", "0" }, {} } };
 static const TableSalvage package_salvage = { .is_first = true };
+
+/* Results of others may refer to these rows. */
+STATEMENT stack_erase[] = { ERASURE_DISOWN("stack", "n_bytes"), {} };
+static const TableErasure stack_erasure = { .last = stack_erase };
 
 const StoreTable attachments_stack_table = {
         .name = "stack",
@@ -31,6 +36,7 @@ const StoreTable attachments_stack_table = {
                 " UPDATE holder SET n_bytes = n_bytes - old.n_bytes WHERE uid = old.uid; END;",
         .checks = { "SELECT max(id) FROM stack" },
         .salvage = &counted_salvage,
+        .erasure = &stack_erasure,
 };
 
 /* Unknown texts are empty. digest: the first eight bytes of the SHA-256 of all texts. */
@@ -44,6 +50,7 @@ const StoreTable attachments_package_table = {
                 "CREATE UNIQUE INDEX package_by_name ON package (name, digest);",
         .checks = { "SELECT max(id) FROM package" },
         .salvage = &package_salvage,
+        .erasure = &table_erasure_follows,
 };
 
 const StoreTable attachments_list_table = {
@@ -54,9 +61,13 @@ const StoreTable attachments_list_table = {
                 " ROWID;",
         .checks = { "SELECT max(stack) FROM stack_package" },
         .salvage = &package_salvage,
+        .erasure = &table_erasure_follows,
 };
 
 #define SIZE_OF_SPECIFICATION(row) "length(CAST(" row ".document AS BLOB))"
+
+STATEMENT specification_erase[] = { ERASURE_DISOWN("specification", SIZE_OF_SPECIFICATION("specification")), {} };
+static const TableErasure specification_erasure = { .last = specification_erase };
 
 const StoreTable attachments_specification_table = {
         .name = "specification",
@@ -75,6 +86,7 @@ const StoreTable attachments_specification_table = {
                 " UPDATE holder SET n_bytes = n_bytes - " SIZE_OF_SPECIFICATION("old") " WHERE uid = old.uid; END;",
         .checks = { "SELECT max(id) FROM specification" },
         .salvage = &counted_salvage,
+        .erasure = &specification_erasure,
 };
 
 /* --- packed attachments -------------------------------------------------------------------------- */

@@ -46,6 +46,22 @@ STATEMENT result_remove_of_user = REMOVED(
 
 STATEMENT result_expire = REMOVED(
         "SELECT row FROM result INDEXED BY result_by_time WHERE time_ms < ?2 ORDER BY time_ms LIMIT ?1");
+STATEMENT result_next_of_user = SQL(
+        "SELECT ifnull(max(" HOLDING_BLOCK_TEXT " * min(block), ?2), 0) FROM holding"
+        " WHERE uid = ?1 AND block >= ?2 / " HOLDING_BLOCK_TEXT,
+        1);
+STATEMENT result_erase = REMOVED("SELECT row FROM result WHERE row BETWEEN ?3 AND " ERASURE_WINDOW_END
+                                 " AND uid = ?2 AND time_ms < ?4 ORDER BY row LIMIT ?1");
+static const TableErasure result_erasure = { .next = &result_next_of_user, .select = &result_erase };
+
+/* The models of an administrator apply to results of others, and stay. */
+STATEMENT model_erase[] = {
+        SQL("DELETE FROM model WHERE owner = ?1 AND NOT is_declared", 0),
+        SQL("UPDATE model SET uid = 0 WHERE uid = ?1", 0),
+        {},
+};
+static const TableErasure model_erasure = { .last = model_erase };
+
 STATEMENT result_delete = SQL("DELETE FROM result WHERE row = ?1", 0);
 
 STATEMENT count_subtract = SQL(
@@ -212,6 +228,7 @@ static const StoreTable term_table = {
         .name = "term",
         .schema = "CREATE TABLE term (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE, shown TEXT);",
         .checks = { "SELECT max(id) FROM term" },
+        .erasure = &table_erasure_follows,
 };
 
 /* A shape goes with the last row that refers to it: a user may replace a model any number of times. */
@@ -247,6 +264,7 @@ static const StoreTable indicator_table = {
                 " new.indexed_from > 0 BEGIN"
                 " DELETE FROM indexing WHERE name = new.name; END;",
         .checks = { "SELECT count(*) FROM indicator" },
+        .erasure = &table_erasure_follows,
 };
 
 /* Progress of indexing the results of a name (indexing.h): one row or none. */
@@ -257,6 +275,7 @@ static const StoreTable indexing_table = {
                 " only INTEGER PRIMARY KEY CHECK (only = 1), name INTEGER NOT NULL, time_ms INTEGER NOT NULL,"
                 " row INTEGER NOT NULL);",
         .checks = { "SELECT count(*) FROM indexing" },
+        .erasure = &table_erasure_none,
 };
 
 #define COUNT_SPECIFICATION(trigger, when, change)                                                                    \
@@ -310,6 +329,7 @@ static const StoreTable result_table = {
         },
         .retention = &result_retention,
         .salvage = &result_salvage,
+        .erasure = &result_erasure,
 };
 
 /* Submissions of which the first parts are stored: the results of this user after this row. */
@@ -317,6 +337,7 @@ static const StoreTable unfinished_table = {
         .name = "unfinished",
         .schema = "CREATE TABLE unfinished (uid INTEGER PRIMARY KEY, row INTEGER NOT NULL);",
         .checks = { "SELECT count(*) FROM unfinished" },
+        .erasure = &table_erasure_follows,
 };
 
 /* Registered models, and models that are declared in files. owner: the user to whose results alone a model applies;
@@ -335,6 +356,7 @@ static const StoreTable model_table = {
                 "CREATE TRIGGER model_removed AFTER DELETE ON model" DROP_SHAPE,
         .checks = { "SELECT total(length(document)) FROM model" },
         .salvage = &model_salvage,
+        .erasure = &model_erasure,
 };
 
 static const StoreTable shape_table = {
@@ -342,6 +364,7 @@ static const StoreTable shape_table = {
         .schema = "CREATE TABLE shape (id INTEGER PRIMARY KEY, keys TEXT NOT NULL UNIQUE);",
         .checks = { "SELECT max(id) FROM shape" },
         .salvage = &shape_salvage,
+        .erasure = &table_erasure_follows,
 };
 
 static const StoreTable series_table = {
@@ -362,6 +385,7 @@ static const StoreTable series_table = {
                 "CREATE TRIGGER series_removed AFTER DELETE ON series BEGIN"
                 " UPDATE holder SET n_series = n_series - 1 WHERE uid = old.uid; END;",
         .checks = { "SELECT max(id) FROM series" },
+        .erasure = &table_erasure_follows,
 };
 
 static const StoreTable property_table = {
@@ -374,6 +398,7 @@ static const StoreTable property_table = {
                 " ROWID;"
                 "CREATE INDEX property_by_series ON property (series);",
         .checks = { "SELECT max(series) FROM property INDEXED BY property_by_series" },
+        .erasure = &table_erasure_follows,
 };
 
 static const StoreTable point_table = {
@@ -387,6 +412,7 @@ static const StoreTable point_table = {
                 " DELETE FROM property WHERE series = old.series;"
                 " DELETE FROM series WHERE id = old.series; END;",
         .checks = { "SELECT count(*) FROM (SELECT * FROM point LIMIT 1)" },
+        .erasure = &table_erasure_follows,
 };
 
 static const StoreTable *const tables[] = {

@@ -613,6 +613,13 @@ STATEMENT job_expire = SQL("SELECT row, n_rows FROM"
                            " AND state <> 'running' ORDER BY begin_ms LIMIT ?1))"
                            " WHERE n - n_rows < ?1",
                            N_REMOVED_COLUMNS);
+STATEMENT job_next_of_user = SQL(
+        "SELECT ifnull(min(row), 0) FROM job INDEXED BY job_by_uid WHERE uid = ?1 AND row >= ?2", 1);
+STATEMENT job_erase = SQL(JOB_REMOVE("INDEXED BY job_by_uid WHERE uid = ?2 AND row BETWEEN ?3 AND " ERASURE_WINDOW_END
+                                     " AND begin_ms < ?4 AND end_ms < ?4 AND"),
+                          N_REMOVED_COLUMNS);
+static const TableErasure job_erasure = { .next = &job_next_of_user, .select = &job_erase };
+
 STATEMENT job_delete = SQL("DELETE FROM job WHERE row = ?1", 0);
 
 /* Removes the jobs that a statement selects, and counts the removed rows. */
@@ -745,6 +752,7 @@ static const StoreTable job_table = {
         },
         .retention = &job_retention,
         .salvage = &job_salvage,
+        .erasure = &job_erasure,
 };
 
 /* Separate from the job, because a row that was larger once leaves a hole that is not filled again. */
@@ -759,6 +767,7 @@ static const StoreTable running_table = {
                 "SELECT total(length(labels)) FROM running JOIN job ON job.row = running.job",
         },
         .salvage = &running_salvage,
+        .erasure = &table_erasure_follows,
 };
 
 /*
@@ -771,6 +780,7 @@ static const StoreTable timeline_table = {
         .schema = "CREATE TABLE timeline (part INTEGER PRIMARY KEY, bytes BLOB NOT NULL);",
         .checks = { "SELECT max(part) FROM timeline" },
         .salvage = &timeline_salvage,
+        .erasure = &table_erasure_follows,
 };
 
 _Static_assert(N_TIMELINE_PARTS == 3, "the SQL of timelines has three parts");
@@ -789,6 +799,7 @@ static const StoreTable phase_table = {
                 "SELECT max(job) FROM phase INDEXED BY phase_by_job",
         },
         .salvage = &phase_salvage,
+        .erasure = &table_erasure_follows,
 };
 
 /* The keys of stored metrics and usage (job_text.h): a few rows, shared by all jobs and phases. */
@@ -797,6 +808,7 @@ static const StoreTable layout_table = {
         .schema = "CREATE TABLE layout (id INTEGER PRIMARY KEY, keys TEXT NOT NULL UNIQUE);",
         .checks = { "SELECT count(*) FROM (SELECT * FROM layout)" },
         .salvage = &small_salvage,
+        .erasure = &table_erasure_none,
 };
 
 /* The node meter's account, from which the jobs' progress counts: one row. */
@@ -808,6 +820,7 @@ static const StoreTable meter_table = {
                 " time_ms INTEGER NOT NULL);",
         .checks = { "SELECT total(length(account)) FROM meter" },
         .salvage = &small_salvage,
+        .erasure = &table_erasure_none,
 };
 
 /* The totals of ended jobs by user and by label: one row. */
@@ -816,6 +829,7 @@ static const StoreTable totals_table = {
         .schema = "CREATE TABLE job_totals (only INTEGER PRIMARY KEY CHECK (only = 1), text TEXT NOT NULL);",
         .checks = { "SELECT total(length(text)) FROM job_totals" },
         .salvage = &small_salvage,
+        .erasure = &table_erasure_follows, /* written anew without the user before the order */
 };
 
 static const StoreTable *const tables[] = {

@@ -65,6 +65,7 @@ static const StoreTable sample_table = {
         .checks = { "SELECT max(begin_ms) FROM node_sample" },
         .retention = &sample_retention,
         .salvage = &sample_salvage,
+        .erasure = &table_erasure_none,
 };
 
 static const StoreTable *const tables[] = { &sample_table, NULL };

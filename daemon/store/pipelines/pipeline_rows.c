@@ -680,6 +680,7 @@ static const StoreTable series_table = {
                 "SELECT max(job) FROM pipeline_series INDEXED BY pipeline_series_by_job",
         },
         .salvage = &series_salvage,
+        .erasure = &table_erasure_follows,
 };
 
 /*
@@ -699,6 +700,7 @@ static const StoreTable interval_table = {
         .checks = { "SELECT count(*) FROM (SELECT * FROM pipeline_interval LIMIT 1)" },
         .retention = &interval_retention,
         .salvage = &interval_salvage,
+        .erasure = &table_erasure_follows,
 };
 
 static const StoreTable event_table = {
@@ -709,6 +711,7 @@ static const StoreTable event_table = {
                 " PRIMARY KEY (job, time_ms, name)) WITHOUT ROWID;",
         .checks = { "SELECT count(*) FROM (SELECT * FROM pipeline_event LIMIT 1)" },
         .salvage = &event_salvage,
+        .erasure = &table_erasure_follows,
 };
 
 /* Average size in the table `holder` of the series with their texts and of the intervals, and that of the events
@@ -741,6 +744,7 @@ static const StoreTable pipeline_table = {
                 ROWS_REMOVE " DELETE FROM pipeline WHERE job = old.row; END;",
         .checks = { "SELECT max(job) FROM pipeline" },
         .salvage = &pipeline_salvage,
+        .erasure = &table_erasure_follows,
 };
 
 static const StoreTable *const tables[] = {

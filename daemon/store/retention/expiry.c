@@ -3,6 +3,7 @@
 
 #include <assert.h>
 
+#include "store/table/table_erasure.h"
 #include "store/table/table_salvage.h"
 
 #define DAY_NS (INT64_C(86400) * (int64_t)NS_PER_S)
@@ -20,6 +21,7 @@ static const StoreTable clock_table = {
         .schema = "CREATE TABLE clock (only INTEGER PRIMARY KEY CHECK (only = 1), trusted_ms INTEGER NOT NULL);",
         .checks = { "SELECT total(trusted_ms) FROM clock" },
         .salvage = &clock_salvage,
+        .erasure = &table_erasure_none,
 };
 
 static const StoreTable *const tables[] = { &clock_table, NULL };

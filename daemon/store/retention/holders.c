@@ -6,9 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "store/table/table_erasure.h"
 #include "util/clock.h"
 
 #define INTERVAL_NS NS_PER_S
+
+STATEMENT holder_erase[] = {
+        SQL("DELETE FROM holder WHERE uid = ?1 AND n_bytes <= 0 AND n_names <= 0 AND n_series <= 0", 0), {},
+};
+static const TableErasure holder_erasure = { .last = holder_erase };
 
 static const StoreTable holder_table = {
         .name = "holder",
@@ -17,6 +23,7 @@ static const StoreTable holder_table = {
                 " uid INTEGER PRIMARY KEY, n_bytes INTEGER NOT NULL DEFAULT 0, n_names INTEGER NOT NULL DEFAULT 0,"
                 " n_series INTEGER NOT NULL DEFAULT 0);",
         .checks = { "SELECT count(*) FROM (SELECT * FROM holder)" },
+        .erasure = &holder_erasure,
 };
 
 static const StoreTable holding_table = {
@@ -26,6 +33,7 @@ static const StoreTable holding_table = {
                 " uid INTEGER NOT NULL, block INTEGER NOT NULL, n_rows INTEGER NOT NULL,"
                 " PRIMARY KEY (uid, block)) WITHOUT ROWID;",
         .checks = { "SELECT max(uid) FROM holding" },
+        .erasure = &table_erasure_follows,
 };
 
 static const StoreTable *const tables[] = { &holder_table, &holding_table, NULL };

@@ -18,6 +18,7 @@
 #include "store/retention/expiry.h"
 #include "store/table/store_subject.h"
 #include "store/table/store_types.h"
+#include "store/table/table_erasure.h"
 
 /* Which rows of a table are removed. */
 typedef struct TableRetention {
@@ -99,6 +100,7 @@ typedef struct Leftover {
                 .schema = "CREATE TABLE " #name_ " (job INTEGER PRIMARY KEY);",                                 \
                 .checks = { "SELECT count(*) FROM (SELECT * FROM " #name_ " LIMIT 1)" },                               \
                 .retention = &name_##_retention,                                                                       \
+                .erasure = &table_erasure_follows,                                                                     \
         }
 
 /* Removes the rows that a statement of the table selected, and counts them. */

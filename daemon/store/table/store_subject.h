@@ -30,6 +30,7 @@ typedef struct StoreTable {
         const char *checks[TABLE_CHECKS_MAX];
         const struct TableRetention *retention; /* NULL: rows are removed with the rows of another table, or never */
         const struct TableSalvage *salvage;     /* NULL: rebuilt from the rows of other tables */
+        const struct TableErasure *erasure;     /* never NULL: what belongs to users (table_erasure.h) */
 } StoreTable;
 
 /* A member that is not needed is NULL. Functions of int return 0, -ENOMEM or an outcome of database.h: the

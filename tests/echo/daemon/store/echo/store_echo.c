@@ -3,6 +3,7 @@
 
 #include "store/database/database.h"
 #include "store/read/read_connection.h"
+#include "store/table/table_erasure.h"
 #include "store/table/table_salvage.h"
 
 STATEMENT echo_put = SQL("INSERT INTO echo (time_ms, text) VALUES (?1, ?2)", 0);
@@ -35,6 +36,7 @@ static const StoreTable echo_table = {
         .schema = "CREATE TABLE echo (row INTEGER PRIMARY KEY, time_ms INTEGER NOT NULL, text TEXT NOT NULL) STRICT;",
         .checks = { "SELECT max(row) FROM echo" },
         .salvage = &echo_salvage,
+        .erasure = &table_erasure_none,
 };
 
 static const StoreTable *const tables[] = { &echo_table, NULL };
