@@ -64,6 +64,46 @@ class Web(harness.TestCase):
             answer = self.server.get("/api/v1/jobs?" + urllib.parse.urlencode({"search": text}))
             self.assertEqual("".join(job["id"] for job in answer.json["jobs"]), found, text)
 
+    def jobs(self, **query):
+        """Ids of a list, page by page."""
+        found, token = [], ""
+        while token is not None:
+            answer = self.server.get("/api/v1/jobs?" + urllib.parse.urlencode({**query, **({"page": token} if token else {})})).json
+            found += [job["id"] for job in answer["jobs"]]
+            token = answer["next"]
+        return found
+
+    def test_jobs_are_sorted_page_by_page(self):
+        with self.server.client() as client:
+            for job in "abcde":
+                self.assert_status(client.begin(job, labels={"of": "list" if job < "e" else "other"}), "OK")
+            for job in "dbeac":
+                self.assert_status(client.end(job, 0), "OK")
+        durations = {job["id"]: job["end_ms"] - job["begin_ms"] for job in self.server.get("/api/v1/jobs").json["jobs"]}
+        self.assertEqual(len(durations), 5)
+        for sign in (1, -1):
+            for limit in (1, 2, 100):
+                listed = self.jobs(sort="duration" if sign > 0 else "-duration", limit=limit)
+                self.assertEqual(sorted(listed), ["a", "b", "c", "d", "e"])
+                of = [sign * durations[job] for job in listed]
+                self.assertEqual(of, sorted(of))
+        self.assertEqual(self.jobs(sort="begin", limit=2), self.jobs(limit=2)[::-1])
+        self.assertEqual(self.jobs(sort="-begin", limit=2), self.jobs(limit=3))
+        # Jobs without the number are listed as well.
+        self.assertEqual(sorted(self.jobs(sort="-memory", limit=2, label="of=list")), ["a", "b", "c", "d"])
+
+    def test_jobs_with_a_pipeline_are_found(self):
+        with self.server.client() as client:
+            for job in ("with", "without"):
+                self.assert_status(client.begin(job), "OK")
+        line = '{"stage": "0:0:decode[2]", "elapsed": 1, "num_tasks": 10, "num_failures": 0, "ave_time": 0.1}'
+        done = self.server.perfctl("pipeline", "submit", "--job", "with", "-", stdin=line)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.jobs(pipeline=1), ["with"])
+        self.assertEqual(self.jobs(pipeline=1, sort="begin"), ["with"])
+        listed = self.server.get("/api/v1/jobs").json["jobs"]
+        self.assertEqual({job["id"]: job["pipeline"] for job in listed}, {"with": True, "without": False})
+
     def test_history_comes_in_steps(self):
         path = "/api/v1/node/samples?step_ms="
         wait_for(lambda: len(self.server.get(path + "1000").json["timeline"]["series"]["cpu"]["mean"]) >= 5, "five seconds of history")

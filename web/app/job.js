@@ -5,6 +5,7 @@ import { find, get, name } from "./api.js";
 import { brief, card, command, el, empty, facts, link, note, table } from "./dom.js";
 import { bytes, count, cpus, figure, percent, quantity, seconds, time, utc } from "./format.js";
 import { chip, statePill } from "./jobs.js";
+import { verdictCard } from "./pipelines.js";
 import { build } from "./url.js";
 import { bar, meter } from "../figures/meter.js";
 import { columns, timeseries } from "../figures/timeseries.js";
@@ -95,21 +96,6 @@ export function resultsTable(results) {
         ], results, { caption: "Results" });
 }
 
-export function stages(answer) {
-        return table([
-                { head: "Stage", row: true, cell: (s) => brief(s.name, 40) },
-                { head: "Workers", class: "number", cell: (s) => count(s.concurrency) },
-                { head: "Tasks", class: "number", cell: (s) => figure(s.tasks?.num_tasks) },
-                { head: "Failed", class: "number", cell: (s) => (s.tasks?.num_failures ? el("b", { class: "bad" }, figure(s.tasks.num_failures)) : "0") },
-                { head: "Workers busy", class: "share", cell: (s) => share(s.tasks?.success_s / (s.tasks?.elapsed_s * s.concurrency), "workers busy") },
-                { head: "Queue ready", class: "share", cell: (s) => share(s.queue?.ready_s / s.queue?.readiness_measured_s, "time with an item ready") },
-                { head: "Put waited", class: "share", cell: (s) => share(s.queue?.put_wait_s / s.queue?.elapsed_s, "wait to put") },
-                { head: "Get waited", class: "share", cell: (s) => share(s.queue?.get_wait_s / s.queue?.elapsed_s, "wait to get") },
-        ], answer.stages, { caption: "Stages" });
-}
-
-const share = (v, label) => (Number.isFinite(v) ? [bar(v, { label }), percent(v)] : "–");
-
 function hero(job, node) {
         const now_ms = job.end_ms ?? node.time_ms;
 
@@ -158,7 +144,7 @@ export async function show(at) {
                                 : el("div", { class: "grid" }, card("The job itself", null, used(job, m)), card(`Node during the job, ${count(job.on.cpus)} CPUs`, null, nodeDuring(job, m))),
                         n > 0 ? history : note("No timeline: the job was too short, or is too old."), n > 0 && job.phases.length > 1 && card("Phases over time", null, phaseBars),
                         phases(job),
-                        pipeline?.stages.length > 0 && card("Data pipeline", null, stages(pipeline), link(build("pipelines", id), "details")),
+                        (pipeline?.verdicts ?? []).map((v) => verdictCard(v, pipeline.verdicts.length)),
                         results.results.length > 0 && card("Results", null, resultsTable(results.results)),
                         job.metrics.length > 0 && allNumbers(job),
                         command(`perfctl report ${id}`),

@@ -7,13 +7,25 @@ import { build, ofPath, parse } from "./url.js";
 import * as node from "./node.js";
 import * as jobs from "./jobs.js";
 import * as job from "./job.js";
+import * as compare from "./compare.js";
+import * as kpis from "./kpis.js";
+import * as pipelines from "./pipelines.js";
+import * as indicators from "./indicators.js";
+import * as health from "./health.js";
 
-/* Each module has show({ argument, params, signal, node }), which returns { title, element, update }: update(), if
- * there is one, is called every few seconds. `tab`: the entry of the menu; null: reached by links. */
+/* show({ argument, params, signal, node }) returns { title, element, update, end }: update(node), if there is one, is called every few
+ * seconds, and end() when another view opens. tab: the entry in the menu; of: the entry under which a view without one is. */
 const VIEWS = {
-        node: { module: node, tab: "Node" },
-        jobs: { module: jobs, tab: "Jobs" },
-        job: { module: job, tab: null, of: "jobs" },
+        node: { show: node.show, tab: "Node" },
+        jobs: { show: jobs.show, tab: "Jobs" },
+        job: { show: job.show, of: "jobs" },
+        compare: { show: compare.show, of: "jobs" },
+        kpis: { show: kpis.showList, tab: "KPIs" },
+        kpi: { show: kpis.showOne, of: "kpis" },
+        pipelines: { show: pipelines.show, tab: "Pipelines" },
+        indicators: { show: indicators.showList, tab: "Indicators" },
+        indicator: { show: indicators.showOne, of: "indicators" },
+        health: { show: health.show, tab: "Health" },
 };
 const REFRESH_MS = 3000;
 const RETRY_MS = 2000;
@@ -120,13 +132,12 @@ async function open() {
                 if (!known)
                         throw new ApiError(404, `there is no page '${at.view}'`);
                 await readNode(mine.abort.signal);
-                const shown = await known.module.show({ ...at, signal: mine.abort.signal, node: state });
+                const shown = await known.show({ ...at, signal: mine.abort.signal, node: state });
 
                 if (mine !== current)
                         return;
                 Object.assign(mine, shown, { at });
                 view.replaceChildren(shown.element);
-                shown.mounted?.();
                 showBanner("");
                 if (!isSame)
                         scrollTo(0, 0);

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,12 +31,19 @@ static MetricStamp stamp_of(const Sources *sources, const JobView *job) {
         };
 }
 
-static void write_listed_job(Json *json, const JobView *job, const Viewer *viewer, bool has_metrics) {
+/* A row of a list; numbers of a running job are those of the snapshot. */
+static void write_listed_job(const Target *target, const Sources *sources, const JobRow *row, const JobRecord *live,
+                             Json *json) {
+        JobView view = row->view;
+
+        if (live)
+                snapshot_jobs_record_view(live, &sources->snapshot->node, &view);
         json_object_begin(json);
-        job_json_write_identity(json, job, viewer);
+        job_json_write_identity(json, &view, &target->viewer);
+        json_put_bool(json, "pipeline", row->has_pipeline);
         json_key(json, "metrics");
-        if (has_metrics)
-                metric_json_write_values(json, &job->metrics, &job->usage);
+        if (live || row->has_metrics)
+                metric_json_write_values(json, &view.metrics, &view.usage);
         else
                 json_null(json);
         json_object_end(json);
@@ -44,9 +52,20 @@ static void write_listed_job(Json *json, const JobView *job, const Viewer *viewe
 /* Conditions of a list that no index of the store can meet. */
 #define LABEL_FILTERS_MAX 16U /* a query has at most 32 parameters */
 
+typedef enum JobOrder {
+        ORDER_BEGIN,
+        ORDER_DURATION,
+        ORDER_CPUS,
+        ORDER_MEMORY,
+        N_JOB_ORDERS,
+} JobOrder;
+
 typedef struct ListFilter {
         JobFilter stored;
         bool has_failed; /* jobs that exited with a status other than 0, or were terminated by a signal */
+        bool has_pipeline;
+        JobOrder order;
+        bool is_ascending, is_newest_first; /* is_newest_first: the order of the store */
         const char *search; /* part of a text of the job, in any case; NULL: any */
         const char *labels[LABEL_FILTERS_MAX]; /* "key=value"; a job has all of them */
         size_t n_labels;
@@ -96,7 +115,15 @@ static bool has_text(const JobView *job, const char *part, const Viewer *viewer)
         return privacy_may_see(viewer, info->uid) && strcasestr(info->command, part);
 }
 
-static bool is_listed(const JobView *job, const JobRecord *live, const ListFilter *filter, const Viewer *viewer) {
+static const JobRecord *find_live(const Sources *sources, const JobView *job) {
+        return job->state == JOB_RUNNING ? job_lookup_live(sources->snapshot, job->info.id) : NULL;
+}
+
+static bool is_listed(const JobRow *row, const JobRecord *live, const ListFilter *filter, const Viewer *viewer) {
+        const JobView *job = &row->view;
+
+        if (filter->has_pipeline && !row->has_pipeline)
+                return false;
         if (live && filter->stored.state && strcmp(job_state_name(live->state), filter->stored.state) != 0)
                 return false;
         if (filter->has_failed && (!job->end.has_exit_status || (job->end.exit_status == 0 && job->end.signal == 0)))
@@ -107,28 +134,113 @@ static bool is_listed(const JobView *job, const JobRecord *live, const ListFilte
 }
 
 /* 0 or EXCHANGE_ANSWERED. */
-static int write_jobs(const Target *target, const Sources *sources, Response *response, const ListFilter *filter,
-                      Pagination *page, Json *json) {
+static int write_newest(const Target *target, const Sources *sources, Response *response, const ListFilter *filter,
+                        Pagination *page, Json *json) {
         JobRow row;
         int r;
 
         r = job_reader_list(sources->reader, &filter->stored);
         while (r == 0 && (r = job_reader_next(sources->reader, &row)) == 0) {
-                const JobRecord *live = row.view.state == JOB_RUNNING
-                                                ? job_lookup_live(sources->snapshot, row.view.info.id)
-                                                : NULL;
-                JobView view;
+                const JobRecord *live = find_live(sources, &row.view);
 
-                if (!is_listed(&row.view, live, filter, &target->viewer))
+                if (!is_listed(&row, live, filter, &target->viewer))
                         continue;
                 if (!pagination_admit(page, response->body, (PageKey){ row.view.begin_realtime_ms, row.row }))
                         break;
-                if (live)
-                        snapshot_jobs_record_view(live, &sources->snapshot->node, &view);
-                write_listed_job(json, live ? &view : &row.view, &target->viewer, live || row.has_metrics);
+                write_listed_job(target, sources, &row, live, json);
         }
 
         return r == 0 || r == READER_END ? 0 : exchange_store_error(response, r);
+}
+
+/* --- other orders of the list --------------------------------------------------------------------- */
+
+static const char *const order_names[N_JOB_ORDERS] = { "begin", "duration", "cpus", "memory" };
+
+static double order_value(const JobView *job, JobOrder order, uint64_t now_ms) {
+        const UsageMetric usage = order == ORDER_CPUS ? USAGE_CPU_MEAN : USAGE_MEMORY_PEAK;
+
+        if (order == ORDER_BEGIN)
+                return (double)job->begin_realtime_ms;
+        if (order == ORDER_DURATION)
+                return (double)((job->end_realtime_ms ?: now_ms) - job->begin_realtime_ms);
+        return quality_is_present(job->usage.quality[usage]) ? job->usage.value[usage] : -1;
+}
+
+/* The place of a job in the list: the highest comes first, as the newest does in a list by time. Jobs without the
+ * value come last. */
+static PageKey order_key(double value, int64_t row, bool is_ascending) {
+        const uint64_t middle = UINT64_C(1) << 62;
+        uint64_t scaled = value < 0 ? 0 : 1 + (uint64_t)fmin(1000 * value, (double)(middle - 1024));
+
+        return (PageKey){ value >= 0 && is_ascending ? middle - scaled : scaled, row };
+}
+
+static bool is_after(PageKey key, PageKey before) {
+        return (before.time_ms == 0 && before.row == 0) || key.time_ms < before.time_ms ||
+               (key.time_ms == before.time_ms && key.row < before.row);
+}
+
+/* Finds the first rows of a page among all. 0 or an outcome of the reader. */
+static int find_first(const Target *target, const Sources *sources, const ListFilter *filter, PageKey before,
+                      LatestRows *ret) {
+        JobRow row;
+        int r;
+
+        r = job_reader_list(sources->reader, &filter->stored);
+        while (r == 0 && (r = job_reader_next(sources->reader, &row)) == 0) {
+                const JobRecord *live = find_live(sources, &row.view);
+                JobView view = row.view;
+                PageKey key;
+
+                if (!is_listed(&row, live, filter, &target->viewer))
+                        continue;
+                if (live)
+                        snapshot_jobs_record_view(live, &sources->snapshot->node, &view);
+                key = order_key(order_value(&view, filter->order, job_lookup_time_ms(sources, &view)), row.row,
+                                filter->is_ascending);
+                if (is_after(key, before))
+                        (void)pagination_add_latest(ret, key);
+        }
+        return r == READER_END ? 0 : r;
+}
+
+/* 0 or EXCHANGE_ANSWERED. */
+static int write_ordered(const Target *target, const Sources *sources, Response *response, const ListFilter *filter,
+                         Pagination *page, Json *json) {
+        scoped(freep) LatestRows *rows = malloc(sizeof(*rows));
+        JobRow row;
+        int r;
+
+        if (!rows)
+                return exchange_store_error(response, -ENOMEM);
+        pagination_init_latest(rows, page->limit + 1);
+        r = find_first(target, sources, filter, page->before, rows);
+        for (size_t i = 0; r == 0 && i < rows->n; i++) {
+                r = job_reader_find_row(sources->reader, rows->keys[i].row, &row);
+                if (r == 0 && !pagination_admit(page, response->body, rows->keys[i]))
+                        break;
+                if (r == 0)
+                        write_listed_job(target, sources, &row, find_live(sources, &row.view), json);
+                else if (r == READER_END) /* removed meanwhile */
+                        r = 0;
+        }
+        return r == 0 ? 0 : exchange_store_error(response, r);
+}
+
+static int order_parse(const Target *target, Response *response, ListFilter *filter) {
+        const char *text = exchange_parameter(target, "sort") ?: "-begin";
+
+        filter->is_ascending = *text != '-';
+        text += !filter->is_ascending;
+        while (filter->order < N_JOB_ORDERS && strcmp(order_names[filter->order], text) != 0)
+                filter->order++;
+        if (filter->order == N_JOB_ORDERS)
+                return exchange_error(response, 400,
+                                      "query parameter 'sort' must be begin, duration, cpus or memory, with - in "
+                                      "front for the highest first, not '%s'", text);
+        filter->is_newest_first = filter->order == ORDER_BEGIN && !filter->is_ascending;
+        return 0;
 }
 
 static int list_filter_parse(const Target *target, Response *response, ListFilter *filter, Pagination *page) {
@@ -144,12 +256,14 @@ static int list_filter_parse(const Target *target, Response *response, ListFilte
                                       "query parameter 'state' must be running, finished or interrupted, not '%s'",
                                       stored->state);
         if (exchange_parameter_bool(target, response, "failed", &filter->has_failed) > 0 ||
-            labels_parse(target, response, filter) > 0 || pagination_parse(target, response, page) > 0)
+            exchange_parameter_bool(target, response, "pipeline", &filter->has_pipeline) > 0 ||
+            order_parse(target, response, filter) > 0 || labels_parse(target, response, filter) > 0 ||
+            pagination_parse(target, response, page) > 0)
                 return EXCHANGE_ANSWERED;
 
         stored->since_ms = page->since_ms;
         stored->until_ms = page->until_ms;
-        stored->before = page->before;
+        stored->before = filter->is_newest_first ? page->before : (PageKey){};
         return 0;
 }
 
@@ -176,7 +290,8 @@ static void answer_list(const Target *target, const Sources *sources, Response *
                 json_object_end(&json);
         }
         json_put_array_begin(&json, "jobs");
-        if (write_jobs(target, sources, response, &filter, &page, &json) == 0)
+        if ((filter.is_newest_first ? write_newest : write_ordered)(target, sources, response, &filter, &page, &json) ==
+            0)
                 pagination_end(&page, &json);
 }
 
@@ -685,7 +800,7 @@ int jobs_subject_metrics_counts(Exposition *exposition, const Snapshot *snapshot
 /* --- tables ------------------------------------------------------------------------------------------- */
 
 static const Route routes[] = {
-        { "/api/v1/jobs",              "state name user label search failed since_ms until_ms limit page", false, true,  answer_list },
+        { "/api/v1/jobs",              "state name user label search failed pipeline sort since_ms until_ms limit page", false, true,  answer_list },
         { "/api/v1/jobs/{id}",         "",                                             false, true,  answer_job },
         { "/api/v1/jobs/{id}/metrics", "key scope compat names phases",                false, true,  answer_job_metrics },
         { "/api/v1/jobs/{id}/samples", "",                                             false, true,  answer_job_samples },

@@ -297,6 +297,17 @@ static void write_configuration(Json *json, const SelfStats *self) {
         json_object_end(json);
 }
 
+static void write_self(Json *json, const SelfStats *self) {
+        json_put_object_begin(json, "self");
+        json_put_double(json, "cpu_seconds", (double)self->process_cpu_ns / NS_PER_S);
+        json_put_uint(json, "resident_bytes", self->resident_bytes);
+        json_put_uint(json, "open_fds", self->n_open_fds);
+        json_put_uint(json, "samples", self->n_ticks);
+        json_put_uint(json, "samples_missed", self->n_missed_ticks);
+        json_put_double(json, "lateness_max_seconds", (double)self->lateness_max_ns / NS_PER_S);
+        json_object_end(json);
+}
+
 static void write_identity(Json *json, const Snapshot *snapshot) {
         const NodeSnapshot *node = &snapshot->node;
 
@@ -332,6 +343,7 @@ static void answer_state(const Target *target, const Sources *sources, Response 
         write_store(&json, &snapshot->store);
         write_http(&json, &snapshot->http_port);
         write_configuration(&json, &snapshot->self);
+        write_self(&json, &snapshot->self);
         json_object_end(&json);
 }
 

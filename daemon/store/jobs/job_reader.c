@@ -24,6 +24,7 @@ typedef struct JobColumns {
         int64_t exit_status, signal;
         const char *rusage, *note;
         JobNumberTexts numbers; /* not of a running job */
+        int64_t has_pipeline;   /* only of a list */
         Blob timeline[N_TIMELINE_PARTS]; /* only of a job that was found by its id */
         struct {
                 uint64_t checkpoint_ms, begun_by, by_admin;
@@ -156,7 +157,10 @@ enum {
         BY_STATE = 4,
 };
 
-static const StoreColumn list_columns[] = { JOB_COLUMNS, NUMBER_COLUMNS(JobColumns, numbers) };
+static const StoreColumn list_columns[] = {
+        JOB_COLUMNS, NUMBER_COLUMNS(JobColumns, numbers),
+        COLUMN(JobColumns, has_pipeline, "EXISTS (SELECT 1 FROM pipeline WHERE pipeline.job = job.row)"),
+};
 
 /* For reader_begin_page(). */
 #define LIST(index, filters)                                                                                  \
@@ -183,6 +187,8 @@ static const StoreColumn find_columns[] = {
         JOB_COLUMNS, NUMBER_COLUMNS(JobColumns, numbers), TIMELINE(0), TIMELINE(1), TIMELINE(2),
 };
 
+STATEMENT job_find_row = SELECT(JobColumns, list_columns,
+                                " FROM job" LAYOUTS("job") " WHERE job.row = ? AND visible(uid)");
 STATEMENT job_find = SELECT(JobColumns, find_columns, " FROM job" LAYOUTS("job") " WHERE job.id = ?");
 
 int job_reader_list(Reader *reader, const JobFilter *filter) {
@@ -217,7 +223,7 @@ static int next_job(Reader *reader, JobReader **ret_jobs, JobColumns *ret_column
         if (read_view(ret_columns, &jobs->job) < 0)
                 return read_connection_fail(connection, SQLITE_NOMEM);
 
-        *ret = (JobRow){ .row = ret_columns->row };
+        *ret = (JobRow){ .row = ret_columns->row, .has_pipeline = ret_columns->has_pipeline };
         ret->has_metrics = read_numbers(jobs, &ret_columns->numbers, &jobs->job.metrics, &jobs->job.usage);
         if (!ret_columns->numbers.usage)
                 note_missing_usage(&jobs->job);
@@ -231,6 +237,12 @@ int job_reader_next(Reader *reader, JobRow *ret) {
         JobReader *jobs;
 
         return next_job(reader, &jobs, &columns, ret);
+}
+
+int job_reader_find_row(Reader *reader, int64_t row, JobRow *ret) {
+        int r = read_connection_begin(reader_connection(reader), &job_find_row, FIELDS(field_i64(row)));
+
+        return r == 0 ? job_reader_next(reader, ret) : r;
 }
 
 /* Joins the parts. *ret stays empty without parts. */

@@ -23,12 +23,15 @@ typedef struct JobRow {
         /* owned by the reader until the next step; metrics and usage only for a job that has ended */
         JobView view;
         bool has_metrics;
+        bool has_pipeline; /* a data pipeline of the job was reported; only from a list and job_reader_find_row() */
         Blob timeline; /* bytes of StoreJobEnd, or null; only from job_reader_find() */
 } JobRow;
 
 /* Begins a query, newest first. 0 or an outcome of reader.h, as for all functions here. */
 int job_reader_list(Reader *reader, const JobFilter *filter);
 int job_reader_next(Reader *reader, JobRow *ret);
+/* Reads the job with that row of a list; READER_END: it was removed. */
+int job_reader_find_row(Reader *reader, int64_t row, JobRow *ret);
 /* Reads the job with that id; READER_END: there is none. */
 int job_reader_find(Reader *reader, const char *id, JobRow *ret);
 

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Two or more jobs side by side: what differs first, then what is equal. */
+
+import { find, get, name } from "./api.js";
+import { ApiError } from "./api.js";
+import { brief, card, el, empty, link, note, table } from "./dom.js";
+import { change, cut, jobState, quantity, seconds, utc } from "./format.js";
+import { build } from "./url.js";
+import { bar } from "../figures/meter.js";
+
+const N_MAX = 8;
+
+function described(job, results) {
+        const rows = new Map([
+                ["state", jobState(job).text], ["command", job.command], ["user", job.user], ["node", job.on.hostname], ["isolation", job.isolation],
+                ["begin", utc(job.begin_ms)], ["ranks", job.ranks], ["note", job.note || null],
+                ["CPUs of the node", job.on.cpus], ["memory of the node", job.on.memory_bytes && quantity(job.on.memory_bytes, "bytes")],
+        ]);
+
+        for (const [key, value] of Object.entries(job.labels))
+                rows.set(`label ${key}`, value);
+        for (const result of results) {
+                for (const [key, value] of Object.entries(result.document?.["@parameters"] ?? {}))
+                        rows.set(`${result.name} parameter ${key}`, JSON.stringify(value));
+                for (const key of ["hardware", "stack"])
+                        if (result[key] ?? result.run?.[key])
+                                rows.set(key, typeof (result[key] ?? result.run[key]) === "string" ? result[key] ?? result.run[key] : JSON.stringify(result[key] ?? result.run[key]));
+                rows.set(`${result.name} version`, `${result.component ?? ""} ${result.version ?? ""}`.trim());
+        }
+        return rows;
+}
+
+/* Rows of all jobs by key: [key, [value of each job]] */
+function join(maps) {
+        const keys = [...new Set(maps.flatMap((m) => [...m.keys()]))];
+
+        return keys.map((key) => [key, maps.map((m) => m.get(key) ?? null)]);
+}
+
+const differs = ([, values]) => new Set(values.map(String)).size > 1;
+
+function heads(jobs, make) {
+        return jobs.map((job, i) => ({ head: link(build("job", job.id), cut(job.name || job.id, 24)), cell: (row) => make(row, i) }));
+}
+
+function texts(rows, jobs, caption) {
+        return table([{ head: "", row: true, cell: ([key]) => cut(key, 60) }, ...heads(jobs, ([, values], i) => (values[i] === null ? "–" : brief(String(values[i]), 120)))], rows, { caption });
+}
+
+function numbers(jobs) {
+        const rows = join(jobs.map((job) => new Map(job.metrics.map((m) => [m.key, m.value]))));
+        const units = new Map(jobs.flatMap((job) => job.metrics.map((m) => [m.key, m.unit])));
+        const far = ([, values]) => {
+                const known = values.filter((v) => v !== null), most = Math.max(...known), least = Math.min(...known);
+
+                return most > 0 ? (most - least) / most : 0;
+        };
+
+        return table([
+                { head: "Metric", row: true, cell: ([key]) => el("code", null, key) },
+                ...heads(jobs, ([key, values], i) => {
+                        const v = values[i], base = values[0], most = Math.max(...values.map((x) => x ?? 0));
+
+                        if (v === null)
+                                return "–";
+                        return [quantity(v, units.get(key)), i > 0 && base ? el("small", null, ` ${change(v / base - 1)}`) : "", bar(most > 0 ? v / most : 0, { label: key })];
+                }),
+        ], rows.filter((row) => far(row) > 0.05).sort((a, b) => far(b) - far(a)), { caption: "Metrics that differ by more than 5 %" });
+}
+
+export async function show(at) {
+        const ids = at.argument.split(",").filter(Boolean).slice(0, N_MAX);
+
+        if (ids.length < 2)
+                throw new ApiError(404, "select two or more jobs to compare them");
+        const jobs = (await Promise.all(ids.map((id) => find(`jobs/${name(id)}`, {}, at.signal)))).filter(Boolean);
+        const gone = ids.length - jobs.length;
+        const results = await Promise.all(jobs.map((job) => get("results", { job: job.id, limit: 20 }, at.signal)));
+        const rows = join(jobs.map((job, i) => described(job, results[i].results)));
+        const same = rows.filter((row) => !differs(row) && row[1][0] !== null);
+
+        return {
+                title: "Compare jobs",
+                element: el("div", null, el("h1", null, `Compare ${jobs.length} jobs`), gone > 0 && note(`${gone} of the jobs no longer exist.`),
+                        card("Took", null, jobs.map((job) => {
+                                const took = (j) => j.metrics.find((m) => m.key === "duration_seconds")?.value ?? 0, longest = Math.max(...jobs.map(took));
+
+                                return el("div", { class: "meter" }, el("span", { class: "what" }, cut(job.name || job.id, 40)), el("b", null, seconds(took(job))), bar(took(job) / longest, { label: "took" }));
+                        })),
+                        card("What differs", null, texts(rows.filter(differs), jobs, "What differs")),
+                        card("Metrics that differ", null, numbers(jobs), note("By more than 5 %, the largest difference first; changes are against the first job.")),
+                        same.length ? el("details", { class: "card" }, el("summary", null, `${same.length} facts are equal`), texts(same, jobs, "What is equal")) : empty("Nothing is equal", "")),
+        };
+}

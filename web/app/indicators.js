@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Indicators with their models, and one indicator: statistics by group, ranking and results, with the query in the URL. */
+
+import { find, get, name } from "./api.js";
+import { brief, card, command, el, empty, link, note, pill, table } from "./dom.js";
+import { count, cut, figure, percent, plural, time } from "./format.js";
+import { quote } from "./kpis.js";
+import { build } from "./url.js";
+import { interval } from "../figures/intervals.js";
+
+const N_RESULTS = 30;
+
+const chips = (values) => Object.entries(values ?? {}).filter(([, v]) => v !== null).slice(0, 12)
+        .map(([key, v]) => el("span", { class: "chip" }, brief(`${key}=${typeof v === "string" ? v : JSON.stringify(v)}`, 40)));
+
+/* Why an alternative has its rank, in the words of perfctl. */
+export function reason({ difference, ratio, tied }, direction) {
+        if (difference === "best")
+                return tied ? "best, together with others" : `best: the ${direction === "lower" ? "lowest" : "highest"} median`;
+        const words = difference === "significant" ? "unlikely to be chance" : difference ?? "not compared";
+
+        if (!Number.isFinite(ratio))
+                return words;
+        if (ratio === 1)
+                return `equal to the best; ${words}`;
+        return `${ratio >= 2 ? `${Number(ratio.toPrecision(3))} times as high as` : `${percent(Math.abs(1 - ratio))} ${ratio < 1 ? "lower" : "higher"} than`} the best; ${words}`;
+}
+
+function ranking(one, answer) {
+        const bounds = one.alternatives.flatMap((a) => [a.median, a.low, a.high]).filter(Number.isFinite);
+        const least = Math.min(0, ...bounds), greatest = Math.max(...bounds);
+
+        return card(null, null, el("p", null, chips(one.parameters), one.hardware && el("span", { class: "chip" }, brief(one.hardware, 60))), table([
+                { head: "Rank", class: "number", cell: (a) => `${a.tied ? "=" : ""}${a.rank ?? "–"}` },
+                { head: "Alternative", row: true, cell: (a) => chips(a.key) },
+                { head: "Runs", class: "number", cell: (a) => [a.n, a.n_failed > 0 && el("b", { class: "bad" }, ` ${a.n_failed} failed`)] },
+                { head: `Median${answer.unit ? `, ${answer.unit}` : ""}`, class: "number", cell: (a) => figure(a.median) },
+                { head: "Interval", class: "share wide-share", cell: (a) => [interval({ value: a.median, low: a.low, high: a.high, best: a.difference === "best" }, least, greatest),
+                        el("small", null, Number.isFinite(a.low) ? `${figure(a.low)} to ${figure(a.high)}, ${percent(a.level, 0)}` : "too few runs for an interval")] },
+                { head: "Why", cell: (a) => reason(a, answer.direction) },
+        ], one.alternatives, { caption: "Ranking" }), one.runs_needed > 0 && note(`${plural(one.runs_needed, "more run")} of each would be enough for an interval.`));
+}
+
+function results(list) {
+        return table([
+                { head: "Time", cell: (r) => time(r.time_ms) },
+                { head: "Component", row: true, cell: (r) => brief(r.component ?? "–", 30) },
+                { head: "Version", cell: (r) => brief(r.version ?? "–", 24) },
+                { head: "Result", class: "labels", cell: (r) => (r.run?.exit_status ? pill(`failed (exit ${r.run.exit_status})`, "bad")
+                        : Object.entries(r.document?.["@result"] ?? {}).slice(0, 8).map(([k, v]) => el("span", { class: "chip" }, brief(`${k} ${typeof v === "number" ? figure(v) : JSON.stringify(v)}`, 40)))) },
+                { head: "Parameters", class: "labels", cell: (r) => chips(r.document?.["@parameters"]) },
+                { head: "Job", cell: (r) => (r.job ? link(build("job", r.job), cut(r.job, 20)) : "–") },
+        ], list, { caption: "Latest results", attributes: (r) => ({ class: r.run?.exit_status ? "bad" : null }) });
+}
+
+/* The declarations that apply: the results with their direction and unit. */
+function declared(models, indicator) {
+        return models.filter((m) => m.name === indicator).flatMap((m) => Object.entries(m.declaration.results ?? {}).map(([key, r]) => ({ key, ...r })));
+}
+
+function form(at, numbers, chosen) {
+        const field = (key, label, value) => el("label", null, `${label} `, el("input", { name: key, value: value ?? "", "aria-label": label, size: 18 }));
+
+        return el("form", { class: "filters", onsubmit: (event) => {
+                event.preventDefault();
+                const given = Object.fromEntries(new FormData(event.currentTarget));
+
+                location.hash = build("indicator", at.argument, { ...given, where: given.where.split(/\s+/).filter(Boolean) });
+        } },
+        el("label", null, "Rank by ", el("select", { name: "objective" }, numbers.map((n) => el("option", { value: n, selected: n === chosen.objective }, n)))),
+        el("label", null, "Better ", el("select", { name: "direction" }, [["", "as declared"], ["lower", "lower"], ["higher", "higher"]].map(([v, text]) => el("option", { value: v, selected: v === chosen.direction }, text)))),
+        field("by", "Compare", chosen.by), field("component", "Component", chosen.component), field("where", "Where", at.params.getAll("where").join(" ")),
+        el("button", { type: "submit" }, "Ask"));
+}
+
+export async function showOne(at) {
+        const indicator = at.argument, path = `indicators/${name(indicator)}`;
+        const common = { where: at.params.getAll("where"), component: at.params.get("component") };
+        const [latest, models] = await Promise.all([get(`${path}/results`, { ...common, limit: N_RESULTS }, at.signal), get("models", {}, at.signal)]);
+        const of = declared(models.models, indicator);
+        const seen = latest.results.flatMap((r) => Object.entries(r.document?.["@result"] ?? {}).filter(([, v]) => typeof v === "number").map(([k]) => k));
+        const numbers = [...new Set([...of.filter((r) => r.direction).map((r) => r.key), ...seen])];
+        const chosen = { objective: at.params.get("objective") || numbers[0], direction: at.params.get("direction") ?? "", by: at.params.get("by") ?? "", component: common.component ?? "" };
+        const direction = chosen.direction || (of.find((r) => r.key === chosen.objective)?.direction ? "" : "higher");
+        let ranks = null, problem = null;
+
+        if (chosen.objective)
+                ranks = await get(`${path}/rank`, { ...common, objective: chosen.objective, direction, by: chosen.by }, at.signal).catch((error) => {
+                        if (error.status === 0)
+                                throw error;
+                        problem = error.message;
+                });
+        const words = [...(chosen.by ? ["--by", chosen.by] : []), ...common.where.flatMap((w) => ["-w", w])];
+
+        return {
+                title: indicator,
+                element: el("div", null, el("h1", null, cut(indicator, 80)),
+                        of.length > 0 && el("p", { class: "note" }, of.slice(0, 8).map((r) => el("span", { class: "chip", title: r.help }, `${r.key}${r.unit ? ` ${r.unit}` : ""}${r.direction ? `, ${r.direction} is better` : ""}`))),
+                        form(at, numbers, chosen),
+                        problem && empty("No ranking", problem),
+                        ranks?.rankings.map((one) => ranking(one, ranks)), ranks && ranks.rankings.length === 0 && empty("Nothing to rank", ranks.note ?? "A ranking needs two components or versions with the same parameters and hardware."),
+                        ranks && command(`perfctl indicator rank ${quote(indicator)} --objective ${quote(chosen.objective)}${words.map((w) => ` ${quote(w)}`).join("")}`),
+                        card("Latest results", null, latest.results.length ? results(latest.results) : empty("No matching results", "perfctl run and perfctl submit store them."))),
+        };
+}
+
+export async function showList(at) {
+        const [{ indicators, truncated }, models] = await Promise.all([get("indicators", {}, at.signal), get("models", {}, at.signal)]);
+        const model = (row) => models.models.find((m) => m.name === row.name);
+
+        return {
+                title: "Indicators",
+                element: el("div", null, el("h1", null, "Indicators"), indicators.length ? table([
+                        { head: "Indicator", row: true, cell: (r) => link(build("indicator", r.name), brief(r.name, 48)) },
+                        { head: "Component", cell: (r) => link(build("indicator", r.name, { component: r.component }), brief(r.component ?? "–", 40)) },
+                        { head: "Results", class: "number", cell: (r) => count(r.results) },
+                        { head: "Latest", cell: (r) => time(r.latest_ms) },
+                        { head: "Model", cell: (r) => (model(r) ? brief(model(r).declaration.help ?? "yes", 90) : "–") },
+                ], indicators, { caption: "Indicators" }) : empty("No results yet", "perfctl run and perfctl submit store them:", el("code", null, "perfctl run --repeat 5 -- ./benchmark")),
+                truncated && note("The list is cut."), el("p", { class: "note" }, `${plural(models.models.length, "model")} declared; perfctl model list shows them.`)),
+        };
+}
