@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "measure/counter.h"
 
+#include <math.h>
+
 #include "util/clock.h"
 
 #define HALF_OF_32_BITS (UINT64_C(1) << 31)
 #define ALL_OF_32_BITS (UINT64_C(1) << 32)
+/* Time in doubt follows what passes, and nothing that is counted late: ticks of a CPU, and the time between two
+ * counters. */
+#define PROMPT_LAG_S 0.1
 
 void counter_begin(Counter *counter, uint64_t now, uint64_t now_ns) {
         uint64_t shown = counter->believed_ns > 0 ? counter->shown : now;
@@ -65,6 +70,7 @@ static void doubt(Counter *counter, uint64_t now, uint64_t now_ns, uint64_t amou
         counter->last_ns = now_ns;
 }
 
+/* A time that grows from a lower value passes the value before in many readings; one that was misread, in one. */
 static bool has_returned(const Counter *counter, uint64_t now, uint64_t now_ns, const CounterLimit *limit, bool grows) {
         uint64_t before = value_before(counter);
 
@@ -72,7 +78,8 @@ static bool has_returned(const Counter *counter, uint64_t now, uint64_t now_ns, 
                 return false;
         if (counter->last >= before)
                 return now < counter->last;
-        return limit->kind != COUNTER_TIME || !grows || is_slight(counter, counter->last, limit);
+        return limit->kind != COUNTER_TIME || !grows || is_slight(counter, counter->last, limit) ||
+               (counter->counted == 0 && !counter->is_wrapped);
 }
 
 /* Growth since the last reading; the first growth confirms what was counted before: since the device started at 0,
@@ -91,7 +98,9 @@ static uint64_t follow(const Counter *counter, uint64_t now, uint64_t now_ns, co
 
 static CounterStep advance_doubted(Counter *counter, uint64_t now, uint64_t now_ns, const CounterLimit *limit,
                                    uint64_t *ret) {
-        bool grows = now > counter->last && is_possible(now - counter->last, counter->last_ns, now_ns, limit);
+        const CounterLimit prompt = { .max_per_s = limit->max_per_s, .lag_s = fmin(limit->lag_s, PROMPT_LAG_S) };
+        bool grows = now > counter->last && is_possible(now - counter->last, counter->last_ns, now_ns,
+                                                        limit->kind == COUNTER_TIME ? &prompt : limit);
         bool can_wrap_again = counter->is_wrapped && grows && now / limit->wrap_unit >= HALF_OF_32_BITS;
         bool is_over = now_ns - counter->believed_ns > COUNTER_DOUBT_NS || can_wrap_again;
 

@@ -25,7 +25,7 @@
 #define COUNTER_DOUBT_NS (UINT64_C(300) * 1000000000)
 
 typedef enum CounterKind {
-        COUNTER_TIME,   /* cannot grow by more than time passes: growth that is possible is no return */
+        COUNTER_TIME,   /* cannot grow by more than time passes: growth in step with time is no return */
         COUNTER_NUMBER, /* of events or bytes */
         COUNTER_DEVICE, /* as COUNTER_NUMBER, and starts again at 0 with its device */
 } CounterKind;

@@ -370,6 +370,42 @@ static void time_grows_no_faster_than_it_passes(void **state) {
         bench_end(&b);
 }
 
+static void a_time_that_is_back_was_never_reset(void **state) {
+        static const struct {
+                uint64_t before, between[3];
+                size_t n;
+        } cases[] = {
+                { 2500, { 1500 }, 1 },    { 2500, { 0 }, 1 },          { 900, { 0 }, 1 },
+                { 2500, { 0, 0, 0 }, 3 }, { 2500, { 1500, 1510 }, 2 }, { 90000000, { 0, 1, 2 }, 3 },
+                { 645, { 0, 10, 0 }, 3 }, { 2500, { 1500, 2000 }, 2 },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+                uint64_t ticks, begin;
+                Bench b;
+
+                bench_begin(&b, 2);
+                b.now.cpu.ticks[CPU_USER] = cases[i].before;
+                b.now.counter[KERNEL_PSI_CPU_SOME] = cases[i].before * 10000;
+                look(&b);
+                begin = total(&b, TOTAL_CPU_USER);
+                for (size_t k = 0; k < cases[i].n; k++) {
+                        b.now.cpu.ticks[CPU_USER] = cases[i].between[k];
+                        b.now.counter[KERNEL_PSI_CPU_SOME] = cases[i].between[k] * 10000;
+                        fake_pass(&b.now, 200 * MS);
+                        look(&b);
+                }
+                ticks = b.now.cpu.ticks[CPU_USER] = cases[i].before + 20;
+                b.now.counter[KERNEL_PSI_CPU_SOME] = ticks * 10000;
+                fake_pass(&b.now, 200 * MS);
+                look(&b);
+                assert_int_equal(total(&b, TOTAL_CPU_USER) - begin, 20);
+                assert_int_equal(total(&b, TOTAL_PSI_CPU_SOME), 200000);
+                bench_end(&b);
+        }
+}
+
 static void an_interface_is_no_faster_than_its_link(void **state) {
         Bench b;
 
@@ -639,6 +675,7 @@ int main(void) {
                 cmocka_unit_test(a_reset_counter_counts_from_zero),
                 cmocka_unit_test(a_value_that_is_back_was_never_reset),
                 cmocka_unit_test(time_grows_no_faster_than_it_passes),
+                cmocka_unit_test(a_time_that_is_back_was_never_reset),
                 cmocka_unit_test(an_interface_is_no_faster_than_its_link),
                 cmocka_unit_test(a_driver_whose_sum_jitters_adds_no_phantom),
                 cmocka_unit_test(devices_are_tracked_in_any_order),
