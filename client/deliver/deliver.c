@@ -461,9 +461,11 @@ int deliver_reload(Courier *courier, Delivery *ret) {
 int deliver_forget(Courier *courier, uint32_t uid, uint64_t before_ms, bool copies, Delivery *ret) {
         scoped(buffer_deinit) Buffer frame = {};
         uint64_t sequence = wire_next_sequence(&courier->wire);
+        bool may_be_taken = false;
+        int r = protocol_encode_forget(sequence, uid, before_ms, copies, &frame);
 
-        return deliver_frame(courier, protocol_encode_forget(sequence, uid, before_ms, copies, &frame), &frame,
-                             sequence, false, ret);
+        *ret = (Delivery){};
+        return r < 0 ? r : try_frame(courier, &frame, sequence, ret, &may_be_taken);
 }
 
 /*

@@ -75,7 +75,8 @@ int deliver_pipeline_pending(Courier *courier, const JobRef *job, PipelinePendin
 
 /* Lets perfd read its configuration files again. Never spooled. */
 int deliver_reload(Courier *courier, Delivery *ret);
-/* Removes what is stored of a user. Never spooled, and sent once: before_ms 0: rows of any time. */
+/* Removes what is stored of a user. Never spooled, and tried once, since a failure may need an administrator.
+ * before_ms: 0: rows of any time. */
 int deliver_forget(Courier *courier, uint32_t uid, uint64_t before_ms, bool copies, Delivery *ret);
 
 typedef struct MarkResult {

@@ -751,7 +751,11 @@ static void erase_some(Writer *writer) {
                 break;
         case ERASURE_REWRITE:
                 r = rewrite_file(writer, erasure);
-                break;
+                if (r == 0 || r == DATABASE_CORRUPT)
+                        break;
+                keep_failure(writer, r, NULL); /* rows can be stored all the same */
+                end_erasure(writer, writer->failure);
+                return;
         case ERASURE_LOG:
                 cut_log(writer, erasure);
                 return;
