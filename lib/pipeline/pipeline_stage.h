@@ -27,6 +27,7 @@ typedef struct StageQueue {
         double n_gets;            /* items that the next stage took */
         double put_s, get_s;      /* sums of the times that calls were blocked */
         double n_last;            /* gets in the newest interval */
+        unsigned buffer_size;     /* 0: unknown */
         double ready_s, judged_s; /* time with an item in the queue, and the time of which this is a part; 0: no data */
 } StageQueue;
 

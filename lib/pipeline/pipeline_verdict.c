@@ -62,6 +62,52 @@ bool pipeline_verdict_next(const PipelineSet *set, unsigned n_threads, size_t *a
         return true;
 }
 
+/* --- earlier runs --------------------------------------------------------------------------------- */
+
+/* A step beyond the largest value that was tried is advice only if the stage is the limit. */
+static bool is_advice(const PipelineVerdict *verdict) {
+        const PipelineComparison *comparison = &verdict->comparison;
+        const PipelineDiagnosis *diagnosis = &verdict->diagnosis;
+
+        if (comparison->best == 0 || diagnosis->limit == PIPELINE_LIMIT_CONSUMER ||
+            diagnosis->limit == PIPELINE_LIMIT_HOST || diagnosis->limit == PIPELINE_LIMIT_SOURCE)
+                return false;
+        if (diagnosis->stage != comparison->stage &&
+            (diagnosis->stage < verdict->n || diagnosis->limit == PIPELINE_LIMIT_POOL))
+                return false;
+        return comparison->best <= comparison->now || pipeline_comparison_was_tried(comparison, comparison->best) ||
+               diagnosis->direction == PIPELINE_DIRECTION_MORE_CONCURRENCY ||
+               diagnosis->direction == PIPELINE_DIRECTION_LARGER_BUFFER;
+}
+
+static PipelineDirection direction_of(const PipelineVerdict *verdict) {
+        const PipelineComparison *comparison = &verdict->comparison;
+
+        if (comparison->best > comparison->now)
+                return comparison->is_buffer ? PIPELINE_DIRECTION_LARGER_BUFFER : PIPELINE_DIRECTION_MORE_CONCURRENCY;
+        if (comparison->is_buffer)
+                return PIPELINE_DIRECTION_NONE;
+        if (comparison->best < comparison->now)
+                return PIPELINE_DIRECTION_LESS_CONCURRENCY;
+        return verdict->diagnosis.limit == PIPELINE_LIMIT_STAGE ? PIPELINE_DIRECTION_FASTER_TASK
+                                                                : PIPELINE_DIRECTION_NONE;
+}
+
+void pipeline_verdict_compare(PipelineVerdict *verdict, const ComparedRun *earlier, size_t n_earlier) {
+        const ComparedRun run = { .stages = verdict->stages, .n = verdict->n,
+                                  .n_threads = verdict->process.n_threads };
+        PipelineComparison *comparison = &verdict->comparison;
+
+        *comparison = pipeline_comparison_make(&run, earlier, n_earlier);
+        verdict->has_advice_of_runs = is_advice(verdict);
+        if (!verdict->has_advice_of_runs)
+                return;
+        verdict->diagnosis.direction = direction_of(verdict);
+        verdict->diagnosis.stage = comparison->stage;
+        verdict->diagnosis.confidence = pipeline_comparison_is_clear(comparison->rate_before, comparison->rate_now)
+                                                ? PIPELINE_CONFIDENCE_HIGH : PIPELINE_CONFIDENCE_MEDIUM;
+}
+
 /* --- sentences ------------------------------------------------------------------------------------ */
 
 static double waited_s(const PipelineVerdict *verdict) {
@@ -282,7 +328,48 @@ static void write_job(const PipelineVerdict *verdict, Buffer *out) {
                 buffer_printf(out, " The hypervisor took %.0f %% of the CPU time of the node.", 100 * job->stolen);
 }
 
-static void write_sentences(const PipelineVerdict *verdict, Sentences *out) {
+/* Writes what the last change did. */
+static void write_comparison(const PipelineVerdict *verdict, Buffer *out) {
+        const PipelineComparison *comparison = &verdict->comparison;
+        double ratio = comparison->rate_now / comparison->rate_before;
+
+        if (comparison->n_changes == 0)
+                return;
+        buffer_printf(out, " With a %s of %u %s %s instead of %u", comparison->is_buffer ? "buffer" : "concurrency",
+                      comparison->now, comparison->is_buffer ? "after" : "for", name_of(verdict, comparison->stage),
+                      comparison->before);
+        if (comparison->n_changes > 1)
+                buffer_printf(out, ", and %zu other change%s,", comparison->n_changes - 1,
+                              comparison->n_changes == 2 ? "" : "s");
+        if (!pipeline_comparison_is_clear(comparison->rate_before, comparison->rate_now))
+                buffer_puts(out, " it is about as fast as");
+        else
+                buffer_printf(out, " it is %.3g %% %s than", 100 * fabs(ratio - 1), ratio < 1 ? "slower" : "faster");
+        buffer_printf(out, " in job %s: %.4g items per second instead of %.4g.", comparison->job, comparison->rate_now,
+                      comparison->rate_before);
+}
+
+/* Writes the value to use or to try next, in place of advice that does not know the earlier runs. */
+static void write_best(const PipelineVerdict *verdict, Buffer *out) {
+        const PipelineComparison *comparison = &verdict->comparison;
+        const char *what = comparison->is_buffer ? "buffer" : "concurrency";
+        const char *name = name_of(verdict, comparison->stage);
+
+        buffer_clear(out);
+        if (comparison->best == comparison->now)
+                buffer_printf(out,
+                              "Keep the %s of %s: no other that was tried is faster. Make its task faster, or find "
+                              "what it waits for.",
+                              what, name);
+        else
+                buffer_printf(out, "%s a %s of %u for %s%s.",
+                              pipeline_comparison_was_tried(comparison, comparison->best) ? "Go back to" : "Try", what,
+                              comparison->best, name, comparison->best > comparison->now &&
+                              !pipeline_comparison_was_tried(comparison, comparison->best)
+                                      ? ", and go back if it does not help" : "");
+}
+
+static void write_limit(const PipelineVerdict *verdict, Sentences *out) {
         switch (verdict->diagnosis.limit) {
         case PIPELINE_LIMIT_CONSUMER:
                 buffer_puts(&out->limit, "The pipeline keeps up with the training loop, which is the limit.");
@@ -314,7 +401,14 @@ static void write_sentences(const PipelineVerdict *verdict, Sentences *out) {
                 buffer_puts(&out->limit, "The limit is not known: no stage is busy, waits for items or waits for room "
                                          "most of the time.");
         }
+}
+
+static void write_sentences(const PipelineVerdict *verdict, Sentences *out) {
+        write_limit(verdict, out);
         write_job(verdict, &out->limit);
+        write_comparison(verdict, &out->limit);
+        if (verdict->has_advice_of_runs)
+                write_best(verdict, &out->advice);
 }
 
 /* --- JSON ----------------------------------------------------------------------------------------- */
@@ -410,6 +504,8 @@ void pipeline_verdict_put(const PipelineVerdict *verdict, Json *json) {
         put_double(json, "first_wait_seconds", verdict->job.first_wait_s);
         put_double(json, "busy_workers", diagnosis->busy_workers);
         put_sentences(verdict, json);
+        json_key(json, "comparison");
+        pipeline_comparison_put(&verdict->comparison, verdict->stages, json);
         json_put_array_begin(json, "stages");
         for (size_t i = 0; i < verdict->n; i++)
                 put_stage(verdict, i, json);

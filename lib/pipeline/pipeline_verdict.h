@@ -6,6 +6,7 @@
  */
 
 #include "json/json.h"
+#include "pipeline/pipeline_comparison.h"
 #include "pipeline/pipeline_diagnosis.h"
 #include "pipeline/pipeline_set.h"
 
@@ -16,6 +17,8 @@ typedef struct PipelineVerdict {
         SlowWorker slow;             /* of the limiting stage */
         PipelineDiagnosis diagnosis;
         PipelineJob job;
+        PipelineComparison comparison; /* with earlier runs */
+        bool has_advice_of_runs;       /* direction and confidence are those of the comparison */
 } PipelineVerdict;
 
 /*
@@ -23,5 +26,10 @@ typedef struct PipelineVerdict {
  * set. Stages are borrowed.
  */
 bool pipeline_verdict_next(const PipelineSet *set, unsigned n_threads, size_t *at, PipelineVerdict *ret);
+/*
+ * Joins the verdict with the earlier runs of the pipeline, the newest first: what a change of the concurrency or of a
+ * buffer did is known, not likely. The jobs of the runs are borrowed.
+ */
+void pipeline_verdict_compare(PipelineVerdict *verdict, const ComparedRun *earlier, size_t n_earlier);
 /* Writes the members of an open object, with the sentences. Members that are not known are null. */
 void pipeline_verdict_put(const PipelineVerdict *verdict, Json *json);

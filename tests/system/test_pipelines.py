@@ -95,6 +95,32 @@ class Pipelines(harness.TestCase):
                         {"pools": [{"threads": 1e300, "waiting": 7}] * 100, "process": {"seconds": "soon"}, "pipeline": 1e300}):
             self.assertEqual(self.described(**strange)["stage"], "decode", strange)
 
+    def test_a_change_of_concurrency_is_compared_with_the_run_before(self):
+        """Jobs of the same name: with 8 workers, 141 items per second leave the pipeline; with 16, 100."""
+        daemon = self.daemon(CONFIG)
+
+        def run(job, concurrency, rate, name="train"):
+            with daemon.client() as client:
+                self.assert_status(client.begin(job, name=name), "OK")
+                self.assert_status(client.end(job, 0), "OK")
+            label = f"0:1:decode[{concurrency}]"
+            report = [{"stage": label, "time": BEGIN_S + 60, "num_tasks": 60 * rate, "ave_time": 0.99 * concurrency / rate},
+                      {"stage": label, "time": BEGIN_S + 60, "elapsed": 60, "num_items": 60 * rate, "ave_get_time": 0.5 / rate}]
+            self.perfctl(daemon, "submit", "--job", job, stdin=text_of(report))
+            verdict, = daemon.get(f"/api/v1/jobs/{job}/pipeline").json["verdicts"]
+            return verdict
+
+        self.assertEqual((run("first", 8, 141)["comparison"], run("other", 4, 141, "test")["comparison"]), (None, None))
+        slower = run("second", 16, 100)
+        self.assertEqual([slower[key] for key in ("direction", "confidence", "advice")],
+                         ["less concurrency", "high", "Try a concurrency of 4 for decode."])
+        self.assertIn("With a concurrency of 16 for decode instead of 8 it is 29.1 % slower than in job first", slower["sentence"])
+        worse = run("third", 4, 70)
+        self.assertEqual((worse["comparison"]["job"], worse["comparison"]["best"]), ("second", 8))
+        self.assertEqual([tried["value"] for tried in worse["comparison"]["tried"]], [4, 8, 16])
+        self.assertEqual(worse["advice"], "Go back to a concurrency of 8 for decode.")
+        self.assertEqual(run("fourth", 8, 140)["direction"], "faster task")
+
     def test_changes_within_a_run_are_found(self):
         daemon = self.begun()
 

@@ -191,6 +191,50 @@ static void each_pipeline_has_a_verdict(void **state) {
         assert_false(pipeline_verdict_next(&empty, 0, &at, &verdict));
 }
 
+/* Judges the pipeline with a concurrency of 16, after a run with 8 that had other items per second. */
+static void judge_after(double rate_before, double busy_share, Buffer *text) {
+        const Minute now[] = { { "0:0:src", 0, 0, 2400, 58, 1, 0 },
+                               { "0:1:decode[16]", 2400, 16 * 60 * busy_share, 2400, 0, 30, 0 } },
+                     before[] = { { "0:0:src", 0, 0, 2400, 58, 1, 0 },
+                                  { "0:1:decode[8]", 2400, 239, 60 * rate_before, 0, 30, 0 } };
+        scoped(pipeline_set_deinit) PipelineSet set = {}, earlier = {};
+        Json json = { .out = text };
+        PipelineVerdict verdict;
+        size_t at = 0;
+
+        fill(&set, now, 2);
+        fill(&earlier, before, 2);
+        buffer_clear(text);
+        assert_true(pipeline_verdict_next(&set, 0, &at, &verdict));
+        pipeline_verdict_compare(&verdict, &(ComparedRun){ "yesterday", earlier.stages, 2, 0 }, 1);
+        json_object_begin(&json);
+        pipeline_verdict_put(&verdict, &json);
+        json_object_end(&json);
+}
+
+static void what_a_change_did_is_known(void **state) {
+        scoped(buffer_deinit) Buffer text = {};
+
+        (void)state;
+        judge_after(56.4, 0.99, &text);
+        says(&text, "\"direction\":\"less concurrency\",\"confidence\":\"high\"");
+        says(&text, "With a concurrency of 16 for decode instead of 8 it is 29.1 % slower than in job yesterday: 40 "
+                    "items per second instead of 56.4.\",\"advice\":\"Try a concurrency of 4 for decode.\"");
+        judge_after(25, 0.99, &text);
+        says(&text, "\"direction\":\"more concurrency\",\"confidence\":\"high\"");
+        says(&text, "it is 60 % faster than");
+        says(&text, "\"advice\":\"Try a concurrency of 32 for decode, and go back if it does not help.\"");
+        judge_after(41, 0.99, &text);
+        says(&text, "\"direction\":\"less concurrency\",\"confidence\":\"medium\"");
+        says(&text, "it is about as fast as in job yesterday");
+        says(&text, "\"advice\":\"Go back to a concurrency of 8 for decode.\"");
+        /* It helped, but now something else is the limit. */
+        judge_after(25, 0.3, &text);
+        says(&text, "\"limit\":\"unknown\",\"stage\":null");
+        says(&text, "it is 60 % faster than");
+        says(&text, "\"advice\":null");
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_busy_stage_is_named_with_advice),
@@ -199,6 +243,7 @@ int main(void) {
                 cmocka_unit_test(the_description_tells_of_pools_locks_and_workers),
                 cmocka_unit_test(what_makes_no_sense_in_a_description_is_not_known),
                 cmocka_unit_test(each_pipeline_has_a_verdict),
+                cmocka_unit_test(what_a_change_did_is_known),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,7 +2,6 @@
 #include "http/pipelines/pipelines_subject.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stddef.h>
@@ -145,37 +144,6 @@ static int read_stages(const Target *target, const Sources *sources, Response *r
 
 /* --- stages and verdicts -------------------------------------------------------------------------- */
 
-/* Completes the set of a job by the stages and their process. begin_ms: of the job. 0 or -ENOMEM. */
-static int fill_set(const StageList *list, const PipelineHeadRow *head, uint64_t begin_ms, PipelineSet *set) {
-        PipelineJob *job = &set->job;
-        int r;
-
-        r = pipeline_set_read_description(set, head->description);
-        set->stages = calloc(list->n + 1, sizeof(*set->stages));
-        if (r < 0 || !set->stages)
-                return -ENOMEM;
-        for (; set->n < list->n; set->n++) {
-                PipelineStage *stage = &set->stages[set->n];
-
-                *stage = list->items[set->n].stage;
-                for (PipelinePart part = 0; part < N_PIPELINE_PARTS; part++) {
-                        StagePart from = list->items[set->n].parts[part];
-
-                        pipeline_report_drop_first(&from.sums, &from.first, from.n_intervals, head->first_batch_ms > 0);
-                        if (from.is_known)
-                                pipeline_report_set_stage(stage, part, &from.sums, from.n_last);
-                }
-        }
-        if (head->first_batch_ms > 0)
-                job->first_wait_s = head->first_batch_s;
-        if (begin_ms > 0 && head->first_batch_ms >= begin_ms)
-                job->first_batch_s = (double)(head->first_batch_ms - begin_ms) / 1e3 + head->first_batch_s;
-        /* Use before the first batch, for example to load a library, is not of the tasks. */
-        if (!isnan(job->cpus_used) && set->process.tasks_cpus > 0)
-                job->cpus_used = set->process.tasks_cpus;
-        return 0;
-}
-
 static void put_head(Json *json, const PipelineHeadRow *head) {
         json_put_object_begin(json, "events");
         json_put_uint(json, "count", head->n_events);
@@ -206,29 +174,28 @@ static int parse_options(const Target *target, Response *response, uint64_t *ret
         return 0;
 }
 
-/* Each query ends the rows of the one before: the job is read first, and the changes, which need no texts, last. */
+/* Each query ends the rows of the one before: what the verdicts need of the job is read first. */
 static void answer_pipeline(const Target *target, const Sources *sources, Response *response) {
-        scoped(pipeline_changes_deinit) PipelineChanges changes = {};
-        scoped(pipeline_set_deinit) PipelineSet set = {};
+        scoped(verdict_json_deinit) PipelineRuns runs = {};
         scoped(stage_list_deinit) StageList list = {};
         Json json = { .out = response->body };
         PipelineHeadRow head;
-        uint64_t n_threads, begin_ms;
+        uint64_t n_threads;
         bool has_changes;
         FoundJob job;
         int r;
 
-        pipeline_set_init(&set);
         if (parse_options(target, response, &n_threads, &has_changes) > 0 ||
             job_lookup(target, sources, response, &job) > 0)
                 return;
-        set.job = verdict_json_read_job(&job);
-        begin_ms = job.view->begin_realtime_ms;
+        r = verdict_json_read(sources->reader, &job, has_changes, &runs);
+        if (r != 0) {
+                (void)exchange_store_error(response, r);
+                return;
+        }
         if (read_stages(target, sources, response, &list) > 0)
                 return;
         r = pipeline_reader_find_head(sources->reader, target->argument, &head);
-        if (r == 0)
-                r = fill_set(&list, &head, begin_ms, &set);
         if (r != 0) {
                 (void)exchange_store_error(response, r);
                 return;
@@ -241,9 +208,7 @@ static void answer_pipeline(const Target *target, const Sources *sources, Respon
                 put_entry(&json, &list.items[i]);
         json_array_end(&json);
         put_head(&json, &head);
-        if (has_changes && verdict_json_find_changes(target, sources, response, &changes) > 0)
-                return;
-        verdict_json_put(&json, &set, (unsigned)n_threads, has_changes ? &changes : NULL);
+        verdict_json_put(&json, &runs, (unsigned)n_threads);
         json_object_end(&json);
 }
 

@@ -12,10 +12,21 @@
 #include "pipeline/pipeline_changes.h"
 #include "pipeline/pipeline_verdict.h"
 
-/* Returns what the job used. Jobs without a cgroup of their own have no numbers. */
-PipelineJob verdict_json_read_job(const FoundJob *job);
-/* Searches the intervals of the tasks of the job for changes within the run. 0 or EXCHANGE_ANSWERED. */
-int verdict_json_find_changes(const Target *target, const Sources *sources, Response *response,
-                              PipelineChanges *ret);
-/* Writes "verdicts". n_threads: as of pipeline_verdict_next(). changes: NULL: not searched for. */
-void verdict_json_put(Json *json, const PipelineSet *set, unsigned n_threads, const PipelineChanges *changes);
+/* The pipelines of a job and of its earlier runs: those of its user, with its name and rank. */
+typedef struct PipelineRuns {
+        PipelineSet set;         /* of the job */
+        bool has_changes;        /* changes within the run were searched for */
+        PipelineChanges changes;
+        PipelineSet earlier[PIPELINE_COMPARISON_RUNS_MAX]; /* newest first */
+        char jobs[PIPELINE_COMPARISON_RUNS_MAX][JOB_ID_MAX];
+        size_t n_earlier;
+} PipelineRuns;
+
+void verdict_json_deinit(PipelineRuns *runs);
+/*
+ * Reads the pipelines of a job, which may be a row of the reader: the row is not valid afterwards. 0, an outcome of
+ * reader.h, or -ENOMEM.
+ */
+int verdict_json_read(Reader *reader, const FoundJob *job, bool has_changes, PipelineRuns *ret);
+/* Writes "verdicts". n_threads: as of pipeline_verdict_next(). */
+void verdict_json_put(Json *json, const PipelineRuns *runs, unsigned n_threads);
