@@ -10,6 +10,7 @@
 #include "util/clock.h"
 #include "util/hash.h"
 #include "util/scoped.h"
+#include "value/value_parse.h"
 
 /* Members that describe the KPI, and members that identify the run; other members are settings of the test. */
 static const char *const own_keys[] = {
@@ -176,33 +177,53 @@ int kpi_documents_make(const Kpi *kpis, size_t at, size_t n, const char *name, A
         return indicator_from_value(value, DOCUMENT_LIMITS_NONE, &ret->indicator, ret_complaint);
 }
 
-static void put_label(ObjectBuilder *labels, const char *label, Arena *arena) {
-        const char *equals = strchr(label, '=');
-        const char *key = arena_strndup(arena, label, (size_t)(equals - label));
-        const Value text = { .type = VALUE_STRING, .string = equals + 1 };
+/* Returns a number, true or false if the text is written as perfd writes them: 2.10 may be a version. */
+static Value value_of(const char *text, Arena *arena) {
+        const Value of_text = { .type = VALUE_STRING, .string = text }, *value;
+        scoped(buffer_deinit) Buffer again = {};
+        ValueReader reader;
+        ValueError error;
+
+        value_parse_begin(&reader, text, strlen(text));
+        if (value_parse_next(&reader, arena, &value, &error) != 0 || value->type == VALUE_STRING ||
+            !value_is_scalar(value))
+                return of_text;
+        value_write_json(value, &(Json){ .out = &again });
+        return again.text && strcmp(again.text, text) == 0 ? *value : of_text;
+}
+
+static void put_pair(ObjectBuilder *object, const char *pair, bool has_type, Arena *arena) {
+        const char *equals = strchr(pair, '=');
+        const char *key = arena_strndup(arena, pair, (size_t)(equals - pair));
+        const Value value = has_type ? value_of(equals + 1, arena)
+                                     : (Value){ .type = VALUE_STRING, .string = equals + 1 };
 
         if (key)
-                object_builder_put(labels, key, &text);
+                object_builder_put(object, key, &value);
         else
-                labels->failed = true;
+                object->failed = true;
 }
 
 int kpi_documents_make_one(const KpiValue *kpi, Arena *arena, const Value **ret) {
-        const Value none = { .type = VALUE_OBJECT };
-        Value *document = arena_alloc(arena, sizeof(*document));
-        ObjectBuilder object, result, labels;
+        Value *document = arena_alloc(arena, sizeof(*document)), parameters = {};
+        ObjectBuilder object, result, labels, all;
 
         object_builder_init(&object, arena, 6);
         object_builder_init(&result, arena, 1);
         object_builder_init(&labels, arena, kpi->n_labels);
         object_builder_put(&result, kpi->name, kpi->value);
         for (size_t i = 0; i < kpi->n_labels; i++)
-                put_label(&labels, kpi->labels[i], arena);
+                put_pair(&labels, kpi->labels[i], false, arena);
+        object_builder_init(&all, arena, kpi->n_parameters);
+        for (size_t i = 0; i < kpi->n_parameters; i++)
+                put_pair(&all, kpi->parameters[i], true, arena);
+        if (object_builder_end(&all, &parameters) < 0)
+                return -ENOMEM;
 
         object_builder_put_text(&object, "name", kpi->name);
         object_builder_put_text(&object, "component", kpi->component ?: KPI_COMPONENT);
         object_builder_put_text(&object, "version", kpi->version);
-        object_builder_put(&object, "@parameters", &none);
+        object_builder_put(&object, "@parameters", &parameters);
         object_builder_put_object(&object, "@result", &result);
         object_builder_put_object(&object, KPI_LABELS, &labels);
         if (!document || object_builder_end(&object, document) < 0)

@@ -36,8 +36,8 @@ int kpi_documents_make(const Kpi *kpis, size_t at, size_t n, const char *name, A
 typedef struct KpiValue {
         const char *name, *component, *version; /* component NULL: KPI_COMPONENT; version NULL: none */
         const Value *value;         /* a number, a list of numbers, or null */
-        const char *const *labels;  /* each KEY=VALUE */
-        size_t n_labels;
+        const char *const *labels, *const *parameters; /* each KEY=VALUE */
+        size_t n_labels, n_parameters;
 } KpiValue;
 
 /* Makes the document of one KPI, whose name is that of the indicator and of its result. 0 or -ENOMEM. */

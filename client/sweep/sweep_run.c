@@ -34,6 +34,7 @@ typedef struct SweepCommand {
         size_t n, n_allocated;
         bool failed;          /* there was no memory for a word */
         char job[JOB_ID_MAX]; /* "" without perfd */
+        Buffer parameters;    /* settings that are parameters of the results, as JSON; owned */
         const char *omitted_label; /* a setting that cannot be a label, borrowed from the plan; NULL: none */
 } SweepCommand;
 
@@ -41,6 +42,7 @@ static void sweep_command_deinit(SweepCommand *command) {
         for (size_t i = 0; i < command->n; i++)
                 free(command->words[i]);
         free(command->words);
+        buffer_deinit(&command->parameters);
         *command = (SweepCommand){};
 }
 
@@ -136,6 +138,22 @@ static void add_run(SweepCommand *command, const SweepPlan *plan, const SweepPoi
         add_labels(command, plan, point);
 }
 
+/* Fields of a specification are facts of the run. */
+static void put_parameters(SweepCommand *command, const SweepPlan *plan, const SweepPoint *point) {
+        Json json = { .out = &command->parameters };
+        Member all[SWEEP_SETTINGS_MAX];
+        Value settings = sweep_plan_settings(plan, point, all);
+
+        if (plan->specification)
+                return;
+        json_object_begin(&json);
+        for (size_t i = 0; i < settings.n_members; i++)
+                if (all[i].key[0] != '@')
+                        value_put_json(&all[i].value, all[i].key, &json);
+        json_object_end(&json);
+        command->failed |= buffer_error(&command->parameters) < 0;
+}
+
 /* --- the command ---------------------------------------------------------------------------------- */
 
 /* The templates are valid, since they were filled when the plan was read. */
@@ -199,6 +217,7 @@ static int sweep_command_make(SweepCommand *ret, const SweepPlan *plan, const Sw
                 add_script(&command, plan->script, &bindings);
         else
                 add_filled(&command, plan->words, plan->n_words, &bindings);
+        put_parameters(&command, plan, point);
         if (command.failed)
                 return -ENOMEM;
 
@@ -435,6 +454,8 @@ static void become(const Sweep *sweep, const char *directory, const SweepCommand
         redirect(directory, SWEEP_FILE_STDERR, STDERR_FILENO);
         redirect(directory, SWEEP_FILE_STDOUT, STDOUT_FILENO);
         (void)setenv("PERFD_SWEEP_DIRECTORY", directory, 1);
+        if (command->parameters.text)
+                (void)setenv("PERFD_PARAMETERS", command->parameters.text, 1);
         child_signals_restore(&sweep->inherited);
 
         (void)execvp(command->words[0], command->words);

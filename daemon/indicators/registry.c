@@ -271,8 +271,8 @@ bool registry_has_changed(const Registry *registry, uint32_t uid, uint64_t n_cha
         return false;
 }
 
-int registry_check(const Registry *registry, uint32_t uid, Submission *item, size_t *ret_n_deviations,
-                   Complaint *ret_complaint) {
+int registry_check(const Registry *registry, uint32_t uid, Submission *item, LabelParameters *ret_added,
+                   size_t *ret_n_deviations, Complaint *ret_complaint) {
         const Indicator *indicator = &item->indicator;
         ModelPolicy policy = registry->config->policy;
         const Model *model = models_find(&registry->models, uid, indicator->name, indicator->component);
@@ -286,7 +286,11 @@ int registry_check(const Registry *registry, uint32_t uid, Submission *item, siz
                                          indicator->name, indicator->component ?: "");
                 return REGISTRY_REFUSED;
         }
-        if (!model || submission_has_failed(item))
+        if (!model)
+                return 0;
+        if (label_parameters_add(item->model, item, ret_added) < 0)
+                return -ENOMEM;
+        if (submission_has_failed(item))
                 return 0;
 
         return indicator_model_judge(item->model, indicator, policy, ret_n_deviations, ret_complaint) != 0

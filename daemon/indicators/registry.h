@@ -15,6 +15,7 @@
 
 #include "base/log.h"
 #include "desk/desk.h"
+#include "indicators/label_parameters.h"
 #include "indicators/models.h"
 #include "snapshot/snapshot.h"
 
@@ -72,14 +73,15 @@ bool registry_is_busy(const Registry *registry);
 bool registry_is_busy_with(const Registry *registry, uint32_t uid, const Indicator *indicator);
 
 /*
- * Sets the model of a user's item, borrowed until the models change. Returns 0 with the number of keys that are
- * missing from the model, or REGISTRY_REFUSED if the policy is strict and the item does not conform.
+ * Sets the model of a user's item, borrowed until the models change, and adds parameters that are labels. Returns 0
+ * with the number of keys that are missing from the model; REGISTRY_REFUSED if the policy is strict and the item does
+ * not conform; or -ENOMEM.
  */
 enum {
         REGISTRY_REFUSED = 1,
 };
-int registry_check(const Registry *registry, uint32_t uid, Submission *item, size_t *ret_n_deviations,
-                   Complaint *ret_complaint);
+int registry_check(const Registry *registry, uint32_t uid, Submission *item, LabelParameters *ret_added,
+                   size_t *ret_n_deviations, Complaint *ret_complaint);
 
 /* Returns true if models that may apply to a user's results have changed since there were n_changes changes. */
 bool registry_has_changed(const Registry *registry, uint32_t uid, uint64_t n_changes);

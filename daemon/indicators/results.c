@@ -154,14 +154,17 @@ static int find_job(Results *results, const Request *request, size_t i, Answer *
 /* Checks an item against its model, which may be queued, and packs the item. */
 static int pack_item(Results *results, const Request *request, size_t i, Answer *ret) {
         ResultsProgress *progress = results->progress;
-        Submission *item = &request->submit.items[i];
+        Submission item = request->submit.items[i]; /* the models may change before the next turn */
+        scoped(label_parameters_deinit) LabelParameters added = {};
         Complaint complaint;
         size_t n_deviations;
+        int r;
 
-        if (registry_is_busy_with(&results->registry, request->peer.uid, &item->indicator))
+        if (registry_is_busy_with(&results->registry, request->peer.uid, &item.indicator))
                 return ITEM_WAITS;
-        if (registry_check(&results->registry, request->peer.uid, item, &n_deviations, &complaint) != 0)
-                return refuse_item(results, request, i, complaint.path, complaint.text, ret);
+        r = registry_check(&results->registry, request->peer.uid, &item, &added, &n_deviations, &complaint);
+        if (r != 0)
+                return r < 0 ? r : refuse_item(results, request, i, complaint.path, complaint.text, ret);
         progress->n_deviations += n_deviations;
         if (i == 0) {
                 Peer sender = request->peer;
@@ -170,9 +173,8 @@ static int pack_item(Results *results, const Request *request, size_t i, Answer 
                 sender.is_vouched = !progress->is_unvouched;
                 result_rows_packer_begin(progress->packer, &sender);
         }
-        result_rows_packer_add(progress->packer, item, progress->now_ns / NS_PER_MS);
-        progress->n_work += live_kpis_add(&progress->kpis, request->peer.uid, item, progress->now_ns / NS_PER_MS);
-        item->model = NULL; /* the models may change before the next turn */
+        result_rows_packer_add(progress->packer, &item, progress->now_ns / NS_PER_MS);
+        progress->n_work += live_kpis_add(&progress->kpis, request->peer.uid, &item, progress->now_ns / NS_PER_MS);
         return 0;
 }
 

@@ -8,6 +8,7 @@
 #include "document/expression.h"
 #include "document/semver.h"
 #include "util/clock.h"
+#include "util/parse.h"
 #include "util/scoped.h"
 
 #define UNIT_MAX_BYTES 64U
@@ -129,6 +130,21 @@ bool property_is_of_types(const Value *value, unsigned wanted) {
         }
 
         return false;
+}
+
+Value property_value_of(const Property *property, const char *text) {
+        Value number = { .type = VALUE_DOUBLE };
+        uint64_t integer;
+
+        if (property->types & (PROPERTY_INT | PROPERTY_FLOAT) && parse_u64(text, &integer) == 0)
+                return (Value){ .type = VALUE_UINT, .natural = integer };
+        if (parse_double(text, &number.number) == 0 && property_is_of_types(&number, property->types))
+                return property->types & PROPERTY_FLOAT
+                               ? number
+                               : (Value){ .type = VALUE_INT, .integer = (int64_t)number.number };
+        if (property->types & PROPERTY_BOOL && (strcmp(text, "true") == 0 || strcmp(text, "false") == 0))
+                return (Value){ .type = VALUE_BOOL, .boolean = text[0] == 't' };
+        return (Value){ .type = VALUE_STRING, .string = text };
 }
 
 static int check_allowed(ModelReader *reader, const Property *property, const Value *list, size_t i) {

@@ -66,6 +66,9 @@ int property_take(ModelReader *reader, const Member *member, Property *ret);
  * history, whatever a model declares. */
 bool property_identifies_run(const char *name);
 
+/* Returns a text, such as that of a label, as a value of one of the types of the parameter; borrowed. */
+Value property_value_of(const Property *property, const char *text);
+
 /* True if the value is of one of the types, bits of PropertyType. */
 bool property_is_of_types(const Value *value, unsigned wanted);
 

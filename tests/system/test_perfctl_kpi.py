@@ -281,6 +281,24 @@ perfd_kpi_two_wait_seconds{component="c",uid="UID",size="4"} 2
             self.assertEqual((kpi["kpi"], kpi["verdict"], kpi["direction"]), ("speed.speed", "changed", "none"))
         self.perfctl("kpi", "check", "speed", "--direction", "lower", status=4)
 
+    def test_parameters_split_the_history_of_a_submitted_kpi(self):
+        self.perfctl("model", "add", self.write("{name: rate, parameters: {model_name: str, users: int}, results: {rate: float}}"))
+        for model in ("llama3", "granite"):
+            for value in (1, 2):
+                self.perfctl("kpi", "submit", "--parameter", f"model_name={model}", "--parameter", "v=2.10", "--parameter", "n=8",
+                             "speed", value)
+                self.perfctl("kpi", "submit", "--label", f"model_name={model}", "--label", "users=4", "rate", value)
+        for name, expected in (("speed", {"n": 8, "v": "2.10"}), ("rate", {"users": 4})):
+            with self.subTest(name):
+                answer = json.loads(self.perfctl("kpi", "check", name, "--json").stdout)
+                self.assertEqual([(kpi["labels"]["parameters"], kpi["runs"]) for kpi in answer["kpis"]],
+                                 [({"model_name": model, **expected}, 2) for model in ("granite", "llama3")])
+        answer = json.loads(self.perfctl("indicator", "query", "rate", "-b", "model_name,users", "-s", "mean:rate", "--json").stdout)
+        self.assertEqual([(group["key"], group["n"]) for group in answer["groups"]],
+                         [({"model_name": model, "users": 4}, 2) for model in ("granite", "llama3")])
+        done = self.perfctl("kpi", "submit", "--parameter", "a=1", "--parameter", "a=2", "speed", 1, status=2)
+        self.assertIn("each KEY once", done.stderr)
+
     def test_a_submitted_kpi_of_any_component_is_listed_and_judged(self):
         for value in (1, 2):
             self.perfctl("kpi", "submit", "--component", "Trainer", "loss", value)

@@ -343,6 +343,43 @@ class Jobs(SweepTestCase):
             self.assertEqual(job["labels"], {"sweep": "bench/1", "a": str(a), "n": "0"})
             self.assertTrue(job["id"].startswith(f"bench_1-00{a}-"))
 
+    def test_each_set_of_settings_has_a_history_of_its_own(self):
+        daemon = self.daemon("[sampling]\ninterval = 100ms\n")
+        self.environment["PERFD_SOCKET"] = str(daemon.socket)
+        self.write(settings={"model_name": ["llama3", "granite"], "virtual_users": [1, 8], "version": "2.0", "@repeat": [1, 2]},
+                   command=f"""printf '{{"name": "serve", "component": "c", "version": "1.%s", "@parameters": {{"gpu": 1}},'
+                               printf '"@result": {{"rate": 1}}}}' {{@repeat}}
+                               {PERFCTL} kpi submit ttft 1
+                               echo '{{"name": "load", "component": "c", "@parameters": {{}}, "@result": {{"load": 1}}}}' | {PERFCTL} submit
+                               : {{model_name}} {{virtual_users}} {{version}}""")
+        self.sweep()
+        sets = [{"model_name": model, "virtual_users": n} for model in ("granite", "llama3") for n in (1, 8)]
+        for kpi, more in (("serve.rate", {"gpu": 1}), ("ttft.ttft", {"version": "2.0"}), ("load.load", {"version": "2.0"})):
+            with self.subTest(kpi):
+                kpis = daemon.get(f"/api/v1/kpis/{kpi}/regress").json["kpis"]
+                self.assertEqual([(each["labels"]["parameters"], each["runs"]) for each in kpis], [({**more, **each}, 2) for each in sets])
+        answer = daemon.get("/api/v1/indicators/load/rank?by=model_name&objective=load&direction=lower&across=virtual_users").json
+        ranking, = answer["rankings"]
+        self.assertEqual([each["key"] for each in ranking["alternatives"]], [{"model_name": "granite"}, {"model_name": "llama3"}])
+
+    def test_fields_of_a_specification_are_no_parameters(self):
+        daemon = self.daemon("[sampling]\ninterval = 100ms\n")
+        self.environment["PERFD_SOCKET"] = str(daemon.socket)
+        script = """#!/bin/sh\necho '{"name": "Sum", "component": "c", "@parameters": {}, "@result": {"ms": 1}}'"""
+        self.write(settings={"environment.THREADS": [1, 2]},
+                   specification={"environment": [{"name": "THREADS", "value": "1"}], "script": script})
+        self.sweep()
+        results = daemon.get("/api/v1/indicators/Sum/results").json["results"]
+        self.assertEqual([result["document"]["@parameters"] for result in results], [{}, {}])
+
+    def test_a_variable_that_is_no_object_is_an_error(self):
+        self.environment["PERFD_PARAMETERS"] = "threads=4"
+        for status, *words in ((2, "kpi", "submit", "speed", "1"), (1, "submit", "-")):
+            done = subprocess.run([PERFCTL, *words], env=self.environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                  input='{"name": "m", "component": "c", "@parameters": {}, "@result": {"a": 1}}', timeout=TIMEOUT_S)
+            self.assertEqual(done.returncode, status, done.stderr)
+            self.assertIn("$PERFD_PARAMETERS: must be a JSON object, such as {\"threads\": 4}, not 'threads=4'", done.stderr)
+
 
 if __name__ == "__main__":
     import unittest

@@ -353,6 +353,7 @@ static void files_declare_models_too(void **state) {
 static void a_strict_policy_refuses_undeclared_keys(void **state) {
         Fixture *f = *state;
         const Value none = { .type = VALUE_OBJECT };
+        LabelParameters added = {}; /* the items have no labels */
         Complaint complaint;
         Item items[2];
         size_t n_deviations;
@@ -365,14 +366,17 @@ static void a_strict_policy_refuses_undeclared_keys(void **state) {
         set_policy(f, MODEL_ACCEPT);
         for (size_t i = 0; i < N_ELEMENTS(items); i++)
                 assert_int_equal(
-                        registry_check(&f->indicators.registry, 1000, &items[i].submission, &n_deviations, &complaint),
+                        registry_check(&f->indicators.registry, 1000, &items[i].submission, &added,
+                                       &n_deviations, &complaint),
                         0);
         assert_non_null(items[0].submission.model);
         assert_null(items[1].submission.model);
         set_policy(f, MODEL_STRICT);
-        assert_int_equal(registry_check(&f->indicators.registry, 1000, &items[0].submission, &n_deviations, &complaint),
+        assert_int_equal(registry_check(&f->indicators.registry, 1000, &items[0].submission, &added, &n_deviations,
+                                        &complaint),
                          0);
-        assert_int_equal(registry_check(&f->indicators.registry, 1000, &items[1].submission, &n_deviations, &complaint),
+        assert_int_equal(registry_check(&f->indicators.registry, 1000, &items[1].submission, &added, &n_deviations,
+                                        &complaint),
                          REGISTRY_REFUSED);
         assert_string_equal(complaint.path, "name");
 }

@@ -7,6 +7,7 @@
 #include "client/commands/commands.h"
 #include "client/commands/delivery_failure.h"
 #include "client/deliver/deliver.h"
+#include "client/facts/given_parameters.h"
 #include "client/import/kpi_documents.h"
 #include "client/wire/id.h"
 #include "util/clock.h"
@@ -16,7 +17,7 @@
 
 typedef struct KpiSubmitOptions {
         const char *job, *component, *component_version;
-        OptionTexts labels;
+        OptionTexts labels, parameters;
         uint64_t timeout_ns;
 } KpiSubmitOptions;
 
@@ -26,6 +27,8 @@ static const Option options_table[] = {
         OPTION_ROW_COMPONENT_VERSION(KpiSubmitOptions, component_version),
         { "label", 'l', "KEY=VALUE", "Label; may be repeated",
           OPTION_TEXTS(KpiSubmitOptions, labels, OPTION_TEXTS_MAX, option_parse_label) },
+        { "parameter", 0, "KEY=VALUE", "Parameter, which has a history of its own; may be repeated",
+          OPTION_TEXTS(KpiSubmitOptions, parameters, OPTION_TEXTS_MAX, option_parse_label) },
         OPTION_ROW_TIMEOUT(KpiSubmitOptions, timeout_ns),
         {},
 };
@@ -92,8 +95,12 @@ static int kpi_submit_run(const CommandLine *line) {
                           .version = options->component_version,
                           .value = value,
                           .labels = options->labels.items,
-                          .n_labels = options->labels.n };
+                          .n_labels = options->labels.n,
+                          .parameters = options->parameters.items,
+                          .n_parameters = options->parameters.n };
         r = kpi_documents_make_one(&kpi, &arena, &document);
+        if (r == 0)
+                r = given_parameters_add(document, &arena, &document, &complaint);
         if (r == 0)
                 r = id_make_result(item.time_ms, item.id);
         if (r == 0)
@@ -112,8 +119,9 @@ const Command cmd_kpi_submit = {
         .arguments = "NAME VALUE",
         .summary = "Submit one KPI: a number, a list of numbers, or null",
         .help = "Stores the value as the result NAME of the indicator NAME of the component kpi, or of --component. "
-                "Labels describe the run; they do not split the history of the KPI. Write -- before a negative value.",
-        .examples = { "perfctl kpi submit --label model_name=llama3 train_tokens_per_second 2062.2",
+                "Each set of parameters has a history of its own; labels describe the run, unless the model of the "
+                "KPI declares a parameter of the name. Write -- before a negative value.",
+        .examples = { "perfctl kpi submit --parameter model_name=llama3 train_tokens_per_second 2062.2",
                       "perfctl kpi submit -- gpu_memory -1" },
         COMMAND_OPTIONS(KpiSubmitOptions, options_table),
         .n_arguments_min = 2,

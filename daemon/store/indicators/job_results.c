@@ -12,7 +12,6 @@
 #include "store/indicators/result_rows.h"
 #include "store/jobs/job_text.h"
 #include "store/pipelines/pipeline_reader.h"
-#include "util/parse.h"
 #include "util/sha256.h"
 #include "value/value_parse.h"
 
@@ -107,21 +106,6 @@ static int write_run(EndedJob *job) {
 
 /* --- a document ----------------------------------------------------------------------------------- */
 
-/* Writes a label as a value of one of the types of its parameter. */
-static void put_parameter(Json *json, const Property *property, const char *text) {
-        uint64_t integer;
-        double number;
-
-        if (property->types & (PROPERTY_INT | PROPERTY_FLOAT) && parse_u64(text, &integer) == 0)
-                json_put_uint(json, property->name, integer);
-        else if (property->types & PROPERTY_FLOAT && parse_double(text, &number) == 0)
-                json_put_double(json, property->name, number);
-        else if (property->types & PROPERTY_BOOL && (strcmp(text, "true") == 0 || strcmp(text, "false") == 0))
-                json_put_bool(json, property->name, text[0] == 't');
-        else
-                json_put_string(json, property->name, text);
-}
-
 /* True if a result of the model has this name, or computes with it. */
 static bool is_named(const IndicatorModel *model, const Expression *expressions, const char *name) {
         unsigned column;
@@ -203,9 +187,12 @@ static int write_document(const IndicatorModel *model, Database *database, Ended
         for (size_t i = 0; i < model->n_properties; i++) {
                 const Property *property = &model->properties[i];
                 const char *label = property->is_result ? NULL : find_label(job, property->name);
+                Value value;
 
-                if (label)
-                        put_parameter(&json, property, label);
+                if (!label)
+                        continue;
+                value = property_value_of(property, label);
+                value_put_json(&value, property->name, &json);
         }
         json_object_end(&json);
         json_put_object_begin(&json, "@result");
