@@ -12,7 +12,6 @@ import harness
 from harness import BUILD, ROOT
 
 CLIENTS = ROOT / "clients" / "python"
-ENVIRONMENTS = ROOT / "build" / "interop"
 VERSIONS = {"0.6": ("spdl==0.6.0", "spdl_core==0.6.0", "spdl_io==0.6.0"), "newest": ("spdl==0.8.0",)}
 
 # 4 workers decode for 10 ms each, and every item takes the loop 1 ms: the loop waits for decode. One item of eight fails.
@@ -118,16 +117,7 @@ TORCH = """
 
 
 def find_spdl(version):
-    """Installs SPDL from PyPI in an environment of its own, and returns the interpreter."""
-    environment = ENVIRONMENTS / f"spdl-{version}"
-    mark = environment / "-".join(VERSIONS[version])
-    if not mark.exists():
-        made = subprocess.run([sys.executable, "-m", "venv", "--clear", environment], capture_output=True, text=True)
-        if made.returncode:
-            raise unittest.SkipTest("python3-venv is not installed (make interop-deps)")
-        subprocess.run([environment / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check", *VERSIONS[version]], check=True)
-        mark.touch()
-    return environment / "bin" / "python"
+    return harness.python_environment(f"spdl-{version}", *VERSIONS[version])
 
 
 class Adapters(harness.TestCase):

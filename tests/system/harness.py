@@ -127,6 +127,19 @@ def import_peer(module):
         raise unittest.SkipTest(f"Python's {module} is not installed (make interop-deps)") from None
 
 
+def python_environment(name, *packages):
+    """Installs packages from PyPI in an environment of its own, and returns the interpreter."""
+    environment = ROOT / "build" / "interop" / name
+    mark = environment / "-".join(packages)
+    if not mark.exists():
+        made = subprocess.run([sys.executable, "-m", "venv", "--clear", environment], capture_output=True, text=True)
+        if made.returncode:
+            raise unittest.SkipTest("python3-venv is not installed (make interop-deps)")
+        subprocess.run([environment / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check", *packages], check=True)
+        mark.touch()
+    return environment / "bin" / "python"
+
+
 def _load_wire():
     """Generates the module from proto/perfd.proto after a change. The lock serializes tests that run in parallel."""
     directory = BUILD / "python"

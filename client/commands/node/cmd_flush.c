@@ -6,6 +6,7 @@
 #include "client/commands/commands.h"
 #include "client/deliver/deliver.h"
 #include "client/deliver/spool.h"
+#include "client/mlflow/mlflow.h"
 #include "util/error_text.h"
 
 static bool is_empty(const Flush *flush) {
@@ -82,14 +83,17 @@ static int flush_run(const CommandLine *line) {
                 if (*name)
                         message_print("skipped %s/%s", directory, name);
 
-        return flush.n_left > 0 ? EXIT_UNREACHABLE : flush.n_rejected + flush.n_skipped > 0 ? EXIT_FAILED : r;
+        if (flush.n_left > 0)
+                return EXIT_UNREACHABLE;
+        return !mlflow_flush(&line->global, directory) || flush.n_rejected + flush.n_skipped > 0 ? EXIT_FAILED : r;
 }
 
 const Command cmd_flush = {
         .name = "flush",
         .arguments = "",
         .summary = "Send results kept in the spool",
-        .help = "Results that perfd refuses permanently are moved to rejected/ in the spool, with the reason.",
+        .help = "Results that perfd refuses permanently are moved to rejected/ in the spool, with the reason. Then "
+                "jobs that wait for a server of MLflow are logged there.",
         .examples = { "perfctl flush", "perfctl flush --timeout 60" },
         COMMAND_OPTIONS(SpoolOptions, spool_options),
         .run = flush_run,

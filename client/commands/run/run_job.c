@@ -18,6 +18,7 @@
 #include "client/facts/program_version.h"
 #include "client/facts/script.h"
 #include "client/kpi/kpi_judge.h"
+#include "client/mlflow/mlflow.h"
 #include "client/report/report.h"
 #include "client/results/command_result.h"
 #include "client/results/kept_parameters.h"
@@ -567,12 +568,22 @@ static int begin_job(RunJob *run) {
         return announcement_begin(&run->announcement);
 }
 
+/* Marks the runs of MLflow that the command opens. */
+static int set_mlflow_context(const RunJob *run) {
+        scoped(buffer_deinit) Buffer context = {};
+        int r;
+
+        mlflow_write_context(&context, getenv("MLFLOW_RUN_CONTEXT"), run->info.id, run->info.rank);
+        r = buffer_error(&context);
+        return r == 0 && setenv("MLFLOW_RUN_CONTEXT", context.text, 1) < 0 ? -errno : r;
+}
+
 /* Exports the job, the job of Slurm that it is in, and the socket to the command. */
 static int set_environment(const RunJob *run) {
         if (setenv("PERFD_JOB", run->info.id, 1) < 0 || setenv("PERFD_JOB_SLURM", own_job_slurm() ?: "", 1) < 0 ||
             setenv("PERFD_SOCKET", run->courier.path, 1) < 0)
                 return -errno;
-        return 0;
+        return mlflow_is_wanted(run->options->end.mlflow) ? set_mlflow_context(run) : 0;
 }
 
 /* For a script without its interpreter, execve(2) reports that the script does not exist. */
@@ -721,14 +732,27 @@ static int judge(const RunJob *run, const GlobalOptions *global, const KpiGate *
 static int finish(const RunJob *run, const GlobalOptions *global) {
         const RunOptions *options = run->options;
 
-        if (options->report && run->is_ended)
+        if (options->end.report && run->is_ended)
                 print_report(global, run->info.id);
-        if (options->at_end && run->is_ended)
-                execute_at_end(options->at_end);
-        if ((options->report || options->at_end || options->kpis.judge) && !run->is_ended)
+        if (options->end.at_end && run->is_ended)
+                execute_at_end(options->end.at_end);
+        if ((options->end.report || options->end.at_end || options->kpis.judge) && !run->is_ended)
                 message_print("perfd has not stored the end of the job: --%s is ignored",
-                              options->report ? "report" : options->at_end ? "at-end" : "judge");
+                              options->end.report ? "report" : options->end.at_end ? "at-end" : "judge");
         return options->kpis.judge ? judge(run, global, &options->kpis.gate) : EXIT_DONE;
+}
+
+/* Logs the ended job in MLflow, outside its control group. */
+static void send_to_mlflow(RunJob *run, const GlobalOptions *global) {
+        const char *path = getenv("PATH");
+        Script script = {};
+
+        if (!mlflow_is_wanted(run->options->end.mlflow) || !run->announcement.is_begun)
+                return;
+        isolation_leave(&run->isolated, run->is_ended);
+        (void)script_find(run->command, path ?: "", &script);
+        mlflow_send(global, mlflow_find_python(run->command[0], script.interpreter), run->options->spool,
+                    run->info.id);
 }
 
 /* Trouble with perfd is reported, and never prevents the command from running. */
@@ -778,6 +802,7 @@ int run_job(const CommandLine *line, const RunOptions *options, char *const *com
 
         r = summarise(&run, &line->global);
         status = finish(&run, &line->global);
+        send_to_mlflow(&run, &line->global);
         if (run.ends.all.exit_status != 0)
                 return run.ends.all.exit_status;
         return r < 0 ? EXIT_FAILED : status == EXIT_REGRESSED || status == EXIT_NO_VERDICT ? status : EXIT_DONE;

@@ -18,17 +18,24 @@ typedef struct RunSpecOptions {
         bool keep;
 } RunSpecOptions;
 
+/* Actions when the job has ended. */
+typedef struct RunEndOptions {
+        const char *at_end;
+        bool report, mlflow;
+} RunEndOptions;
+
 typedef struct RunOptions {
         JobOptions job;
         FailedRunOptions failed;
         RunBatchOptions batch;
         RunSpecOptions spec;
+        RunEndOptions end;
         KpiGateOptions kpis;
-        const char *isolation, *collect, *spool, *stack, *limits, *at_end, *component_version, *from;
+        const char *isolation, *collect, *spool, *stack, *limits, *component_version, *from;
         const struct OutputFormat *format; /* of the output; NULL: it has indicators */
         const struct Value *specification; /* of which the command is a part; NULL: none */
         OptionTexts environment; /* names of variables */
-        bool wait, verbose, quiet, report;
+        bool wait, verbose, quiet;
 } RunOptions;
 
 /*

@@ -1,0 +1,313 @@
+"""Logs jobs with clients/python/perfd_mlflow.py, and with `perfctl run`, in real servers of MLflow from PyPI, and reads them back."""
+
+import contextlib
+import http.server
+import json
+import os
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import textwrap
+import threading
+import unittest
+import urllib.request
+
+import harness
+from harness import BUILD, ROOT, wait_for
+
+CLIENTS = ROOT / "clients" / "python"
+NEWEST, OLDEST = "3.17.2", "2.9.2"
+PACKAGES = {NEWEST: ["mlflow==3.17.2"], OLDEST: ["mlflow==2.9.2", "setuptools<81", "sqlalchemy<2.1"]}
+RANKS = 3
+N_JOBS = int(os.environ.get("MLFLOW_JOBS", "8"))  # of RANKS ranks each
+START_S = 120  # of a server, which creates its tables
+
+# Reads the runs of an experiment: {name: {parent, status, tags, params, artifacts, history of each metric}}.
+READ = """
+    import json, sys
+    import mlflow
+    client = mlflow.MlflowClient()
+    found = {}
+    runs, token = [], None
+    while True:
+        page = client.search_runs([each.experiment_id for each in client.search_experiments()], max_results=1000, page_token=token)
+        runs, token = runs + page, page.token
+        if not token:
+            break
+    for run in runs:
+        id, tags = run.info.run_id, run.data.tags
+        keys = [key for key in run.data.metrics if len(sys.argv) < 2 or key in sys.argv[1].split(",")]
+        name = id if id in found or "mlflow.parentRunId" in tags else run.info.run_name
+        found[name] = {"id": id, "name": run.info.run_name, "status": run.info.status, "tags": tags, "params": run.data.params,
+                       "files": [] if len(sys.argv) > 1 else [file.path for file in client.list_artifacts(id, "perfd")],
+                       "metrics": sorted([m.key, m.value, m.timestamp, m.step] for key in keys for m in client.get_metric_history(id, key))}
+    print(json.dumps(found))
+    """
+
+
+class Server:
+    """A server of MLflow with a database in a directory, which can be killed and started again on its port."""
+
+    def __init__(self, python, directory):
+        self.python, self.directory = python, pathlib.Path(directory)
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port = free.getsockname()[1]
+        self.uri = f"http://127.0.0.1:{self.port}"
+        self.process = None
+
+    def start(self):
+        with open(self.directory / "server.log", "a") as log:
+            self.process = subprocess.Popen(
+                [self.python, "-m", "mlflow", "server", "--backend-store-uri", f"sqlite:///{self.directory}/server.db",
+                 "--host", "127.0.0.1",
+                 "--artifacts-destination", str(self.directory / "artifacts"), "--port", str(self.port), "--workers", "1"],
+                cwd=self.directory, stdout=log, stderr=log, start_new_session=True)
+        wait_for(self.is_up, "the server of MLflow", START_S)
+
+    def is_up(self):
+        if self.process.poll() is not None:
+            raise AssertionError((self.directory / "server.log").read_text()[-2000:])
+        with contextlib.suppress(OSError):
+            return urllib.request.urlopen(self.uri + "/health", timeout=5).status == 200
+
+    def kill(self):
+        if self.process and self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+
+
+class Mlflow(harness.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.pythons = {version: harness.python_environment(f"mlflow-{version}", *packages) for version, packages in PACKAGES.items()}
+        directory = tempfile.TemporaryDirectory(prefix="perfd-mlflow-")
+        cls.addClassCleanup(directory.cleanup)
+        cls.mlflow = Server(cls.pythons[NEWEST], directory.name)
+        cls.addClassCleanup(cls.mlflow.kill)
+        cls.mlflow.start()
+
+    def setUp(self):
+        super().setUp()
+        self.server = self.daemon("[sampling]\ninterval = 100ms\n")
+        self.directory = pathlib.Path(self.temporary_directory())
+
+    def environment(self, uri=None, **more):
+        own = {"PATH": f"{BUILD}:{os.environ['PATH']}", "PERFD_SOCKET": str(self.server.socket), "PYTHONPATH": str(CLIENTS),
+               "PERFD_SPOOL": str(self.directory / "spool"), "PYTHONDONTWRITEBYTECODE": "1", "MLFLOW_TRACKING_URI": uri or self.mlflow.uri,
+               "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2", "GIT_PYTHON_REFRESH": "quiet"}
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("MLFLOW_", "PERFD_"))}
+        return {name: value for name, value in {**kept, **own, **more}.items() if value}
+
+    def python(self, program, *words, version=NEWEST, **more):
+        done = subprocess.run([self.pythons[version], "-c", textwrap.dedent(program), *words], env=self.environment(**more), text=True,
+                              cwd=self.directory, capture_output=True, timeout=300)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def push(self, *words, version=NEWEST, **more):
+        return subprocess.run([self.pythons[version], "-m", "perfd_mlflow", "push", *words], env=self.environment(**more), text=True,
+                              cwd=self.directory, capture_output=True, timeout=300)
+
+    def perfctl(self, *words, **more):
+        return subprocess.run([harness.PERFCTL, *words], env=self.environment(**more), cwd=self.directory, text=True, capture_output=True,
+                              timeout=300)
+
+    def read(self, keys=None, **more):
+        return json.loads(self.python(READ, *([",".join(keys)] if keys else []), **more))
+
+    def make_jobs(self, prefix, n):
+        """Runs n jobs of RANKS ranks. Returns the ids, and the metrics of each job as perfctl lists them."""
+        ids = []
+        with self.server.client() as client:
+            for rank in range(RANKS):
+                for job in range(n):
+                    ids.append(f"{prefix}{job}.{rank}")
+                    self.assert_status(client.begin(ids[-1], rank=rank, ranks=RANKS), "OK")
+            self.server.wait_tick()
+            for job in ids:
+                self.assert_status(client.end(job, exit_status=0), "OK")
+        listed = {}
+        for job in range(n):
+            done = self.server.perfctl("metrics", "--mlflow", "--all-ranks", *(f"{prefix}{job}.{rank}" for rank in range(RANKS)))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            listed[f"{prefix}{job}"] = sorted([m["key"], m["value"], m["timestamp"], m["step"]] for m in json.loads(done.stdout))
+        return ids, listed
+
+    def check_runs(self, listed, **more):
+        keys = sorted({metric[0] for metrics in listed.values() for metric in metrics})
+        found = self.read(keys, **more)
+        for name, metrics in listed.items():
+            self.assertEqual(found[name]["metrics"], metrics, name)
+            ranks = [run for run in found.values() if run["tags"].get("mlflow.parentRunId") == found[name]["id"]]
+            self.assertEqual(sorted(run["tags"]["perfd.rank"] for run in ranks), [str(rank) for rank in range(RANKS)])
+            self.assertEqual(sorted(metric for run in ranks for metric in run["metrics"]), metrics)
+            self.assertEqual({run["status"] for run in [*ranks, found[name]]}, {"FINISHED"})
+        return found
+
+    def test_jobs_of_several_ranks_are_read_back_equal(self):
+        ids, listed = self.make_jobs("many", N_JOBS)
+        for _ in range(2):
+            done = self.push(*ids)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.check_runs(listed)
+
+    def test_a_killed_server_misses_nothing_and_has_nothing_twice(self):
+        ids, listed = self.make_jobs("killed", 4)
+        pushing = subprocess.Popen([self.pythons[NEWEST], "-m", "perfd_mlflow", "push", *ids], env=self.environment(), cwd=self.directory,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        wait_for(lambda: pushing.poll() is not None or "made run" in pushing.stderr.readline(), "a run", START_S)
+        self.mlflow.kill()
+        error = pushing.communicate(timeout=300)[1]
+        self.assertEqual(pushing.returncode, 1, error)
+        self.assertNotIn("Traceback", error)
+        self.mlflow.start()
+        done = self.push(*ids)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.check_runs(listed)
+
+    def flush(self, **more):
+        """Sends what waits. A busy server may need more than one attempt."""
+        done = self.perfctl("flush", **more)
+        return done.returncode == 0 and not list((self.directory / "spool" / "mlflow").glob("*.jsonl"))
+
+    def test_a_job_is_logged_in_the_outermost_run_that_it_opens(self):
+        program = """
+            import mlflow, subprocess
+            mlflow.set_experiment("training")
+            mlflow.MlflowClient().create_run("0", run_name="bare")
+            with mlflow.start_run(run_name="outer"):
+                with mlflow.start_run(run_name="inner", nested=True):
+                    mlflow.log_metric("loss", 1.0)
+            subprocess.run(["perfctl", "mark", "evaluate"], check=True)
+            print('{"name": "Sort", "component": "sort", "@parameters": {"n": 10, "(k)": "v"}, "@result": {"elapsed": 4.5, "bad": "x"}}')
+            raise SystemExit(9)
+            """
+        done = self.perfctl("run", "--mlflow", "--job", "outer-1", "--", str(self.pythons[NEWEST]), "-c", textwrap.dedent(program))
+        self.assertEqual(done.returncode, 9, done.stderr)
+        wait_for(self.flush, "the job to be logged", START_S)
+        found = self.read()
+        self.assertNotIn("outer-1", found)
+        run = found["outer"]
+        values = {key: (value, step) for key, value, _, step in run["metrics"]}
+        self.assertEqual(values["Sort/elapsed"], (4.5, 0))
+        self.assertIn("phase/evaluate/seconds", values)
+        self.assertIn("job_cpus_used" if "job_cpus_used" in values else "cpu_avg_utilization_pct", values)
+        self.assertEqual(run["params"], {"Sort/n": "10", "Sort/_k_": "v"})
+        tags = run["tags"]
+        self.assertEqual((tags["perfd.job"], tags["perfd.exit_status"], tags["perfd.name.Sort/_k_"]), ("outer-1", "9", "Sort/(k)"))
+        self.assertEqual(tags["perfd.absent.Sort/bad"], "not a number")
+        self.assertIn("perfd.kernel", tags)
+        self.assertEqual(sorted(pathlib.Path(file).suffix for file in run["files"]), [".html", ".json"])
+
+    def test_a_given_run_and_a_server_that_comes_back(self):
+        run = self.python("import mlflow; print(mlflow.MlflowClient().create_run('0', run_name='given').info.run_id)").strip()
+        self.python("import mlflow, sys; mlflow.MlflowClient().log_param(sys.argv[1], 'Sort/n', 11)", run)
+        self.mlflow.kill()
+        word = '{"name": "Sort", "component": "sort", "@parameters": {"n": 10}, "@result": {"elapsed": 4.5}}'
+        done = self.perfctl("run", "--job", "given-1", "--", str(self.pythons[NEWEST]), "-c", f"print('{word}')", PERFD_MLFLOW="1",
+                            MLFLOW_RUN_ID=run)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("cannot be reached", done.stderr)
+        self.mlflow.start()
+        wait_for(self.flush, "the job to be logged", START_S)
+        found = self.read()["given"]
+        self.assertEqual((found["params"], found["tags"]["perfd.param.Sort/n"]), ({"Sort/n": "11"}, "also 10"))
+        self.assertIn(["Sort/elapsed", 4.5, 0], [[key, value, step] for key, value, _, step in found["metrics"]])
+
+        self.python("import mlflow, sys; mlflow.MlflowClient().delete_run(sys.argv[1])", run)
+        done = self.perfctl("run", "--job", "given-2", "--", str(self.pythons[NEWEST]), "-c", "", PERFD_MLFLOW="1", MLFLOW_RUN_ID=run)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        if "deleted" not in done.stderr:  # the server was busy
+            self.assertIn("deleted", self.perfctl("flush").stderr)
+        self.assertEqual(list((self.directory / "spool" / "mlflow").glob("*.jsonl")), [])
+
+    def test_answers_that_are_not_those_of_mlflow(self):
+        class Odd(http.server.BaseHTTPRequestHandler):
+            def answer(self):
+                status = int(self.path.split("/")[1])
+                self.send_response(status)
+                if status == 302:
+                    self.send_header("Location", "/200/login")
+                body = b"<html>please log in</html>"
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            do_GET = do_POST = answer
+
+            def log_message(self, *_):
+                pass
+
+        self.make_jobs("odd", 1)
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Odd) as odd:
+            threading.Thread(target=odd.serve_forever, daemon=True).start()
+            output = self.python("""
+                import mlflow, perfd_mlflow
+                server = mlflow.get_tracking_uri()
+                for status in (200, 302, 401, 403, 500):
+                    mlflow.set_tracking_uri(f"{server}/{status}")
+                    print(status, perfd_mlflow.main(["push", "odd0.0"]))
+                """, uri=f"http://127.0.0.1:{odd.server_address[1]}", MLFLOW_HTTP_REQUEST_MAX_RETRIES="0")
+            odd.shutdown()
+        self.assertEqual(output, "".join(f"{status} 1\n" for status in (200, 302, 401, 403, 500)))
+
+    def test_many_metrics_and_broken_attempts(self):
+        output = self.python("""
+            import mlflow, perfd_mlflow
+            client = mlflow.MlflowClient()
+            run = client.create_run("0")
+            record = perfd_mlflow.Record()
+            for n in range(5000):
+                record.metric("x" * 290 + str(n % 5), n, 1000 + n, n)
+            for n in range(250):
+                record.param(f"p{n}", "y" * 7000)
+                record.tag(f"t{n}", "z")
+
+            class Broken:
+                n_left = 3
+
+                def __getattr__(self, name):
+                    def call(*words, **more):
+                        if name == "log_batch":
+                            self.n_left -= 1
+                            if self.n_left < 0:
+                                raise OSError("away")
+                        return getattr(client, name)(*words, **more)
+                    return call
+
+            try:
+                perfd_mlflow._send(Broken(), run, record, "job@node", {})
+            except OSError:
+                pass
+            for _ in range(2):
+                perfd_mlflow._send(client, client.get_run(run.info.run_id), record, "job@node", {})
+            run = client.get_run(run.info.run_id)
+            histories = [client.get_metric_history(run.info.run_id, key) for key in run.data.metrics]
+            print(sorted(m.step for each in histories for m in each) == list(range(5000)), len(run.data.params),
+                  sum(tag.startswith("perfd.t") for tag in run.data.tags))
+            """)
+        self.assertEqual(output, "True 250 250\n")
+
+    def test_mlflows_default_is_a_file(self):
+        done = self.perfctl("run", "--mlflow", "--job", "filed", "--", str(self.pythons[NEWEST]), "-c", "", MLFLOW_TRACKING_URI="")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        wait_for(lambda: self.flush(MLFLOW_TRACKING_URI=""), "the job to be logged", START_S)
+        self.assertTrue((self.directory / "mlflow.db").exists())
+        self.assertIn("filed", self.read(["duration_seconds"], MLFLOW_TRACKING_URI=""))
+
+    def test_the_oldest_mlflow(self):
+        ids, listed = self.make_jobs("old", 2)
+        more = {"version": OLDEST, "MLFLOW_TRACKING_URI": f"sqlite:///{self.directory}/old.db"}
+        for _ in range(2):
+            done = self.push(*ids, **more)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        self.check_runs(listed, **more)
+
+
+if __name__ == "__main__":
+    unittest.main()
