@@ -211,10 +211,16 @@ static int open_larger(const RuntimeFile *file, size_t n, const char *path, Mapp
         return r;
 }
 
-static void write_slot(Slot *slot, uint64_t sequence, const char *text, size_t n) {
+/* Nothing of the former text stays behind a shorter one. */
+static void write_slot(const Mapping *mapping, size_t i, uint64_t sequence, const char *text, size_t n) {
+        Slot *slot = slot_at(mapping, i);
+        size_t n_max = mapping->slot_bytes - sizeof(*slot), n_former = slot->n < n_max ? slot->n : n_max;
+
         slot->sequence = 0;
         atomic_signal_fence(memory_order_seq_cst); /* a SIGKILL finds the stores in this order */
         memcpy(slot->text, text, n);
+        if (n_former > n)
+                memset(slot->text + n, 0, n_former - n);
         slot->n = n;
         atomic_signal_fence(memory_order_seq_cst);
         slot->sequence = sequence;
@@ -233,7 +239,7 @@ static int grow(RuntimeFile *file, const char *text, size_t n) {
         if (r < 0)
                 return r;
 
-        write_slot(slot_at(&larger, 0), file->sequence + 1, text, n);
+        write_slot(&larger, 0, file->sequence + 1, text, n);
         if (rename(path, file->path) < 0) {
                 r = -errno;
                 (void)unlink(path);
@@ -256,7 +262,7 @@ int runtime_file_write(RuntimeFile *file, const char *text, size_t n) {
         if (n > file->mapping.slot_bytes - sizeof(Slot))
                 return grow(file, text, n);
 
-        write_slot(slot_at(&file->mapping, next), file->sequence + 1, text, n);
+        write_slot(&file->mapping, next, file->sequence + 1, text, n);
         file->latest = next;
         file->sequence++;
         return 0;

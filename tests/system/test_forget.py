@@ -95,8 +95,9 @@ class Sender:
 @unittest.skipIf(os.getuid() != 0, "needs root, to act as several users")
 class Forget(harness.TestCase):
     def started(self, config=CONFIG, n_results=0):
-        daemon = self.daemon(config, tcp=False, environment={"RUNTIME_DIRECTORY": str(self.temporary_directory())})
+        daemon = self.daemon(config, inherit=True, environment={"RUNTIME_DIRECTORY": str(self.temporary_directory())})
         daemon.directory.chmod(0o755)
+        daemon.socket.chmod(0o666)
         leaver, stayer = Sender(daemon, LEAVER), Sender(daemon, STAYER)
         for sender in (leaver, stayer):
             for reply in sender.all_kinds():
@@ -143,6 +144,8 @@ class Forget(harness.TestCase):
             "job", "name", "command", "user", "key", "value", "group", "indicator", "component", "version", "parameter", "setting",
             "result", "note", "stderr", "script", "package", "build", "specification", "unit", "producer", "description", "stage",
             "event", "phase", "later")}, self.found(daemon, LEAVER))
+        accounts = pathlib.Path(daemon.environment["RUNTIME_DIRECTORY"])
+        self.assertIn(mark("group", LEAVER), (accounts / "account.users").read_text(errors="replace"))
 
         done = self.forget(daemon)
         self.assertEqual(done.returncode, 0, done.stderr)

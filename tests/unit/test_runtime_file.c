@@ -2,6 +2,7 @@
 /* tests: daemon/base/runtime_file.c */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -98,6 +99,26 @@ static void the_latest_text_is_found_again(void **state) {
                 reopen(f);
                 assert_text(f, text);
         }
+}
+
+static bool is_in_file(const Fixture *f, const char *text) {
+        char command[256];
+
+        (void)snprintf(command, sizeof(command), "grep -qa '%s' %s", text, f->path);
+        return system(command) == 0;
+}
+
+static void nothing_of_a_text_is_left_after_two_others(void **state) {
+        Fixture *f = *state;
+
+        put(f, "long, and at its end a name");
+        put(f, "short");
+        assert_true(is_in_file(f, "a name"));
+        put(f, "");
+        assert_false(is_in_file(f, "a name"));
+        assert_true(is_in_file(f, "short"));
+        reopen(f);
+        assert_text(f, "");
 }
 
 static void a_damaged_slot_leaves_the_other(void **state) {
@@ -236,6 +257,7 @@ static void a_text_survives_a_kill(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 KEPT_TEST(the_latest_text_is_found_again),
+                KEPT_TEST(nothing_of_a_text_is_left_after_two_others),
                 KEPT_TEST(a_damaged_slot_leaves_the_other),
                 KEPT_TEST(a_change_of_any_byte_is_noticed),
                 KEPT_TEST(two_damaged_slots_are_told),

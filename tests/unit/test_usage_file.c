@@ -149,8 +149,22 @@ static void jobs_work_without_a_file(void **state) {
 
 #define KEPT_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
+static void no_job_is_left_in_the_file(void **state) {
+        Fixture *f = *state;
+        char command[160];
+
+        add(f, "last-job", 1000);
+        usage_file_write(&f->counters, f->jobs.first);
+        usage_file_write(&f->counters, f->jobs.first);
+        for (int i = 0; i < 2; i++)
+                usage_file_write(&f->counters, NULL);
+        (void)snprintf(command, sizeof(command), "grep -qa last-job %s", f->path);
+        assert_int_not_equal(system(command), 0);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
+                KEPT_TEST(no_job_is_left_in_the_file),
                 KEPT_TEST(counters_continue_after_any_end),
                 KEPT_TEST(every_number_of_a_checkpoint_is_kept),
                 KEPT_TEST(another_boot_has_no_counters),

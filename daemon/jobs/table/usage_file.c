@@ -155,8 +155,9 @@ void usage_file_write(UsageFile *counters, const Job *first) {
                 }
                 put_job(&text, job);
         }
-        if (text.n == 0 && counters->n_text == 0)
+        if (text.n == 0 && counters->n_empty >= 2)
                 return;
+        counters->n_empty = text.n == 0 ? counters->n_empty + 1 : 0;
         counters->n_text = text.n;
         if (buffer_error(&text) < 0 || runtime_file_write(counters->file, text.text ?: "", text.n) < 0)
                 counters->file = runtime_file_free(counters->file);

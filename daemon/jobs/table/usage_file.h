@@ -19,6 +19,7 @@ typedef struct UsageFile {
         char *former;   /* owned; text that the former perfd of this boot wrote; NULL: none */
         char boot_id[64];
         size_t n_text; /* size of the latest text, put by this perfd */
+        unsigned n_empty; /* empty texts that were written one after the other: both slots get one */
 } UsageFile;
 
 /* The cgroup of a job, and its counters. */
