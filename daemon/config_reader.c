@@ -20,11 +20,23 @@ int config_reader_read(const Options *options, UserLookup *lookup, Config *ret, 
         return r == 0 ? daemon_options_apply(options, ret, ret_error) : r;
 }
 
+ConfigReading *config_reader_free(ConfigReading *reading) {
+        if (reading)
+                models_deinit(&reading->models);
+        free(reading);
+        return NULL;
+}
+
 static void *on_start(void *userdata) {
         ConfigReading *reading = userdata;
+        int r = 0;
 
         pthread_setname_np(pthread_self(), "perfd-names");
         reading->r = config_reader_read(reading->options, &reading->lookup, &reading->config, &reading->error);
+        if (reading->r == 0)
+                r = models_read_files(&reading->models, reading->config.indicators.directory);
+        if (r < 0)
+                reading->r = r;
         (void)eventfd_write(reading->fd, 1);
         return NULL;
 }
@@ -38,7 +50,7 @@ void config_reader_deinit(ConfigReader *reader) {
         if (reader->reading && !config_reader_wait(reader, END_NS))
                 return; /* the thread still uses the descriptor */
         if (reader->reading)
-                free(config_reader_take(reader));
+                config_reader_free(config_reader_take(reader));
         if (reader->fd > 0)
                 (void)close(reader->fd);
         *reader = (ConfigReader){};

@@ -4,15 +4,16 @@
 /*
  * Configuration reader: reads the configuration in a thread
  *
- * A directory service that resolves names of users and groups may not answer for a long time, and the files may be on
- * a slow file system: the event loop must not wait for them. It gets a descriptor that is readable when the reading is
- * done. There is one reading at a time.
+ * A directory service that resolves names of users and groups may not answer for a long time, and the files, also
+ * those of indicator models, may be on a slow file system: the event loop must not wait for them. It gets a descriptor
+ * that is readable when the reading is done. There is one reading at a time.
  */
 
 #include <pthread.h>
 
 #include "config.h"
 #include "daemon_options.h"
+#include "indicators/models.h"
 #include "util/scoped.h"
 
 typedef struct ConfigReading {
@@ -22,7 +23,12 @@ typedef struct ConfigReading {
         int r; /* 0, or as config_load() */
         Config config;
         ConfigError error;
+        Models models; /* of files */
 } ConfigReading;
+
+/* Frees a reading that was taken. */
+ConfigReading *config_reader_free(ConfigReading *reading);
+DEFINE_SCOPED(ConfigReading, config_reader_free);
 
 typedef struct ConfigReader {
         int fd; /* eventfd: readable when the thread is done */
@@ -46,5 +52,5 @@ enum {
 int config_reader_start(ConfigReader *reader, const Options *options, bool is_lenient);
 /* Waits until the reading is done. Returns false after the time. */
 bool config_reader_wait(const ConfigReader *reader, uint64_t timeout_ns);
-/* Returns the reading that is done. Caller frees. */
+/* Returns the reading that is done. The caller frees it. */
 ConfigReading *config_reader_take(ConfigReader *reader);

@@ -264,7 +264,7 @@ static void restart_timers(Daemon *daemon, const Config *before) {
 
 /* Applies all settings that were read and do not wait for a restart, or none. 0, or < 0 or CONFIG_INVALID with the
  * error. */
-static int apply_reading(Daemon *daemon, const ConfigReading *reading, Buffer *ret_restart, ConfigError *ret_error) {
+static int apply_reading(Daemon *daemon, ConfigReading *reading, Buffer *ret_restart, ConfigError *ret_error) {
         const Config before = daemon->rooms.config;
         const Config *fresh = &reading->config;
         char error[ROOMS_ERROR_MAX];
@@ -278,7 +278,7 @@ static int apply_reading(Daemon *daemon, const ConfigReading *reading, Buffer *r
                 return r;
 
         config_apply(&next, fresh, !daemon->sockets.submit_path[0], ret_restart);
-        r = rooms_configure(&daemon->rooms, &next, error);
+        r = rooms_configure(&daemon->rooms, &next, &reading->models, error);
         if (r < 0) {
                 *ret_error = (ConfigError){};
                 (void)snprintf(ret_error->text, sizeof(ret_error->text), "%s", error);
@@ -316,7 +316,7 @@ static int begin_reload(Daemon *daemon, const ReloadOrder *order) {
 }
 
 /* Applies a configuration that was read. 0, or as apply_reading(). */
-static int end_reload(Daemon *daemon, const ConfigReading *reading, const uint32_t *uid, ConfigError *ret_error) {
+static int end_reload(Daemon *daemon, ConfigReading *reading, const uint32_t *uid, ConfigError *ret_error) {
         scoped(buffer_deinit) Buffer restart = {}, error = {};
         Rooms *rooms = &daemon->rooms;
         int r;
@@ -353,7 +353,7 @@ static int on_reload_signal(sd_event_source *source, const struct signalfd_sigin
 }
 
 /* Names that were not found at the start are members now; edited files wait for a reload. */
-static void end_retry(Daemon *daemon, const ConfigReading *reading) {
+static void end_retry(Daemon *daemon, ConfigReading *reading) {
         const Config *config = &daemon->rooms.config;
         scoped(buffer_deinit) Buffer restart = {};
         ConfigError error;
@@ -391,7 +391,7 @@ static void answer_reload(Daemon *daemon, Ticket ticket, int r, const ConfigErro
 
 static int on_reading(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
         Daemon *daemon = userdata;
-        scoped(freep) ConfigReading *reading = config_reader_take(&daemon->reader);
+        scoped(config_reader_freep) ConfigReading *reading = config_reader_take(&daemon->reader);
         const ReloadOrder order = daemon->order;
         ConfigError error;
         int r;
@@ -553,7 +553,7 @@ static int start_watch(Daemon *daemon) {
 /* Asks the directory service for names that the files of this machine do not have. It may be away at boot, which must
  * not keep perfd from running. */
 static void find_names(Daemon *daemon, const char *unknown) {
-        scoped(freep) ConfigReading *reading = NULL;
+        scoped(config_reader_freep) ConfigReading *reading = NULL;
 
         daemon->names_interval_ns = NS_PER_S / 2;
         if (unknown[0] && config_reader_start(&daemon->reader, daemon->options, true) == 0) {

@@ -194,7 +194,8 @@ static HttpConfig http_config(const Config *config) {
 }
 
 /* The parts whose configuration can fail. */
-static int configure_fallible(Rooms *rooms, const Config *before, char ret_error[static ROOMS_ERROR_MAX]) {
+static int configure_fallible(Rooms *rooms, const Config *before, Models *models,
+                              char ret_error[static ROOMS_ERROR_MAX]) {
         int r, restored;
 
         r = configure_detection(rooms);
@@ -204,7 +205,7 @@ static int configure_fallible(Rooms *rooms, const Config *before, char ret_error
                 rooms->config = *before;
                 return r;
         }
-        r = registry_configure(&rooms->indicators.registry);
+        r = registry_configure(&rooms->indicators.registry, models);
         if (r >= 0)
                 return 0;
 
@@ -217,13 +218,13 @@ static int configure_fallible(Rooms *rooms, const Config *before, char ret_error
         return r;
 }
 
-int rooms_configure(Rooms *rooms, const Config *next, char ret_error[static ROOMS_ERROR_MAX]) {
+int rooms_configure(Rooms *rooms, const Config *next, Models *models, char ret_error[static ROOMS_ERROR_MAX]) {
         const HttpConfig http = http_config(next);
         const Config before = rooms->config;
         int r;
 
         rooms->config = *next;
-        r = configure_fallible(rooms, &before, ret_error);
+        r = configure_fallible(rooms, &before, models, ret_error);
         if (r < 0)
                 return r;
 

@@ -59,8 +59,9 @@ int rooms_open(Rooms *rooms, sd_event *event, const char *root, const char *runt
 void rooms_close(Rooms *rooms);
 
 #define ROOMS_ERROR_MAX 200
-/* Applies `next` after a reload. Returns 0, or a negative errno with ret_error: then nothing has changed. */
-int rooms_configure(Rooms *rooms, const Config *next, char ret_error[static ROOMS_ERROR_MAX]);
+/* Applies `next` after a reload, with the models that were read. Returns 0, or a negative errno with ret_error: then
+ * nothing has changed. */
+int rooms_configure(Rooms *rooms, const Config *next, Models *models, char ret_error[static ROOMS_ERROR_MAX]);
 
 /* Shows the state to HTTP: the other functions call this as needed, except after rooms_configure(). */
 void rooms_publish(Rooms *rooms);

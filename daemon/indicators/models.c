@@ -350,9 +350,15 @@ int models_read_files(Models *models, const char *directory) {
                 return r;
         }
 
-        list_deinit(&models->files);
-        models->files = fresh;
+        fresh.n_bad = r;
+        models_move_files(models, &(Models){ .files = fresh });
         return r;
+}
+
+void models_move_files(Models *models, Models *from) {
+        list_deinit(&models->files);
+        models->files = from->files;
+        from->files = (ModelList){};
 }
 
 void models_log_complaints(const Models *models) {

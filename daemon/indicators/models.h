@@ -62,6 +62,7 @@ typedef struct ModelList {
         size_t n;
         char *complaints[MODEL_COMPLAINTS_MAX]; /* owned; messages about invalid files, for the log */
         size_t n_complaints;
+        int n_bad; /* invalid files */
 } ModelList;
 
 typedef struct Models {
@@ -75,6 +76,8 @@ void models_deinit(Models *models);
  * error for each invalid file. Returns the number of invalid files, or a negative errno without a change.
  */
 int models_read_files(Models *models, const char *directory);
+/* Replaces the models of files with those that another table has read. */
+void models_move_files(Models *models, Models *from);
 
 /* Takes ownership of *model, and replaces a registered model with the same name, component and owner. Returns 0,
  * MODELS_FULL or -ENOMEM. */

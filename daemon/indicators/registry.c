@@ -106,14 +106,17 @@ static void log_read(Registry *registry, int n_bad) {
                 log_info("Read %zu indicator models from %s.", n, registry->config->directory);
 }
 
-int registry_configure(Registry *registry) {
-        int r;
+int registry_configure(Registry *registry, Models *read) {
+        int r = 0;
 
-        r = models_read_files(&registry->models, registry->config->directory);
+        if (read)
+                models_move_files(&registry->models, read);
+        else
+                r = models_read_files(&registry->models, registry->config->directory);
         if (r < 0)
                 return r;
 
-        log_read(registry, r);
+        log_read(registry, registry->models.files.n_bad);
         return apply_change(registry, MODEL_OF_ALL, true);
 }
 
@@ -192,7 +195,7 @@ int registry_start(Registry *registry) {
         int r;
 
         r = read_stored(registry);
-        return r < 0 ? r : registry_configure(registry);
+        return r < 0 ? r : registry_configure(registry, NULL);
 }
 
 /* Stores all models again, because rows put before the store had a database were lost. */

@@ -56,8 +56,9 @@ typedef struct Registry {
 int registry_start(Registry *registry);
 /* Removes the models of a user, as the store did. Those that apply to all users stay, without the user. 0 or < 0. */
 int registry_forget(Registry *registry, uint32_t uid);
-/* Reads the files of the models again after a reload. Returns 0 or a negative errno. */
-int registry_configure(Registry *registry);
+/* Replaces the models of files after a reload. read: a table that has read them, or NULL: they are read now. Returns 0
+ * or a negative errno. */
+int registry_configure(Registry *registry, Models *read);
 void registry_deinit(Registry *registry);
 /*
  * Stores the models again when the store becomes writable, and reads registered models if the database was opened

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import resource
+import signal
 import subprocess
 import unittest
 
@@ -26,7 +27,7 @@ HANG = r"""
 static void hang_if_told(const char *path) {
         char reached[512];
 
-        if (!strstr(path, "/perfd.conf.d/") || access(getenv("HANG"), F_OK) < 0)
+        if ((!strstr(path, "/perfd.conf.d/") && !strstr(path, "/models.d")) || access(getenv("HANG"), F_OK) < 0)
                 return;
         snprintf(reached, sizeof(reached), "%s.reached", getenv("HANG"));
         creat(reached, 0600);
@@ -51,12 +52,29 @@ WRAP(open64)
 
 
 class Hanging(harness.TestCase):
-    def test_perfd_ends_while_the_thread_that_watches_the_files_waits_for_a_disk(self):
-        directory = self.temporary_directory()
+    def start(self, directory, config=""):
         subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-x", "c", "-", "-o", directory / "hang.so", "-ldl"], input=HANG, text=True,
                        check=True)
-        daemon = self.daemon(wait=False, environment={"LD_PRELOAD": preloaded(directory / "hang.so"), "HANG": str(directory / "hang")})
+        daemon = self.daemon(config, wait=False,
+                             environment={"LD_PRELOAD": preloaded(directory / "hang.so"), "HANG": str(directory / "hang")})
         daemon.wait_ready()
+        return daemon
+
+    def test_a_reload_waits_for_the_disk_of_the_models_and_nothing_else_does(self):
+        directory = self.temporary_directory()
+        (directory / "models.d").mkdir()
+        daemon = self.start(directory, f"[sampling]\ninterval = 100ms\n[indicators]\ndirectory = {directory}/models.d\n")
+        (directory / "hang").touch()
+        daemon.signal(signal.SIGHUP)
+        wait_for((directory / "hang.reached").exists, "the reload")
+        daemon.wait_tick()
+        with daemon.client() as client:
+            self.assert_status(client.submit(harness.indicator()), "OK")
+        self.assertEqual(daemon.stop(), 0)
+
+    def test_perfd_ends_while_the_thread_that_watches_the_files_waits_for_a_disk(self):
+        directory = self.temporary_directory()
+        daemon = self.start(directory)
         daemon.config_d.mkdir()
         (daemon.config_d / "10.conf").write_text("")
         (directory / "hang").touch()

@@ -67,7 +67,7 @@ static ConfigReading *read_in_thread(Fixture *f, bool is_lenient) {
 
 static void an_unknown_name_is_an_error_unless_it_may_be_found_later(void **state) {
         Fixture *f = *state;
-        scoped(freep) ConfigReading *strict = NULL, *lenient = NULL;
+        scoped(config_reader_freep) ConfigReading *strict = NULL, *lenient = NULL;
 
         put(f, UNKNOWN);
         strict = read_in_thread(f, false);
@@ -87,7 +87,7 @@ static void an_unknown_name_is_an_error_unless_it_may_be_found_later(void **stat
 
 static void other_errors_are_errors_for_both(void **state) {
         Fixture *f = *state;
-        scoped(freep) ConfigReading *lenient = NULL;
+        scoped(config_reader_freep) ConfigReading *lenient = NULL;
 
         put(f, "[limits]\nweights = root=0\n");
         lenient = read_in_thread(f, true);
@@ -110,9 +110,30 @@ static void the_files_of_this_machine_suffice_for_their_names(void **state) {
         assert_string_not_equal(local.unknown, "");
 }
 
+static void the_models_of_files_are_read_too(void **state) {
+        Fixture *f = *state;
+        scoped(config_reader_freep) ConfigReading *reading = NULL;
+        char directory[64], text[128];
+        scoped(fclosep) FILE *file = NULL;
+
+        (void)snprintf(directory, sizeof(directory), "%s/models", f->directory);
+        assert_int_equal(mkdir(directory, 0700), 0);
+        (void)snprintf(text, sizeof(text), "[indicators]\ndirectory = %s\n", directory);
+        put(f, text);
+        (void)snprintf(text, sizeof(text), "%s/bad.yaml", directory);
+        file = fopen(text, "we");
+        assert_non_null(file);
+        reading = read_in_thread(f, false);
+        assert_int_equal(reading->r, 0);
+        assert_int_equal(reading->models.files.n_bad, 1);
+        assert_int_equal(reading->models.files.n_complaints, 1);
+        assert_int_equal(unlink(text), 0);
+        assert_int_equal(rmdir(directory), 0);
+}
+
 static void there_is_one_reading_at_a_time(void **state) {
         Fixture *f = *state;
-        scoped(freep) ConfigReading *reading = NULL;
+        scoped(config_reader_freep) ConfigReading *reading = NULL;
 
         put(f, "");
         assert_false(config_reader_wait(&f->reader, 0));
@@ -134,6 +155,7 @@ int main(void) {
                                                 teardown),
                 cmocka_unit_test_setup_teardown(other_errors_are_errors_for_both, setup, teardown),
                 cmocka_unit_test_setup_teardown(the_files_of_this_machine_suffice_for_their_names, setup, teardown),
+                cmocka_unit_test_setup_teardown(the_models_of_files_are_read_too, setup, teardown),
                 cmocka_unit_test_setup_teardown(there_is_one_reading_at_a_time, setup, teardown),
         };
 

@@ -342,7 +342,7 @@ static void files_declare_models_too(void **state) {
 
         write_models(f, "name: G\ncomponent: c\nresults:\n  n:\n    type: nonsense\n");
         db = block_store(f);
-        assert_int_equal(registry_configure(&f->indicators.registry), 0);
+        assert_int_equal(registry_configure(&f->indicators.registry, NULL), 0);
         assert_null(model_of(f, "F"));
         assert_true(f->indicators.registry.is_declaration_due);
         unblock_store(f, db);

@@ -335,7 +335,7 @@ static void a_long_submission_begins_again_after_a_change_of_the_models(void **s
         for (unsigned n = 0; n < 7; n++) /* to the middle of the last pass */
                 assert_int_equal(long_place(f, &l), DESK_MORE);
         f->indicators_config.policy = MODEL_STRICT;
-        assert_int_equal(registry_configure(&f->indicators.registry), 0);
+        assert_int_equal(registry_configure(&f->indicators.registry, NULL), 0);
         while ((r = long_place(f, &l)) == DESK_MORE)
                 ;
         assert_int_equal(r, 0);

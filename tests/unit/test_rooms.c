@@ -348,7 +348,7 @@ static void a_reload_applies_to_all_parts(void **state) {
         config->shares.limits[RESOURCE_CONNECTIONS] = 1;
         config->node.interval_ns = 7 * NS_PER_S;
         config->store.size_max_bytes = 77 * MIB;
-        assert_int_equal(rooms_configure(&f->rooms, config, error), 0);
+        assert_int_equal(rooms_configure(&f->rooms, config, NULL, error), 0);
         await_size_limit(f, 77 * MIB);
         assert_int_equal(rooms_tick(&f->rooms), 0);
 
@@ -395,7 +395,7 @@ static void a_store_that_cannot_be_written_is_published_and_heals(void **state) 
         Config next = f->rooms.config;
 
         next.store.size_max_bytes = 2 * MIB;
-        assert_int_equal(rooms_configure(&f->rooms, &next, error), 0);
+        assert_int_equal(rooms_configure(&f->rooms, &next, NULL, error), 0);
         put_too_large(f);
         assert_int_equal(rooms_tick(&f->rooms), 0);
         assert_false(f->rooms.stored.is_writable);
@@ -405,7 +405,7 @@ static void a_store_that_cannot_be_written_is_published_and_heals(void **state) 
         release(f, snapshot);
 
         next.store.size_max_bytes = 100 * MIB;
-        assert_int_equal(rooms_configure(&f->rooms, &next, error), 0);
+        assert_int_equal(rooms_configure(&f->rooms, &next, NULL, error), 0);
         assert_int_equal(submit(f, 1), PERFD__V1__STATUS__OK);
         assert_int_equal(rooms_tick(&f->rooms), 0);
         assert_true(f->rooms.stored.is_writable);
