@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The JSON API. Paths are relative to the page: a portal may have put a prefix before them. */
 
+const TIMEOUT_MS = 10000; /* a socket that systemd holds takes connections while perfd is away */
 const N_AT_ONCE = 4; /* queries are charged to a user, whose share is limited */
 
 export class ApiError extends Error {
@@ -38,7 +39,7 @@ function query(params) {
 export async function get(path, params = {}, signal = undefined) {
         await take();
         try {
-                const answer = await fetch(`api/v1/${path}${query(params)}`, { signal, headers: { Accept: "application/json" } });
+                const answer = await fetch(`api/v1/${path}${query(params)}`, { signal: AbortSignal.any([AbortSignal.timeout(TIMEOUT_MS), ...(signal ? [signal] : [])]), headers: { Accept: "application/json" } });
                 const body = await answer.json().catch(() => null);
 
                 if (!answer.ok)

@@ -4,6 +4,7 @@
 export const DASH = "–";
 
 const isNumber = (v) => typeof v === "number" && Number.isFinite(v);
+const two = (v) => String(v).padStart(2, "0");
 const join = (number, unit) => `${number}\u00a0${unit}`;
 
 /* Texts of jobs may contain characters that move the cursor or reorder what follows: they are shown as escapes. */
@@ -38,8 +39,6 @@ export function bytes(v) {
 
 export const rate = (v) => (isNumber(v) ? `${bytes(v)}/s` : DASH);
 
-const two = (v) => String(v).padStart(2, "0");
-
 export function seconds(v) {
         const s = Math.floor(v);
 
@@ -73,7 +72,7 @@ export function figure(v, unit) {
         if (!isNumber(v))
                 return DASH;
         if (v !== 0 && (Math.abs(v) < 1e-4 || Math.abs(v) >= 1e15))
-                text = v.toPrecision(6).replace(/\.?0+(e|$)/, "$1");
+                text = v.toExponential(5).replace(/\.?0*e([+-])(\d+)$/, (all, sign, digits) => `e${sign}${two(digits)}`);
         else if (Math.abs(v) >= 1e5 || Number.isInteger(v))
                 text = v.toFixed(0);
         else

@@ -138,10 +138,12 @@ export async function show(at) {
                 history.hidden = n === 0;
                 phaseBars.replaceChildren(job.phases.length > 1 ? spans(job.phases.map((p) => ({
                         from: p.begin_ms, to: p.end_ms ?? end, text: `${p.name || "before the first mark"} ${seconds(p.seconds)}`, tone: "live" })), job.begin_ms, end, "Phases") : "");
+                const isOpen = body.querySelector("details")?.open;
+
                 body.replaceChildren(...[
                         ...hero(job, node),
                         job.metrics.length === 0 ? empty("No metrics", "The job ended before perfd measured it, or its measurements were lost.")
-                                : el("div", { class: "grid" }, card("The job itself", null, used(job, m)), card(`Node during the job, ${count(job.on.cpus)} CPUs`, null, nodeDuring(job, m))),
+                                : el("div", { class: "grid" }, card("Allocated and used by the job itself", null, used(job, m)), card(`Node during the job, ${count(job.on.cpus)} CPUs`, null, nodeDuring(job, m))),
                         n > 0 ? history : note("No timeline: the job was too short, or is too old."), n > 0 && job.phases.length > 1 && card("Phases over time", null, phaseBars),
                         phases(job),
                         (pipeline?.verdicts ?? []).map((v) => verdictCard(v, pipeline.verdicts.length)),
@@ -149,6 +151,7 @@ export async function show(at) {
                         job.metrics.length > 0 && allNumbers(job),
                         command(`perfctl report ${id}`),
                 ].flat().filter(Boolean));
+                body.querySelector("details")?.toggleAttribute("open", Boolean(isOpen));
         }
 
         await update(at.node);

@@ -135,7 +135,7 @@ export async function show(at) {
                         picked.delete(event.target.dataset.id);
                 history.replaceState(null, "", hashWith({ pick: [...picked] }));
                 at.params = new URLSearchParams(location.hash.split("?")[1]);
-                update(at.node);
+                update(at.node).catch(() => null); /* the next refresh says what is wrong */
         });
 
         await update(at.node);

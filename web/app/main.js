@@ -138,6 +138,7 @@ async function open() {
                         return;
                 Object.assign(mine, shown, { at });
                 view.replaceChildren(shown.element);
+                view.dataset.shown = location.hash;
                 showBanner("");
                 if (!isSame)
                         scrollTo(0, 0);
@@ -152,6 +153,7 @@ async function open() {
                 mine.at = at;
                 mine.element = describe(error, at);
                 view.replaceChildren(mine.element);
+                view.dataset.shown = location.hash;
         }
         setTitle();
         schedule(REFRESH_MS);

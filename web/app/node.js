@@ -136,6 +136,8 @@ export async function show(at) {
 
                 at.node = node;
                 chosen = range(at.params, node.time_ms);
+                if (chosen.live && !at.params.get("range") && timeline?.series.cpu.mean.length) /* a young node has no empty plot */
+                        chosen.from = Math.min(Math.max(chosen.from, timeline.begin_ms), chosen.to - 60000);
                 tail.push({ time_ms: node.time_ms, values: {
                         cpu: now.cpu_utilization?.mean, memory: now.memory_used_ratio, disk_read: now.disk_read_bytes_per_second,
                         disk_write: now.disk_written_bytes_per_second, net_sent: now.network_sent_bytes_per_second, net_received: now.network_received_bytes_per_second,

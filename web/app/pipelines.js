@@ -71,7 +71,7 @@ async function showAll(at) {
                                 { head: "State", cell: ({ job }) => statePill(job) },
                                 { head: "Begin", cell: ({ job }) => time(job.begin_ms) },
                                 { head: "Limited by", cell: ({ verdict }) => [el("b", null, brief(verdict.stage ?? verdict.limit, 40))] },
-                                { head: "Verdict", cell: ({ verdict }) => brief(`${verdict.headline ?? ""} ${verdict.sentence ?? ""}`, 180) },
+                                { head: "Verdict", cell: ({ verdict }) => brief(`${verdict.headline ?? ""} ${verdict.sentence ?? ""}`, 300) },
                                 { head: "Training waited", class: "share", cell: ({ verdict }) => share(verdict.wait_share, "waited") },
                                 { head: "", cell: ({ verdict }) => confidence(verdict) },
                         ], rows, { caption: "Data pipelines" }) : empty("No data pipelines", "Programs that use SPDL, PyTorch's DataLoader or a plain iterator report theirs with two lines of Python:",

@@ -16,6 +16,6 @@ export function spans(rows, from, to, label) {
 
                         return el("div", { role: "listitem" },
                                 el("i", { class: row.tone, style: { left: `${100 * left}%`, width: `max(3px, ${100 * width}%)` } }),
-                                el(row.href ? "a" : "span", { href: row.href, title: row.title, style: place }, cut(row.text, 60)));
+                                el(row.href ? "a" : "span", { href: row.href, title: row.title, style: place }, cut(row.text, 48)));
                 }));
 }

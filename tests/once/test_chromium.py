@@ -1,0 +1,186 @@
+"""Opens all views of the web page in Chromium, with the data of a daemon that has run real jobs."""
+
+import os
+import subprocess
+import sys
+import unittest
+
+import harness
+from chromium import Browser
+from harness import BUILD, ROOT
+
+SCREENSHOTS = BUILD / "screenshots"
+EVIL = '<img src=x onerror=alert(1)>&"\u202egnp.exe'
+# View: texts that it shows.
+VIEWS = {
+    "#/node": ("CPU, all cores", "Memory in use", "killed (signal 9)", "Time at or over a utilization", "Disks"),
+    "#/node?range=24h": ("CPU, all cores",),
+    "#/jobs": ("failed (exit 3)", "killed (signal 9)", "finished", "project=web", "\\u{202e}"),
+    "#/jobs?state=failed": ("failed (exit 3)", "killed (signal 9)"),
+    "#/jobs?search=none-such": ("No job meets these conditions",),
+    "#/jobs?sort=-duration": ("finished",),
+    "#/job/{train}": ("Allocated and used", "load", "compute", "perfctl report", "metrics"),
+    "#/job/{killed}": ("killed (signal 9)",),
+    "#/job/{evil}": ("<img src=x onerror=alert(1)>",),
+    "#/job/nosuch": ("Not found", "no job 'nosuch'", "Back"),
+    "#/compare/{train},{failed}": ("What differs", "project", "Metrics that differ"),
+    "#/kpis": ("regression", "Search.elapsed", "1.11.0"),
+    "#/kpi/Search.elapsed?component=example&where=%40parameters.words%3D4800":
+        ("changed at 1.11.0", "perfctl kpi accept Search.elapsed -w words=4800"),
+    "#/pipelines": ("The training loop waited", "confidence"),
+    "#/pipelines/{loader}": ("The training loop waited", "decode", "confidence"),
+    "#/indicators": ("PiMatmul", "Search"),
+    "#/indicator/PiMatmul": ("Latest results", "best: the lowest median"),
+    "#/indicator/PiMatmul?objective=rate&by=component": ("best: the highest median",),
+    "#/health": ("perfd itself", "takes data", "/proc/stat", "in force"),
+    "#/none": ("Not found", "no page 'none'"),
+}
+SIZES = {"1280": (1280, 800, False), "390": (390, 844, False), "dark": (1280, 800, True)}
+
+# Calls of web/app/format.js and url.js, with what perfctl prints for the same numbers.
+PURE = (
+    ("bytes(0)", "0\u00a0B"), ("bytes(1023)", "1.00\u00a0KiB"), ("bytes(1536)", "1.50\u00a0KiB"),
+    ("bytes(64 * 2 ** 30)", "64.0\u00a0GiB"), ("bytes(-2048)", "-2.00\u00a0KiB"), ("bytes(1e30)", "888178419700125\u00a0PiB"),
+    ("bytes(null)", "–"), ("bytes(NaN)", "–"), ("seconds(0.05)", "50\u00a0ms"), ("seconds(3)", "3\u00a0s"),
+    ("seconds(5.9647)", "5.96\u00a0s"), ("seconds(12.34)", "12.3\u00a0s"), ("seconds(245)", "4\u00a0min\u00a005\u00a0s"),
+    ("seconds(3599.9)", "59\u00a0min\u00a059\u00a0s"), ("seconds(3600)", "1\u00a0h\u00a000\u00a0min"),
+    ("seconds(90061)", "1\u00a0d\u00a001\u00a0h"), ("seconds(-1)", "–"), ("percent(0.613)", "61.3\u00a0%"),
+    ("percent(undefined)", "–"), ("cpus(2)", "2"), ("cpus(0.7926)", "0.79"), ("cpus(12.34)", "12.3"), ("count(2.98)", "3"),
+    ("count(3.14)", "3.1"), ("figure(603.215, 'us')", "603.215\u00a0us"), ("figure(1234567)", "1,234,567"), ("figure(1234)", "1234"),
+    ("figure(0.0000012)", "1.2e-06"), ("change(2.2626)", "+226.3\u00a0%"), ("change(-0.05)", "−5.0\u00a0%"),
+    ("quantity(50, '%')", "50.0\u00a0%"), ("quantity(2, 'MiB')", "2.00\u00a0MiB"), (r"plain('a\u001b[2J\u202e')", r"a\x1b[2J\u{202e}"),
+    ("cut('x'.repeat(10240), 10)", "xxxxxxxxx…"), ("jobState({state: 'running', exit: null}).text", "running"),
+    ("jobState({state: 'finished', exit: {status: 0, signal: 0}}).tone", "ok"),
+    ("jobState({state: 'finished', exit: {status: 137, signal: 9}}).text", "killed (signal 9)"),
+    ("jobState({state: 'finished', exit: {status: 3, signal: 0}}).tone", "bad"),
+    ("jobState({state: 'interrupted', exit: null}).tone", "odd"),
+    ("build('jobs', '', {state: 'running', label: ['a=b', 'c=d'], user: ''})", "#/jobs?state=running&label=a%3Db&label=c%3Dd"),
+    ("build('job', 'a/b?c#d')", "#/job/a%2Fb%3Fc%23d"), ("parse(build('job', 'a/b?c#d')).argument", "a/b?c#d"),
+    ("parse('').view", "node"), ("parse('#/job/%').argument", "%"),
+    ("parse('#/jobs?label=a%3Db&label=c').params.getAll('label').join()", "a=b,c"), ("ofPath('jobs/x', '')", "#/job/x"),
+    ("ofPath('indicators/a', '?by=version')", "#/indicator/a?by=version"), ("ofPath('', '')", None),
+    ("range(new URLSearchParams('range=1h'), 4e6).from", 400000), ("range(new URLSearchParams('range=evil'), 1e6).name", "15m"),
+    ("range(new URLSearchParams('from=1000&to=2000'), 1e6).live", False),
+)
+
+NAMES = "bytes, seconds, percent, cpus, count, figure, change, quantity, plain, cut, jobState, build, parse, ofPath, range"
+
+
+class Page(harness.TestCase):
+    def setUp(self):
+        super().setUp()
+        self.browser = Browser(self.temporary_directory())
+        self.addCleanup(self.browser.close)
+        self.server = self.daemon(f"[sampling]\ninterval = 200ms\n[indicators]\ndirectory = {ROOT}/conf/indicators.d\n", tcp=True)
+        self.base = f"http://127.0.0.1:{self.server.port}/"
+
+    def shell(self, script):
+        path = os.pathsep.join([str(BUILD), os.environ["PATH"]])
+        return subprocess.run(["sh", "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=harness.TIMEOUT_S,
+                              env={**os.environ, "PATH": path, "PERFD_SOCKET": str(self.server.socket), "EVIL": EVIL,
+                                   "MATMUL_MATRIX_SIZE": "48", "MATMUL_REPS": "3", "LOADER_ITEMS": "1000"})
+
+    def fill(self):
+        """Returns the ids of jobs by name."""
+        marks = "perfctl mark load; sleep 0.5; perfctl mark compute; sleep 1"
+        for script in (f"perfctl run --name train --label project=web --label epoch=3 -- sh -c '{marks}'",
+                       "perfctl run --name failed --label project=other -- sh -c 'exit 3'",
+                       "perfctl run --name killed -- sh -c 'kill -9 $$'",
+                       'perfctl run --name "$EVIL" --label "k=$EVIL" -- true',
+                       f"for p in {BUILD}/examples/matmul examples/indicators/matmul.py; do perfctl run --repeat 5 -- $p; done",
+                       "perfctl model add examples/kpis/search.yaml && examples/kpis/releases.py | perfctl submit",
+                       f"perfctl run --name loader -- {BUILD}/examples/loader"):
+            done = self.shell(script)
+            self.assertIn(done.returncode, (0, 3, 137), done.stderr)
+        jobs = self.server.get("/api/v1/jobs").json["jobs"]
+        self.assertTrue(all(job["end_ms"] for job in jobs))
+        return {**{job["name"]: job["id"] for job in jobs}, "evil": next(job["id"] for job in jobs if job["name"] == EVIL)}
+
+    def shown(self):
+        """Waits for the view of the URL."""
+        return self.browser.wait("document.querySelector('#view')?.dataset.shown === location.hash && "
+                                 "document.querySelector('#view').innerText", "the view")
+
+    def check_view(self, url, texts, name):
+        self.browser.open(self.base + url)
+        text = self.shown()
+        for words in texts:
+            self.assertIn(words, text, url)
+        self.browser.screenshot(SCREENSHOTS / f"{name}.png")
+        wider = self.browser.evaluate("document.documentElement.scrollWidth - innerWidth")
+        self.assertLessEqual(wider, 0, f"{name} is wider than the window")
+        self.assertEqual(self.count("img, script:not([src]), [onerror]"), 0, url)
+        # Each control has a name, and each link a target, for keyboards and screen readers.
+        self.assertEqual(self.count("a:not([href]), input:not([aria-label]), button:empty"), 0, url)
+
+    def count(self, selector):
+        return self.browser.evaluate(f"document.querySelectorAll('{selector}').length")
+
+    def wait_text(self, text):
+        self.browser.wait(f"document.querySelector('#view')?.innerText.includes('{text}')", text)
+
+    def test_each_view_in_each_size(self):
+        ids = self.fill()
+        SCREENSHOTS.mkdir(exist_ok=True)
+        for size, (width, height, is_dark) in SIZES.items():
+            self.browser.resize(width, height, is_dark)
+            for i, (url, texts) in enumerate(VIEWS.items()):
+                with self.subTest(size=size, view=url):
+                    words = "".join(c if c.isalnum() else "-" for c in url[2:].split("?")[0].split("/")[0].strip("{}"))
+                    self.check_view(url.format(**ids), texts if size != "390" else texts[:1], f"{i:02}-{words}-{size}")
+        complaints = [text for text in self.browser.complaints if "404" not in text or "/jobs/nosuch" not in text]
+        self.assertEqual(complaints, [])
+        outside = {url for url in self.browser.requests if not url.startswith((self.base, "about:", "data:"))}
+        self.assertEqual(outside, set())
+        print(f"@screenshots {SCREENSHOTS}")
+
+    def test_numbers_and_urls_are_those_of_perfctl(self):
+        self.browser.open(self.base)
+        self.shown()
+        for expression, expected in PURE:
+            value = self.browser.evaluate("Promise.all([import('./app/format.js'), import('./app/url.js')]).then(([f, u]) => {"
+                                          f"const {{ {NAMES} }} = {{ ...f, ...u }}; return {expression}; }})")
+            self.assertEqual(value, expected, expression)
+
+    def test_the_page_says_that_perfd_is_away_and_recovers(self):
+        self.browser.open(self.base + "#/jobs")
+        self.shown()
+        self.server.stop()
+        self.browser.wait("document.querySelector('#banner').innerText.includes('perfd is away, trying again')", "the banner")
+        self.server.start()
+        self.browser.wait("document.querySelector('#banner').hidden", "the end of the banner")
+        with self.server.client() as client:
+            self.assert_status(client.begin("later", name="begun-later"), "OK")
+        self.wait_text("begun-later")
+
+    def test_paths_of_earlier_versions_lead_to_the_view(self):
+        with self.server.client() as client:
+            self.assert_status(client.begin("x", name="by-path"), "OK")
+        self.browser.open(self.base + "jobs/x")
+        self.wait_text("by-path")
+        self.assertEqual(self.browser.evaluate("location.hash"), "#/job/x")
+        self.browser.open(self.base + "some/where")
+        self.wait_text("Not found")
+
+    def test_jobs_are_compared_by_keyboard_and_filtered_by_the_form(self):
+        with self.server.client() as client:
+            for job in ("a", "b"):
+                self.assert_status(client.begin(job, name=f"job-{job}", labels={"k": job}), "OK")
+        self.browser.open(self.base + "#/jobs")
+        self.browser.wait("document.querySelectorAll('#view input[type=checkbox]').length === 2", "the jobs")
+        self.browser.evaluate("document.querySelectorAll('#view input[type=checkbox]').forEach((box) => box.click())")
+        self.browser.wait("location.hash.includes('pick=a') && location.hash.includes('pick=b')", "the selection in the URL")
+        self.wait_text("Compare 2 jobs")
+        self.browser.evaluate("[...document.querySelectorAll('#view a')].find((a) => a.innerText === 'Compare 2 jobs').click()")
+        self.wait_text("label k")
+        self.browser.evaluate("location.hash = '#/jobs'")
+        self.browser.wait("document.querySelector('#view input[name=label]') !== null", "the form")
+        self.browser.evaluate("document.querySelector('#view input[name=label]').value = 'k=b'")
+        self.browser.evaluate("document.querySelector('#view form').requestSubmit()")
+        self.browser.wait("document.querySelectorAll('#view tbody tr').length === 1", "one job")
+        self.wait_text("job-b")
+        self.assertIn("label=k%3Db", self.browser.evaluate("location.hash"))
+
+
+if __name__ == "__main__":
+    unittest.main()
