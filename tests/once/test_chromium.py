@@ -39,6 +39,8 @@ SIZES = {"1280": (1280, 800, False), "390": (390, 844, False), "dark": (1280, 80
 
 # Calls of web/app/format.js and url.js, with what perfctl prints for the same numbers.
 PURE = (
+    ("(line => joinTimelines([line(0, []), line(20, [1, 2]), line(60, [3])], 10).series.cpu.min)"
+     "((begin_ms, mean) => ({begin_ms, series: {cpu: {mean, min: mean, max: mean}}}))", [1, 2, None, None, 3]),
     ("bytes(0)", "0\u00a0B"), ("bytes(1023)", "1.00\u00a0KiB"), ("bytes(1536)", "1.50\u00a0KiB"),
     ("bytes(64 * 2 ** 30)", "64.0\u00a0GiB"), ("bytes(-2048)", "-2.00\u00a0KiB"), ("bytes(1e30)", "888178419700125\u00a0PiB"),
     ("bytes(null)", "–"), ("bytes(NaN)", "–"), ("seconds(0.05)", "50\u00a0ms"), ("seconds(3)", "3\u00a0s"),
@@ -63,7 +65,7 @@ PURE = (
     ("range(new URLSearchParams('from=1000&to=2000'), 1e6).live", False),
 )
 
-NAMES = "bytes, seconds, percent, cpus, count, figure, change, quantity, plain, cut, jobState, build, parse, ofPath, range"
+NAMES = "bytes, seconds, percent, cpus, count, figure, change, quantity, plain, cut, jobState, build, parse, ofPath, range, joinTimelines"
 
 
 class Page(harness.TestCase):
@@ -138,8 +140,8 @@ class Page(harness.TestCase):
         self.browser.open(self.base)
         self.shown()
         for expression, expected in PURE:
-            value = self.browser.evaluate("Promise.all([import('./app/format.js'), import('./app/url.js')]).then(([f, u]) => {"
-                                          f"const {{ {NAMES} }} = {{ ...f, ...u }}; return {expression}; }})")
+            value = self.browser.evaluate("Promise.all(['format', 'url', 'node'].map((name) => import(`./app/${name}.js`))).then((m) => {"
+                                          f"const {{ {NAMES} }} = Object.assign({{}}, ...m); return {expression}; }})")
             self.assertEqual(value, expected, expression)
 
     def test_the_page_says_that_perfd_is_away_and_recovers(self):

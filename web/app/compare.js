@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Two or more jobs side by side: what differs first, then what is equal. */
 
-import { find, get, name } from "./api.js";
-import { ApiError } from "./api.js";
+import { ApiError, find, get, name } from "./api.js";
 import { brief, card, el, empty, link, note, table } from "./dom.js";
 import { change, cut, jobState, quantity, seconds, utc } from "./format.js";
 import { build } from "./url.js";
@@ -10,24 +9,48 @@ import { bar } from "../figures/meter.js";
 
 const N_MAX = 8;
 
+/* The numbers and texts of an object, by their paths. */
+function flatten(object, prefix, rows) {
+        for (const [key, value] of Object.entries(object ?? {}))
+                if (value !== null && typeof value === "object" && !Array.isArray(value))
+                        flatten(value, `${prefix} ${key}`, rows);
+                else if (!Array.isArray(value))
+                        rows.set(`${prefix} ${key}`, value);
+}
+
 function described(job, results) {
         const rows = new Map([
                 ["state", jobState(job).text], ["command", job.command], ["user", job.user], ["node", job.on.hostname], ["isolation", job.isolation],
                 ["begin", utc(job.begin_ms)], ["ranks", job.ranks], ["note", job.note || null],
-                ["CPUs of the node", job.on.cpus], ["memory of the node", job.on.memory_bytes && quantity(job.on.memory_bytes, "bytes")],
         ]);
 
         for (const [key, value] of Object.entries(job.labels))
                 rows.set(`label ${key}`, value);
         for (const result of results) {
-                for (const [key, value] of Object.entries(result.document?.["@parameters"] ?? {}))
-                        rows.set(`${result.name} parameter ${key}`, JSON.stringify(value));
-                for (const key of ["hardware", "stack"])
-                        if (result[key] ?? result.run?.[key])
-                                rows.set(key, typeof (result[key] ?? result.run[key]) === "string" ? result[key] ?? result.run[key] : JSON.stringify(result[key] ?? result.run[key]));
                 rows.set(`${result.name} version`, `${result.component ?? ""} ${result.version ?? ""}`.trim());
+                flatten(result.document?.["@parameters"], `${result.name} parameter`, rows);
+                for (const facts of ["host", "os", "kernel", "runtime"])
+                        if (typeof result.run?.[facts] === "object")
+                                flatten(result.run[facts], facts === "host" ? "hardware" : `software ${facts}`, rows);
+                        else if (result.run?.[facts])
+                                rows.set(`software ${facts}`, result.run[facts]);
+                if (result.stack)
+                        rows.set("software stack", result.stack);
         }
         return rows;
+}
+
+/* Packages that differ between the stacks of the first job and of the first with another. */
+async function software(results, signal) {
+        const stacks = results.map((r) => r.results.find((x) => x.stack)?.stack);
+        const other = stacks.findIndex((s) => s && stacks[0] && s !== stacks[0]);
+        const answer = other > 0 && await find(`stacks/${name(stacks[0])}/diff`, { to: stacks[other] }, signal);
+
+        return answer && answer.differ.length > 0 && card("Software that differs", null, table([
+                { head: "Package", row: true, cell: (d) => brief(d.key, 60) },
+                { head: "First job", cell: (d) => brief(d.values.find((v) => v.results > 0)?.value ?? "–", 40) },
+                { head: `Job ${other + 1}`, cell: (d) => brief(d.values.find((v) => v.failed > 0)?.value ?? "–", 40) },
+        ], answer.differ, { caption: "Packages that differ" }));
 }
 
 /* Rows of all jobs by key: [key, [value of each job]] */
@@ -88,6 +111,7 @@ export async function show(at) {
                                 return el("div", { class: "meter" }, el("span", { class: "what" }, cut(job.name || job.id, 40)), el("b", null, seconds(took(job))), bar(took(job) / longest, { label: "took" }));
                         })),
                         card("What differs", null, texts(rows.filter(differs), jobs, "What differs")),
+                        await software(results, at.signal),
                         card("Metrics that differ", null, numbers(jobs), note("By more than 5 %, the largest difference first; changes are against the first job.")),
                         same.length ? el("details", { class: "card" }, el("summary", null, `${same.length} facts are equal`), texts(same, jobs, "What is equal")) : empty("Nothing is equal", "")),
         };

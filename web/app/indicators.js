@@ -46,11 +46,11 @@ function results(list) {
                 { head: "Time", cell: (r) => time(r.time_ms) },
                 { head: "Component", row: true, cell: (r) => brief(r.component ?? "–", 30) },
                 { head: "Version", cell: (r) => brief(r.version ?? "–", 24) },
-                { head: "Result", class: "labels", cell: (r) => (r.run?.exit_status ? pill(`failed (exit ${r.run.exit_status})`, "bad")
+                { head: "Result", class: "labels", cell: (r) => (r.exit_status ? pill(`failed (exit ${r.exit_status})`, "bad")
                         : Object.entries(r.document?.["@result"] ?? {}).slice(0, 8).map(([k, v]) => el("span", { class: "chip" }, brief(`${k} ${typeof v === "number" ? figure(v) : JSON.stringify(v)}`, 40)))) },
                 { head: "Parameters", class: "labels", cell: (r) => chips(r.document?.["@parameters"]) },
                 { head: "Job", cell: (r) => (r.job ? link(build("job", r.job), cut(r.job, 20)) : "–") },
-        ], list, { caption: "Latest results", attributes: (r) => ({ class: r.run?.exit_status ? "bad" : null }) });
+        ], list, { caption: "Latest results", attributes: (r) => ({ class: r.exit_status ? "bad" : null }) });
 }
 
 /* The declarations that apply: the results with their direction and unit. */

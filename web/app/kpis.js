@@ -33,7 +33,7 @@ export function sentence(kpi) {
 
 function list(kpis) {
         return table([
-                { head: "Verdict", cell: (k) => pill(k.verdict, TONES[k.verdict] ?? "odd") },
+                { head: "Verdict", cell: (k) => [pill(k.verdict, TONES[k.verdict] ?? "odd"), k.runs_needed > 0 && el("small", null, el("br"), `${plural(k.runs_needed, "more run")} needed`)] },
                 { head: "KPI", row: true, cell: (k) => link(hrefOf(k), brief(k.kpi, 48)) },
                 { head: "Component, parameters, hardware", class: "labels", cell: (k) => [k.labels.component, ...parameters(k), k.labels.hardware].filter(Boolean)
                         .map((text) => el("span", { class: "chip" }, brief(text, 40))) },

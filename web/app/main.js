@@ -29,6 +29,7 @@ const VIEWS = {
 };
 const REFRESH_MS = 3000;
 const RETRY_MS = 2000;
+const BUSY_MS = 10000; /* perfd answers, but a query took too long */
 
 const view = document.getElementById("view");
 const banner = document.getElementById("banner");
@@ -82,9 +83,8 @@ function describe(error, at) {
                 el("button", { type: "button", onclick: () => open() }, "Try again"));
 }
 
-function isAway(error) {
-        return error instanceof ApiError && (error.status === 0 || error.status === 503);
-}
+const isAway = (error) => error instanceof ApiError && (error.status === 0 || error.status === 503);
+const awayText = (error) => (error.status === 503 ? error.message : "perfd is away, trying again");
 
 function schedule(ms) {
         clearTimeout(timer);
@@ -105,8 +105,8 @@ async function tick() {
         } catch (error) {
                 if (mine !== current || error.name === "AbortError")
                         return;
-                showBanner(isAway(error) ? "perfd is away, trying again" : error.message);
-                schedule(RETRY_MS);
+                showBanner(isAway(error) ? awayText(error) : error.message);
+                schedule(error.status === 0 ? RETRY_MS : REFRESH_MS);
         }
 }
 
@@ -146,8 +146,8 @@ async function open() {
                 if (mine !== current || error.name === "AbortError")
                         return;
                 if (isAway(error)) {
-                        showBanner("perfd is away, trying again");
-                        schedule(RETRY_MS);
+                        showBanner(awayText(error));
+                        schedule(error.status === 0 ? RETRY_MS : BUSY_MS);
                         return;
                 }
                 mine.at = at;

@@ -12,6 +12,7 @@ import { spans } from "../figures/spans.js";
 const N_POINTS = 600;
 const N_BARS = 12;
 const HISTORY_MS = 10000; /* the store has a row for each ten seconds */
+const PIECE_MS = 4 * 86400e3;
 
 const PLOTS = [
         { label: "CPU, all cores", unit: "ratio", names: ["cpu"], series: [{ name: "busy", color: "c1" }] },
@@ -112,10 +113,42 @@ function jobBars({ jobs, others }, chosen, node) {
         ];
 }
 
-function source(chosen) {
-        const step = Math.max(HISTORY_MS, Math.ceil((chosen.to - chosen.from) / N_POINTS / HISTORY_MS) * HISTORY_MS);
+export const stepOf = (chosen) => Math.max(HISTORY_MS, Math.ceil((chosen.to - chosen.from) / N_POINTS / HISTORY_MS) * HISTORY_MS);
 
-        return { since_ms: Math.round(chosen.from - step), until_ms: chosen.live ? undefined : Math.round(chosen.to), step_ms: step, limit: 1000 };
+/* Joins timelines whose points lie at multiples of one step. */
+export function joinTimelines(parts, step) {
+        const known = parts.filter((t) => t.series.cpu.mean.length > 0);
+        const begin_ms = Math.min(...known.map((t) => t.begin_ms));
+        const n = Math.max(...known.map((t) => (t.begin_ms - begin_ms) / step + t.series.cpu.mean.length));
+        const joined = { begin_ms, interval_ms: step, series: {} };
+
+        if (known.length < 2)
+                return known[0] ?? parts[0];
+        for (const series of Object.keys(known[0].series)) {
+                joined.series[series] = {};
+                for (const stat of ["mean", "min", "max"]) {
+                        const values = Array(n).fill(null);
+
+                        for (const t of known)
+                                t.series[series][stat].forEach((v, i) => (values[(t.begin_ms - begin_ms) / step + i] = v));
+                        joined.series[series][stat] = values;
+                }
+        }
+        return joined;
+}
+
+/* A long time is read in pieces, each of which is a short query. */
+async function readTimeline(chosen, signal) {
+        const step = stepOf(chosen), piece = Math.ceil(PIECE_MS / step) * step;
+        const parts = [];
+
+        for (let from = Math.floor(chosen.from / step) * step; from < chosen.to; from += piece) {
+                const isLast = from + piece >= chosen.to;
+                const until = isLast ? (chosen.live ? undefined : Math.round(chosen.to)) : from + piece;
+
+                parts.push((await get("node/samples", { since_ms: from, until_ms: until, step_ms: step, limit: 1000 }, signal)).timeline);
+        }
+        return joinTimelines(parts, step);
 }
 
 export async function show(at) {
@@ -126,7 +159,7 @@ export async function show(at) {
         const plots = PLOTS.map((p) => ({ ...p, figure: timeseries({ ...p, from: chosen.from, to: chosen.to, onselect: zoom }) }));
 
         async function readHistory() {
-                timeline = (await get("node/samples", source(chosen), at.signal)).timeline;
+                timeline = await readTimeline(chosen, at.signal);
                 bars.replaceChildren(...jobBars(await readJobs(at, chosen), chosen, at.node).filter(Boolean));
                 readAt = Date.now();
         }
@@ -142,7 +175,7 @@ export async function show(at) {
                         cpu: now.cpu_utilization?.mean, memory: now.memory_used_ratio, disk_read: now.disk_read_bytes_per_second,
                         disk_write: now.disk_written_bytes_per_second, net_sent: now.network_sent_bytes_per_second, net_received: now.network_received_bytes_per_second,
                 } });
-                if (!timeline || (chosen.live && Date.now() - readAt > HISTORY_MS))
+                if (!timeline || (chosen.live && Date.now() - readAt > stepOf(chosen)))
                         await readHistory();
                 tail.splice(0, Math.max(0, tail.length - 30));
                 top.replaceChildren(...numbers(node));

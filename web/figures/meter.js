@@ -15,5 +15,6 @@ export function bar(ratio, { tone = "", mark = null, label = "" } = {}) {
 }
 
 export function meter(label, ratio, text, options = {}) {
-        return el("div", { class: "meter" }, el("span", { class: "what" }, label), el("b", null, text ?? percent(ratio)), bar(ratio, { label, ...options }));
+        return el("div", { class: "meter" }, el("span", { class: "what" }, label), el("b", null, text ?? percent(ratio)),
+                Number.isFinite(ratio) && bar(ratio, { label, ...options }));
 }
