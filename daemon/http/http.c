@@ -96,7 +96,8 @@ static void add_headers(struct MHD_Response *response, const Response *answer, b
         if (answer->type == CONTENT_HTML)
                 (void)MHD_add_response_header(response, "Content-Security-Policy",
                                               "default-src 'self'; object-src 'none'; base-uri 'self'; "
-                                              "form-action 'none'; frame-ancestors 'none'");
+                                              "form-action 'none'; frame-ancestors 'none'; "
+                                              "require-trusted-types-for 'script'");
         if (answer->status == 405)
                 (void)MHD_add_response_header(response, "Allow", "GET, HEAD");
         if (answer->status == 503 || answer->status == 429)

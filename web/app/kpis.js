@@ -33,7 +33,7 @@ export function sentence(kpi) {
 
 function list(kpis) {
         return table([
-                { head: "Verdict", cell: (k) => [pill(k.verdict, TONES[k.verdict] ?? "odd"), k.runs_needed > 0 && el("small", null, el("br"), `${plural(k.runs_needed, "more run")} needed`)] },
+                { head: "Verdict", cell: (k) => [pill(k.verdict, TONES[k.verdict] ?? "odd"), k.runs_needed > 0 && el("small", { class: "below" }, `${plural(k.runs_needed, "more run")} needed`)] },
                 { head: "KPI", row: true, cell: (k) => link(hrefOf(k), brief(k.kpi, 48)) },
                 { head: "Component, parameters, hardware", class: "labels", cell: (k) => [k.labels.component, ...parameters(k), k.labels.hardware].filter(Boolean)
                         .map((text) => el("span", { class: "chip" }, brief(text, 40))) },
@@ -45,6 +45,16 @@ function list(kpis) {
                 { head: "Runs", class: "number", title: "runs, of versions", cell: (k) => `${k.runs} of ${k.versions}` },
                 { head: "Detectable", class: "number", title: "smallest change that would be found", cell: (k) => (k.smallest_change ? `±${change(k.smallest_change).slice(1)}` : "–") },
         ], kpis, { caption: "KPIs", attributes: (k) => ({ class: k.verdict === "regression" ? "bad" : null }) });
+}
+
+function acceptedLevels(levels) {
+        return card("Accepted levels", null, table([
+                { head: "KPI", row: true, cell: (a) => brief(a.kpi, 48) },
+                { head: "Where", class: "labels", cell: (a) => a.where.map((w) => el("span", { class: "chip" }, brief(w, 40))) },
+                { head: "Up to", cell: (a) => time(a.until_ms) },
+                { head: "For", cell: (a) => (a.for_all ? "all users" : `uid ${a.uid}`) },
+                { head: "Reason", cell: (a) => brief(a.note ?? "", 80) },
+        ], levels, { caption: "Accepted levels" }), note("Later runs are compared with these levels instead of the runs before."));
 }
 
 const summary = (counts) => ORDER.filter((v) => counts[v] > 0).map((v) => [pill(`${counts[v]} ${v}`, TONES[v]), " "]);
@@ -61,7 +71,9 @@ export async function showList(at) {
                 const judged = await find(`kpis/${name(pattern)}/regress`, {}, at.signal);
                 const kpis = (judged?.kpis ?? []).sort((a, b) => ORDER.indexOf(a.verdict) - ORDER.indexOf(b.verdict));
 
-                body.replaceChildren(...(kpis.length ? [el("p", null, summary(judged.counts)), list(kpis), judged.note && note(judged.note)].filter(Boolean)
+                const { accepted } = await get("kpis/accepted", {}, at.signal);
+
+                body.replaceChildren(...(kpis.length ? [el("p", null, summary(judged.counts)), list(kpis), judged.note && note(judged.note), accepted.length > 0 && acceptedLevels(accepted)].filter(Boolean)
                         : [empty("No KPIs", judged?.note ?? "A number of an indicator that has a model with a direction is a KPI. Submit one:", el("code", null, "perfctl kpi submit NAME VALUE --direction lower"))]));
         }
 

@@ -140,8 +140,10 @@ async function open() {
                 view.replaceChildren(shown.element);
                 view.dataset.shown = location.hash;
                 showBanner("");
-                if (!isSame)
+                if (!isSame) {
                         scrollTo(0, 0);
+                        view.focus({ preventScroll: true });
+                }
         } catch (error) {
                 if (mine !== current || error.name === "AbortError")
                         return;
@@ -175,6 +177,14 @@ function start() {
         document.getElementById("nav").append(...Object.entries(VIEWS).filter(([, v]) => v.tab)
                 .map(([name, v]) => el("a", { href: build(name), "data-view": name }, v.tab)));
         addEventListener("hashchange", open);
+        addEventListener("keydown", (event) => {
+                const field = event.key === "/" && !event.target.closest("input, select") && view.querySelector("input[type=search]");
+
+                if (field) {
+                        event.preventDefault();
+                        field.focus();
+                }
+        });
         document.addEventListener("visibilitychange", () => (document.hidden ? clearTimeout(timer) : tick()));
         open();
 }
