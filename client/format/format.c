@@ -257,14 +257,17 @@ static bool find(FormatReading *reading, const char *path) {
 
 /* --- values --------------------------------------------------------------------------------------- */
 
-/* The numbers of a value, also of lists in lists. A text that is a number counts, null does not. */
+/* The numbers of a value, also of lists in lists. A text that is a number counts, null and an empty
+ * text do not. */
 static void add_numbers(FormatReading *reading, const char *path, const Value *value, Buffer *numbers) {
         double number = value_is_number(value) ? value_number(value) : NAN;
 
         for (size_t i = 0; value->type == VALUE_LIST && i < value->n_items; i++)
                 add_numbers(reading, path, &value->items[i], numbers);
-        reading->result->n_null += value->type == VALUE_NULL;
-        if (value->type == VALUE_LIST || value->type == VALUE_NULL)
+        bool is_null = value->type == VALUE_NULL || (value->type == VALUE_STRING && !*value->string);
+
+        reading->result->n_null += is_null;
+        if (value->type == VALUE_LIST || is_null)
                 return;
         if (value->type == VALUE_STRING && parse_double(value->string, &number) != 0)
                 wrong(reading, "'%s' is '%.40s', not a number%s", path, value->string,
@@ -374,25 +377,38 @@ static uint64_t find_time_ms(FormatReading *reading) {
 
 /* --- elements ------------------------------------------------------------------------------------- */
 
-/* True if the element meets the conditions of --where. What is missing is not equal to anything. */
+static bool is_met_by(const Condition *condition, const Value *value) {
+        static const Value missing = {};
+        scoped(buffer_deinit) Buffer text = {};
+
+        value_write_json(value ?: &missing, &(Json){ .out = &text });
+        return buffer_error(&text) == 0 && condition_is_met(condition, json_text(text.text, text.n));
+}
+
+/* True if all values that a condition names meet it. What is missing is null; with ? at its end, the condition is
+ * about what is there. */
+static bool meets(FormatReading *reading, const Condition *condition) {
+        const char *quoted = strncmp(condition->key, CONDITION_PARAMETERS, strlen(CONDITION_PARAMETERS)) == 0 ?
+                             condition->key + strlen(CONDITION_PARAMETERS) : NULL;
+        bool is_met = true, is_optional = !quoted && condition->key[strlen(condition->key) - 1] == '?';
+        char path[sizeof(condition->key) + 3];
+
+        (void)snprintf(path, sizeof(path), quoted ? "\"%s\"?" : is_optional ? "%s" : "%s?", quoted ?: condition->key);
+        if (!find(reading, path))
+                return is_optional || is_met_by(condition, NULL);
+        for (size_t i = 0; i < reading->found.n && is_met; i++)
+                is_met = is_met_by(condition, reading->found.items[i].value);
+        return is_met;
+}
+
+/* True if the element meets the conditions of --where. */
 static bool is_selected(FormatReading *reading) {
         const OptionTexts *where = &reading->format->options.where;
         Condition condition;
         bool is_met = true;
 
-        for (size_t i = 0; i < where->n && is_met && condition_parse(where->items[i], &condition) == 0; i++) {
-                const char *quoted = strncmp(condition.key, CONDITION_PARAMETERS, strlen(CONDITION_PARAMETERS)) == 0 ?
-                                     condition.key + strlen(CONDITION_PARAMETERS) : NULL;
-                scoped(buffer_deinit) Buffer text = {};
-                char path[sizeof(condition.key) + 3];
-
-                (void)snprintf(path, sizeof(path), quoted ? "\"%s\"?" : "%s?", quoted ?: condition.key);
-                is_met = condition.relation == CONDITION_NOT_EQUAL;
-                if (!find(reading, path))
-                        continue;
-                value_write_json(reading->found.items[0].value, &(Json){ .out = &text });
-                is_met = buffer_error(&text) == 0 && condition_is_met(&condition, json_text(text.text, text.n));
-        }
+        for (size_t i = 0; i < where->n && is_met && condition_parse(where->items[i], &condition) == 0; i++)
+                is_met = meets(reading, &condition);
         return is_met;
 }
 
@@ -512,18 +528,24 @@ static void take_element(FormatReading *reading, const ElementScope *element) {
 
 /* --- JSON ----------------------------------------------------------------------------------------- */
 
-/* Walks to the elements that --each names. */
+/* Walks to the elements that --each names. One that is null, as of a test that failed, is left out. */
 static void walk(FormatReading *reading, const ElementScope *scope, const char *path, const char *p,
                  const Value *value) {
         PathStep step = path_next(path, &p);
 
         for (; step.kind == PATH_KEY || step.kind == PATH_INDEX; step = path_next(path, &p)) {
+                if (value->type == VALUE_NULL)
+                        break;
                 value = get(value, &step);
                 if (!value) {
                         reading->at = scope;
                         wrong(reading, "'%s' is missing", path);
                         return;
                 }
+        }
+        if (step.kind != PATH_END && value->type == VALUE_NULL && scope->up) {
+                reading->result->n_left_out++;
+                return;
         }
         if (step.kind == PATH_END)
                 take_element(reading, value == scope->value ? scope :
@@ -566,6 +588,7 @@ static void read_json(FormatReading *reading, const char *text, size_t n) {
 typedef struct LinePattern {
         Regex *regex; /* owned */
         bool is_heading, has_match, is_done;
+        bool begins_run; /* the first heading: those of the run before are forgotten */
         RegexMatch match;
 } LinePattern;
 
@@ -586,7 +609,7 @@ static void add_patterns(FormatReading *reading, LinePatterns *patterns, const O
                 LinePattern *pattern = &patterns->items[patterns->n];
                 int r;
 
-                *pattern = (LinePattern){ .is_heading = is_heading };
+                *pattern = (LinePattern){ .is_heading = is_heading, .begins_run = is_heading && i == 0 };
                 r = regex_new(&pattern->regex, texts->items[i], error);
                 if (r == REGEX_WRONG)
                         wrong(reading, "%s", error);
@@ -625,6 +648,8 @@ static void take_match(FormatReading *reading, const LinePattern *pattern, const
         Value element, heading;
 
         reading->at = NULL;
+        if (pattern->begins_run)
+                reading->headings.n = 0;
         for (size_t i = 0; i < pattern->match.n_groups; i++) {
                 const RegexGroup *group = &pattern->match.groups[i];
 

@@ -131,6 +131,50 @@ class Formats(harness.TestCase):
                     if expected[6]:
                         self.assertEqual(row["time_ms"], expected[6])
 
+    def test_runs_that_failed_are_left_out(self):
+        nccl = "# nThread 1 nGpus 2\n{} 4 float sum -1 9.89 0.10 0.10 {} 9.80 0.20 0.20 {}\n# Out of bounds values : {}\n"
+        hpl = "WR00L2L2 {} 192 2 2 35.01 1.5e+02\nHPL_pdgesv() start\n||Ax-b|| = 1.2 ...... {}\n"
+        stream = "STREAM version $Revision: 5.10 $\nCopy: {}.0 0.1 0.1 0.1\n-----\n{}\n"
+        for name, text, results in (
+                ("google-benchmark", json.dumps({"benchmarks": [
+                    {"name": "a", "skipped": True, "real_time": 0, "cpu_time": 0, "time_unit": "ns"},
+                    {"name": "b", "real_time": 7, "cpu_time": 7, "time_unit": "ns"}]}),
+                 [{"real_time": 7, "cpu_time": 7}]),
+                ("hyperfine", json.dumps({"results": [{"command": "a", "times": [1, 1], "mean": 1, "exit_codes": codes}
+                                                      for codes in ([0, 127], [0, 0], [None, 0])]}), [{"elapsed": 1, "mean": 1}]),
+                ("iperf3", json.dumps([{"start": {"test_start": {"protocol": "TCP", "num_streams": 1}}, **more,
+                                        "end": {"sum_sent": {"bits_per_second": rate}, "sum_sent_bidir_reverse": {"bits_per_second": 5}}}
+                                       for rate, more in ((1, {"error": "control socket has closed"}), (2, {}))]),
+                 [{"sent": 2, "sent_reverse": 5}]),
+                ("hpl", hpl.format(1000, "FAILED") + hpl.format(2000, "PASSED"), [{"time": 35.01, "gflops": 150}]),
+                ("nccl-tests", nccl.format(8, 12, 0, "12 FAILED") + nccl.format(16, 0, "N/A", "0 OK") + nccl.format(32, 0, 3, "3 FAILED"),
+                 [{"time": 9.89, "algbw": 0.1, "busbw": 0.1, "in_place_time": 9.8, "in_place_algbw": 0.2, "in_place_busbw": 0.2}]),
+                ("stream", stream.format(1, "Failed Validation on array a[]") + stream.format(2, "Solution Validates"),
+                 [{"rate": 2, "avg_time": 0.1, "min_time": 0.1, "max_time": 0.1}]),
+                ("osu", "# OSU MPI Latency Test v7.3\n# Size Latency (us) Validation\n1 1.2e+03 Pass\n2 0.11 Fail\n", [{"value": 1200}]),
+                ("phoronix", json.dumps({"results": {"x": {"identifier": "pts/x", "results": {"one": {"value": ""}, "two": {"value": "3"}}},
+                                                     "y": {"display_format": "LINE_GRAPH", "results": {"one": {"value": "1,2.5,3"}}}}}),
+                 [{"value": None}, {"value": 3}]),
+                ("asv", json.dumps({"commit_hash": "1a", "results": {"a": None, "b": [None, []], "c": [[2.5], []]}}), [{"value": 2.5}]),
+                ("mllog", "".join(f':::MLLOG {{"time_ms": 1790000000000, "key": "a", "value": {value}}}\n' for value in (
+                    '"x", "metadata": {"value": 3}', "NaN", 2)),
+                 [{"value": None}, {"value": 2}])):
+            with self.subTest(name):
+                err = self.submit("--from", name, stdin=text)
+                self.assertEqual([row["document"]["@result"] for row in self.rows(name)], results)
+                self.assertRegex(err, "leaves out: [1-9]|do not count: 1")
+
+    def test_a_heading_is_of_its_own_run(self):
+        runs = "sysbench 1.0.20\nPrime numbers limit: 10000\n events per second: 1234.5\n{0}sysbench 1.0.20\n{0}".format(
+            " total number of events: 10\nLatency (ms):\n min: 1.0\n avg: 2.0\n max: 3.0\n")
+        self.submit("--from", "sysbench", stdin=runs)
+        self.assertEqual(["events_per_second" in row["document"]["@result"] for row in self.rows("sysbench")], [True, False])
+        self.submit("--from", "osu", stdin="# OSU MPI Multiple Bandwidth / Message Rate Test v7.3\n# [ pairs: 4 ]\n"
+                    "# Size  MB/s  Messages/s\n1 8.55 8549623.33\n# OSU MPI Allreduce Latency Test v7.3\n"
+                    "# Size   Avg Latency(us)\n4 2.38\n")
+        self.assertEqual([(row["document"]["@parameters"]["measure"], row["document"]["@result"]["value"]) for row in self.rows("osu")],
+                         [("MB/s", 8.55), ("Avg Latency", 2.38)])
+
     def test_elements_and_paths_are_options(self):
         self.submit("--each", "x[].in", "--indicator", "inner", "--component", "c", "--parameter-from", "k=@key", "--parameter-from", "n=n",
                     "--result-from", "v=v", stdin='{"x": {"a": {"n": "out", "in": {"v": 1}}, "b": {"n": "x", "in": {"v": 2, "n": "own"}}}}')
