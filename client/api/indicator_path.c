@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "document/condition.h"
 #include "util/clock.h"
 
 void indicator_path_begin(Buffer *path, const char *name, const char *what) {
@@ -43,8 +44,13 @@ void indicator_path_put_age(Buffer *path, const char *name, uint64_t age_ns) {
 }
 
 void indicator_path_select(Buffer *path, const SelectionOptions *selection) {
-        for (size_t i = 0; i < selection->where.n; i++)
-                indicator_path_put(path, "where", selection->where.items[i]);
+        for (size_t i = 0; i < selection->where.n; i++) {
+                const char *text = selection->where.items[i];
+                scoped(buffer_deinit) Buffer condition = {};
+
+                for (size_t at = 0; condition_next(text, &at, &condition); buffer_clear(&condition))
+                        indicator_path_put(path, "where", condition.text);
+        }
         if (selection->since_ns.is_given)
                 indicator_path_put_age(path, "since_ms", selection->since_ns.value);
         if (selection->until_ns.is_given)

@@ -120,6 +120,8 @@ OptionParse option_parse_job_id, option_parse_label, option_parse_condition;
 /* The arguments are the second half of the row: OPTION_NAME(), OPTION_CHOICE() or OPTION_LIST(), and a default. */
 #define OPTION_ROW_METHOD(...) { "method", 0, "METHOD", "Method of the analysis", __VA_ARGS__ }
 #define OPTION_ROW_DIRECTION(...) { "direction", 0, "WHICH", "Which values are better", __VA_ARGS__ }
+#define OPTION_ROW_IGNORE(type, member) \
+        { "ignore", 0, "KEY,…", "Parameters that may differ in a history", OPTION_LIST(type, member) }
 #define OPTION_ROW_ACROSS(...) { "across", 0, "WHAT,…", "Ignore differences in WHAT", __VA_ARGS__ }
 #define OPTION_ROW_FORMAT(type, member, first, ...) \
         { "format", 'f', "FORMAT", "Output format", OPTION_CHOICE(type, member, first, __VA_ARGS__), .initial = first }

@@ -289,7 +289,10 @@ static void put_value(const Value *kpi, Buffer *out) {
         char value[TEXT_MAX];
 
         text_figure(answer_number(kpi, "value"), value);
-        buffer_printf(out, "  %s%s%s%s%s", value, *unit ? " " : "", unit, *version ? " at " : "", version);
+        buffer_printf(out, "  %s%s%s", value, *unit ? " " : "", unit);
+        if (answer_number_or_zero(kpi, "values") > 0)
+                buffer_printf(out, " (median of %.0f values)", answer_number_or_zero(kpi, "values"));
+        buffer_printf(out, "%s%s", *version ? " at " : "", version);
         if (strcmp(direction, "none") != 0)
                 buffer_printf(out, ", %s is better", direction);
         buffer_puts(out, "; ");

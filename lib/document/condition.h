@@ -20,6 +20,7 @@
 
 #include "document/indicator.h"
 #include "json/json_text.h"
+#include "util/buffer.h"
 
 #define CONDITIONS_MAX 16U
 /* Prefix for the key of a parameter that has the name of another field: @parameters.version. */
@@ -56,6 +57,12 @@ enum {
 size_t condition_key_length(const char *text, const char *ends);
 /* Reads a key of n bytes; @parameters. and the name for a name in quotation marks. 0 or CONDITION_MALFORMED. */
 int condition_read_key(const char *text, size_t n, char ret[static CONDITION_KEY_MAX + 1]);
+
+/*
+ * Writes the next alternative of KEY=VALUE,VALUE as a condition of its own, and other conditions as they are. *at: 0
+ * at first. A value in quotation marks may have commas, as a list or an object has them. False: none is left.
+ */
+bool condition_next(const char *text, size_t *at, Buffer *out);
 
 /* Parses a condition. 0 or an outcome. */
 int condition_parse(const char *text, Condition *ret);

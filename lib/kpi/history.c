@@ -158,7 +158,7 @@ static size_t join_batches(HistoryRun *runs, size_t n) {
                         }
                 joined.value = runs[begin + (end - begin - 1) / 2].value / 2 +
                                runs[begin + (end - begin) / 2].value / 2;
-                joined.n_repeats = end - begin;
+                joined.n_repeats = (uint32_t)(end - begin);
                 runs[n_left++] = joined;
         }
         return n_left;
@@ -313,6 +313,7 @@ static int judge(const HistoryRun *runs, size_t n, const HistoryQuestion *questi
         }
         verdict->n = n;
         verdict->value = runs[n - 1].value;
+        verdict->of.n_values = runs[n - 1].n_values;
         verdict->judged.time_ms = runs[n - 1].time_ms;
         verdict->of.n_versions = find_allowed(runs, n, allowed);
         settings.shift.allowed = verdict->of.n_versions > 1 ? allowed : NULL;
@@ -355,14 +356,15 @@ static const HistoryRun *find_accepted(const HistoryRun *runs, size_t n, uint64_
 }
 
 /*
- * Finds the first run of the level of run `at`: if the run was judged as changed, the first after the change, else
- * this run. An outlier has no level to accept but its own.
+ * Finds the first run of the level of run `at`: if the run was judged as changed, the first after the change; if it
+ * was not changed, the first of all, since its level was no news; else this run. An outlier has no level to accept but
+ * its own.
  */
 static int find_level(const HistoryRun *runs, size_t at, const HistoryQuestion *question, size_t *ret) {
         HistoryVerdict verdict = {};
         int r = judge(runs, at + 1, question, &verdict);
 
-        *ret = at;
+        *ret = verdict.verdict == JUDGE_NO_CHANGE ? 0 : at;
         for (size_t i = 0; r == 0 && is_change(&verdict) && i < at; i++)
                 if (runs[i].time_ms == verdict.first.time_ms && is_same(runs[i].version, verdict.first.version)) {
                         *ret = i;
@@ -382,13 +384,15 @@ static int drop_accepted(HistoryRun *runs, size_t *n, const HistoryRun *accepted
                         at = i;
         if (compare_runs(accepted, &runs[*n - 1], verdict->order) > 0)
                 return 0;
-        verdict->accepted = place_of(accepted);
-        if (at == *n) /* older than all that are compared */
+        if (at == *n) { /* older than all that are compared */
+                verdict->accepted = place_of(accepted);
                 return 0;
+        }
 
         r = find_level(runs, at, question, &level);
-        if (r < 0)
+        if (r < 0 || level == 0)
                 return r;
+        verdict->accepted = place_of(accepted);
         verdict->excluded.n_accepted = level;
         *n -= level;
         memmove(runs, &runs[level], *n * sizeof(*runs));

@@ -26,7 +26,8 @@ typedef struct HistoryRun {
         uint64_t batch;      /* equal for the runs of one batch; 0: none */
         /* number in the order of arrival, which orders runs at the same time; of a batch, that of its newest run */
         int64_t result;
-        size_t n_repeats;     /* results of a batch; set by history_judge(), as the next */
+        uint32_t n_values;    /* of the list of which the value is the median; 0: the value is a number */
+        uint32_t n_repeats;   /* results of a batch; set by history_judge(), as the next */
         uint64_t first_ms;    /* the first run of the version; set by history_judge(), as the next */
         int64_t first_result;
 } HistoryRun;
@@ -66,6 +67,7 @@ typedef struct HistoryExcluded {
 typedef struct HistoryContent {
         size_t n_versions;
         size_t n_repeats; /* results: more than runs if some were batches */
+        size_t n_values;  /* of the list of the judged run, of which the median counts; 0: a number */
 } HistoryContent;
 
 /* A run in a verdict. */

@@ -206,6 +206,31 @@ class IndicatorQuery(TestCase):
         self.assertEqual((done.returncode, done.stdout), (0, ""))
         self.assertIn("no result of PiMatmul matches matrix_size=99; existing keys: ", done.stderr)
 
+    def test_several_values_of_a_key_are_alternatives(self):
+        self.submit(*(matmul(size=n, dtype=dtype, version=v) for n, dtype in ((1, "a,b"), (2, "c"), (4, "d")) for v in ("1.9.0", "1.11.0")))
+        for words, n in ((("version=1.9.0,1.11.0",), 6),
+                         (("version=1.9.0",), 3), (("matrix_size=1,4",), 4),
+                         (("matrix_size=1", "matrix_size=4"), 4), (('dtype="a,b",c',), 4), (("dtype=a,b",), 0),
+                         (("matrix_size=1,2", "version=1.9.0"), 2),
+                         (("matrix_size=1,2,4", "matrix_size>1"), 4), (("matrix_size=1,2", "matrix_size!=1"), 2)):
+            with self.subTest(words):
+                options = [word for condition in words for word in ("-w", condition)]
+                answer = json.loads(self.perfctl("indicator", "query", "PiMatmul", "--json", *options))
+                self.assertEqual(sum(group["n"] for group in answer["groups"]), n)
+
+    def test_lists_are_numbers_of_statistics(self):
+        for means in ([1, 2, 9], [4]):
+            self.submit({"name": "PiMatmul", "component": "c", "version": str(len(means)), "@parameters": {},
+                         "@result": {"benchmarks": [{"mean": mean, "name": "b"} for mean in means], "times": means}})
+        for stat in ("mean:benchmarks[].mean", "mean:times", "mean:times[]"):
+            group, = self.query(stat=f"{stat},{stat.replace('mean', 'n', 1)}")["groups"]
+            self.assertEqual((group["n"], *group["values"].values()), (2, 4, 4), stat)
+        answer = self.ask("/api/v1/indicators/PiMatmul/query", status=400, stat="mean:benchmarks[].men")
+        self.assertIn("no result of PiMatmul has a result 'benchmarks[].men'", answer["error"]["message"])
+        ranked = self.ask("/api/v1/indicators/PiMatmul/rank", objective="times", direction="lower")
+        self.assertEqual({group["key"]["version"]: group["n"] for ranking in ranked["rankings"] for group in ranking["excluded"]},
+                         {"3": 1, "1": 1})
+
     def test_many_groups_are_refused_with_the_limit(self):
         for i in range(0, 10001, 500):
             self.submit(*(matmul(size=n) for n in range(i, min(i + 500, 10001))))

@@ -70,6 +70,24 @@ class KpiAccept(TestCase):
         self.assertEqual(self.regress(status=4)[512]["excluded"]["accepted"], 0)
         self.assertIn("no level is accepted", self.kpi("accept", "--list"))
 
+    def test_an_unchanged_history_keeps_its_level(self):
+        self.submit([100] * 10 + [80] * 2)
+        self.submit([100] * 12, size=1024)
+        text = self.kpi("accept", "PiMatmul.rate")
+        self.assertRegex(text, r"matrix_size=512 reps=50: accepted 79\.76 GFLOP/s at 2\.11\.0\n")
+        self.assertRegex(text, r"matrix_size=1024 reps=50: unchanged\n")
+        kpis = self.regress()
+        self.assertEqual((kpis[512]["runs"], kpis[512]["excluded"]["accepted"]), (6, 30))
+        self.assertEqual((kpis[1024]["runs"], kpis[1024]["excluded"]["accepted"]), (36, 0))
+        self.assertNotIn("accepted", kpis[1024])
+        self.kpi("accept", "--remove", "PiMatmul.rate")
+        self.assertRegex(self.kpi("accept", "PiMatmul.rate", "-w", "matrix_size=1024"), r": unchanged\n$")
+        self.assertIn("no level is accepted", self.kpi("accept", "--list"))
+        self.kpi("accept", "PiMatmul", "-w", "matrix_size=512,1024")
+        self.assertEqual(self.regress()[512]["excluded"]["accepted"], 30)
+        self.assertRegex(self.kpi("accept", "--remove", "PiMatmul", "-w", "matrix_size=512,1024"),
+                         r"^PiMatmul \(matrix_size=512 matrix_size=1024\): no longer accepted\n$")
+
     def test_a_condition_selects_series(self):
         self.submit([100] * 8 + [80] * 2)
         self.submit([100] * 8 + [80] * 2, size=1024)
@@ -81,7 +99,7 @@ class KpiAccept(TestCase):
         self.assertIn("no runs of PiMatmul to accept", self.kpi("accept", "PiMatmul", "-w", "matrix_size=7", status=1))
         self.assertIn("missing argument KPI", self.kpi("accept", status=2))
         self.assertIn("--list takes no KPI", self.kpi("accept", "--list", "PiMatmul", status=2))
-        self.assertIn("cannot be combined with --where, --note or --remove", self.kpi("accept", "--list", "--remove", status=2))
+        self.assertIn("cannot be combined with --where, --ignore, --note or --remove", self.kpi("accept", "--list", "--remove", status=2))
         self.assertIn("matrix_size=1024", self.kpi("accept", "--remove", "--where", "matrix_size=1024", "PiMatmul"))
 
     def test_a_user_accepts_for_own_questions_and_an_administrator_for_all(self):

@@ -254,6 +254,35 @@ perfd_kpi_two_wait_seconds{component="c",uid="UID",size="4"} 2
         self.assertEqual(lines, ['perfd_kpi_memory,index="0" -1', 'perfd_kpi_memory,index="1" 2.5', "perfd_kpi_minus -1"])
         self.assertIn("--- s", self.perfctl("kpi", "list").stdout)
 
+    def test_a_list_is_judged_by_its_median(self):
+        model = "{name: latency, parameters: {}, results: {latency: {type: list, unit: ms, direction: lower}}}"
+        for value in (10, 10.1, 9.9, 10, 10.1, 9.9, 10, 10.1, 12, 12.1, 11.9):
+            self.perfctl("kpi", "submit", "latency", json.dumps([value, 1, value, 1000]))
+        for registers in (False, True):
+            if registers:
+                self.perfctl("model", "add", self.write(model))
+            unit = " ms" if registers else ""
+            self.assertRegex(self.perfctl("kpi", "list").stdout, rf"\nlatency +kpi +11\.9{unit} \(median of 4\) ")
+            text = self.perfctl("kpi", "check", "latency.latency", status=4 if registers else 0).stdout
+            self.assertRegex(text, r"latency +kpi +(regression|changed) ")
+            self.assertIn(f"  11.9{unit} (median of 4 values)", text)
+        kpi, = json.loads(self.perfctl("kpi", "check", "latency", "--json", status=4).stdout)["kpis"]
+        self.assertEqual((kpi["value"], kpi["values"], kpi["runs"]), (11.9, 4, 11))
+
+    def test_what_separates_single_runs_is_named(self):
+        for i in range(3):
+            self.perfctl("import", "kpis", self.write({name: {**kpi(i, "s", name, True), "test_uuid": UUID[:-1] + str(i), "run_id": str(i),
+                                                              "rhoai_version": f"2.{i}.0", "image": f"i{i}"} for name in ("a", "b")}))
+        text = " ".join(self.perfctl("kpi", "check").stdout.split())
+        self.assertIn("6 KPIs: 6 unknown", text)
+        self.assertIn("the runs of a KPI differ in image,rhoai_version. --ignore image,rhoai_version compares them; --by names", text)
+        for words in (("--ignore", "rhoai_version,image"), ("--by", "rhoai_version", "--ignore", "image")):
+            text = self.perfctl("kpi", "check", *words).stdout
+            self.assertIn("2 KPIs: 2 unknown", text)
+            self.assertNotIn("differ in", text)
+        done = self.perfctl("kpi", "accept", "a", "--ignore", "rhoai_version,image")
+        self.assertRegex(done.stdout, r"^kpis\.a of kpi .*: accepted 2 s\n$")
+
     def test_a_name_that_ends_in_its_unit_has_a_unit(self):
         self.perfctl("import", "kpis", self.write({"wait_s": kpi(1, "s", "Time", True), "runs": kpi(1, "s", "Time", True)}))
         units = [line for line in self.exposed() if line.startswith("# UNIT")]

@@ -90,7 +90,8 @@ static void a_regression_is_told_with_its_version(void **state) {
         check(fixture, PATH ".rate/regress?direction=higher", 200, "\"verdict\":\"regression\"");
         check(fixture, PATH ".rate/regress?direction=higher", 200,
               "\"version\":\"2.11.0\",\"since_version\":\"2.10.0\"");
-        check(fixture, PATH ".rate/regress?direction=higher", 200, "\"order\":\"semver\",\"runs\":35,\"versions\":12");
+        check(fixture, PATH ".rate/regress?direction=higher", 200, "\"order\":\"semver\",\"runs\":35,"
+        "\"repeats\":35,\"versions\":12");
         check(fixture, PATH ".rate/regress?direction=higher", 200, "\"batched\":0,\"failed\":1,");
         check(fixture, PATH "/regress?objective=elapsed&direction=higher", 200, "\"verdict\":\"improvement\"");
         check(fixture, PATH ".rate/regress", 200, "\"verdict\":\"changed\"");
@@ -186,7 +187,7 @@ static void an_accepted_level_is_told_with_the_verdict(void **state) {
         check(fixture, request, 200, "\"accepted\":29}");
         check(fixture, request, 200, "\"accepted\":{\"version\":\"2.11.0\",\"run_ms\":36,\"uid\":1000,\"for_all\":true,"
                                      "\"time_ms\":7000,\"note\":\"exact\"}");
-        check(fixture, request, 200, "\"runs\":6,\"versions\":2");
+        check(fixture, request, 200, "\"runs\":6,\"repeats\":6,\"versions\":2");
         check(fixture, PATH ".rate/regress?direction=higher&compat=1&method=hunter", 200, "\"accepted\":0}");
         check(fixture, "/api/v1/kpis/accepted", 200,
               "\"where\":[\"dtype=float32\",\"component=TensorFlow\"],\"until_ms\":36,\"uid\":1000");

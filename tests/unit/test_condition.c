@@ -99,6 +99,32 @@ static void an_invalid_condition_is_refused(void **state) {
         assert_int_equal(condition_parse("k<", &condition), CONDITION_WITHOUT_ORDER);
 }
 
+static void values_with_commas_between_them_are_alternatives(void **state) {
+        static const struct {
+                const char *text, *expected;
+        } cases[] = {
+                { "k=1", "k=1;" },
+                { "version=1.11.0,1.15.0", "version=1.11.0;version=1.15.0;" },
+                { "\"a=b,c\"=1,2", "\"a=b,c\"=1;\"a=b,c\"=2;" },
+                { "k=\"q, v\",w", "k=q, v;k=w;" },
+                { "k=\"", "k=\";" },
+                { "k=", "k=;" },
+                { "k=a,", "k=a;k=;" },
+                { "k=[1,2]", "k=[1,2];" },
+                { "k!=1,2", "k!=1,2;" },
+                { "k>=1,2", "k>=1,2;" },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+                scoped(buffer_deinit) Buffer out = {};
+
+                for (size_t at = 0; condition_next(cases[i].text, &at, &out);)
+                        buffer_putc(&out, ';');
+                assert_string_equal(out.text, cases[i].expected);
+        }
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(numbers_are_equal_if_they_parse_to_the_same_value),
@@ -107,6 +133,7 @@ int main(void) {
                 cmocka_unit_test(versions_and_times_are_compared_in_their_order),
                 cmocka_unit_test(a_missing_parameter_meets_no_condition),
                 cmocka_unit_test(an_invalid_condition_is_refused),
+                cmocka_unit_test(values_with_commas_between_them_are_alternatives),
         };
 
         return cmocka_run_group_tests_name("condition", tests, NULL, NULL);

@@ -39,6 +39,8 @@ static const char *const questions[][4] = {
         { "no_such_key=1" },
         { "no_such_key!=1" },
         { "matrix_size=512' OR 1=1 --" },
+        { "matrix_size=512", "matrix_size=256" }, /* one of two */
+        { "component=pytorch", "component=tensorflow", "matrix_size=512" },
 };
 #define N_QUESTIONS_HERE N_ELEMENTS(questions)
 
@@ -84,6 +86,8 @@ static void an_index_answers_as_the_documents_do(void **state) {
         assert_int_equal(from_documents[16].n, 90);
         assert_int_equal(from_documents[19].n, 0);
         assert_int_equal(from_documents[22].n, 0);
+        assert_int_equal(from_documents[23].n, 120);
+        assert_int_equal(from_documents[24].n, 60);
         assert_int_equal(sum_of(place->reader, NULL, "pytorch").n, 90);
 
         assert_int_equal(place_teardown(state) + place_setup_volatile(state), 0);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "analysis/judge.h"
 #include "client/api/api_query.h"
 #include "client/api/indicator_path.h"
 #include "client/cli/grid.h"
@@ -20,7 +21,7 @@
 #define KEY_DIGITS 32U
 
 typedef struct KpiAcceptOptions {
-        OptionTexts where;
+        OptionTexts where, ignore;
         const char *note;
         bool list, remove, json;
         uint64_t timeout_ns;
@@ -28,6 +29,7 @@ typedef struct KpiAcceptOptions {
 
 static const Option options_table[] = {
         OPTION_ROW_WHERE(KpiAcceptOptions, where, ACCEPTED_LEVEL_WHERE_MAX),
+        OPTION_ROW_IGNORE(KpiAcceptOptions, ignore),
         { "note", 0, "TEXT", "Reason, which is shown with each verdict", OPTION_LINE(KpiAcceptOptions, note, ACCEPTED_LEVEL_NOTE_MAX) },
         { "list", 0, NULL, "List the accepted levels instead", OPTION_FLAG(KpiAcceptOptions, list) },
         { "remove", 0, NULL, "Withdraw the accepted level: the whole history counts again", OPTION_FLAG(KpiAcceptOptions, remove) },
@@ -51,6 +53,15 @@ static int explain(const Courier *courier, const Delivery *delivery, const char 
         return EXIT_FAILED;
 }
 
+/* Writes a line break and each condition. */
+static void put_conditions(const KpiAcceptOptions *options, Buffer *out) {
+        for (size_t i = 0; i < options->where.n; i++)
+                for (size_t at = 0; at <= strlen(options->where.items[i]);) {
+                        buffer_putc(out, '\n');
+                        (void)condition_next(options->where.items[i], &at, out);
+                }
+}
+
 /* Writes the declaration. Its key is derived from the KPI and the conditions, so that it replaces an earlier one for
  * the same. */
 static void put_declaration(const KpiAcceptOptions *options, const char *kpi, uint64_t until_ms, Buffer *out) {
@@ -59,8 +70,7 @@ static void put_declaration(const KpiAcceptOptions *options, const char *kpi, ui
         char key[SHA256_TEXT_MAX];
 
         buffer_puts(&identity, kpi);
-        for (size_t i = 0; i < options->where.n; i++)
-                buffer_printf(&identity, "\n%s", options->where.items[i]);
+        put_conditions(options, &identity);
         sha256_text(identity.text ?: "", identity.n, key);
         key[KEY_DIGITS] = '\0';
 
@@ -71,8 +81,12 @@ static void put_declaration(const KpiAcceptOptions *options, const char *kpi, ui
         json_put_string(&json, "kpi", kpi);
         json_put_uint(&json, "until_ms", until_ms);
         json_put_array_begin(&json, "where");
-        for (size_t i = 0; i < options->where.n; i++)
-                json_string(&json, options->where.items[i]);
+        for (size_t i = 0; i < options->where.n; i++) {
+                scoped(buffer_deinit) Buffer condition = {};
+
+                for (size_t at = 0; condition_next(options->where.items[i], &at, &condition); buffer_clear(&condition))
+                        json_string(&json, condition.text ?: "");
+        }
         json_array_end(&json);
         json_put_string(&json, "note", options->note);
         json_object_end(&json);
@@ -149,6 +163,12 @@ static const char *find_name(const CommandLine *line, const Value *kpis) {
         return first;
 }
 
+/* True if perfd leaves the history as it is: its newest level has not changed. An accepted level is renewed. */
+static bool is_unchanged(const Value *kpi) {
+        return !value_get(kpi, "accepted") &&
+               strcmp(answer_text(kpi, "verdict"), judge_verdict_names[JUDGE_NO_CHANGE]) == 0;
+}
+
 /* Writes "PiMatmul.rate of tensorflow matrix_size=512: accepted 80.2 GFLOP/s at 2.11.0". */
 static void put_accepted(const Value *kpi, Screen *screen) {
         const char *unit = answer_text(kpi, "unit"), *version = answer_text(kpi, "version");
@@ -157,8 +177,12 @@ static void put_accepted(const Value *kpi, Screen *screen) {
 
         text_figure(answer_number(kpi, "value"), value);
         kpi_report_put_labels(kpi, &labels);
-        buffer_printf(&text, "%s of %s: accepted %s%s%s%s%s", answer_text(kpi, "kpi"), labels.text ?: "", value,
-                      *unit ? " " : "", unit, *version ? " at " : "", version);
+        buffer_printf(&text, "%s of %s: ", answer_text(kpi, "kpi"), labels.text ?: "");
+        if (is_unchanged(kpi))
+                buffer_puts(&text, "unchanged");
+        else
+                buffer_printf(&text, "accepted %s%s%s%s%s", value, *unit ? " " : "", unit, *version ? " at " : "",
+                              version);
         (void)screen_text(screen, text.text ?: "");
         buffer_putc(screen->out, '\n');
 }
@@ -176,6 +200,7 @@ static int accept(const CommandLine *line) {
         buffer_put_encoded(&path, line->arguments[0]);
         buffer_puts(&path, "/regress");
         indicator_path_select(&path, &(SelectionOptions){ .where = options->where });
+        indicator_path_put_list(&path, "ignore", &options->ignore);
         r = api_query_open_path(&query, &line->global, &path);
         if (r != EXIT_DONE)
                 return r;
@@ -190,11 +215,12 @@ static int accept(const CommandLine *line) {
         for (size_t i = 0; i < answer_length(kpis); i++) {
                 uint64_t time_ms = answer_time(&kpis->items[i], "time_ms");
 
-                until_ms = time_ms > until_ms ? time_ms : until_ms;
+                if (!is_unchanged(&kpis->items[i]) && time_ms > until_ms)
+                        until_ms = time_ms;
                 put_accepted(&kpis->items[i], &screen);
         }
         r = check_where(line, kpis);
-        if (r == EXIT_DONE)
+        if (r == EXIT_DONE && until_ms > 0)
                 r = send(line, find_name(line, kpis), until_ms);
         return r == EXIT_DONE ? output_print(&out) : r;
 }
@@ -251,11 +277,13 @@ static bool is_named(const Value *level, const CommandLine *line) {
         const KpiAcceptOptions *options = line->options;
         const char *kpi = answer_text(level, "kpi"), *given = line->arguments[0], *dot = strchr(kpi, '.');
         const Value *where = value_get(level, "where");
-        bool is_same = answer_length(where) == options->where.n || options->where.n == 0;
+        scoped(buffer_deinit) Buffer given_where = {}, level_where = {};
 
-        for (size_t i = 0; is_same && i < options->where.n; i++)
-                is_same = strcmp(where->items[i].string, options->where.items[i]) == 0;
-        return is_same && (strcmp(kpi, given) == 0 || (dot && strcmp(dot + 1, given) == 0));
+        put_conditions(options, &given_where);
+        for (size_t i = 0; i < answer_length(where); i++)
+                buffer_printf(&level_where, "\n%s", where->items[i].string);
+        return (given_where.n == 0 || strcmp(given_where.text, level_where.text ?: "") == 0) &&
+               (strcmp(kpi, given) == 0 || (dot && strcmp(dot + 1, given) == 0));
 }
 
 /* Returns true if the user has a level of the KPI: a level for all users is then not removed, which only an
@@ -315,13 +343,13 @@ static int kpi_accept_run(const CommandLine *line) {
         if (options->list != (line->n_arguments == 0))
                 return command_refuse(line->command->name,
                                       options->list ? "--list takes no KPI" : "missing argument KPI");
-        if (options->list && (options->remove || options->note || options->where.n > 0))
+        if (options->list && (options->remove || options->note || options->where.n > 0 || options->ignore.n > 0))
                 return command_refuse(line->command->name,
-                                      "--list cannot be combined with --where, --note or --remove");
+                                      "--list cannot be combined with --where, --ignore, --note or --remove");
         if (options->json && !options->list)
                 return command_refuse(line->command->name, "--json requires --list");
-        if (options->remove && options->note)
-                return command_refuse(line->command->name, "--remove and --note cannot be combined");
+        if (options->remove && (options->note || options->ignore.n > 0))
+                return command_refuse(line->command->name, "--remove and --note or --ignore cannot be combined");
         return options->list ? list(line) : options->remove ? remove_all(line) : accept(line);
 }
 

@@ -62,7 +62,7 @@ static const Option options_table[] = {
         OPTION_ROW_COMPONENT(KpiCheckOptions, component),
         OPTION_ROW_COMPONENT_VERSION(KpiCheckOptions, component_version),
         OPTION_ROW_BY(KpiCheckOptions, by, "compare_by"),
-        { "ignore", 0, "KEY,…", "Parameters that may differ in a history", OPTION_LIST(KpiCheckOptions, ignore) },
+        OPTION_ROW_IGNORE(KpiCheckOptions, ignore),
         { "ignore-entry", 0, "LIST", "Leave out results with KEY=VALUE,VALUE; may be repeated",
           OPTION_TEXTS(KpiCheckOptions, ignore_entry, IGNORED_ENTRIES_MAX, parse_entry) },
         OPTION_ROW_ACROSS(OPTION_CHOICE(KpiCheckOptions, across, "hardware")),
@@ -354,6 +354,59 @@ static void write_notes(Screen *screen, const Value *kpis, bool wants_time) {
                               n_disturbed, n_disturbed == 1 ? "" : "s");
 }
 
+static bool is_same_value(const Value *a, const Value *b) {
+        scoped(buffer_deinit) Buffer x = {}, y = {};
+
+        if (!a || !b)
+                return a == b;
+        answer_put_value(&x, a);
+        answer_put_value(&y, b);
+        return x.n == y.n && memcmp(x.text ?: "", y.text ?: "", x.n) == 0;
+}
+
+static bool has_word(const Buffer *words, const char *word) {
+        size_t n = strlen(word);
+
+        for (const char *p = words->text; p && *p; p += strcspn(p, ","), p += *p == ',')
+                if (strcspn(p, ",") == n && strncmp(p, word, n) == 0)
+                        return true;
+        return false;
+}
+
+/* Adds the names of the parameters in which two KPIs of one name and component differ. */
+static void add_differing(const Value *one, const Value *other, Buffer *out) {
+        const Value *a = value_get(value_get(one, "labels"), "parameters"),
+                    *b = value_get(value_get(other, "labels"), "parameters");
+
+        for (size_t i = 0; i < answer_n_members(a); i++) {
+                const char *key = a->members[i].key;
+
+                if (!is_same_value(&a->members[i].value, value_get(b, key)) && !has_word(out, key))
+                        buffer_printf(out, "%s%s", out->n > 0 ? "," : "", key);
+        }
+}
+
+/* After an import, each set of parameters often has one run: names what separates them. */
+static void write_separating(Screen *screen, const Value *kpis) {
+        scoped(buffer_deinit) Buffer keys = {};
+        size_t n = answer_length(kpis);
+
+        for (size_t i = 0; i < n; i++)
+                if (answer_number_or_zero(&kpis->items[i], "runs") > 1)
+                        return;
+        for (size_t i = 0; i < n; i++) {
+                const Value *first = kpis->items;
+
+                while (strcmp(answer_text(first, "kpi"), answer_text(&kpis->items[i], "kpi")) != 0)
+                        first++;
+                add_differing(first, &kpis->items[i], &keys);
+                add_differing(&kpis->items[i], first, &keys);
+        }
+        if (keys.n > 0)
+                screen_line(screen, "Each history has one run, as the runs of a KPI differ in %s. --ignore %s compares "
+                            "them; --by names those of the keys that are versions.", keys.text, keys.text);
+}
+
 /* Writes the history and the reason of each verdict, if all are about one KPI. */
 static void write_details(Screen *screen, const Value *kpis) {
         for (size_t i = 1; i < answer_length(kpis); i++)
@@ -384,6 +437,7 @@ static int print_table(const CommandLine *line, const KpiAnswers *answers) {
                 return EXIT_FAILED;
         write_counts(&screen, &answers->tally);
         write_notes(&screen, kpis, strcmp(options->order, history_order_names[HISTORY_BY_TIME]) == 0);
+        write_separating(&screen, kpis);
         write_note(&screen, answers->answer);
         write_details(&screen, kpis);
         return output_print(&out);

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "analysis/statistics.h"
 #include "client/api/api_query.h"
 #include "client/api/indicator_path.h"
 #include "client/cli/grid.h"
@@ -163,20 +164,41 @@ static const Value *find_newest(const KpiIndicator *indicator, const char *key, 
 /* --- table ---------------------------------------------------------------------------------------- */
 
 /* Shows the value in the format of the model, otherwise with a readable number of digits. */
-static void put_value(Grid *grid, const Value *declared, const Value *value) {
+static void put_value(const Value *declared, const Value *value, Buffer *out) {
         const char *unit = value_get_string(declared, "unit"), *format = value_get_string(declared, "format");
         Display display = { .format = format, .divisor_unit = value_get_string(declared, "divisor_unit") };
-        scoped(buffer_deinit) Buffer text = {};
         char figure[TEXT_MAX];
 
         (void)value_get_double(declared, "divisor", &display.divisor);
         if (!value_is_number(value) || (format && display_format_is_valid(format)))
-                display_put(&display, unit, value, &text);
+                display_put(&display, unit, value, out);
         else {
                 text_figure(value_number(value), figure);
-                buffer_printf(&text, "%s%s%s", figure, unit ? " " : "", unit ?: "");
+                buffer_printf(out, "%s%s%s", figure, unit ? " " : "", unit ?: "");
         }
+}
+
+/* Shows a list by its median, as it is judged. */
+static void put_list(Grid *grid, const Value *declared, const Value *list) {
+        scoped(freep) double *numbers = calloc(list->n_items + 1, sizeof(*numbers));
+        scoped(buffer_deinit) Buffer text = {};
+        Value median = { .type = VALUE_DOUBLE };
+
+        for (size_t i = 0; numbers && i < list->n_items; i++)
+                numbers[i] = value_number(&list->items[i]);
+        if (numbers)
+                median.number = statistics_median_in_place(numbers, list->n_items);
+        put_value(declared, &median, &text);
+        buffer_printf(&text, " (median of %zu)", list->n_items);
         grid_right(grid, text.text ?: "");
+}
+
+/* True for a list that can be judged. */
+static bool is_list_of_numbers(const Value *value) {
+        for (size_t i = 0; value->type == VALUE_LIST && i < value->n_items; i++)
+                if (!value_is_number(&value->items[i]))
+                        return false;
+        return value->type == VALUE_LIST && value->n_items > 0;
 }
 
 /* A row for each component and set of parameters. */
@@ -189,12 +211,18 @@ static void add_rows(Grid *grid, const KpiSet *set, const KpiIndicator *indicato
         buffer_puts(&name, declared->key);
         for (size_t i = 0; i < answer_length(indicator->results); i++) {
                 const Value *value = find_newest(indicator, declared->key, i);
+                scoped(buffer_deinit) Buffer text = {};
 
                 if (!value)
                         continue;
                 grid_text(grid, name.text ?: "");
                 grid_text(grid, indicator->sets[i].text ?: "");
-                put_value(grid, &declared->value, value);
+                if (is_list_of_numbers(value))
+                        put_list(grid, &declared->value, value);
+                else {
+                        put_value(&declared->value, value, &text);
+                        grid_right(grid, text.text ?: "");
+                }
                 grid_text(grid, direction ?: "-");
                 grid_text(grid, indicator->model ? indicator->name : "-");
                 grid_minute(grid, answer_time(&indicator->results->items[i], "time_ms"));

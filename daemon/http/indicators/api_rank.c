@@ -165,6 +165,7 @@ static void choose_fields(RankQuery *rank) {
         rank->is_across[FACTOR_VERSION] |= selection_has_field(selection, "version") ||
                                            rank->is_across[FACTOR_COMPONENT];
         rank->fields.has_parameters = !rank->is_across[FACTOR_PARAMETERS];
+        rank->fields.has_medians = true; /* the numbers of one run are no independent runs */
         rank->n_common = rank->fields.has_parameters;
         for (Factor across = FACTOR_HARDWARE; across < N_FACTORS; across++)
                 hold(rank, across);

@@ -581,6 +581,15 @@ static int check_package(const Sources *sources, Response *response, const char 
 
 /* --- selections ------------------------------------------------------------------------------------ */
 
+/* True if the declared type of a result has lists. */
+static bool is_list(const Vocabulary *vocabulary, const char *key) {
+        scoped(buffer_deinit) Buffer types = {};
+
+        for (size_t i = 0; i < vocabulary->n_models; i++)
+                vocabulary_put_expected(declaration_of(&vocabulary->models[i], KIND_RESULT, key), &types);
+        return types.text && strstr(types.text, "list");
+}
+
 /* A key that is not in the catalog may be a label, or in results that are not indexed. */
 static int check_key(Vocabulary *vocabulary, const Sources *sources, Response *response, PropertyKind kind,
                      const char *key, Selection *selection) {
@@ -590,6 +599,7 @@ static int check_key(Vocabulary *vocabulary, const Sources *sources, Response *r
 
         if (!is_known && kind == KIND_PARAMETER)
                 r = find_parameter(vocabulary, sources, response, name, &is_known);
+        selection->filter.with_lists |= kind == KIND_RESULT && is_list(vocabulary, key);
         if (r != 0 || is_known)
                 return r;
         r = find_in_results(vocabulary, sources, response, kind, key, &is_known);

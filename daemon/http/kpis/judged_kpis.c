@@ -97,6 +97,8 @@ static void write_accepted(Json *json, const JudgedKpi *kpi) {
 static void write_verdict(Json *json, const HistoryVerdict *verdict) {
         json_put_string(json, "verdict", judge_verdict_names[verdict->verdict]);
         json_put_double(json, "value", verdict->value);
+        if (verdict->of.n_values > 0)
+                json_put_uint(json, "values", verdict->of.n_values);
         if (verdict->judged.time_ms > 0)
                 json_put_uint(json, "time_ms", verdict->judged.time_ms);
         json_put_double(json, "relative_change", verdict->relative);

@@ -264,6 +264,7 @@ KpiTable *kpi_table_free(KpiTable *table) {
         for (size_t i = 0; i < table->n; i++) {
                 free(table->series[i].results);
                 free(table->series[i].values);
+                free(table->series[i].counts);
                 free(table->series[i].labels);
         }
         for (size_t i = 0; i < table->n_versions; i++)
@@ -399,7 +400,24 @@ static bool has_number(const KpiTable *table, const double *numbers) {
         return false;
 }
 
-static int add_result(KpiTable *table, KpiSeries *series, const KpiResult *result, const double *numbers) {
+/* Few results have lists: there are no counts before the first. */
+static int add_counts(const KpiTable *table, KpiSeries *series, const PointRow *row) {
+        size_t n = table->n_numbers, n_before = series->counts ? 0 : series->n * n;
+        bool has_list = series->counts;
+
+        for (size_t i = 0; row->lists && i < n; i++)
+                has_list |= row->lists[i].n > 0;
+        if (!has_list)
+                return 0;
+        if (ARRAY_RESERVE(series->counts, series->n_counts_max, (series->n + 1) * n) < 0)
+                return -ENOMEM;
+        memset(series->counts, 0, n_before * sizeof(*series->counts));
+        for (size_t i = 0; i < n; i++)
+                series->counts[series->n * n + i] = row->lists ? (uint32_t)row->lists[i].n : 0;
+        return 0;
+}
+
+static int add_result(KpiTable *table, KpiSeries *series, const KpiResult *result, const PointRow *row) {
         size_t n_bytes = sizeof(KpiResult) + table->n_numbers * sizeof(double) + sizeof(HistoryRun);
         int r;
 
@@ -408,10 +426,12 @@ static int add_result(KpiTable *table, KpiSeries *series, const KpiResult *resul
         r = ARRAY_RESERVE(series->results, series->n_max, series->n + 1);
         if (r == 0)
                 r = ARRAY_RESERVE(series->values, series->n_values_max, (series->n + 1) * table->n_numbers);
+        if (r == 0)
+                r = add_counts(table, series, row);
         if (r < 0)
                 return r;
         series->results[series->n] = *result;
-        memcpy(&series->values[series->n * table->n_numbers], numbers, table->n_numbers * sizeof(*numbers));
+        memcpy(&series->values[series->n * table->n_numbers], row->numbers, table->n_numbers * sizeof(*row->numbers));
         series->n++;
         table->n_results++;
         return 0;
@@ -439,7 +459,7 @@ int kpi_table_add(KpiTable *table, const PointRow *row) {
         series->n_failed += row->has_failed;
         result.version = (uint16_t)version;
         return row->has_failed || !has_number(table, row->numbers) ? 0
-                                                                   : add_result(table, series, &result, row->numbers);
+                                                                   : add_result(table, series, &result, row);
 }
 
 void kpi_table_runs_deinit(KpiRuns *runs) {
@@ -460,6 +480,7 @@ int kpi_table_find_runs(const KpiTable *table, const KpiSeries *series, size_t n
                 if (isfinite(value))
                         ret->items[ret->n++] = (HistoryRun){
                                 .value = value,
+                                .n_values = series->counts ? series->counts[i * table->n_numbers + number] : 0,
                                 .time_ms = result->time_ms,
                                 .batch = result->batch,
                                 .result = result->result,

@@ -46,7 +46,7 @@ int kpi_table_read_rules(const Target *target, Response *response, const Vocabul
 void kpi_table_rules_deinit(KpiRules *rules);
 
 #define KPI_SERIES_MAX 5000U
-#define KPI_TABLE_BYTES_MAX (15U * 1024U * 1024U) /* of all results, and the runs of one number */
+#define KPI_TABLE_BYTES_MAX (16U * 1024U * 1024U) /* of all results, and the runs of one number */
 #define KPI_VERSIONS_MAX 2000U
 #define KPI_TABLE_TEXT_MAX (4U * 1024U * 1024U) /* bytes of all labels and versions */
 
@@ -72,7 +72,9 @@ typedef struct KpiSeries {
         uint64_t n_failed;
         KpiResult *results; /* owned: of runs that did not fail */
         double *values;     /* owned: the numbers of the filter of each result; NAN: missing */
-        size_t n, n_max, n_values_max;
+        /* owned: of each of these numbers, the values of the list of which it is the median; NULL: no lists */
+        uint32_t *counts;
+        size_t n, n_max, n_values_max, n_counts_max;
 } KpiSeries;
 
 typedef struct KpiTable KpiTable;

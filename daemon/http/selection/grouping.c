@@ -241,8 +241,14 @@ int grouping_add(Grouping *grouping, const PointRow *row, const GroupFields *fie
         }
 
         group->n++;
-        for (size_t i = 0; r == 0 && i < grouping->n_numbers; i++)
-                r = add_value(grouping, &group->numbers[i], row->numbers[i]);
+        for (size_t i = 0; r == 0 && i < grouping->n_numbers; i++) {
+                const PointList *list = row->lists && !fields->has_medians ? &row->lists[i] : NULL;
+
+                if (!list || list->n == 0)
+                        r = add_value(grouping, &group->numbers[i], row->numbers[i]);
+                for (size_t k = 0; r == 0 && list && k < list->n; k++)
+                        r = add_value(grouping, &group->numbers[i], list->items[k]);
+        }
         return r;
 }
 

@@ -54,6 +54,7 @@ typedef struct GroupFields {
         bool has_parameters; /* add a first field: an object of all parameters that are in neither list */
         const char *dropped[GROUP_FIELDS_MAX];
         size_t n_dropped;
+        bool has_medians; /* a list counts as its median, not as its numbers */
 } GroupFields;
 
 typedef struct Grouping Grouping;

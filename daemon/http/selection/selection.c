@@ -37,11 +37,16 @@ static int conditions_parse(const Target *target, Response *response, Condition 
 
 /* Returns the component if the selection is limited to one. */
 static const char *find_component(const Selection *selection) {
+        const char *found = NULL;
+
         for (size_t i = 0; i < selection->filter.n_conditions; i++)
                 if (selection->conditions[i].relation == CONDITION_EQUAL &&
-                    strcmp(selection->conditions[i].key, "component") == 0)
-                        return selection->conditions[i].value;
-        return NULL;
+                    strcmp(selection->conditions[i].key, "component") == 0) {
+                        if (found) /* one of several */
+                                return NULL;
+                        found = selection->conditions[i].value;
+                }
+        return found;
 }
 
 int selection_parse(const Target *target, Response *response, const char *name, Selection *ret) {

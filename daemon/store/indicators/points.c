@@ -8,8 +8,10 @@
 #include <string.h>
 #include <strings.h>
 
+#include "analysis/statistics.h"
 #include "store/catalog/shape.h"
 #include "store/read/read_connection.h"
+#include "util/array.h"
 #include "util/utf8.h"
 
 /* For each name, component and user: the series with their points, then the results that are not indexed. */
@@ -45,6 +47,7 @@ struct Points {
         char batch[2 * 16 + 1];
         StackFacts *stacks; /* owned */
         double numbers[POINT_NUMBERS_MAX];
+        PointList lists[POINT_NUMBERS_MAX];
 };
 
 #define PLACE_SCORE (-1)
@@ -156,9 +159,28 @@ static bool is_met(const Condition *condition, const PointRow *row) {
         return json.text || !text ? condition_is_met(condition, json) : condition_is_met_by_text(condition, text);
 }
 
+/* Several = of one key are alternatives. */
+static bool has_alternative(const Condition *conditions, size_t n, size_t i) {
+        for (size_t k = 0; k < n; k++)
+                if (k != i && conditions[i].relation == CONDITION_EQUAL &&
+                    conditions[k].relation == CONDITION_EQUAL && strcmp(conditions[k].key, conditions[i].key) == 0)
+                        return true;
+        return false;
+}
+
+static bool is_any_met(const PointRow *row, const Condition *conditions, size_t n, const char *key) {
+        for (size_t i = 0; i < n; i++)
+                if (conditions[i].relation == CONDITION_EQUAL && strcmp(conditions[i].key, key) == 0 &&
+                    is_met(&conditions[i], row))
+                        return true;
+        return false;
+}
+
 bool point_meets(const PointRow *row, const Condition *conditions, size_t n_conditions) {
         for (size_t i = 0; i < n_conditions; i++)
-                if (!is_met(&conditions[i], row))
+                if (!is_met(&conditions[i], row) &&
+                    !(has_alternative(conditions, n_conditions, i) &&
+                      is_any_met(row, conditions, n_conditions, conditions[i].key)))
                         return false;
         return true;
 }
@@ -181,7 +203,7 @@ static bool needs_specification(const Points *points) {
 }
 
 static bool filter_needs_run(const PointFilter *filter, JsonText keys) {
-        if (filter->with_labels)
+        if (filter->with_labels || filter->with_lists)
                 return true;
         for (size_t i = 0; i < filter->n_conditions; i++)
                 if (needs_run(filter->conditions[i].key, keys))
@@ -210,7 +232,8 @@ static const Condition *find_indexed(const Points *points) {
                 const Condition *condition = &points->filter.conditions[i];
                 const char *key = point_parameter_key(condition->key);
 
-                if (!key || condition->relation == CONDITION_NOT_EQUAL || !shape_has_parameter(points->keys, key))
+                if (!key || condition->relation == CONDITION_NOT_EQUAL || !shape_has_parameter(points->keys, key) ||
+                    has_alternative(points->filter.conditions, points->filter.n_conditions, i))
                         continue;
                 if (!condition_is_range(condition))
                         return condition;
@@ -473,16 +496,69 @@ static int next_point(Points *points, bool *ret_is_there) {
         return 0;
 }
 
-static int take_number_of_document(const Points *points, JsonText document, const char *key, double *ret) {
+static int add_to_list(PointList *list, JsonText value) {
+        double number;
+
+        if (!json_text_double(value, &number) || !isfinite(number))
+                return 0;
+        if (ARRAY_RESERVE(list->items, list->n_max, list->n + 1) < 0)
+                return -ENOMEM;
+        list->items[list->n++] = number;
+        return 0;
+}
+
+/* Adds the numbers of the lists that a path with [] names: a[].b are the members b of all items of a. */
+static int add_all(PointList *list, JsonText from, const char *path) {
+        const char *all = strstr(path, "[]");
+        scoped(freep) char *before = strndup(path, all ? (size_t)(all - path) : strlen(path));
+        JsonText found, unused, item;
+        JsonWalk walk;
+        int r = 0;
+
+        if (!before)
+                return -ENOMEM;
+        found = *before ? json_text_find_path(from, before) : from;
+        if (!all && json_text_kind(found) != JSON_KIND_LIST)
+                return add_to_list(list, found);
+
+        walk = json_text_walk(found);
+        while (r == 0 && found.text && json_text_walk_next(&walk, &unused, &item))
+                r = all ? add_all(list, item, all + 2 + (all[2] == '.')) : add_to_list(list, item);
+        return r;
+}
+
+static int compare_doubles(const void *a, const void *b) {
+        double x = *(const double *)a, y = *(const double *)b;
+
+        return (x > y) - (x < y);
+}
+
+/* Takes a number of @result, or the median of a list of them. */
+static int take_result(JsonText result, const char *key, PointList *list, double *ret) {
+        JsonText value = json_text_find_path(result, key);
+        int r;
+
+        if (json_text_double(value, ret) || (value.text && json_text_kind(value) != JSON_KIND_LIST))
+                return 0;
+        r = add_all(list, result, key);
+        if (r == 0 && list->n > 0) {
+                qsort(list->items, list->n, sizeof(*list->items), compare_doubles);
+                *ret = statistics_quantile_of_sorted(list->items, list->n, 0.5);
+        }
+        return r;
+}
+
+static int take_number_of_document(Points *points, JsonText document, size_t i) {
+        const char *key = points->filter.numbers[i];
         const Expression *expression = find_derived(points, key);
+        double *ret = &points->numbers[i];
         char unused[EXPRESSION_TEXT_MAX];
 
-        *ret = (double)NAN;
         if (expression)
                 return expression_evaluate(expression, document, ret, unused) < 0 ? -ENOMEM : 0;
         if (strcmp(key, SCORE_KEY) != 0)
-                (void)json_text_double(json_text_find_path(json_text_find(document, "@result"), key), ret);
-        else if (!column_is_null(points->rows, DOCUMENT_SCORE))
+                return take_result(json_text_find(document, "@result"), key, &points->lists[i], ret);
+        if (!column_is_null(points->rows, DOCUMENT_SCORE))
                 *ret = column_double(points->rows, DOCUMENT_SCORE);
         return 0;
 }
@@ -493,8 +569,9 @@ static int take_numbers_of_document(Points *points, JsonText document) {
 
         for (size_t i = 0; r == 0 && i < points->filter.n_numbers; i++) {
                 points->numbers[i] = (double)NAN;
+                points->lists[i].n = 0;
                 if (!points->row.has_failed)
-                        r = take_number_of_document(points, document, points->filter.numbers[i], &points->numbers[i]);
+                        r = take_number_of_document(points, document, i);
         }
         return r;
 }
@@ -520,6 +597,7 @@ static int read_document(Points *points) {
                 .row = column_i64(points->rows, DOCUMENT_ROW),
                 .has_failed = column_i64(points->rows, DOCUMENT_EXIT_STATUS) != 0,
                 .numbers = points->numbers,
+                .lists = points->lists,
                 .stack = column_i64(points->rows, DOCUMENT_STACK),
                 .stacks = points->stacks,
                 .run = run,
@@ -614,6 +692,8 @@ Points *points_free(Points *points) {
                 return NULL;
 
         read_connection_end(points->connection);
+        for (size_t i = 0; i < POINT_NUMBERS_MAX; i++)
+                free(points->lists[i].items);
         buffer_deinit(&points->hardware);
         buffer_deinit(&points->parameters);
         stack_facts_free(points->stacks);

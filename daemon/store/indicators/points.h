@@ -31,6 +31,8 @@
  * (stack_facts.h), a fact of the run, a label, or the batch; @parameters.version is the parameter of that name.
  * `batch` is the parameter where results have one. With with_labels, which reads every document, a key is the label
  * of its name where a result has no such parameter. Everything is borrowed while the Points live.
+ *
+ * A number may be a list of numbers, or name one by a path as benchmarks[].mean: its value is the median.
  */
 typedef struct PointFilter {
         const char *name;                /* NULL: all */
@@ -38,17 +40,24 @@ typedef struct PointFilter {
         uint64_t since_ms, until_ms;     /* [since, until); 0: no bound */
         const Condition *conditions;
         size_t n_conditions;
-        const char *const *numbers; /* keys of @result, or overall_score */
+        const char *const *numbers; /* keys or paths of @result, or overall_score */
         size_t n_numbers;           /* at most POINT_NUMBERS_MAX */
         const DerivedModels *derived; /* computes the numbers that models derive; NULL: none */
         const char *const *fields;  /* keys that will be read from the rows, beside the parameters */
         size_t n_fields;
         bool with_batches;          /* reads PointRow.batch, also of indexed results */
         bool with_labels;
+        bool with_lists;            /* reads every document: numbers that models declare may be lists */
         bool sees_all;              /* keys of specifications are found in those of all users */
         int64_t viewer;             /* otherwise in those of this user */
         PageKey before;             /* only results before this key; {}: all */
 } PointFilter;
+
+/* The numbers of a list, sorted. n 0: the number is no list. */
+typedef struct PointList {
+        double *items; /* owned by the Points */
+        size_t n, n_max;
+} PointList;
 
 typedef struct PointRow {
         int64_t series; /* not 0: results of the series are consecutive, and differ only in time and numbers */
@@ -58,6 +67,7 @@ typedef struct PointRow {
         int64_t row;
         bool has_failed;
         const double *numbers; /* in the order of the filter; NAN: no such number, or the run failed */
+        const PointList *lists; /* of each number; NULL: no number is a list */
         int64_t stack;         /* 0: unknown */
         StackFacts *stacks;    /* borrowed; facts of the stack */
         JsonText run, labels;  /* read only if a key of the filter requires it, as is the next */
@@ -79,7 +89,7 @@ int points_next(Points *points, PointRow *ret);
 /* Skips the older results of the same series, or of the same component when they are not indexed. */
 void points_skip(Points *points);
 
-/* True if the result meets all conditions. */
+/* True if the result meets all conditions; of several = of one key, one. */
 bool point_meets(const PointRow *row, const Condition *conditions, size_t n_conditions);
 /* Returns the parameter that a key names; NULL: the key names a field. */
 const char *point_parameter_key(const char *key);
