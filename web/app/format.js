@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers and texts as perfctl prints them (lib/text/text.c). Pure: no document is needed. */
 
-export const DASH = "–";
+const DASH = "–";
 
 const isNumber = (v) => typeof v === "number" && Number.isFinite(v);
 const two = (v) => String(v).padStart(2, "0");

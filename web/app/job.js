@@ -85,7 +85,7 @@ function allNumbers(job) {
                 ], [...job.metrics, ...job.absent], { caption: "Metrics" }));
 }
 
-export function resultsTable(results) {
+function resultsTable(results) {
         return table([
                 { head: "Indicator", row: true, cell: (r) => link(build("indicator", r.name), brief(r.name, 40)) },
                 { head: "Component", cell: (r) => brief(r.component, 24) },

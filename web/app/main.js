@@ -42,20 +42,20 @@ function showBanner(text) {
         banner.textContent = text;
 }
 
-/* What is wrong with the node or perfd, in words. */
-function illness(now) {
-        const errors = now.sources.filter((s) => !s.up && s.failures > 0).map((s) => `cannot read ${s.path}`);
+/* What is wrong with perfd, as perfctl status says, or with the node, in words. A kernel may have no pressure, and an image of a file
+ * system is always full. */
+function illness({ store, http, configuration, sources, latest }) {
+        const root = latest.filesystems.find((fs) => fs.mountpoint === "/");
 
-        if (!now.store.writable)
-                errors.unshift(`the store takes no data: ${now.store.error ?? "not writable"}`);
-        if (now.configuration.error)
-                errors.push("the configuration is not in force");
-        for (const fs of now.latest.filesystems)
-                if (fs.used_ratio > 0.97)
-                        errors.push(`${fs.mountpoint} is full`);
-        if (now.latest.memory_used_ratio > 0.97)
-                errors.push("memory is full");
-        return errors;
+        return [
+                !store.writable && `the store takes no data: ${store.error ?? "not writable"}`,
+                store.sync_error && `the store cannot be synced: ${store.sync_error}`,
+                http.error && `HTTP: ${http.error}`,
+                configuration.error && "the configuration is not in force",
+                ...sources.filter((s) => !s.up && s.failures > 0 && !s.name.startsWith("psi_")).map((s) => `cannot read /${s.path}`),
+                root?.used_ratio > 0.98 && "the file system / is full",
+                latest.memory_used_ratio > 0.97 && "memory is full",
+        ].filter(Boolean);
 }
 
 async function readNode(signal) {

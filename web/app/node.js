@@ -21,7 +21,7 @@ const PLOTS = [
         { label: "Network", unit: "bytes_per_second", names: ["net_received", "net_sent"], series: [{ name: "received", color: "c5" }, { name: "sent", color: "c6", dash: [6, 3] }] },
 ];
 
-export const value = (list, key) => list.find((m) => m.key === key)?.value;
+const value = (list, key) => list.find((m) => m.key === key)?.value;
 
 function big(label, text, small, ratio, tone) {
         return el("div", { class: "big" }, el("span", { class: "what" }, label), el("b", null, text), el("small", null, small),
@@ -113,7 +113,7 @@ function jobBars({ jobs, others }, chosen, node) {
         ];
 }
 
-export const stepOf = (chosen) => Math.max(HISTORY_MS, Math.ceil((chosen.to - chosen.from) / N_POINTS / HISTORY_MS) * HISTORY_MS);
+const stepOf = (chosen) => Math.max(HISTORY_MS, Math.ceil((chosen.to - chosen.from) / N_POINTS / HISTORY_MS) * HISTORY_MS);
 
 /* Joins timelines whose points lie at multiples of one step. */
 export function joinTimelines(parts, step) {

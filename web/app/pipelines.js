@@ -14,7 +14,7 @@ const N_JOBS = 20;
 const share = (v, label) => (Number.isFinite(v) ? [percent(v), bar(v, { label })] : "–");
 
 /* How the time of the workers of each stage was spent. */
-export function stages(verdict) {
+function stages(verdict) {
         return table([
                 { head: "Stage", row: true, cell: (s) => [brief(s.name, 40), s.name === verdict.stage && [" ", pill("limits", "odd")], s.name === verdict.next_stage && [" ", pill("next", "live")]] },
                 { head: "Workers", class: "number", cell: (s) => (s.concurrency === undefined ? "–" : `${s.is_inferred ? "~" : ""}${s.concurrency}`) },
