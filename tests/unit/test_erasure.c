@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests: daemon/store/retention/erasure.c */
+/* tests: daemon/store/retention/erasure.c daemon/store/table/table_erasure.c */
 #include "store_fixture.h"
 
 #include "store/retention/erasure.h"
@@ -107,6 +107,20 @@ static void the_rows_of_a_user_are_removed(void **state) {
         assert_string_equal(done.error, "");
 }
 
+/* Windows of row numbers begin where the former end. */
+static void rows_of_each_number_are_removed(void **state) {
+        Place *place = *state;
+
+        put_results(place, LEAVER, "Leaving", 1, 1, 1);
+        change_place(place, "INSERT INTO job (row, id, name, user, state, begin_ms, uid, gid, pid, pid_start_ticks,"
+                            " rank, node, n_nodes, n_ranks, isolation, command, labels) WITH RECURSIVE n(i) AS (SELECT"
+                            " 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2200) SELECT i, i, '', '', 'finished', 1, 1000,"
+                            " 0, 0, 0, -1, -1, 0, 0, 'none', '', '{}' FROM n WHERE i % 16 = 1");
+        assert_string_equal(erase(place, &(Erasure){ .uid = LEAVER, .before_ms = INT64_MAX }).removed,
+                            "138 of job, 1 of result");
+        assert_held_as_stored(place);
+}
+
 static void newer_rows_and_running_jobs_stay(void **state) {
         Place *place = *state;
         Erasure done;
@@ -203,6 +217,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(every_table_declares_what_belongs_to_users),
                 TEST(the_rows_of_a_user_are_removed),
+                TEST(rows_of_each_number_are_removed),
                 TEST(newer_rows_and_running_jobs_stay),
                 TEST(shared_rows_are_of_root),
                 TEST(files_that_were_put_aside_are_counted_or_removed),
