@@ -160,12 +160,19 @@ static void measure(const Grid *grid, const Screen *screen, size_t *widths, size
                         minimums[i] = WIDTH_MIN;
 }
 
-/* Narrows the widest text column until the line fits. Returns false if all columns have their minimum width. */
-static bool narrow_columns(const Grid *grid, const Screen *screen, size_t *widths, const size_t *minimums) {
+/* Returns the width of a line. */
+static size_t sum_of(const Grid *grid, const size_t *widths) {
         size_t n = grid->indent + (grid->n_columns - 1) * GAP;
 
         for (size_t i = 0; i < grid->n_columns; i++)
                 n += widths[i];
+        return n;
+}
+
+/* Narrows the widest text column until the line fits. Returns false if all columns have their minimum width. */
+static bool narrow_columns(const Grid *grid, const Screen *screen, size_t *widths, const size_t *minimums) {
+        size_t n = sum_of(grid, widths);
+
         while (n > screen->width) {
                 size_t widest = SIZE_MAX;
 
@@ -226,7 +233,7 @@ static void write_labelled(const Grid *grid, Screen *screen, size_t row, size_t 
         n = screen_text_cut(screen, grid->cells[column].text, width);
         screen_style_end(screen);
         screen_pad(screen, n, width + GAP);
-        n = write_content(screen, cell, n_left);
+        n = write_content(screen, cell, strchr(cell->text, '=') ? SIZE_MAX : n_left); /* the name of a row is whole */
         for (size_t i = 1; i < grid->n_heads; i++) {
                 const char *unit = grid->cells[i * grid->n_columns + column].text;
 
@@ -258,14 +265,132 @@ static void write_cells_on_lines(const Grid *grid, Screen *screen) {
         }
 }
 
-int grid_write(const Grid *grid, Screen *screen, bool is_cut) {
+/* --- what all rows have in common ----------------------------------------------------------------- */
+
+/* Returns the length of the item at the start of a text: words up to the next KEY=VALUE. */
+static size_t item_length(const char *text) {
+        const char *end = text + strcspn(text, " "), *word;
+
+        while (*(word = end + strspn(end, " ")) && !memchr(word, '=', strcspn(word, " ")))
+                end = word + strcspn(word, " ");
+        return (size_t)(end - text);
+}
+
+/* Returns true if one of the items of a text is this item. */
+static bool has_item(const char *text, const char *item, size_t n_item) {
+        for (size_t n; *text; text += n, text += strspn(text, " ")) {
+                n = item_length(text);
+                if (n == n_item && memcmp(text, item, n) == 0)
+                        return true;
+        }
+        return false;
+}
+
+/* Returns true if all rows have the item in the column. */
+static bool is_common(const Grid *grid, size_t column, const char *item, size_t n) {
+        if (n == 1 && *item == '-')
+                return false;
+        for (size_t i = grid->n_heads * grid->n_columns + column; i < grid->n; i += grid->n_columns)
+                if ((grid->cells[i].kind != GRID_TEXT && (grid->cells[i].kind != GRID_WHOLE || column > 0)) ||
+                    !has_item(grid->cells[i].text, item, n))
+                        return false;
+        return true;
+}
+
+/* Appends the common items of the column, or the other items of a text. */
+static void put_items(const char *text, const Grid *grid, size_t column, const char *common, Buffer *out) {
+        size_t begin = out->n;
+
+        for (size_t n; *text; text += n, text += strspn(text, " ")) {
+                n = item_length(text);
+                if (common ? has_item(common, text, n) : !is_common(grid, column, text, n))
+                        continue;
+                buffer_puts(out, out->n > begin ? " " : "");
+                buffer_put(out, text, n);
+        }
+}
+
+/* Copies a column without its common items. */
+static void copy_column(const Grid *grid, size_t column, const char *common, Grid *to, size_t at) {
+        for (size_t row = 0; row < grid->n / grid->n_columns; row++) {
+                const GridCell *from = &grid->cells[row * grid->n_columns + column];
+                scoped(buffer_deinit) Buffer rest = {};
+                GridCell *cell = &to->cells[row * to->n_columns + at];
+
+                buffer_puts(&rest, "");
+                if (row < grid->n_heads || !*common)
+                        buffer_puts(&rest, from->text);
+                else
+                        put_items(from->text, grid, column, common, &rest);
+                *cell = *from;
+                cell->text = buffer_take(&rest);
+                to->has_failed |= !cell->text;
+        }
+}
+
+/* Returns true if all cells of the column are the text. */
+static bool has_only(const Grid *grid, size_t column, const char *text) {
+        for (size_t i = grid->n_heads * grid->n_columns + column; i < grid->n; i += grid->n_columns)
+                if (strcmp(grid->cells[i].text, text) != 0)
+                        return false;
+        return true;
+}
+
+/* Makes a grid without what all rows have in common, which is appended to `out`, and without columns of "-". */
+static void take_common(const Grid *grid, Grid *ret, Buffer *out) {
+        size_t n_rows = grid->n / grid->n_columns, n_columns = 0;
+        Buffer common[GRID_COLUMNS_MAX] = {};
+        bool is_left_out[GRID_COLUMNS_MAX];
+
+        for (size_t i = 0; i < grid->n_columns; i++) {
+                buffer_puts(&common[i], "");
+                put_items(grid->cells[grid->n_heads * grid->n_columns + i].text, grid, i, NULL, &common[i]);
+                is_left_out[i] = has_only(grid, i, common[i].n > 0 ? common[i].text : "-");
+                n_columns += !is_left_out[i];
+                if (common[i].n == 0)
+                        continue;
+                if (out->n > 0)
+                        buffer_puts(out, ", ");
+                if (is_left_out[i] && !strchr(common[i].text, '='))
+                        buffer_printf(out, "%s ", grid->cells[i].text);
+                buffer_puts(out, common[i].text);
+        }
+        *ret = (Grid){ .n_columns = n_columns, .n_heads = grid->n_heads, .indent = grid->indent };
+        ret->cells = calloc(n_rows * n_columns + 1, sizeof(*ret->cells));
+        ret->has_failed = !ret->cells;
+        ret->n = ret->cells ? n_rows * n_columns : 0;
+        for (size_t i = 0, at = 0; i < grid->n_columns; i++) {
+                if (!is_left_out[i] && ret->cells)
+                        copy_column(grid, i, common[i].text ?: "", ret, at++);
+                ret->has_failed |= buffer_error(&common[i]) < 0;
+                buffer_deinit(&common[i]);
+        }
+}
+
+/* Returns true if two rows have the same beginning of a text in the column, and the rest is cut off. */
+static bool hides_difference(const Grid *grid, const Screen *screen, const size_t *widths) {
+        for (size_t i = grid->n_heads * grid->n_columns; i < grid->n; i++) {
+                const char *text = grid->cells[i].text;
+                size_t width = widths[i % grid->n_columns];
+
+                if (grid->cells[i].kind != GRID_TEXT || !strchr(text, '=') || width_of(screen, text) <= width)
+                        continue;
+                for (size_t k = i % grid->n_columns + grid->n_heads * grid->n_columns; k < i; k += grid->n_columns)
+                        if (strncmp(grid->cells[k].text, text, width - 1) == 0 &&
+                            strcmp(grid->cells[k].text, text) != 0)
+                                return true;
+        }
+        return false;
+}
+
+static int write_rows(const Grid *grid, Screen *screen, bool is_cut) {
         size_t widths[GRID_COLUMNS_MAX], minimums[GRID_COLUMNS_MAX];
 
         if (grid->has_failed)
                 return -ENOMEM;
 
         measure(grid, screen, widths, minimums);
-        if (is_cut && !narrow_columns(grid, screen, widths, minimums)) {
+        if (is_cut && (!narrow_columns(grid, screen, widths, minimums) || hides_difference(grid, screen, widths))) {
                 write_cells_on_lines(grid, screen);
                 return 0;
         }
@@ -286,6 +411,23 @@ int grid_write(const Grid *grid, Screen *screen, bool is_cut) {
                 }
         }
         return 0;
+}
+
+int grid_write(const Grid *grid, Screen *screen, bool is_cut) {
+        size_t widths[GRID_COLUMNS_MAX], minimums[GRID_COLUMNS_MAX];
+        scoped(buffer_deinit) Buffer common = {};
+        scoped(grid_deinit) Grid rest = {};
+
+        if (grid->has_failed)
+                return -ENOMEM;
+        measure(grid, screen, widths, minimums);
+        if (!is_cut || sum_of(grid, widths) <= screen->width || grid->n < (grid->n_heads + 2) * grid->n_columns)
+                return write_rows(grid, screen, is_cut);
+
+        take_common(grid, &rest, &common);
+        if (common.n > 0)
+                screen_line(screen, "All rows: %s", common.text);
+        return write_rows(&rest, screen, is_cut);
 }
 
 int grid_print(const Grid *grid, bool no_color) {

@@ -4,8 +4,10 @@
 /*
  * Grid: a table whose columns are as wide as their widest cell
  *
- * Text is aligned left, numbers right. If a line does not fit the terminal, the widest text columns are truncated; if
- * that is not enough, each cell is written on its own line after its heading.
+ * Text is aligned left, numbers right. If a line does not fit the terminal, what all rows have in common is written
+ * once, above the table: columns of text, and words such as KEY=VALUE within them; columns of "-" are left out. Then
+ * the widest text columns are truncated; if that is not enough, or rows would differ only in what is cut off, each
+ * cell is written on its own line after its heading.
  */
 
 #include <stdbool.h>

@@ -170,6 +170,24 @@ class Questions(WithJobs):
             self.assertGreater(len(lines), 3)
             self.assertLessEqual(max(map(len, lines)), columns)
 
+    def test_rows_are_named_by_what_varies(self):
+        sets = [f"model_name={model} users={n}" for model in ("granite", "llama3") for n in (1, 8)]
+        for words in sets:
+            options = [word for pair in ("image=quay.io/modh/training:2.17", "instance_type=g5.2xlarge", *words.split())
+                       for word in ("--parameter", pair)]
+            self.ask("kpi", "submit", *options, "first_token", "5")
+        query = ("indicator", "query", "first_token", "-b", "component,image,instance_type,model_name,users", "-s", "mean:first_token")
+        for words in (("kpi", "list"), ("kpi", "check"), query):
+            with self.subTest(words):
+                text = ESCAPES.sub("", self.on_terminal(*words, environment={"COLUMNS": "80"})[1])
+                table = text.split("\r\n\r\n")[0]
+                self.assertLessEqual(max(map(len, table.splitlines())), 80)
+                self.assertIn("All rows: ", table)
+                self.assertEqual((table.count("quay.io"), table.count("g5.2xlarge")), (1, 1))
+                for values in sets if words[0] == "kpi" else [" +".join(re.findall(r"=(\S+)", each)) for each in sets]:
+                    self.assertEqual(len(re.findall(rf"\r\n{values} ", table)), 1, table)
+                self.assertNotIn("All rows", self.ask(*words))
+
     def test_a_job_is_shown(self):
         text = self.ask("report", "--brief", "done")
         self.assertIn("python3 train.py", text)
