@@ -321,14 +321,10 @@ class Job:
         record.tag("verdict", "\n".join(verdicts), self._reasons.get("verdict") or "no pipeline")
 
     def artifacts(self):
-        """Return the report as files: the page where perfd is at hand, and JSON."""
+        """Return the report as a file."""
         name = re.sub(r"[^\w.\-]", "_", self.key)
         report = {key: value for key, value in self.report.items() if key != "is_here"}
-        files = {f"{name}.json": json.dumps(report)}
-        if self.report["is_here"]:
-            with contextlib.suppress(Trouble):
-                files[f"{name}.html"] = ask(f"/jobs/{urllib.parse.quote(self.id, safe='')}")
-        return files
+        return {f"{name}.json": json.dumps(report)}
 
 
 # --- MLflow ------------------------------------------------------------------------------------------------------

@@ -134,6 +134,8 @@ class Answers(harness.TestCase):
         result = daemon.get("/api/v1/indicators/of-a-batch/results").json["results"][0]
         return daemon.get("/api/v1/stacks").json["stacks"][0]["digest"], result["specification"]
 
+    FILES = {"/app/{file}": "main.js", "/figures/{file}": "meter.js", "/vendor/uplot/{file}": "uPlot.min.css"}
+
     def test_every_path_answers_as_described(self):
         daemon = self.daemon_with_data()
         document = daemon.get("/api/v1/openapi.json").json
@@ -144,6 +146,7 @@ class Answers(harness.TestCase):
             for id_ in self.find_ids(path):
                 digest = specification if "/specifications/" in path else stack
                 asked = path.replace("{id}", id_).replace("{name}", "matmul").replace("{digest}", digest) + needed.get(path, "")
+                asked = asked.replace("{file}", self.FILES.get(path, ""))
                 answer = daemon.get(asked)
                 self.assertEqual(answer.status, 200, f"{asked}: {answer.text}")
                 kind = answer.headers["content-type"].split(";")[0]

@@ -49,7 +49,7 @@ function sources(node) {
 
 function quota(answer) {
         const of = (user, resource) => user.resources.find((r) => r.name === resource);
-        const amount = (r, v) => (units.get(r.name) === "bytes" ? bytes(v) : figure(v));
+        const amount = (r, v) => (units.get(r.name).startsWith("bytes") ? bytes(v) : figure(v));
         const units = new Map(answer.resources.map((r) => [r.name, r.unit]));
         const shown = answer.resources.filter((r) => r.held > 0 || r.refused > 0);
 

@@ -38,7 +38,8 @@ function ranking(one, answer) {
                 { head: "Interval", class: "share wide-share", cell: (a) => [interval({ value: a.median, low: a.low, high: a.high, best: a.difference === "best" }, least, greatest),
                         el("small", null, Number.isFinite(a.low) ? `${figure(a.low)} to ${figure(a.high)}, ${percent(a.level, 0)}` : "too few runs for an interval")] },
                 { head: "Why", cell: (a) => reason(a, answer.direction) },
-        ], one.alternatives, { caption: "Ranking" }), one.runs_needed > 0 && note(`${plural(one.runs_needed, "more run")} of each would be enough for an interval.`));
+        ], one.alternatives, { caption: "Ranking" }), one.also_differ.length > 0 && note(`Also differ: ${one.also_differ.map((d) => d.key).join(", ")}.`),
+        one.runs_needed > 0 && note(`${plural(one.runs_needed, "more run")} of each would be enough for an interval.`));
 }
 
 function results(list) {

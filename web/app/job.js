@@ -97,7 +97,8 @@ function resultsTable(results) {
 }
 
 function hero(job, node) {
-        const now_ms = job.end_ms ?? node.time_ms;
+        const end_ms = job.end_ms ?? (job.state === "running" ? node.time_ms : NaN);
+        const took_s = job.metrics.find((m) => m.key === "duration_seconds")?.value ?? (end_ms - job.begin_ms) / 1000;
 
         return [
                 el("h1", null, brief(job.name || job.id, 80), " ", statePill(job)),
@@ -105,7 +106,7 @@ function hero(job, node) {
                 job.command ? el("p", { class: "command" }, el("code", null, brief(job.command, 600)))
                         : job.hidden.command && note(`The command line is ${job.hidden.command}`),
                 facts([
-                        ["Took", seconds(job.metrics.find((m) => m.key === "duration_seconds")?.value ?? (now_ms - job.begin_ms) / 1000)],
+                        ["Took", Number.isFinite(took_s) ? seconds(took_s) : "unknown"],
                         ["Begin", el("time", { title: utc(job.begin_ms) }, time(job.begin_ms))],
                         ["End", job.end_ms ? el("time", { title: utc(job.end_ms) }, time(job.end_ms)) : job.state === "running" ? "runs" : "unknown"],
                         ["User", brief(job.user || `uid ${job.uid ?? "?"}`, 24)], ["Node", job.on.hostname],
