@@ -202,7 +202,7 @@ class Mlflow(harness.TestCase):
         self.assertEqual((tags["perfd.job"], tags["perfd.exit_status"], tags["perfd.name.Sort/_k_"]), ("outer-1", "9", "Sort/(k)"))
         self.assertEqual(tags["perfd.absent.Sort/bad"], "not a number")
         self.assertIn("perfd.kernel", tags)
-        self.assertEqual(sorted(pathlib.Path(file).suffix for file in run["files"]), [".html", ".json"])
+        self.assertEqual(sorted(pathlib.Path(file).suffix for file in run["files"]), [".json"])
 
     def test_a_given_run_and_a_server_that_comes_back(self):
         run = self.python("import mlflow; print(mlflow.MlflowClient().create_run('0', run_name='given').info.run_id)").strip()
