@@ -5,6 +5,7 @@
 # make bench-regress   measure verdicts about changes, and their cost
 # make bench-pipelines  measure verdicts about planted data pipelines of SPDL
 # make coverage   measure each module's coverage by its own unit tests (MODULES=daemon/jobs selects)
+# make wheel           build the wheel of the Python modules in build/wheel
 # make check-once      run the tests that need another installation or a registry
 # make check-mutations  plant faults, and see that the tests find them (TESTS= selects)
 # make check-hostile   try faults and hostile clients for HOSTILE_TIME= seconds
@@ -198,6 +199,11 @@ deb:
 	@tools/deps build deb
 	@tools/deb
 
+# pip builds in a copy, beside which it leaves files of its own.
+wheel:
+	@rm -rf $(B)/wheel && mkdir -p $(B)/wheel/source && cp clients/python/* $(B)/wheel/source
+	@python3 -m pip wheel --quiet --no-deps --wheel-dir $(B)/wheel $(B)/wheel/source
+
 # --- use -----------------------------------------------------------------------------------------
 
 # Packages can change what pkg-config answers, so the build is its own make.
@@ -299,7 +305,7 @@ clean:
 
 always:
 
-.PHONY: always all deb examples deps run-deps test-deps interop-deps run check check-once check-hostile check-mutations unit-tests bench bench-regress bench-pipelines benches lint coverage install uninstall help clean compile_commands.json
+.PHONY: always all deb examples deps run-deps test-deps interop-deps wheel run check check-once check-hostile check-mutations unit-tests bench bench-regress bench-pipelines benches lint coverage install uninstall help clean compile_commands.json
 .SECONDARY:
 -include $(B)/daemon/main.d $(B)/client/perfctl.d $(B)/client/perfctl_static.d $(CORE_OBJ:.o=.d) $(DAEMON_OBJ:.o=.d) $(CLIENT_OBJ:.o=.d) $(UNIT_TESTS:=.d) $(BENCHES:=.d) \
          $(FUZZ_OBJ:.o=.d)

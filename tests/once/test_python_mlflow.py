@@ -21,7 +21,7 @@ from harness import BUILD, ROOT, wait_for
 
 CLIENTS = ROOT / "clients" / "python"
 NEWEST, OLDEST = "3.17.2", "2.9.2"
-PACKAGES = {NEWEST: ["mlflow==3.17.2"], OLDEST: ["mlflow==2.9.2", "setuptools<81", "sqlalchemy<2.1"]}
+PACKAGES = {NEWEST: ["mlflow==3.17.2", "psutil"], OLDEST: ["mlflow==2.9.2", "setuptools<81", "sqlalchemy<2.1"]}
 RANKS = 3
 N_JOBS = int(os.environ.get("MLFLOW_JOBS", "8"))  # of RANKS ranks each
 START_S = 120  # of a server, which creates its tables
@@ -299,6 +299,22 @@ class Mlflow(harness.TestCase):
         wait_for(lambda: self.flush(MLFLOW_TRACKING_URI=""), "the job to be logged", START_S)
         self.assertTrue((self.directory / "mlflow.db").exists())
         self.assertIn("filed", self.read(["duration_seconds"], MLFLOW_TRACKING_URI=""))
+
+    def test_a_training_script_logs_live_numbers(self):
+        example = str(ROOT / "examples" / "mlflow_training.py")
+        for job, command in (("own", []), ("run", [harness.PERFCTL, "run", "--mlflow", "--job", "run", "--"])):
+            with self.subTest(job):
+                done = subprocess.run([*command, self.pythons[NEWEST], example, "101"], env=self.environment(), cwd=self.directory,
+                                      text=True, capture_output=True, timeout=300)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                wait_for(self.flush, "the job to be logged", START_S)
+                found = next(run for run in self.read().values() if run["id"] == done.stdout.split()[-1])
+                steps = {key: sorted(step for name, _, _, step in found["metrics"] if name == key) for key, *_ in found["metrics"]}
+                self.assertEqual(steps["loss"], list(range(101)))
+                self.assertEqual(steps["live/cpu_avg_utilization_pct"], [0, 50, 100], done.stderr)
+                self.assertEqual(steps["duration_seconds"], [0])
+                self.assertEqual(found["tags"]["perfd.exit_status"], "0")
+                self.assertEqual(found["tags"]["perfd.job"], "run" if job == "run" else found["tags"]["perfd.run"])
 
     def test_the_oldest_mlflow(self):
         ids, listed = self.make_jobs("old", 2)
