@@ -86,6 +86,7 @@ int protocol_decode_reply(const Frame *frame, Reply *ret) {
 
         ret->has_item = wire->item_given_case == PERFD__V1__REPLY__ITEM_GIVEN_ITEM;
         ret->item = ret->has_item ? wire->item : 0;
+        ret->n_refused = wire->refused;
         hello = wire->hello;
         if (hello) {
                 ret->frame_max_bytes = hello->frame_max_bytes;

@@ -28,6 +28,7 @@ typedef struct Reply {
         bool durable;
         char server[65];
         char node[65];
+        uint64_t n_refused;         /* pipeline report: intervals that are not stored, with STATUS_OK */
         char job[JOB_ID_MAX];       /* mark: the job that was marked; "": not a reply to a mark */
         char phase[PHASE_NAME_MAX]; /* mark: name of the phase that ended */
 } Reply;

@@ -258,15 +258,17 @@ static int answer_stored(PipelineRoom *room, const StoreDone *done, Answer *ret)
                 show(room, done->rows);
 
         if (stored->n_rejected > 0)
-                (void)snprintf(remark, sizeof(remark), "%lu intervals are not stored: a job may have up to %u stages",
+                (void)snprintf(remark, sizeof(remark), "%lu intervals of the report are not stored: a job may have up to %u stages",
                                (unsigned long)stored->n_rejected, PIPELINE_JOB_STAGES_MAX);
         else if (stored->n_repeated > 0)
                 (void)snprintf(remark, sizeof(remark),
                                "%lu of %lu intervals were stored before, or are older than the merged intervals",
                                (unsigned long)stored->n_repeated, (unsigned long)(stored->n_repeated + stored->n_new));
-        return desk_answer(
+        (void)desk_answer(
                 ret, stored->n_repeated > 0 && stored->n_new + stored->n_rejected == 0 ? STATUS_DUPLICATE : STATUS_OK,
                 "", remark);
+        ret->n_refused = stored->n_rejected;
+        return 0;
 }
 
 static int complete(void *state, const StoreDone *done, Answer *ret) {

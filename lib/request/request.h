@@ -178,6 +178,7 @@ typedef struct Answer {
         bool has_item;
         uint32_t item; /* index of the refused indicator of a submission, or of the model that the message is about,
                         * from 0 */
+        uint64_t n_refused;             /* pipeline report: intervals that are not stored, with STATUS_OK */
         char job[JOB_ID_MAX];           /* mark: the job that was marked; else "" */
         char phase[PHASE_NAME_MAX];     /* mark: name of the phase that ended; else "" */
 } Answer;

@@ -398,6 +398,17 @@ class Pipelines(harness.TestCase):
         done = self.perfctl(daemon, "show", "train", status=1)
         self.assertIn("no statistics of a data pipeline", done.stderr)
 
+    def test_stages_beyond_the_limit_are_counted(self):
+        daemon = self.begun()
+        text = text_of({"stage": f"0:{i % 2400}:s{i % 2400}", "time": BEGIN_S + i // 2400, "num_tasks": 1, "ave_time": 1}
+                       for i in range(4800))
+        done = self.perfctl(daemon, "submit", "--job", "train", stdin=text, status=1)
+        self.assertEqual(done.stdout, "4800 sent, 2000 stored, 2800 refused\n")
+        self.assertIn("are not stored: a job may have up to 1000 stages", done.stderr)
+        self.assertEqual(len(daemon.get("/api/v1/jobs/train/pipeline").json["stages"]), 1000)
+        done = self.perfctl(daemon, "submit", "--json", "--job", "train", stdin=text, status=1)
+        self.assertEqual(json.loads(done.stdout), {"sent": 4800, "refused": 2800, "refused_lines": 0, "lost": 0})
+
     def test_a_report_of_an_ended_job_is_stored(self):
         daemon = self.begun()
         with daemon.client() as client:

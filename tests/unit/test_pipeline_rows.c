@@ -218,24 +218,28 @@ static void totals_that_were_lost_are_counted_again(void **state) {
                 1);
 }
 
-static void series_of_a_job_are_bounded(void **state) {
-        char labels[1000][32];
-        PipelineInterval intervals[1000];
-        StoredReport stored = {};
+/* The limit counts stages, not their parts. */
+static void stages_of_a_job_are_bounded(void **state) {
+        static char labels[PIPELINE_JOB_STAGES_MAX + 2][32];
+        static PipelineInterval intervals[PIPELINE_JOB_STAGES_MAX + 2];
+        StoredReport stored;
 
-        for (unsigned begin = 0; begin < PIPELINE_JOB_SERIES_MAX; begin += 1000) {
-                for (unsigned i = 0; i < 1000; i++) {
-                        intervals[i] = tasks_of(1);
-                        (void)snprintf(labels[i], sizeof(labels[i]), "0:%u:s", begin + i);
-                        intervals[i].stage = labels[i];
-                }
-                stored = put_intervals(*state, intervals, 1000, NULL);
-                assert_int_equal(stored.n_new, 1000);
+        for (unsigned i = 0; i < N_ELEMENTS(intervals); i++) {
+                intervals[i] = tasks_of(1);
+                (void)snprintf(labels[i], sizeof(labels[i]), "0:%u:s", i);
+                intervals[i].stage = labels[i];
         }
+        stored = put_intervals(*state, intervals, N_ELEMENTS(intervals), NULL);
+        assert_int_equal(stored.n_new, PIPELINE_JOB_STAGES_MAX);
+        assert_int_equal(stored.n_rejected, 2);
+
+        /* A later interval and the queue of a stage that is there, and another stage. */
         intervals[0].end_ms += 60000;
-        intervals[1] = tasks_of(1);
-        stored = put_intervals(*state, intervals, 2, NULL);
-        assert_int_equal(stored.n_new, 1);
+        intervals[1] = queue_of(1);
+        intervals[1].stage = labels[1];
+        intervals[2] = intervals[PIPELINE_JOB_STAGES_MAX];
+        stored = put_intervals(*state, intervals, 3, NULL);
+        assert_int_equal(stored.n_new, 2);
         assert_int_equal(stored.n_rejected, 1);
 }
 
@@ -617,7 +621,7 @@ int main(void) {
                 TEST(the_oldest_intervals_of_a_long_run_are_merged),
                 TEST(a_page_may_begin_with_the_sum_of_an_interval_of_the_page_before),
                 TEST(totals_that_were_lost_are_counted_again),
-                TEST(series_of_a_job_are_bounded),
+                TEST(stages_of_a_job_are_bounded),
                 TEST(a_large_report_is_stored_in_parts),
                 TEST(events_count_once_and_the_newest_are_kept),
                 TEST(rows_are_removed_with_their_job_and_belong_to_its_user),

@@ -49,10 +49,10 @@ typedef struct Feed {
         Buffer text; /* begins with the line that is not complete */
         Arena arena;
         uint64_t n_lines, n_sent, n_complaints;
+        uint64_t n_refused;  /* intervals and events that perfd did not store */
         uint64_t sending_ns; /* when the next report may be sent */
         bool is_skipping;    /* the rest of a line that is too long */
         bool is_away;        /* a message has reported that perfd cannot be reached */
-        bool is_refused;     /* perfd refuses the job */
         bool is_remarked;    /* perfd's remark, which follows each report of a file, was printed */
         bool counts_open_periods; /* intervals of the input do, by their producer */
 } Feed;
@@ -186,12 +186,15 @@ static int read_some(Feed *feed) {
 static int send_one(Feed *feed) {
         char reason[DELIVERY_TEXT_MAX];
         Delivery delivery;
+        size_t n_before;
         int r;
 
+        n_before = feed->pending.n_intervals + feed->pending.n_events;
         r = deliver_pipeline_pending(&feed->courier, &feed->job, &feed->pending, &feed->n_sent, &delivery);
         if (r < 0)
                 return r;
         if (r == 0) {
+                feed->n_refused += delivery.reply.n_refused;
                 /* A report that is sent again may have been stored before. */
                 if (delivery.remark[0] && !feed->is_away && !feed->is_remarked) {
                         message_print("%s", delivery.remark);
@@ -204,8 +207,10 @@ static int send_one(Feed *feed) {
         delivery_explain(&delivery, &feed->courier, reason);
         if (r == DELIVERY_REFUSED) {
                 message_print("%s", reason);
-                feed->is_refused = true;
                 feed->n_complaints++;
+                n_before -= feed->pending.n_intervals + feed->pending.n_events;
+                feed->n_refused += n_before;
+                feed->n_sent += n_before;
                 return 0;
         }
         if (!feed->is_away)
@@ -288,8 +293,12 @@ static int print_sent(const Feed *feed) {
         if (n_left > 0)
                 message_print("%zu intervals and events are lost: perfd did not accept them", n_left);
         if (feed->options->json)
-                buffer_printf(&out, "{\"sent\":%lu,\"refused_lines\":%lu,\"lost\":%zu}\n", (unsigned long)feed->n_sent,
+                buffer_printf(&out, "{\"sent\":%lu,\"refused\":%lu,\"refused_lines\":%lu,\"lost\":%zu}\n",
+                              (unsigned long)feed->n_sent, (unsigned long)feed->n_refused,
                               (unsigned long)feed->n_complaints, n_left);
+        else if (feed->n_refused > 0)
+                buffer_printf(&out, "%lu sent, %lu stored, %lu refused\n", (unsigned long)feed->n_sent,
+                              (unsigned long)(feed->n_sent - feed->n_refused), (unsigned long)feed->n_refused);
         else
                 buffer_printf(&out, "%lu sent\n", (unsigned long)feed->n_sent);
         return output_print(&out);
@@ -336,7 +345,7 @@ static int pipeline_submit_run(const CommandLine *line) {
         status = print_sent(&feed);
         if (!pipeline_pending_is_empty(&feed.pending))
                 return EXIT_UNREACHABLE;
-        return feed.n_complaints > 0 ? EXIT_FAILED : status;
+        return feed.n_complaints + feed.n_refused > 0 ? EXIT_FAILED : status;
 }
 
 const Command cmd_pipeline_submit = {

@@ -217,6 +217,7 @@ size_t codec_encode_answer(uint64_t sequence, const Answer *answer, uint8_t ret[
 
         reply.sequence = sequence;
         reply.status = (Perfd__V1__Status)answer->status;
+        reply.refused = answer->n_refused;
         if (answer->complaint.path[0])
                 reply.path = copy_text(path, sizeof(path), answer->complaint.path);
         if (answer->complaint.text[0])

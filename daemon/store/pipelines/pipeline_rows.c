@@ -270,7 +270,8 @@ STATEMENT series_get = SQL(
 STATEMENT series_find_late = SQL(
         "SELECT row FROM pipeline_series AS s WHERE job = ?1 AND stage = ?2 AND part = ?3 AND NOT EXISTS"
         " (SELECT 1 FROM pipeline_interval WHERE job = ?1 AND level IN (-1, 0) AND end_ms = ?4 AND series = s.row)", 1);
-STATEMENT series_exists = SQL("SELECT 1 FROM pipeline_series WHERE job = ?1 AND stage = ?2 AND part = ?3", 1);
+STATEMENT stage_exists = SQL("SELECT 1 FROM pipeline_series WHERE job = ?1 AND stage = ?2 LIMIT 1", 1);
+STATEMENT stages_count = SQL("SELECT count(DISTINCT stage) FROM pipeline_series WHERE job = ?1", 1);
 
 /* The first interval of a series, in which the queues fill, has the level -1 and is never merged. */
 STATEMENT interval_insert = SQL(
@@ -284,6 +285,7 @@ typedef struct ReportedJob {
         int64_t row;
         Field producer;
         int64_t n_series, n_rows, merged_ms; /* as stored before the report, and with its rows */
+        int64_t n_stages; /* 0: not counted, as there are fewer series than a job may have stages */
 } ReportedJob;
 
 static void read_series(const Prepared *row, StoredSeries *ret) {
@@ -323,15 +325,20 @@ static int add_to_series(Database *database, const Statement *statement, const R
         return database_finish(database, row);
 }
 
-/* Returns true if the job may have the series: the job has the series already, or is below its limit. */
-static int check_limit(Database *database, const ReportedJob *job, const PackedInterval *from, bool *ret_is_allowed) {
+/* Returns true if the job may have the stage: the job has the stage already, or is below its limit. */
+static int check_limit(Database *database, ReportedJob *job, const PackedInterval *from, bool *ret_is_allowed) {
         int64_t exists = 0;
         int r = 0;
 
-        if (job->n_series >= PIPELINE_JOB_SERIES_MAX)
-                r = database_get(database, &series_exists, FIELDS(field_i64(job->row), from->stage, from->part),
-                                 &exists);
-        *ret_is_allowed = job->n_series < PIPELINE_JOB_SERIES_MAX || exists != 0;
+        *ret_is_allowed = true;
+        if (job->n_series < PIPELINE_JOB_STAGES_MAX)
+                return 0;
+        if (job->n_stages == 0)
+                r = database_get(database, &stages_count, FIELDS(field_i64(job->row)), &job->n_stages);
+        if (r == 0)
+                r = database_get(database, &stage_exists, FIELDS(field_i64(job->row), from->stage), &exists);
+        *ret_is_allowed = exists != 0 || job->n_stages < PIPELINE_JOB_STAGES_MAX;
+        job->n_stages += *ret_is_allowed && exists == 0;
         return r;
 }
 

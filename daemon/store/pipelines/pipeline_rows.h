@@ -27,7 +27,6 @@
 #define PIPELINE_SERIES_ROWS_MIN 32
 /* Merging takes some intervals of all series of a job at once. */
 #define PIPELINE_JOB_STAGES_MAX 1000
-#define PIPELINE_JOB_SERIES_MAX (N_PIPELINE_PARTS * PIPELINE_JOB_STAGES_MAX)
 #define PIPELINE_JOB_EVENTS_MAX 4096U /* newest events that are kept of a job */
 #define PIPELINE_JOB_FIRST_BATCHES_MAX 64 /* and the oldest of the first batches */
 
@@ -37,14 +36,14 @@ typedef struct StoredSeries {
         uint64_t end_ms;
         PipelineSums sums; /* of all intervals */
         double n_last;     /* tasks or items of the newest interval */
-        bool is_rejected;  /* a series beyond PIPELINE_JOB_SERIES_MAX */
+        bool is_rejected;  /* of a stage beyond PIPELINE_JOB_STAGES_MAX */
 } StoredSeries;
 
 /* Outcome of a report. */
 typedef struct StoredReport {
         uint64_t n_new;      /* intervals */
         uint64_t n_repeated; /* intervals that were stored before, or are older than the merged intervals */
-        uint64_t n_rejected; /* intervals of stages beyond PIPELINE_JOB_SERIES_MAX */
+        uint64_t n_rejected; /* intervals of stages beyond PIPELINE_JOB_STAGES_MAX */
         uint64_t n_series;   /* of the job, after the report */
 } StoredReport;
 
