@@ -7,6 +7,7 @@
 
 #include "pipeline/pipeline_changes.h"
 #include "pipeline/pipeline_stage.h"
+#include "text/text.h"
 
 static const char *text_of(const Value *object, const char *key) {
         return value_get_string(object, key) ?: "";
@@ -43,20 +44,27 @@ void verdict_text_write_changes(const Value *verdict, Buffer *out) {
 
 /* --- table ---------------------------------------------------------------------------------------- */
 
-/* The time of workers may add up to slightly more than their interval. */
-static void put_share(Grid *grid, int n_decimals, double v) {
+/* All cells but names have a width that fits 80 columns. */
+static void put_share(Grid *grid, double v) {
         char text[32] = "-";
 
         if (isfinite(v))
-                (void)snprintf(text, sizeof(text), "%.*f %%", n_decimals, 100 * fmin(v, 1));
+                (void)snprintf(text, sizeof(text), v > 0 && v < 0.01 ? "%.1f %%" : "%.0f %%", 100 * v);
         grid_right(grid, text);
 }
 
-static void put_number(Grid *grid, double v, const char *unit) {
-        char text[32] = "-";
+static void put_seconds(Grid *grid, double v) {
+        char text[TEXT_MAX];
+
+        text_seconds_brief(v, text);
+        grid_right(grid, text);
+}
+
+static void put_rate(Grid *grid, double v) {
+        char text[TEXT_MAX] = "-";
 
         if (isfinite(v))
-                (void)snprintf(text, sizeof(text), "%.4g%s", v, unit);
+                text_number(v, text);
         grid_right(grid, text);
 }
 
@@ -79,15 +87,15 @@ void verdict_text_fill_grid(const Value *verdict, Grid *grid) {
 
                 grid_text(grid, text_of(stage, "name"));
                 put_workers(grid, stage);
-                put_share(grid, 1, number(stage, "busy"));
-                put_share(grid, 1, number(stage, "starved"));
-                put_share(grid, 1, number(stage, "blocked"));
-                put_number(grid, 1e3 * number(stage, "mean_time_seconds"), " ms");
-                put_number(grid, number(stage, "items_per_second"), "");
-                if (isnan(readiness))
-                        grid_right(grid, text_of(stage, "readiness_state"));
+                put_share(grid, number(stage, "busy"));
+                put_share(grid, number(stage, "starved"));
+                put_share(grid, number(stage, "blocked"));
+                put_seconds(grid, number(stage, "mean_time_seconds"));
+                put_rate(grid, number(stage, "normalized_items_per_second"));
+                if (strcmp(text_of(stage, "readiness_state"), "stalled") == 0)
+                        grid_right(grid, "stalled");
                 else
-                        put_share(grid, 0, readiness);
-                put_share(grid, 1, number(stage, "failure_ratio"));
+                        put_share(grid, readiness);
+                put_share(grid, number(stage, "failure_ratio"));
         }
 }

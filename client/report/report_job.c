@@ -113,7 +113,6 @@ static void write_pipelines(Screen *screen, const GlobalOptions *global, const V
                         *next = '\0';
                         buffer_puts(screen->out, "  ");
                         screen_wrap(screen, line, 2);
-                        buffer_putc(screen->out, '\n');
                 }
         }
 }

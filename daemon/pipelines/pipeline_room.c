@@ -258,7 +258,8 @@ static int answer_stored(PipelineRoom *room, const StoreDone *done, Answer *ret)
                 show(room, done->rows);
 
         if (stored->n_rejected > 0)
-                (void)snprintf(remark, sizeof(remark), "%lu intervals of the report are not stored: a job may have up to %u stages",
+                (void)snprintf(remark, sizeof(remark),
+                               "%lu intervals of the report are not stored: a job may have up to %u stages",
                                (unsigned long)stored->n_rejected, PIPELINE_JOB_STAGES_MAX);
         else if (stored->n_repeated > 0)
                 (void)snprintf(remark, sizeof(remark),

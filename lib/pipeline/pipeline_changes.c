@@ -98,7 +98,7 @@ int pipeline_changes_add(PipelineChanges *changes, const char *label, uint64_t e
 }
 
 void pipeline_changes_describe(const PipelineChange *change, Buffer *out) {
-        char begin[TEXT_MAX], duration[TEXT_MAX];
+        char begin[TEXT_MAX], duration[TEXT_MAX], during[TEXT_MAX], before[TEXT_MAX];
 
         text_time(change->begin_ms, begin);
         buffer_printf(out, "From %s", begin);
@@ -106,8 +106,9 @@ void pipeline_changes_describe(const PipelineChange *change, Buffer *out) {
                 text_seconds((double)(change->end_ms - change->begin_ms) / 1e3, duration);
                 buffer_printf(out, " for %s", duration);
         }
-        buffer_printf(out, ", a task of %s took %.4g ms instead of %.4g ms.", change->stage.name,
-                      1e3 * change->during_s, 1e3 * change->before_s);
+        text_seconds_brief(change->during_s, during);
+        text_seconds_brief(change->before_s, before);
+        buffer_printf(out, ", a task of %s took %s instead of %s.", change->stage.name, during, before);
 }
 
 void pipeline_changes_put(const PipelineChanges *changes, unsigned pipeline, Json *json) {

@@ -36,7 +36,7 @@ typedef struct ChangePlace {
 typedef struct PipelineChanges {
         PipelineChange *items; /* owned; by stage and time */
         size_t n;
-        bool is_cut;           /* there are too many intervals: some were not searched */
+        bool is_cut;           /* there are too many intervals for the time: some were not searched */
         size_t n_intervals;
         char label[PIPELINE_LABEL_MAX + 1]; /* of the stage whose intervals are being added */
         ChangePlace *places;                /* owned; of this stage */

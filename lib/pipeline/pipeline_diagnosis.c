@@ -36,7 +36,7 @@ bool pipeline_diagnosis_account(const PipelineStage *stage, const PipelineStage 
 
         *ret = (StageAccounting){ .workers = add(add(busy, get), put) };
         ret->concurrency = infer(stage, ret->workers, &ret->is_inferred);
-        n = ret->concurrency;
+        n = fmax(ret->concurrency, ret->workers); /* the shares are at most 100 % in total */
         ret->busy = busy / n;
         ret->starved = get / n;
         ret->blocked = put / n;

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "text/text.h"
 
@@ -118,25 +119,30 @@ static double waited_s(const PipelineVerdict *verdict) {
 static void write_wait(const PipelineVerdict *verdict, Buffer *out) {
         const PipelineDiagnosis *diagnosis = &verdict->diagnosis;
         double seconds = waited_s(verdict);
-        char waited[TEXT_MAX];
+        char waited[TEXT_MAX], mean[TEXT_MAX], minutes[TEXT_MAX];
 
         text_seconds(seconds, waited);
+        text_seconds_brief(diagnosis->mean_wait_s, mean);
+        text_number(seconds / 60 * verdict->job.n_gpus, minutes);
         buffer_puts(out, " (");
         if (verdict->job.n_gpus > 0)
-                buffer_printf(out, "%.3g GPU-minutes", seconds / 60 * verdict->job.n_gpus);
+                buffer_printf(out, "%s GPU-minutes", minutes);
         else
                 buffer_puts(out, waited);
         if (!isnan(diagnosis->mean_wait_s))
-                buffer_printf(out, ", %.4g ms per item", 1e3 * diagnosis->mean_wait_s);
+                buffer_printf(out, ", %s per item", mean);
         buffer_putc(out, ')');
 }
 
 static void write_first_batch(const PipelineJob *job, Buffer *out) {
+        char start[TEXT_MAX], wait[TEXT_MAX];
+
         if (isnan(job->first_batch_s))
                 return;
-        buffer_printf(out, " The first batch came %.3g s after the start of the job%s; the loop waited %.3g s for it.",
-                      job->first_batch_s, job->first_batch_s > FIRST_BATCH_LONG_S ? ", which is long" : "",
-                      job->first_wait_s);
+        text_seconds_brief(job->first_batch_s, start);
+        text_seconds_brief(job->first_wait_s, wait);
+        buffer_printf(out, " The first batch came %s after the start of the job%s; the loop waited %s for it.", start,
+                      job->first_batch_s > FIRST_BATCH_LONG_S ? ", which is long" : "", wait);
 }
 
 static void write_headline(const PipelineVerdict *verdict, Buffer *out) {
@@ -189,12 +195,14 @@ static void write_next(const PipelineVerdict *verdict, double busy, Buffer *out)
 
 static void write_slow_worker(const PipelineVerdict *verdict, Sentences *out) {
         const SlowWorker *slow = &verdict->slow;
+        char mean[TEXT_MAX], median[TEXT_MAX];
 
+        text_seconds_brief(slow->mean_s, mean);
+        text_seconds_brief(slow->median_s, median);
         buffer_printf(&out->limit,
-                      "Worker %zu of %s is the limit: its tasks take %.4g ms, the median of %zu workers is %.4g ms, "
+                      "Worker %zu of %s is the limit: its tasks take %s, the median of %zu workers is %s, "
                       "and items in order wait for it.",
-                      slow->index, name_of(verdict, verdict->diagnosis.stage), 1e3 * slow->mean_s, slow->n,
-                      1e3 * slow->median_s);
+                      slow->index, name_of(verdict, verdict->diagnosis.stage), mean, slow->n, median);
         buffer_puts(&out->advice, "Find what makes it slow, or give it less.");
 }
 
@@ -332,9 +340,13 @@ static void write_job(const PipelineVerdict *verdict, Buffer *out) {
 static void write_comparison(const PipelineVerdict *verdict, Buffer *out) {
         const PipelineComparison *comparison = &verdict->comparison;
         double ratio = comparison->rate_now / comparison->rate_before;
+        char now[TEXT_MAX], before[TEXT_MAX], percent[TEXT_MAX];
 
         if (comparison->n_changes == 0)
                 return;
+        text_number(comparison->rate_now, now);
+        text_number(comparison->rate_before, before);
+        text_number(100 * fabs(ratio - 1), percent);
         buffer_printf(out, " With a %s of %u %s %s instead of %u", comparison->is_buffer ? "buffer" : "concurrency",
                       comparison->now, comparison->is_buffer ? "after" : "for", name_of(verdict, comparison->stage),
                       comparison->before);
@@ -344,9 +356,8 @@ static void write_comparison(const PipelineVerdict *verdict, Buffer *out) {
         if (!pipeline_comparison_is_clear(comparison->rate_before, comparison->rate_now))
                 buffer_puts(out, " it is about as fast as");
         else
-                buffer_printf(out, " it is %.3g %% %s than", 100 * fabs(ratio - 1), ratio < 1 ? "slower" : "faster");
-        buffer_printf(out, " in job %s: %.4g items per second instead of %.4g.", comparison->job, comparison->rate_now,
-                      comparison->rate_before);
+                buffer_printf(out, " it is %s %% %s than", percent, ratio < 1 ? "slower" : "faster");
+        buffer_printf(out, " in job %s: %s items per second instead of %s.", comparison->job, now, before);
 }
 
 /* Writes the value to use or to try next, in place of advice that does not know the earlier runs. */
@@ -419,6 +430,28 @@ static const char *const readiness_names[] = {
         [PIPELINE_READINESS_KNOWN] = "known",
 };
 
+/* Returns the items of a stage's input that are in one of its items. */
+static double batch_of(const PipelineStage *stage, const PipelineStage *input) {
+        double in = pipeline_stage_rate(input), out = pipeline_stage_rate(stage);
+        unsigned n;
+
+        if (sscanf(stage->name, "aggregate(%u", &n) == 1 && n > 0)
+                return n;
+        if (strncmp(stage->name, "aggregate", strlen("aggregate")) == 0 ||
+            strncmp(stage->name, "disaggregate", strlen("disaggregate")) == 0)
+                return in > 0 && out > 0 ? in / out : NAN;
+        return 1;
+}
+
+/* Returns the items of the first stage that are in an item of another, so that the throughput of both compares. */
+static double first_items(const PipelineVerdict *verdict, size_t i) {
+        double items = 1;
+
+        for (size_t k = 1; k <= i; k++)
+                items *= batch_of(&verdict->stages[k], &verdict->stages[k - 1]);
+        return items;
+}
+
 static void put_double(Json *json, const char *key, double v) {
         json_put_double_or_null(json, key, isfinite(v), v);
 }
@@ -443,6 +476,8 @@ static void put_stage(const PipelineVerdict *verdict, size_t i, Json *json) {
         }
         put_double(json, "mean_time_seconds", pipeline_stage_mean_time(stage));
         put_double(json, "items_per_second", stage->queue.is_known ? pipeline_stage_rate(stage) : NAN);
+        put_double(json, "normalized_items_per_second",
+                   stage->queue.is_known ? pipeline_stage_rate(stage) * first_items(verdict, i) : NAN);
         put_double(json, "readiness", state == PIPELINE_READINESS_KNOWN ? readiness : NAN);
         json_put_string(json, "readiness_state", readiness_names[state]);
         put_double(json, "failure_ratio", stage->tasks.n > 0 ? pipeline_stage_failure_ratio(stage) : NAN);

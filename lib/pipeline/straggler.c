@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analysis/statistics.h"
+#include "text/text.h"
 #include "util/parse.h"
 #include "util/scoped.h"
 #include "value/value_parse.h"
@@ -118,10 +119,13 @@ int straggler_find_all(const RankFile *files, size_t n, void (*report)(const Str
 }
 
 static void put_value(StragglerMeasure measure, double value, Buffer *out) {
+        char text[TEXT_MAX];
+
+        text_seconds_brief(value, text);
         if (measure == STRAGGLER_MEASURE_READINESS)
                 buffer_printf(out, "%.0f %%", 100 * value);
         else
-                buffer_printf(out, "%.4g ms", 1e3 * value);
+                buffer_puts(out, text);
 }
 
 /* A rank that falls behind catches up while the others wait for it: if the slow rank changes, no rank is slower than

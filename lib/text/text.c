@@ -33,6 +33,22 @@ void text_seconds(double s, char ret[static TEXT_MAX]) {
                 snprintf(ret, TEXT_MAX, "-");
 }
 
+void text_seconds_brief(double s, char ret[static TEXT_MAX]) {
+        static const struct {
+                double s;
+                const char *name;
+        } units[] = { { 3600, "h" }, { 60, "min" }, { 1, "s" }, { 1e-3, "ms" }, { 1e-6, "us" }, { 1e-9, "ns" } };
+        size_t i = 0;
+
+        while (i < N_ELEMENTS(units) - 1 && s < 0.9995 * units[i].s && s > 0)
+                i++;
+        i = s > 0 ? i : 2;
+        if (s >= 0 && s < 1e9)
+                snprintf(ret, TEXT_MAX, s < 999.5 * units[i].s ? "%.3g %s" : "%.0f %s", s / units[i].s, units[i].name);
+        else
+                snprintf(ret, TEXT_MAX, "-");
+}
+
 void text_number(double v, char ret[static TEXT_MAX]) {
         double size = fabs(v);
 

@@ -12,6 +12,8 @@
 void text_duration(uint64_t ns, char ret[static TEXT_MAX]);
 /* As text_duration() for seconds from an answer: "-" if negative or not finite. */
 void text_seconds(double s, char ret[static TEXT_MAX]);
+/* As above with three significant digits and a unit from ns to h, of the same width for all: "880 ns", "1.5 min". */
+void text_seconds_brief(double s, char ret[static TEXT_MAX]);
 /* Formats with three or four significant digits: "0.0123", "12.3", "1234". */
 void text_number(double v, char ret[static TEXT_MAX]);
 /*

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 import tempfile
 import unittest
@@ -110,14 +111,14 @@ class Pipeline(unittest.TestCase):
                                          "in_turn": []})
             self.assertEqual(len(answer["pipelines"]), 4)
             self.assertIn("rank2.json is a straggler: a task of work takes 250 ms, the median of 4 ranks is 99.5 ms.",
-                          show(*files).stdout)
+                          " ".join(show(*files).stdout.split()))
             self.assertEqual(json.loads(show("--json", *files[:2]).stdout)["stragglers"], [])
 
     def test_a_straggler_of_one_measure_is_named(self):
         ranks = {"event_time": ["1", "2", "3"], **{str(i): ["0.5", "0.9", ""] for i in range(5)}, "7": ["0.9", "0.2", None]}
         done = show("--measure", "readiness", "-", stdin=json.dumps(ranks))
         self.assertEqual((done.returncode, done.stdout),
-                         (0, "Rank 7 is a straggler: data are ready 20 % of the time, the median of 6 ranks is 90 %.\n"))
+                         (0, "Rank 7 is a straggler: data are ready 20 % of the time, the median of 6 ranks is\n90 %.\n"))
         del ranks["7"]
         self.assertEqual(show("--measure", "time", "-", stdin=json.dumps(ranks)).stdout, "None of the 5 ranks is a straggler.\n")
         for text, stdin in (("rank '0', interval 2: expected a number that is not negative", '{"0": [1, -1]}'),
@@ -151,7 +152,22 @@ class Pipeline(unittest.TestCase):
         self.assertIn("The training loop waited for data 50.0 % of the time (1 min 30 s, 50 ms per item). work is the limit: its 1 "
                       "worker is busy "
                       "100 % of the time. Try a concurrency of 2, and fewer if it does not help; the training loop limits next. "
-                      "Confidence: medium.", done.stdout)
+                      "Confidence: medium.", " ".join(done.stdout.split()))
+
+    def test_no_line_is_wider_than_the_terminal(self):
+        """Names, times and rates of any size: a row stays a row, and all cells but names are complete."""
+        lines = "".join(json.dumps({"stage": f"0:{i}:{name}", "elapsed": 60, "num_items": n, "ave_put_time": 60 / n, "ave_get_time": 0}) +
+                        "\n" + json.dumps({"stage": f"0:{i}:{name}", "num_tasks": n, "num_failures": n // 3, "ave_time": mean}) + "\n"
+                        for i, (name, n, mean) in enumerate((("a" * 100, 1, 7200), ("preprocess_images[12]", 86_000_000, 8.799e-7),
+                                                             ("aggregate(8)", 10_750_000, 0.0000123456), ("sink", 3, 99.95))))
+        shown = show("-", stdin=lines).stdout
+        self.assertLessEqual(max(map(len, shown.splitlines())), 80, shown)
+        heads, *rows = shown[shown.index("STAGE"):].splitlines()
+        self.assertEqual(len(heads.split()), 8)  # READY, which was not measured, is left out
+        self.assertEqual([len(re.sub(r"(?<=\d) (?=%|ns|us|ms|s|min|h)", "", row).split()) for row in rows], [8] * 4, shown)
+        self.assertIn("880 ns", shown)
+        shares = [float(share) for share in re.findall(r"([\d.]+) %", shown)]
+        self.assertLessEqual(max(shares), 100, shown)
 
     def test_each_pipeline_and_file_has_a_verdict(self):
         two = minutes().replace('"stage": "', '"stage": "3:') + minutes().replace('"stage": "', '"stage": "7:')

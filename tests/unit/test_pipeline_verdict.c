@@ -13,6 +13,7 @@
 
 #include "pipeline/pipeline_report.h"
 #include "pipeline/pipeline_verdict.h"
+#include "text/text.h"
 #include "util/scoped.h"
 
 /* Sums of a minute: tasks and their time, items, put and get time of the queue. Without tasks, the stage has none. */
@@ -87,8 +88,8 @@ static void a_busy_stage_is_named_with_advice(void **state) {
         set.job.throttled = 0.05;
         set.job.io_stalled = 0.3;
         judge(&set, 0, &text);
-        says(&text, "(4 GPU-minutes, 12.5 ms per item). The first batch came 700 s after the start of the job, which "
-                    "is long; the loop waited 100 s for it.");
+        says(&text, "(4 GPU-minutes, 12.5 ms per item). The first batch came 11.7 min after the start of the job, "
+                    "which is long; the loop waited 1.67 min for it.");
         says(&text, "busy 100 % of the time. All active tasks of the job waited for storage at once 30 % of the "
                     "time.\"");
         assert_null(strstr(text.text, "throttled"));
@@ -222,7 +223,7 @@ static void what_a_change_did_is_known(void **state) {
                     "items per second instead of 56.4.\",\"advice\":\"Try a concurrency of 4 for decode.\"");
         judge_after(25, 0.99, &text);
         says(&text, "\"direction\":\"more concurrency\",\"confidence\":\"high\"");
-        says(&text, "it is 60 % faster than");
+        says(&text, "it is 60.0 % faster than");
         says(&text, "\"advice\":\"Try a concurrency of 32 for decode, and go back if it does not help.\"");
         judge_after(41, 0.99, &text);
         says(&text, "\"direction\":\"less concurrency\",\"confidence\":\"medium\"");
@@ -231,8 +232,49 @@ static void what_a_change_did_is_known(void **state) {
         /* It helped, but now something else is the limit. */
         judge_after(25, 0.3, &text);
         says(&text, "\"limit\":\"unknown\",\"stage\":null");
-        says(&text, "it is 60 % faster than");
+        says(&text, "it is 60.0 % faster than");
         says(&text, "\"advice\":null");
+}
+
+/* Lists of 50 files are split, and batches of 8 made of the items: 25 batches are 4 lists. */
+static void throughputs_compare_across_batches(void **state) {
+        static const Minute batches[] = { { "0:0:src", 0, 0, 240, 58, 1, 0 },
+                                          { "0:1:disaggregate", 240, 1, 12000, 0, 1, 0 },
+                                          { "0:2:decode[4]", 12000, 239, 12000, 0, 1, 0 },
+                                          { "0:3:aggregate(8, drop_last=True)", 12000, 1, 1500, 0, 30, 0 } };
+        scoped(pipeline_set_deinit) PipelineSet set = {};
+        scoped(buffer_deinit) Buffer text = {};
+        const char *at;
+        size_t n = 0;
+
+        (void)state;
+        fill(&set, batches, 4);
+        judge(&set, 0, &text);
+        says(&text, "\"items_per_second\":25.0,\"normalized_items_per_second\":4.0,");
+        for (at = text.text; (at = strstr(at, "\"normalized_items_per_second\":4.0,")); at++)
+                n++;
+        assert_int_equal(n, 4);
+
+        /* The shares of a stage are at most its time, whatever was measured. */
+        set.stages[2].tasks.success_time_s *= 1.15;
+        judge(&set, 0, &text);
+        says(&text, "\"busy\":0.99");
+}
+
+static void times_have_the_unit_that_fits(void **state) {
+        static const struct {
+                double s;
+                const char *text;
+        } cases[] = { { 0, "0 s" }, { 8.799e-7, "880 ns" }, { 0.00001234, "12.3 us" }, { 0.9996e-3, "1 ms" },
+                      { 0.0995, "99.5 ms" }, { 0.9996, "1 s" }, { 99.95, "1.67 min" }, { 7200, "2 h" },
+                      { 36e6, "10000 h" }, { -1, "-" }, { (double)NAN, "-" } };
+        char text[TEXT_MAX];
+
+        (void)state;
+        for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+                text_seconds_brief(cases[i].s, text);
+                assert_string_equal(text, cases[i].text);
+        }
 }
 
 int main(void) {
@@ -244,6 +286,8 @@ int main(void) {
                 cmocka_unit_test(what_makes_no_sense_in_a_description_is_not_known),
                 cmocka_unit_test(each_pipeline_has_a_verdict),
                 cmocka_unit_test(what_a_change_did_is_known),
+                cmocka_unit_test(throughputs_compare_across_batches),
+                cmocka_unit_test(times_have_the_unit_that_fits),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

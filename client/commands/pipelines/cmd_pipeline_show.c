@@ -16,6 +16,7 @@
 #include "json/json.h"
 #include "pipeline/pipeline_verdict.h"
 #include "pipeline/straggler.h"
+#include "text/text.h"
 #include "util/clock.h"
 #include "util/parse.h"
 #include "value/value_parse.h"
@@ -86,11 +87,7 @@ static int write_verdict(const Value *verdict, Screen *screen) {
         scoped(buffer_deinit) Buffer text = {};
 
         verdict_text_write(verdict, &text);
-        if (screen->can_move)
-                screen_wrap(screen, text.text ?: "", 0);
-        else
-                screen_text(screen, text.text ?: "");
-        buffer_putc(screen->out, '\n');
+        screen_wrap(screen, text.text ?: "", 0);
         return buffer_error(&text);
 }
 
@@ -116,8 +113,7 @@ static int write_text(const CommandLine *line, const Value *verdict, const char 
                 verdict_text_write_changes(verdict, &changes);
         for (char *next, *text = changes.text; text && (next = strchr(text, '\n')); text = next + 1) {
                 *next = '\0';
-                screen_text(screen, text);
-                buffer_putc(screen->out, '\n');
+                screen_wrap(screen, text, 0);
         }
         return r;
 }
@@ -141,12 +137,15 @@ static void add_wait(RankWait *wait, const PipelineSource *source) {
 }
 
 static void write_wait(const RankWait *wait, Output *output) {
+        char minutes[TEXT_MAX];
+
+        text_number(wait->waited_s / 60, minutes);
         if (output->json)
                 json_put_double_or_null(output->json, "rank_seconds_waited", wait->n_ranks > 0, wait->waited_s);
         else if (wait->n_ranks > 1)
                 buffer_printf(output->screen->out,
-                              "\nThe training loops of %zu ranks waited for data for %.3g rank-minutes.\n",
-                              wait->n_ranks, wait->waited_s / 60);
+                              "\nThe training loops of %zu ranks waited for data for %s rank-minutes.\n",
+                              wait->n_ranks, minutes);
 }
 
 /* --- files ---------------------------------------------------------------------------------------- */
@@ -261,8 +260,7 @@ static void write_straggler(const Straggler *straggler, void *userdata) {
                 return;
         }
         straggler_put(straggler, &text);
-        screen_text(output->screen, text.text ?: "");
-        buffer_putc(output->screen->out, '\n');
+        screen_wrap(output->screen, text.text ?: "", 0);
 }
 
 static int show_ranks(const char *file, StragglerMeasure measure, Output *output) {

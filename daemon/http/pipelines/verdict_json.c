@@ -115,7 +115,8 @@ static int find_changes(Reader *reader, const char *job, PipelineChanges *ret) {
                         added = pipeline_changes_add(ret, row.stage, row.end_ms, &row.sums);
         if (added == 0 && !ret->is_cut && r == READER_END)
                 added = pipeline_changes_finish(ret);
-        return added < 0 ? added : r == READER_END ? 0 : r;
+        ret->is_cut |= r == READER_TIMEOUT; /* the verdict does not need them */
+        return added < 0 ? added : r == READER_END || r == READER_TIMEOUT ? 0 : r;
 }
 
 /* --- earlier runs --------------------------------------------------------------------------------- */
