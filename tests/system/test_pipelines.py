@@ -111,6 +111,7 @@ class Pipelines(harness.TestCase):
             return verdict
 
         self.assertEqual((run("first", 8, 141)["comparison"], run("other", 4, 141, "test")["comparison"]), (None, None))
+        self.assertEqual([run(job, n, 100, "")["comparison"] for job, n in (("unnamed", 8), ("unnamed-2", 16))], [None, None])
         slower = run("second", 16, 100)
         self.assertEqual([slower[key] for key in ("direction", "confidence", "advice")],
                          ["less concurrency", "high", "Try a concurrency of 4 for decode."])

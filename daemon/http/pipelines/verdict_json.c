@@ -135,10 +135,12 @@ static int list_earlier(Reader *reader, const JobView *job, PipelineRuns *runs) 
         const uint32_t uid = job->info.uid;
         const int64_t rank = job->info.rank;
         char name[JOB_TEXT_MAX];
-        const JobFilter filter = { .name = job->info.name[0] ? name : NULL, .until_ms = job->begin_realtime_ms };
+        const JobFilter filter = { .name = name, .until_ms = job->begin_realtime_ms };
         JobRow row;
         int r;
 
+        if (!job->info.name[0])
+                return 0; /* jobs without a name may run anything, whose stages have common names */
         (void)snprintf(name, sizeof(name), "%s", job->info.name);
         r = job_reader_list(reader, &filter);
         for (size_t n = 0; r == 0 && n < SCANNED_MAX && runs->n_earlier < PIPELINE_COMPARISON_RUNS_MAX; n++) {
