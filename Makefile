@@ -3,6 +3,7 @@
 # make install    DESTDIR= PREFIX= and the *_DIR below    make bench      write the table of bench/RESULTS.md
 # make deb        build Debian packages in build/deb
 # make bench-regress   measure verdicts about changes, and their cost
+# make bench-compare   measure the verdicts of perfctl compare
 # make bench-pipelines  measure verdicts about planted data pipelines of SPDL
 # make coverage   measure each module's coverage by its own unit tests (MODULES=daemon/jobs selects)
 # make wheel           build the wheel of the Python modules in build/wheel
@@ -239,6 +240,10 @@ bench-regress: deps
 	@$(MAKE) --no-print-directory -s all $(B)/bench/verdicts
 	@bench/regress.py $(B)
 
+bench-compare: deps
+	@$(MAKE) --no-print-directory -s all $(B)/bench/compared
+	@bench/compare.py $(B)
+
 bench-pipelines: deps
 	@$(MAKE) --no-print-directory -s all
 	@bench/pipelines.py $(B) $(PLANTS)
@@ -305,7 +310,7 @@ clean:
 
 always:
 
-.PHONY: always all deb examples deps run-deps test-deps interop-deps wheel run check check-once check-hostile check-mutations unit-tests bench bench-regress bench-pipelines benches lint coverage install uninstall help clean compile_commands.json
+.PHONY: always all deb examples deps run-deps test-deps interop-deps wheel run check check-once check-hostile check-mutations unit-tests bench bench-regress bench-compare bench-pipelines benches lint coverage install uninstall help clean compile_commands.json
 .SECONDARY:
 -include $(B)/daemon/main.d $(B)/client/perfctl.d $(B)/client/perfctl_static.d $(CORE_OBJ:.o=.d) $(DAEMON_OBJ:.o=.d) $(CLIENT_OBJ:.o=.d) $(UNIT_TESTS:=.d) $(BENCHES:=.d) \
          $(FUZZ_OBJ:.o=.d)

@@ -42,7 +42,7 @@ static const struct { const char *name, *command; } synonyms[] = {
         { "stop", "job end" },            { "stat", "metrics" },            { "counters", "metrics" },   { "top", "status" },
         { "watch", "status" },            { "export", "metrics" },
         { "info", "status" },             { "check", "doctor" },            { "health", "doctor" },      { "phase", "mark" },
-        { "indicator compare", "indicator rank" }, { "compare", "indicator rank" }, { "rank", "indicator rank" },
+        { "indicator compare", "indicator rank" }, { "hyperfine", "compare" }, { "rank", "indicator rank" },
         { "best", "indicator rank" },     { "diff", "indicator rank" },     { "indicators", "indicator list" },
         { "results", "indicator show" },  { "query", "indicator query" },   { "models", "model list" },  { "stacks", "stack list" },
         { "kpis", "kpi list" },           { "regress", "kpi check" },       { "regressions", "kpi check" },

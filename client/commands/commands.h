@@ -14,6 +14,7 @@
 #define COMMANDS(HEADING, COMMAND)       \
         HEADING("Run and measure")       \
         COMMAND(cmd_run)                 \
+        COMMAND(cmd_compare)             \
         COMMAND(cmd_sweep)               \
         COMMAND(cmd_mark)                \
         COMMAND(cmd_time)                \

@@ -35,6 +35,7 @@
 #include "util/clock.h"
 #include "util/error_text.h"
 #include "util/file.h"
+#include "util/utf8.h"
 
 /* Longest delays of a job, whatever state perfd is in. */
 #define ISOLATION_TIMEOUT_NS (200 * NS_PER_MS)
@@ -282,7 +283,7 @@ static int deliver_end(RunJob *run, RunResults *results, Batch *batch) {
         Flush flush;
         int r;
 
-        if (batch->n_items == 0 && !batch->ended_job)
+        if ((batch->n_items == 0 && !batch->ended_job) || (run->options->batch.measured && !run->announcement.is_begun))
                 return 0;
 
         r = deliver_results_and_end(run, results, batch, &delivery);
@@ -310,7 +311,8 @@ static int deliver_end(RunJob *run, RunResults *results, Batch *batch) {
 
 /* Sends the results of one run immediately, so that a later failure cannot lose them. */
 static int deliver_results(RunJob *run, RunResults *results, bool is_last) {
-        Batch batch = { .items = results->items, .n_items = results->n_items };
+        const RunOfBatch *place = run->options->batch.place;
+        Batch batch = { .items = results->items, .n_items = place && !place->is_stored ? 0 : results->n_items };
         int r;
 
         if (is_last) {
@@ -423,7 +425,7 @@ static int summarise(RunJob *run, const GlobalOptions *global) {
         char batch[RESULT_ID_TEXT_MAX], lost[TEXT_MAX] = "";
         int r;
 
-        if (!run->plan.has_batch)
+        if (!run->plan.has_batch || run->options->batch.measured)
                 return 0;
 
         id_format_result(run->plan.batch, batch);
@@ -525,7 +527,9 @@ static int prepare_measuring(RunJob *run) {
                 program_version_begin(&run->version, program);
         if (is_benchmark)
                 prepare_benchmark(run);
-        return id_make_result(clock_realtime_ns() / NS_PER_MS, run->plan.batch);
+        if (options->batch.place)
+                memcpy(run->plan.batch, options->batch.place->batch, sizeof(run->plan.batch));
+        return options->batch.place ? 0 : id_make_result(clock_realtime_ns() / NS_PER_MS, run->plan.batch);
 }
 
 static int prepare(RunJob *run) {
@@ -660,9 +664,44 @@ static void add_end(RunJob *run, const RunFacts *facts) {
         end->realtime_ms = facts->end_realtime_ns / NS_PER_MS;
 }
 
+/* Copies the last line that is not empty. */
+static void put_last_words(const OutputTail *tail, char ret[static RUN_LAST_WORDS_MAX]) {
+        scoped(buffer_deinit) Buffer text = {};
+        char *line, *rest;
+        bool is_cut;
+
+        output_tail_text(tail, &text, &is_cut);
+        rest = buffer_error(&text) == 0 ? text.text : NULL;
+        while (rest && (line = strsep(&rest, "\n")))
+                if (line[0])
+                        utf8_copy(ret, RUN_LAST_WORDS_MAX, line);
+}
+
+/* Tells the caller what the only run measured. */
+static void put_measured(const RunJob *run, const RunFacts *facts, RunMeasured *ret) {
+        const Summary *summary = &run->series.summary;
+
+        *ret = (RunMeasured){ .is_there = facts->has_rusage, .has_job = run->is_ended,
+                              .exec_error = run->ends.last.exec_error, .wall_seconds = facts->wall_seconds,
+                              .rusage = facts->rusage };
+        put_last_words(&run->output.error, ret->last_words);
+        for (size_t i = 0; i < summary->n; i++) {
+                const SummarySeries *series = &summary->series[i];
+                RunResultNumber *number = &ret->numbers[ret->n_numbers];
+
+                if (run->plan.benchmark && strcmp(series->component, run->benchmark.component) == 0)
+                        continue; /* made of the facts */
+                (void)snprintf(number->name, sizeof(number->name), "%s %s", series->name, series->key);
+                for (size_t k = 0; k < series->n; k++)
+                        number->value += series->values[k] / (double)series->n;
+                ret->n_numbers++;
+        }
+}
+
 /* Warm-ups are runs like any, of which nothing is kept but their end. */
 static int run_all(RunJob *run) {
         uint64_t n_warmups = run->options->batch.warmup,
+                 index = run->options->batch.place ? run->options->batch.place->index : 0,
                  n = n_warmups + (run->options->batch.repeat > 0 ? run->options->batch.repeat : 1);
         ChildSignals signals = {};
         bool is_last = false;
@@ -679,7 +718,9 @@ static int run_all(RunJob *run) {
                         continue;
                 run->series.n_runs += i >= n_warmups;
                 run->series.n_failed += i >= n_warmups && run->ends.last.status != 0;
-                r = process_run(run, &facts, i - n_warmups, i >= n_warmups, is_last);
+                r = process_run(run, &facts, index + i - n_warmups, i >= n_warmups, is_last);
+                if (run->options->batch.measured)
+                        put_measured(run, &facts, run->options->batch.measured);
                 show_progress(run, is_last ? 0 : n - i - 1);
         }
         return r;

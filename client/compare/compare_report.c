@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/compare/compare_report.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "client/cli/grid.h"
+#include "json/json.h"
+#include "text/text.h"
+
+#define NEGLIGIBLE 5e-5 /* ratio: less than what two decimals of a percentage show */
+
+static const char *const verdict_names[N_PAIRED_VERDICTS] = {
+        [PAIRED_UNKNOWN] = "unknown", [PAIRED_SAME] = "same", [PAIRED_LESS] = "less", [PAIRED_MORE] = "more"
+};
+
+static bool is_wall_time(const ComparisonRow *row) {
+        return strcmp(row->series->name, comparison_resources[COMPARISON_WALL_TIME].name) == 0;
+}
+
+static void put_value(Buffer *out, const ComparisonRow *row, double value) {
+        const char *unit = row->series->unit ?: "";
+        char text[TEXT_MAX];
+
+        if (*unit == 's') {
+                buffer_printf(out, fabs(row->a) < 1 ? "%.1f ms" : "%.3f s", fabs(row->a) < 1 ? 1e3 * value : value);
+                return;
+        }
+        if (*unit && fabs(value) < 1)
+                (void)strcpy(text, "0 B");
+        else if (*unit)
+                text_mib(value / (1024.0 * 1024.0), text);
+        else
+                text_figure(value, text);
+        buffer_puts(out, text);
+}
+
+/* Appends a shift: a percentage with as many decimals as the interval is precise, or a difference. */
+static void put_shift(Buffer *out, const ComparisonRow *row, double shift) {
+        double change = (row->verdict == PAIRED_LESS ? -1 : 1) * (row->is_ratio ? expm1(shift) : shift);
+        double width = row->is_ratio ? expm1(row->interval.high) - expm1(row->interval.low) : 0;
+
+        if (!row->is_ratio)
+                put_value(out, row, change);
+        else
+                buffer_printf(out, "%.*f", width < 0.001 ? 2 : width < 0.1 ? 1 : 0,
+                              fabs(change) < NEGLIGIBLE ? 0 : 100 * change);
+}
+
+/* Appends "2.1 % slower (1.6 to 2.7)", "same (-0.3 to 0.5 %)" or "unknown". */
+static void put_verdict(Buffer *out, const ComparisonRow *row) {
+        const PairedInterval *interval = &row->interval;
+        bool is_less = row->verdict == PAIRED_LESS, is_change = is_less || row->verdict == PAIRED_MORE;
+        const char *words[] = { verdict_names[row->verdict], is_less ? "faster" : "slower" };
+
+        if (is_change) {
+                put_shift(out, row, interval->estimate);
+                buffer_puts(out, row->is_ratio ? " % " : " ");
+        }
+        buffer_puts(out, words[is_change && is_wall_time(row)]);
+        if (!isfinite(interval->low) || !isfinite(interval->high))
+                return;
+        buffer_puts(out, " (");
+        put_shift(out, row, is_less ? interval->high : interval->low);
+        buffer_puts(out, " to ");
+        put_shift(out, row, is_less ? interval->low : interval->high);
+        buffer_puts(out, row->is_ratio && !is_change ? " %)" : ")");
+}
+
+void compare_report_put_sentence(const ComparisonRow *row, Buffer *out) {
+        bool is_change = row->verdict == PAIRED_LESS || row->verdict == PAIRED_MORE;
+
+        if (is_change && is_wall_time(row))
+                buffer_puts(out, "B is ");
+        else
+                buffer_printf(out, "%s of B against A: ", row->series->name);
+        put_verdict(out, row);
+        buffer_printf(out, ", after %zu pair%s", row->n, row->n == 1 ? "" : "s");
+}
+
+/* Returns whether a row can be shown, and judges it. */
+static bool judge(const PairedRuns *runs, size_t i, const ComparisonRow *decisive, const CompareFacts *facts,
+                  ComparisonRow *ret) {
+        if (&runs->series[i] == decisive->series)
+                return false;
+        *ret = comparison_judge(runs, &runs->series[i], COMPARISON_B, facts->within);
+        return ret->n > 0;
+}
+
+/* --- remarks -------------------------------------------------------------------------------------- */
+
+static void put_left_out(const CompareFacts *facts, Buffer *out) {
+        size_t n = facts->n_failed + facts->n_timed_out + facts->n_disturbed;
+
+        if (n == 0)
+                return;
+        buffer_printf(out, "left out: %zu pair%s: %zu failed, %zu timed out, %zu disturbed", n, n == 1 ? "" : "s",
+                      facts->n_failed, facts->n_timed_out, facts->n_disturbed);
+        for (Noise i = 0; i < N_NOISES; i++)
+                if (facts->noise.n_disturbed[i] > 0)
+                        buffer_printf(out, ", by %s %zu", noise_names[i], facts->noise.n_disturbed[i]);
+        buffer_putc(out, '\n');
+}
+
+static void put_drift(const PairedRuns *runs, const ComparisonRow *row, const CompareFacts *facts, Buffer *out) {
+        for (ComparisonSide side = COMPARISON_A; side <= COMPARISON_B; side++) {
+                double drift = comparison_drift(runs, row->series, side, facts->within);
+
+                if (drift != 0)
+                        buffer_printf(out, "drift: %s of %c changed by %+.1f %% from the first half of the pairs to "
+                                           "the second\n", row->series->name, "AB"[side], 100 * drift);
+        }
+}
+
+/* Appends lines. */
+static void put_remarks(const PairedRuns *runs, const ComparisonRow *decisive, const CompareFacts *facts,
+                        Buffer *out) {
+        Noise noise;
+        double share = node_noise_usual(&facts->noise, &noise);
+
+        if (facts->stop[0])
+                buffer_printf(out, "stopped: %s\n", facts->stop);
+        if (decisive->verdict == PAIRED_UNKNOWN && decisive->n < PAIRED_PAIRS_MIN)
+                buffer_printf(out, "a verdict needs at least %u pairs\n", PAIRED_PAIRS_MIN);
+        if (decisive->verdict == PAIRED_UNKNOWN && share > 0)
+                buffer_printf(out, "the machine was not quiet: %s, %.0f %% of the time\n", noise_names[noise],
+                              100 * share);
+        put_left_out(facts, out);
+        put_drift(runs, decisive, facts, out);
+        if (facts->has_floor) {
+                ComparisonRow floor = comparison_judge(runs, decisive->series, COMPARISON_A_AGAIN, facts->within);
+
+                buffer_puts(out, "noise floor, A against A: ");
+                put_verdict(out, &floor);
+                buffer_putc(out, '\n');
+        }
+        if (facts->is_stored)
+                buffer_puts(out, "stored runs are paired in their order; disturbances of the machine are not known\n");
+        else if (!facts->has_perfd)
+                buffer_puts(out, "without perfd: CPU time, memory and bytes are those of the process that was started "
+                                 "and of the children that it waited for, and nothing is stored\n");
+        if (facts->batches[0][0])
+                buffer_printf(out, "stored: perfctl compare --runs %s %s\n", facts->batches[0], facts->batches[1]);
+}
+
+/* --- text ----------------------------------------------------------------------------------------- */
+
+static void add_row(Grid *grid, const ComparisonRow *row) {
+        scoped(buffer_deinit) Buffer a = {}, b = {}, verdict = {};
+
+        put_value(&a, row, row->a);
+        put_value(&b, row, row->b);
+        put_verdict(&verdict, row);
+        grid_text(grid, row->series->name);
+        grid_right(grid, a.text ?: "");
+        grid_right(grid, b.text ?: "");
+        grid_whole(grid, verdict.text ?: "");
+}
+
+int compare_report_write(const PairedRuns *runs, const ComparisonRow *decisive, const CompareFacts *facts,
+                         Screen *screen) {
+        scoped(grid_deinit) Grid grid = {};
+        scoped(buffer_deinit) Buffer remarks = {};
+        char *line, *rest;
+        ComparisonRow row;
+        int r;
+
+        screen_line(screen, "A: %s", facts->names[0]);
+        screen_line(screen, "B: %s", facts->names[1]);
+        buffer_putc(screen->out, '\n');
+        grid_init_heads(&grid, "MEDIAN|>A|>B|B AGAINST A");
+        add_row(&grid, decisive);
+        for (size_t i = 0; i < runs->n_series; i++)
+                if (judge(runs, i, decisive, facts, &row))
+                        add_row(&grid, &row);
+        r = grid_write(&grid, screen, false);
+        buffer_putc(screen->out, '\n');
+        compare_report_put_sentence(decisive, &remarks);
+        buffer_putc(&remarks, '\n');
+        put_remarks(runs, decisive, facts, &remarks);
+        rest = remarks.text;
+        while (rest && (line = strsep(&rest, "\n")))
+                if (line[0] && facts->batches[0][0] && !rest[0]) /* not folded, since users copy it */
+                        buffer_printf(screen->out, "%s\n", line);
+                else if (line[0])
+                        screen_line(screen, "%s", line);
+        return r < 0 || buffer_error(&remarks) < 0 ? -ENOMEM : buffer_error(screen->out);
+}
+
+/* --- JSON ----------------------------------------------------------------------------------------- */
+
+static void put_row(Json *json, const ComparisonRow *row) {
+        const struct {
+                const char *key;
+                double value;
+        } numbers[] = {
+                { "a", row->a },
+                { "b", row->b },
+                { "change", row->is_ratio ? expm1(row->interval.estimate) : row->interval.estimate },
+                { "low", row->is_ratio ? expm1(row->interval.low) : row->interval.low },
+                { "high", row->is_ratio ? expm1(row->interval.high) : row->interval.high },
+        };
+
+        json_object_begin(json);
+        json_put_string(json, "name", row->series->name);
+        json_put_string(json, "unit", row->series->unit);
+        json_put_string(json, "verdict", verdict_names[row->verdict]);
+        json_put_uint(json, "pairs", row->n);
+        json_put_string(json, "change_is", row->is_ratio ? "ratio" : "difference");
+        for (size_t i = 0; i < N_ELEMENTS(numbers); i++)
+                json_put_double_or_null(json, numbers[i].key, isfinite(numbers[i].value), numbers[i].value);
+        json_object_end(json);
+}
+
+int compare_report_write_json(const PairedRuns *runs, const ComparisonRow *decisive, const CompareFacts *facts,
+                              Buffer *out) {
+        scoped(buffer_deinit) Buffer sentence = {}, remarks = {};
+        Json json = { .out = out };
+        ComparisonRow row;
+        char *line, *rest;
+
+        compare_report_put_sentence(decisive, &sentence);
+        put_remarks(runs, decisive, facts, &remarks);
+        json_object_begin(&json);
+        json_put_string(&json, "verdict", verdict_names[decisive->verdict]);
+        json_put_string(&json, "sentence", sentence.text);
+        json_put_double(&json, "confidence", PAIRED_CONFIDENCE);
+        json_put_double(&json, "within", facts->within);
+        json_put_uint(&json, "failed", facts->n_failed);
+        json_put_uint(&json, "timed_out", facts->n_timed_out);
+        json_put_uint(&json, "disturbed", facts->n_disturbed);
+        json_put_string(&json, "batch_a", facts->batches[0][0] ? facts->batches[0] : NULL);
+        json_put_string(&json, "batch_b", facts->batches[1][0] ? facts->batches[1] : NULL);
+        json_put_array_begin(&json, "rows");
+        put_row(&json, decisive);
+        for (size_t i = 0; i < runs->n_series; i++)
+                if (judge(runs, i, decisive, facts, &row))
+                        put_row(&json, &row);
+        json_array_end(&json);
+        json_put_array_begin(&json, "remarks");
+        rest = remarks.text;
+        while (rest && (line = strsep(&rest, "\n")))
+                if (line[0])
+                        json_string(&json, line);
+        json_array_end(&json);
+        json_object_end(&json);
+        buffer_putc(out, '\n');
+        return buffer_error(&sentence) < 0 || buffer_error(&remarks) < 0 ? -ENOMEM : buffer_error(out);
+}
