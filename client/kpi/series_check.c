@@ -33,6 +33,7 @@ typedef struct SeriesInput {
         size_t n;
         size_t n_read;       /* with missing values */
         bool was_sorted;     /* the times of the input were not in order */
+        size_t n_unordered;  /* times without an order, such as 31.12.2026: the order is that of the input */
         char error[320];
 } SeriesInput;
 
@@ -416,6 +417,8 @@ static bool is_ordered(const SeriesPoint *point) {
 
 static void sort(SeriesInput *input) {
         for (size_t i = 0; i < input->n; i++)
+                input->n_unordered += input->points[i].time && !is_ordered(&input->points[i]);
+        for (size_t i = 0; i < input->n; i++)
                 if (!is_ordered(&input->points[i]))
                         return;
         for (size_t i = 1; i < input->n; i++)
@@ -611,5 +614,9 @@ int series_check(const SeriesCheck *check, JudgeVerdict *ret) {
 
         if (input.was_sorted)
                 message_print("%s: sorted by time; indexes are those of the sorted values", name);
+        if (input.n_unordered > 0)
+                message_print("%s: times that are no numbers and do not begin with a year, as in 2026-12-31: %zu; the "
+                              "values are judged in the order of the input, oldest first",
+                              name, input.n_unordered);
         return judge(check, &input, ret);
 }

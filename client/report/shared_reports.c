@@ -176,23 +176,6 @@ int shared_reports_find(SharedReports *reports, const char *directory, uid_t uid
         return r;
 }
 
-int shared_reports_find_any(SharedReports *reports, const char *directory, const char *job) {
-        scoped(closedirp) DIR *list = NULL;
-        uint64_t uid;
-        int r;
-
-        r = shared_reports_find(reports, directory, geteuid(), job);
-        if (r == 0 && reports->n == 0)
-                list = file_open_list(AT_FDCWD, directory);
-        for (const struct dirent *entry; r == 0 && reports->n == 0 && list && (entry = readdir(list));) {
-                if (parse_u64(entry->d_name, &uid) != 0 || uid >= UINT32_MAX)
-                        continue;
-                shared_reports_deinit(reports);
-                r = shared_reports_find(reports, directory, (uid_t)uid, job);
-        }
-        return r;
-}
-
 void shared_reports_deinit(SharedReports *reports) {
         closep(&reports->directory_fd);
         closep(&reports->user_fd);
@@ -211,11 +194,28 @@ static void format_state_id(const char *name, char ret[static TEXT_MAX]) {
         (void)snprintf(ret, TEXT_MAX, "%.*s", (int)n, name);
 }
 
+/* A user can write any report into the own directory: it must be about a job of that user, and the one that the name
+ * of the file promises. */
+static bool is_own_report(const SharedReports *reports, const char *name, const Buffer *report) {
+        scoped(arena_deinit) Arena arena = {};
+        const Value *value, *uid;
+        ValueError error;
+        const char *id;
+
+        if (value_parse_only(report->text, report->n, &arena, &value, &error) != 0 || value->type != VALUE_OBJECT)
+                return false;
+        uid = value_get(value, "uid");
+        id = answer_text(value, "id");
+        return uid && uid->type == VALUE_INT && uid->integer == (int64_t)reports->uid &&
+               strlen(id) == id_length(name) && strncmp(id, name, id_length(name)) == 0;
+}
+
 bool shared_reports_read(const SharedReports *reports, size_t i, Buffer *ret) {
         scoped(buffer_deinit) Buffer state = {};
         char id[TEXT_MAX], last = ' ';
 
-        if (!read_file(reports->user_fd, reports->names[i], reports->uid, ret))
+        if (!read_file(reports->user_fd, reports->names[i], reports->uid, ret) ||
+            !is_own_report(reports, reports->names[i], ret))
                 return false;
         format_state_id(reports->names[i], id);
         if (!read_state(reports->directory_fd, id, &state))
@@ -225,6 +225,42 @@ bool shared_reports_read(const SharedReports *reports, size_t i, Buffer *ret) {
                 last = ret->text[--ret->n]; /* drops the brace at the end, which comes after the state */
         buffer_printf(ret, ",\"slurm\":%s}", state.text);
         return buffer_error(ret) == 0;
+}
+
+static bool can_read_all(const SharedReports *reports) {
+        bool can = true;
+
+        for (size_t i = 0; i < reports->n && can; i++) {
+                scoped(buffer_deinit) Buffer unused = {};
+
+                can = shared_reports_read(reports, i, &unused);
+        }
+        return can;
+}
+
+/* A file that is not a report of its user hides none of another. */
+int shared_reports_find_any(SharedReports *reports, const char *directory, const char *job) {
+        scoped(closedirp) DIR *list = NULL;
+        uint64_t uid, unreadable = UINT64_MAX;
+        int r;
+
+        r = shared_reports_find(reports, directory, geteuid(), job);
+        if (r == 0 && reports->n == 0)
+                list = file_open_list(AT_FDCWD, directory);
+        for (const struct dirent *entry; r == 0 && reports->n == 0 && list && (entry = readdir(list));) {
+                if (parse_u64(entry->d_name, &uid) != 0 || uid >= UINT32_MAX)
+                        continue;
+                shared_reports_deinit(reports);
+                r = shared_reports_find(reports, directory, (uid_t)uid, job);
+                if (r == 0 && !can_read_all(reports)) {
+                        shared_reports_deinit(reports);
+                        unreadable = uid;
+                }
+        }
+        if (r != 0 || reports->n > 0 || unreadable == UINT64_MAX)
+                return r;
+        shared_reports_deinit(reports);
+        return shared_reports_find(reports, directory, (uid_t)unreadable, job);
 }
 
 size_t shared_reports_count_nodes(const SharedReports *reports, size_t i) {

@@ -51,6 +51,12 @@ class CheckFile(unittest.TestCase):
         self.assertEqual((point["index"], point["time"]), (7, "1700000007"))
         self.assertIn("sorted by time", done.stderr)
 
+    def test_times_without_an_order_are_said(self):
+        for form in ("{:02}.01.2026", "01/{:02}/2026", "Jan {:02}"):
+            done = check("--json", stdin="".join(f"{form.format(i + 1)},{v}\n" for i, v in enumerate(LEVELS)))
+            self.assertIn(f"do not begin with a year, as in 2026-12-31: {len(LEVELS)}; the values are judged in the order of the input",
+                          done.stderr)
+
     def test_missing_values_count_in_the_index(self):
         answer = self.answer(stdin=json.dumps([None, *LEVELS[:3], None, *LEVELS[3:]]))
         self.assertEqual(([point["index"] for point in answer["change_points"]], answer["n"], answer["missing"]), ([9], 11, 2))

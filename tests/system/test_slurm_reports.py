@@ -86,10 +86,10 @@ class Write(ReportsTestCase):
     def test_privacy_decides_who_may_read(self):
         daemon = self.daemon()
         self.run_script("prolog", daemon.socket)
-        for name, mode in (("all", 0o644), ("private", 0o600), ("own", 0o640)):
-            (self.directory / "perfd.conf").write_text(f"[http]\n#privacy = own\nprivacy = {name}\n")
+        for setting, mode in (("= all", 0o644), ("= private", 0o600), (": private", 0o600), ("= own", 0o640)):
+            (self.directory / "perfd.conf").write_text(f"[http]\n#privacy = own\nprivacy {setting}\n")
             self.run_script("save_report", daemon.socket, "4711")
-            self.assertEqual(self.path().stat().st_mode & 0o777, mode, name)
+            self.assertEqual(self.path().stat().st_mode & 0o777, mode, setting)
 
     def test_names_that_others_have_taken(self):
         if os.getuid() != 0:
@@ -210,6 +210,14 @@ class Read(ReportsTestCase):
         self.assertIn("no socket", self.perfctl("report", "5", uid=0).stderr)
         # Root and others who may read the file find the reports of a user.
         self.assertEqual(json.loads(self.perfctl("report", "--json", "4711", uid=0).stdout)["id"], "4711")
+        # A user who writes a report of another job, or of a job of another user.
+        for forged in ({"uid": USER}, {"uid": USER, "id": "9"}, {"uid": str(OTHER)}):
+            for id in ("4711", "6"):
+                self.put(self.report, "cn1", id, uid=OTHER)
+                self.path(id=id, uid=OTHER).write_text(json.dumps({**self.report, "id": id, "uid": OTHER, **forged}))
+            self.assertEqual(json.loads(self.perfctl("report", "--json", "4711", uid=0).stdout)["uid"], USER)
+            self.assertEqual(self.perfctl("report", "6", uid=0).returncode, 1)
+            self.assertEqual(self.perfctl("report", "6", uid=OTHER).returncode, 1)
         # States of another than the owner of the directory.
         self.put_state("4711", state="FAILED")
         os.chown(self.shared / "state", OTHER, OTHER)

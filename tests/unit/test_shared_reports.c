@@ -85,25 +85,32 @@ static void the_newest_run_of_a_job_has_the_number(void **state) {
 
 static void a_report_has_the_state_of_its_run(void **state) {
         scoped(shared_reports_deinit) SharedReports reports = SHARED_REPORTS_NONE;
-        static const char *const expected[] = {
-                "{\"id\":1}\n",
-                "{\"id\":1,\"slurm\":{\"state\":\"FAILED\"}\n}",
-                "{\"id\":1,\"slurm\":{\"state\":\"TIMEOUT\"}}",
+        static const struct {
+                const char *id, *end, *end_read;
+        } cases[] = {
+                { "9", "}\n", "}\n" },
+                { "8.r2", "}\n", ",\"slurm\":{\"state\":\"FAILED\"}\n}" },
+                { "8", "} \n\n", ",\"slurm\":{\"state\":\"TIMEOUT\"}}" },
         };
+        char report[128], expected[128], file[32];
 
         (void)state;
-        put(own(), "9@a.json", "{\"id\":1}\n");
-        put(own(), "8.r2@a.json", "{\"id\":1}\n");
-        put(own(), "8@a.json", "{\"id\":1} \n\n");
+        for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+                (void)snprintf(report, sizeof(report), "{\"id\":\"%s\",\"uid\":%s%s", cases[i].id, own(), cases[i].end);
+                (void)snprintf(file, sizeof(file), "%s@a.json", cases[i].id);
+                put(own(), file, report);
+        }
         put("state", "9.json", "not JSON");
         put("state", "8.r2.json", "{\"state\":\"FAILED\"}\n");
         put("state", "8.json", "{\"state\":\"TIMEOUT\"}");
         assert_int_equal(shared_reports_find(&reports, top, geteuid(), NULL), 0);
-        for (size_t i = 0, k = reports.n - N_ELEMENTS(expected); i < N_ELEMENTS(expected); i++) {
+        for (size_t i = 0, k = reports.n - N_ELEMENTS(cases); i < N_ELEMENTS(cases); i++) {
                 scoped(buffer_deinit) Buffer text = {};
 
                 assert_true(shared_reports_read(&reports, k + i, &text));
-                assert_string_equal(text.text, expected[i]);
+                (void)snprintf(expected, sizeof(expected), "{\"id\":\"%s\",\"uid\":%s%s", cases[i].id, own(),
+                               cases[i].end_read);
+                assert_string_equal(text.text, expected);
                 assert_int_equal(shared_reports_count_nodes(&reports, k + i), 1);
         }
         assert_int_equal(shared_reports_count_nodes(&reports, 1), 2);
