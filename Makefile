@@ -126,8 +126,11 @@ $(B)/libperfd.so.0: $(LIB_OBJ) $(B)/libcore.a
 $(B)/libperfd.so: $(B)/libperfd.so.0
 	ln -sf libperfd.so.0 $@
 
+# Verdicts are for perfd and perfctl: with their texts, they would double the library.
+VERDICT_OBJ := $(patsubst %,$(B)/lib/pipeline/%.o,pipeline_verdict pipeline_changes pipeline_set straggler)
+
 # One object in which only the PERFD_API names are global, so that a static user cannot collide with our insides.
-$(B)/libperfd.a: $(LIB_OBJ) $(filter-out $(B)/lib/text/% $(B)/lib/stack/% $(B)/lib/util/sha256.o,$(CORE_OBJ))
+$(B)/libperfd.a: $(LIB_OBJ) $(filter-out $(B)/lib/text/% $(B)/lib/stack/% $(B)/lib/util/sha256.o $(VERDICT_OBJ),$(CORE_OBJ))
 	$(RM) $@
 	ld -r -o $(B)/libperfd.o $^
 	objcopy --localize-hidden $(B)/libperfd.o

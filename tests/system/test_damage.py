@@ -80,7 +80,7 @@ class Damage(harness.TestCase):
             for path in directory.iterdir():
                 path.unlink()
         # A page that still is a valid one, with fewer rows, is not known to be damaged.
-        self.assertLessEqual(n_silent, N_DAMAGES // 10)
+        self.assertLessEqual(n_silent, max(3, N_DAMAGES // 10))
         print(f"@damages {N_DAMAGES} of {n_rows} rows on {sound.stat().st_size // damage.PAGE} pages: {n_lost} of {n_kept} rows outside "
               f"of damaged pages lost, worst {100 * worst:.3f} %")
 

@@ -152,10 +152,10 @@ class Stacks(TestCase):
                 "command": f"sh {self.directory}/s.sh {{x}}", "settings": {"x": ["a", "b,c=d"]},
                 "output": str(self.directory / f"output{i}")}))
             self.perfctl("sweep", self.directory / "s.json")
-        group, = self.ask("query", "s", "-w", "run.labels.x=b,c=d", "-s", "mean:r")["groups"]
+        group, = self.ask("query", "s", "-w", 'run.labels.x="b,c=d"', "-s", "mean:r")["groups"]
         self.assertEqual(group["n"], 3)
-        ranking, = self.ask("rank", "s", "--by", "run.labels.x", "-o", "r", "--direction", "higher")["rankings"]
-        self.assertEqual(sorted(alternative["key"]["run.labels.x"] for alternative in ranking["alternatives"]), ["a", "b,c=d"])
+        ranking, = self.ask("rank", "s", "--by", "x", "-o", "r", "--direction", "higher")["rankings"]
+        self.assertEqual(sorted(alternative["key"]["x"] for alternative in ranking["alternatives"]), ["a", "b,c=d"])
 
     def test_fields_of_a_specification_are_swept(self):
         (self.directory / "spec.json").write_text(json.dumps({

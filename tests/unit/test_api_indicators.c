@@ -173,8 +173,8 @@ static void an_empty_answer_has_a_reason(void **state) {
         check(fixture, PATH "/query?version=9", 200, "no result of PiMatmul matches version=9; existing keys: ");
         check(fixture, PATH "/query?since_ms=5000000", 200,
               "no result of PiMatmul matches the time range; existing keys: ");
-        check(fixture, PATH "/query?where=matrix_size=256&where=matrix_size=512", 200,
-              "matches matrix_size=256 and matrix_size=512; existing keys: ");
+        check(fixture, PATH "/query?where=matrix_size=256&where=matrix_size>256", 200,
+              "matches matrix_size=256 and matrix_size>256; existing keys: ");
 }
 
 static void alternatives_are_ranked(void **state) {

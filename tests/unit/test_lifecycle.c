@@ -487,6 +487,10 @@ static void a_checkpoint_stores_changed_totals(void **state) {
         assert_false(f->jobs.jobs.totals.is_changed);
         wait_written(f);
         assert_int_equal(ask_place(&f->place, "SELECT count(*) FROM job_totals WHERE text LIKE '%1000%'"), 1);
+
+        assert_int_equal(job_room_forget_totals(&f->jobs, 1000), 0);
+        wait_written(f);
+        assert_int_equal(ask_place(&f->place, "SELECT count(*) FROM job_totals WHERE text LIKE '%1000%'"), 0);
 }
 
 static void final_numbers_stay_whoever_reports_the_end(void **state) {

@@ -28,7 +28,7 @@ typedef struct IndicatorRankOptions {
 static const Option options_table[] = {
         OPTION_INCLUDE(IndicatorRankOptions, selection, SelectionOptions, selection_options),
         OPTION_ROW_BY(IndicatorRankOptions, by, "by"),
-        { "objective", 'o', "RESULT", "Result to rank by (default: the first of the model, or the only number)", OPTION_TEXT(IndicatorRankOptions, objective) },
+        { "objective", 'o', "RESULT", "Result to rank or compare by", OPTION_TEXT(IndicatorRankOptions, objective) },
         OPTION_ROW_DIRECTION(OPTION_CHOICE(IndicatorRankOptions, direction, "higher", "lower")),
         { "confidence", 0, "P", "Confidence of intervals, 0.5 to 0.999", OPTION_TEXT(IndicatorRankOptions, confidence), .initial = "0.95" },
         { "hold", 0, "KEY,…", "Compare only results with equal KEY, such as package.numpy", OPTION_LIST(IndicatorRankOptions, hold) },

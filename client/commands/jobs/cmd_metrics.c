@@ -27,7 +27,7 @@ typedef struct MetricsOptions {
 } MetricsOptions;
 
 static const Option options_table[] = {
-        { "mlflow", 0, NULL, "Print a JSON list for MLflow", OPTION_FLAG(MetricsOptions, mlflow) },
+        { "mlflow", 0, NULL, "The numbers for MLflow, see perfd-mlflow(7)", OPTION_FLAG(MetricsOptions, mlflow) },
         { "all-ranks", 0, NULL, "Print one list of the ranks of a run, jobs or reports printed with --json",
           OPTION_FLAG(MetricsOptions, all_ranks), .value = OPTION_VALUE_JOB },
         { "names", 0, "WHICH", "Spelling of the names in the MLflow list", OPTION_CHOICE(MetricsOptions, names, "sanitised", "raw") },

@@ -121,7 +121,7 @@ const Command cmd_kpi_submit = {
         .help = "Stores the value as the result NAME of the indicator NAME of the component kpi, or of --component. "
                 "Each set of parameters has a history of its own; labels describe the run, unless the model of the "
                 "KPI declares a parameter of the name. Write -- before a negative value.",
-        .examples = { "perfctl kpi submit --parameter model_name=llama3 train_tokens_per_second 2062.2",
+        .examples = { "perfctl kpi submit --parameter model_name=llama3 tokens_per_second 2062.2",
                       "perfctl kpi submit -- gpu_memory -1" },
         COMMAND_OPTIONS(KpiSubmitOptions, options_table),
         .n_arguments_min = 2,

@@ -25,7 +25,7 @@ static const Option forget_options[] = {
         OPTION_ROW_USER(ForgetOptions, user),
         { "before", 0, "AGE", "Forget only what is older than AGE, such as 90d", OPTION_AGE(ForgetOptions, before) },
         { "copies", 0, NULL, "Delete also the files that were put aside beside the database", OPTION_FLAG(ForgetOptions, copies) },
-        { "timeout", 't', "TIME", "Wait at most TIME for perfd", OPTION_DURATION(ForgetOptions, timeout_ns, NS_PER_S), .initial = TIMEOUT_TEXT },
+        { "timeout", 't', "TIME", "Maximum time to wait", OPTION_DURATION(ForgetOptions, timeout_ns, NS_PER_S), .initial = TIMEOUT_TEXT },
         {},
 };
 

@@ -61,7 +61,7 @@ static const Option options_table[] = {
         OPTION_ROW_SPOOL(RunOptions, spool),
         { "report", 0, NULL, "Print the report of the job on standard error at the end", OPTION_FLAG(RunOptions, end.report) },
         { "at-end", 0, "COMMAND", "Shell command to run when perfd has stored the end", OPTION_TEXT(RunOptions, end.at_end) },
-        { "mlflow", 0, NULL, "Log the numbers of the job in its run of MLflow at the end", OPTION_FLAG(RunOptions, end.mlflow) },
+        { "mlflow", 0, NULL, "The numbers for MLflow, see perfd-mlflow(7)", OPTION_FLAG(RunOptions, end.mlflow) },
         OPTION_INCLUDE(RunOptions, kpis, KpiGateOptions, kpi_gate_options),
         { "quiet", 'q', NULL, "Do not report the id and the end of the job", OPTION_FLAG(RunOptions, quiet) },
         { "verbose", 'v', NULL, "Report each step on standard error", OPTION_FLAG(RunOptions, verbose) },

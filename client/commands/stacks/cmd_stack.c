@@ -127,7 +127,7 @@ typedef struct StackDiffOptions {
 
 static const Option stack_diff_options[] = {
         OPTION_INCLUDE(StackDiffOptions, selection, SelectionOptions, selection_options),
-        { "runs", 0, "NAME", "Compare successful and failed runs of an indicator", OPTION_TEXT(StackDiffOptions, runs),
+        { "runs", 0, "NAME", "Compare stored runs, of which this is the name", OPTION_TEXT(StackDiffOptions, runs),
           .value = OPTION_VALUE_INDICATOR },
         OPTION_ROW_JSON(StackDiffOptions, json),
         {},
