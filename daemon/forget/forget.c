@@ -101,7 +101,8 @@ static int complete(void *state, const StoreDone *done, Answer *ret) {
                 return 0;
 
         r = drop(forget, order);
-        log_notice("Forgot uid %lu%s: %s", (unsigned long)order->uid,
+        log_struct(order->removed[0] || order->error[0] ? LOG_LEVEL_NOTICE : LOG_LEVEL_DEBUG, NULL,
+                   "Forgot uid %lu%s: %s", (unsigned long)order->uid,
                    order->before_ms != INT64_MAX ? ", what is older than a time" : "", ret->complaint.text);
         return r < 0 ? r : DESK_CHANGED;
 }

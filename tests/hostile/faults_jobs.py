@@ -105,6 +105,8 @@ def fill_request(target, kind, n, body):
         body.name = name
     elif kind == "pipeline_report":
         body.job, body.producer = f"flood-{n % 7}", f"spdl 0.{n}"
+    elif kind == "forget":
+        body.uid = 4000 + n % 3
     else:
         target.check(kind == "reload", f"no request of the kind {kind} in fill_request()")
 
