@@ -31,7 +31,7 @@ export function columns(timeline, names, tail = []) {
 function limits(unit) {
         if (unit === "ratio")
                 return () => [0, 1];
-        return (plot, low, high) => [0, high > 0 ? high * 1.05 : 1];
+        return (plot, low, high) => [0, high > 0 ? high * 1.05 : unit.startsWith("bytes") ? 1024 : 1];
 }
 
 /* Ticks at round numbers of the unit: powers of two for bytes. */
