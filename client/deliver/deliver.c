@@ -360,9 +360,7 @@ int deliver(Courier *courier, const Batch *batch, Delivery *ret) {
         return r;
 }
 
-/* *ret_may_be_taken: perfd may have read a request for which no reply arrived. */
-static int try_frame(Courier *courier, const Buffer *frame, uint64_t sequence, Delivery *delivery,
-                     bool *ret_may_be_taken) {
+static int try_frame(Courier *courier, const Buffer *frame, uint64_t sequence, Delivery *delivery) {
         size_t n_max = SMALL_BYTES;
         int r;
 
@@ -376,7 +374,7 @@ static int try_frame(Courier *courier, const Buffer *frame, uint64_t sequence, D
                 return r;
 
         r = exchange(courier, frame, sequence, delivery);
-        *ret_may_be_taken |= delivery->error < 0 && delivery->error != -EPIPE;
+        delivery->may_be_taken |= delivery->error < 0 && delivery->error != -EPIPE;
         return r;
 }
 
@@ -387,7 +385,6 @@ static int try_frame(Courier *courier, const Buffer *frame, uint64_t sequence, D
 static int deliver_frame(Courier *courier, int r, const Buffer *frame, uint64_t sequence, bool is_repeatable,
                          Delivery *ret) {
         uint64_t backoff_ns = BACKOFF_FIRST_NS;
-        bool may_be_taken = false;
 
         *ret = (Delivery){};
         if (r < 0)
@@ -395,8 +392,9 @@ static int deliver_frame(Courier *courier, int r, const Buffer *frame, uint64_t 
 
         assert(buffer_error(frame) == 0 && frame->n > 0);
         do
-                r = try_frame(courier, frame, sequence, ret, &may_be_taken);
-        while (r == DELIVERY_UNAVAILABLE && (is_repeatable || !may_be_taken) && wait_backoff(courier, &backoff_ns));
+                r = try_frame(courier, frame, sequence, ret);
+        while (r == DELIVERY_UNAVAILABLE && (is_repeatable || !ret->may_be_taken) &&
+               wait_backoff(courier, &backoff_ns));
 
         return r;
 }
@@ -461,11 +459,10 @@ int deliver_reload(Courier *courier, Delivery *ret) {
 int deliver_forget(Courier *courier, uint32_t uid, uint64_t before_ms, bool copies, Delivery *ret) {
         scoped(buffer_deinit) Buffer frame = {};
         uint64_t sequence = wire_next_sequence(&courier->wire);
-        bool may_be_taken = false;
         int r = protocol_encode_forget(sequence, uid, before_ms, copies, &frame);
 
         *ret = (Delivery){};
-        return r < 0 ? r : try_frame(courier, &frame, sequence, ret, &may_be_taken);
+        return r < 0 ? r : try_frame(courier, &frame, sequence, ret);
 }
 
 /*

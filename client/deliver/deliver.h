@@ -42,6 +42,7 @@ typedef struct Delivery {
                             * request */
         char remark[COMPLAINT_TEXT_MAX]; /* perfd's remark on results that it stored; may be "" */
         int error;         /* negative errno if perfd could not be reached, else 0 */
+        bool may_be_taken; /* of a single request: perfd may have read it, and no reply arrived */
         Reply reply;       /* if error is 0: reply to the request that was not accepted */
 } Delivery;
 

@@ -79,6 +79,7 @@ static void schedule_retry(Announcement *announcement, uint64_t now_ns) {
 int announcement_begin(Announcement *announcement) {
         char reason[DELIVERY_TEXT_MAX];
         Delivery delivery;
+        bool is_waiting;
         int r;
 
         announcement->begin_ns = clock_boottime_ns();
@@ -96,15 +97,16 @@ int announcement_begin(Announcement *announcement) {
                 return r;
 
         /* The request is already in the socket: perfd reads it before any later request. */
-        announcement->is_begun = delivery.error == -ETIMEDOUT && wire_is_connected(&announcement->courier->wire);
+        is_waiting = delivery.error == -ETIMEDOUT && wire_is_connected(&announcement->courier->wire);
+        announcement->is_begun = r == DELIVERY_UNAVAILABLE && delivery.may_be_taken; /* possibly */
         delivery_explain(&delivery, announcement->courier, reason);
-        if (announcement->is_begun)
+        if (is_waiting)
                 message_print("perfd does not respond; continuing without waiting");
         else
                 message_print("%s; the %s", reason,
                               r == DELIVERY_UNAVAILABLE ? "job is recorded only if perfd can be reached before it ends"
                                                         : "command runs unrecorded");
-        if (r == DELIVERY_UNAVAILABLE && !announcement->is_begun) {
+        if (r == DELIVERY_UNAVAILABLE && !is_waiting) {
                 announcement->backoff_ns = BACKOFF_FIRST_NS;
                 schedule_retry(announcement, clock_boottime_ns());
         }

@@ -52,6 +52,16 @@ class Delay:
                     sink.sendall(data)
 
 
+class Cut(Delay):
+    """Forwards what perfctl sends; perfd is gone when its first answer arrives."""
+
+    def answer(self, source, sink):
+        source.recv(1 << 20)
+        os.unlink(self.path)
+        self.listening.close()
+        sink.shutdown(socket.SHUT_RDWR)
+
+
 class Spool(harness.TestCase):
     def setUp(self):
         super().setUp()
@@ -61,6 +71,16 @@ class Spool(harness.TestCase):
     def flush(self, *words, socket_path=None):
         environment = {"PERFD_SOCKET": str(socket_path)} if socket_path else None
         return self.running.perfctl("flush", "--spool", self.spool, *words, environment=environment, timeout_s=60)
+
+    def test_the_end_of_a_job_whose_begin_had_no_answer_is_kept(self):
+        cut = Cut(self.temporary_directory(), self.running.socket, 0)
+        environment = {"PERFD_SOCKET": str(cut.path), "PERFD_SPOOL": str(self.spool)}
+        done = self.running.perfctl("run", "--job", "begun", "--", "sh", "-c", "exit 3", environment=environment)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        done = self.running.perfctl("flush", environment={"PERFD_SPOOL": str(self.spool)})
+        self.assertEqual((done.returncode, done.stdout), (0, "1 ends of jobs\n"), done.stderr)
+        job = self.running.get("/api/v1/jobs/begun").json
+        self.assertEqual((job["state"], job["exit"]["status"]), ("finished", 3))
 
     def test_odd_entries_are_named_and_skipped(self):
         others = self.temporary_directory() / "others.jsonl"
