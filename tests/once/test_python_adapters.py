@@ -191,7 +191,7 @@ class Adapters(harness.TestCase):
                     self.assertEqual(list(logged), ["src", "decode", "sink"])
                     tasks = logged["decode"]["tasks"]
                     self.assertEqual([tasks["num_tasks"], tasks["num_failures"]], [240, 30])
-                    self.assertAlmostEqual(tasks["success_s"] / 210, 0.0105, delta=0.002)
+                    self.assertGreater(tasks["success_s"] / 210, 0.0099) # each sleeps 10 ms, more on a busy machine
                     if interval < 0:
                         self.assertEqual(tasks["intervals"], 1)
                         continue
