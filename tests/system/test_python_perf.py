@@ -37,7 +37,7 @@ class PythonPerf(harness.TestCase):
     def test_metrics_are_those_of_perf_py(self):
         directory = FIXTURES / "perfpy"
         if not directory.is_dir():
-            self.skipTest("no fixtures")
+            self.skipTest("captured files are not there (PERFD_FIXTURES)")
         golden = json.loads((directory / "metrics_golden.json").read_text())
         made = self.python("""
             plotter = PerfReportPlotter(Logger())
