@@ -244,8 +244,8 @@ class Forget(harness.TestCase):
             wait_for(lambda: process.poll() is not None or self.n_of(daemon) < 2 * N_RESULTS, "the first removal")
             time.sleep(delay_s)
             daemon.kill()
+            daemon.start() # a request that still waited in the socket is carried out now
             process.wait(harness.TIMEOUT_S)
-            daemon.start()
             stayer.client = OwnedClient(STAYER, daemon.socket)
             acknowledged.append(uuid.uuid4().bytes)
             self.assert_status(stayer.submit(0, ids=acknowledged[-1:]), "OK")
