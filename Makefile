@@ -282,6 +282,8 @@ install: all
 	        sed -e 's|/usr/bin/perfctl-static|$(BIN_DIR)/perfctl-static|' $$file | install -m 644 /dev/stdin $$to || exit 1; done
 	for module in clients/python/*.py; do \
 	        install -D -m 644 $$module $(DESTDIR)$(PREFIX)/share/perfd/python/$${module##*/} || exit 1; done
+	test -z "$(PYTHON_SITE_DIR)" || { echo $(PREFIX)/share/perfd/python; cat clients/python/perfd.pth; } | \
+	        install -D -m 644 /dev/stdin $(DESTDIR)$(PYTHON_SITE_DIR)/perfd.pth
 	install -D -m 644 client/perfctl.bash $(DESTDIR)$(BASH_COMPLETION_DIR)/perfctl
 	test -e $(DESTDIR)$(SYSCONF_DIR)/perfd/perfd.conf || \
 	        install -D -m 644 conf/perfd.conf $(DESTDIR)$(SYSCONF_DIR)/perfd/perfd.conf

@@ -22,12 +22,15 @@ Needs Python 3.8 or newer and no other package.
 import atexit
 import collections
 import contextlib
+import importlib
+import importlib.util
 import json
 import os
 import subprocess
 import sys
 import threading
 import time
+import warnings
 import weakref
 
 LINES_MAX = 10000  # lines that wait for the pipe
@@ -447,3 +450,45 @@ class Pipeline:
 
     def __exit__(self, *_):
         self.close()
+
+
+# --- without a line of code -----------------------------------------------------------------------
+
+ADAPTERS = {  # the variable that asks for an adapter, the package that has to be imported first, and the adapter
+    "PERFD_SPDL": ("spdl.pipeline", "perfd_spdl"),
+    "PERFD_TORCH": ("torch", "perfd_torch"),
+}
+
+
+class _AfterImport:
+    """A finder of modules that calls install() of an adapter as soon as the program has imported the package which is adapted."""
+
+    def __init__(self, adapters):
+        self._adapters = adapters
+
+    def find_spec(self, name, path=None, target=None):
+        """Return the description of a module that an adapter waits for, whose loader installs the adapter; None for other modules."""
+        adapter = self._adapters.pop(name, None)
+        spec = importlib.util.find_spec(name) if adapter else None
+        if spec and spec.loader:
+            execute = spec.loader.exec_module
+
+            def execute_and_install(module):
+                execute(module)
+                parent, _, child = name.rpartition(".")
+                if parent:
+                    setattr(sys.modules[parent], child, module)  # as the import does next: the adapter needs it already
+                try:
+                    importlib.import_module(adapter).install()
+                except Exception as error:  # the program runs without its statistics
+                    warnings.warn(f"{adapter}: {error}", stacklevel=2)
+
+            spec.loader.exec_module = execute_and_install
+        return spec
+
+
+def install_adapters():
+    """Install the adapters whose variable is set, once their package is imported. perfd.pth calls this when the interpreter starts."""
+    wanted = {package: adapter for variable, (package, adapter) in ADAPTERS.items() if os.environ.get(variable, "0") not in ("", "0")}
+    if wanted:
+        sys.meta_path.insert(0, _AfterImport(wanted))

@@ -20,7 +20,7 @@ from harness import ROOT, TIMEOUT_S, find_peer, wait_for
 DEBS = ROOT / "build" / "deb"
 VERSION = (ROOT / "VERSION").read_text().strip()
 NEWER = f"{VERSION}+newer"
-NAMES = {"perfd", "perfctl", "libperfd0", "libperfd-dev", "perfd-slurm", "perfd-doc"}
+NAMES = {"perfd", "perfctl", "libperfd0", "libperfd-dev", "perfd-slurm", "python3-perfd", "perfd-doc"}
 # What the administrator changes, and what the newer version changes: perfd.conf is changed by both.
 CONFIG, OWN_MODEL, NEW_MODEL = "/etc/perfd/perfd.conf", "/etc/perfd/indicators.d/pimatmul.yaml", "/etc/perfd/indicators.d/piconv1d.yaml"
 INSTALL = ("env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq", "-y", "--no-install-recommends", "--allow-downgrades",

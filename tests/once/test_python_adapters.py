@@ -115,6 +115,33 @@ TORCH = """
     print(isinstance(loader.dataset, Samples))
     """
 
+# As programs are written that know nothing of perfd: a library makes the loader.
+UNAWARE = """
+    import os, sys, time
+    import torch.distributed
+    import torch.utils.data
+
+    class Samples(torch.utils.data.Dataset):
+        def __len__(self):
+            return 16
+
+        def __getitem__(self, index):
+            time.sleep(0.01)
+            return torch.tensor(index)
+
+    sampler = None
+    if "RANK" in os.environ:
+        torch.distributed.init_process_group("gloo", init_method=f"file://{sys.argv[1]}", rank=int(os.environ["RANK"]), world_size=2)
+        sampler = torch.utils.data.DistributedSampler(Samples(), shuffle=False)
+    n = 0
+    for batch in torch.utils.data.DataLoader(Samples(), batch_size=2, num_workers=2, sampler=sampler):
+        total = torch.tensor([int(batch.numel())])
+        if sampler:
+            torch.distributed.all_reduce(total)
+        n += int(total)
+    print(n)
+    """
+
 
 def find_spdl(version):
     return harness.python_environment(f"spdl-{version}", *VERSIONS[version])
@@ -217,9 +244,57 @@ class Adapters(harness.TestCase):
         self.assertEqual(self.python(find_spdl("newest"), SPDL, PERFD_SOCKET="/nonexistent/perfd.sock"), "210\n")
         self.assertEqual(self.python(find_spdl("newest"), SPDL, PATH="/nonexistent"), "210\n")
 
-    def test_torch(self):
+    def need_torch(self):
         if subprocess.run([sys.executable, "-c", "import torch"], capture_output=True).returncode:
             self.skipTest("python3-torch is not installed (make interop-deps)")
+
+    def user_site(self):
+        """Makes a directory of packages of a user, to which the adapters were installed. Returns the environment variable that names it."""
+        base = pathlib.Path(self.temporary_directory())
+        packages = subprocess.run([sys.executable, "-c", "import site; print(site.getusersitepackages())"], text=True, check=True,
+                                  capture_output=True, env={"PYTHONUSERBASE": str(base)}).stdout.strip()
+        pathlib.Path(packages).mkdir(parents=True)
+        for path in CLIENTS.glob("perfd*"):
+            (pathlib.Path(packages) / path.name).symlink_to(path)
+        return {"PYTHONUSERBASE": str(base), "PYTHONPATH": ""}
+
+    def test_torch_by_a_variable(self):
+        self.need_torch()
+        site = self.user_site()
+        self.assertEqual(self.python(sys.executable, UNAWARE, **site), "16\n")
+        self.assertEqual(self.python(sys.executable, UNAWARE, **site, PERFD_TORCH="0"), "16\n")
+        self.assertEqual(self.stages(), {})
+        self.assertEqual(self.python(sys.executable, UNAWARE, **site, PERFD_TORCH="1"), "16\n")
+        self.assertEqual(self.stages()["load"]["tasks"]["num_tasks"], 8)
+
+    def test_spdl_by_a_variable(self):
+        site = self.user_site()
+        packages = subprocess.run([find_spdl("newest"), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], text=True,
+                                  check=True, capture_output=True).stdout.strip()
+        program = SPDL.replace("import perfd_spdl", "").replace("perfd_spdl.install(interval=0.2)", "")
+        self.assertEqual(self.python(sys.executable, program, **{**site, "PYTHONPATH": packages}, PERFD_SPDL="1"), "210\n")
+        self.assertEqual(self.stages()["decode"]["tasks"]["num_tasks"], 240)
+
+    def test_ranks_of_distributed_torch(self):
+        """Two ranks, started as torchrun does: each has its own pipeline in the job."""
+        self.need_torch()
+        starter = """
+            import os, subprocess, sys
+            ranks = [subprocess.Popen([sys.executable, *sys.argv[1:]], env={**os.environ, "RANK": str(n), "LOCAL_RANK": str(n)})
+                     for n in range(2)]
+            sys.exit(max(rank.wait() for rank in ranks))
+            """
+        directory = pathlib.Path(self.temporary_directory())
+        program = directory / "rank.py"
+        program.write_text(textwrap.dedent(UNAWARE))
+        done = self.python(sys.executable, starter, str(program), str(directory / "meet"), **self.user_site(), PERFD_TORCH="1")
+        self.assertEqual(done, "16\n16\n")
+        for pipeline in (0, 10000):
+            self.assertEqual([self.stages(pipeline)["load"]["tasks"]["num_tasks"], self.stages(pipeline)["sink"]["queue"]["num_items"]],
+                             [4, 4])
+
+    def test_torch(self):
+        self.need_torch()
         self.assertEqual(self.python(sys.executable, TORCH), "48 12 [1128, 1128]\n[[0, 1, 2, 3], [4, 5, 6, 7]]\n[0, 1, 2, 3]\nTrue\n")
         stages = self.stages()
         self.assertEqual(list(stages), ["load", "sink"])

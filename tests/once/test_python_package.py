@@ -27,6 +27,8 @@ class Package(harness.TestCase):
         self.assertIn(f"{directory}/venv", done.stdout, done.stderr)
         listed = subprocess.run([directory / "venv" / "bin" / "pip", "freeze", "--all"], text=True, capture_output=True).stdout
         self.assertLessEqual({line.split("=")[0].split(" ")[0] for line in listed.splitlines()}, {"perfd-client", "pip", "setuptools"})
+        self.assertEqual([path.read_text() for path in directory.glob("venv/lib/python*/site-packages/perfd.pth")],
+                         [(SOURCE / "perfd.pth").read_text()])
         done = subprocess.run([directory / "venv" / "bin" / "perfd-mlflow", "push", "a"], text=True, capture_output=True)
         self.assertEqual(done.returncode, 1)
         self.assertIn("-m pip install mlflow", done.stderr)
@@ -34,7 +36,7 @@ class Package(harness.TestCase):
     def test_the_project_lists_all_modules(self):
         project = tomllib.loads((SOURCE / "pyproject.toml").read_text())
         self.assertEqual(project["project"]["version"], (ROOT / "VERSION").read_text().strip())
-        self.assertEqual(project["tool"]["setuptools"]["py-modules"], sorted(path.stem for path in SOURCE.glob("*.py")))
+        self.assertEqual(project["tool"]["setuptools"]["py-modules"], sorted(path.stem for path in SOURCE.glob("perfd_*.py")))
 
 
 if __name__ == "__main__":
