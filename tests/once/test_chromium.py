@@ -1,16 +1,11 @@
 """Opens all views of the web page in Chromium, with the data of a daemon that has run real jobs."""
 
-import os
-import subprocess
-import sys
 import unittest
 
-import harness
-from chromium import Browser
-from harness import BUILD, ROOT
+from harness import BUILD
+from page import PageCase
 
 SCREENSHOTS = BUILD / "screenshots"
-EVIL = '<img src=x onerror=alert(1)>&"\u202egnp.exe'
 # View: texts that it shows.
 VIEWS = {
     "#/node": ("CPU, all cores", "Memory in use", "killed (signal 9)", "Time at or over a utilization", "Disks"),
@@ -68,41 +63,7 @@ PURE = (
 NAMES = "bytes, seconds, percent, cpus, count, figure, change, quantity, plain, cut, jobState, build, parse, ofPath, range, joinTimelines"
 
 
-class Page(harness.TestCase):
-    def setUp(self):
-        super().setUp()
-        self.browser = Browser(self.temporary_directory())
-        self.addCleanup(self.browser.close)
-        self.server = self.daemon(f"[sampling]\ninterval = 200ms\n[indicators]\ndirectory = {ROOT}/conf/indicators.d\n", tcp=True)
-        self.base = f"http://127.0.0.1:{self.server.port}/"
-
-    def shell(self, script):
-        path = os.pathsep.join([str(BUILD), os.environ["PATH"]])
-        return subprocess.run(["sh", "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=harness.TIMEOUT_S,
-                              env={**os.environ, "PATH": path, "PERFD_SOCKET": str(self.server.socket), "EVIL": EVIL,
-                                   "MATMUL_MATRIX_SIZE": "48", "MATMUL_REPS": "3", "LOADER_ITEMS": "1000"})
-
-    def fill(self):
-        """Returns the ids of jobs by name."""
-        marks = "perfctl mark load; sleep 0.5; perfctl mark compute; sleep 1"
-        for script in (f"perfctl run --name train --label project=web --label epoch=3 -- sh -c '{marks}'",
-                       "perfctl run --name failed --label project=other -- sh -c 'exit 3'",
-                       "perfctl run --name killed -- sh -c 'kill -9 $$'",
-                       'perfctl run --name "$EVIL" --label "k=$EVIL" -- true',
-                       f"for p in {BUILD}/examples/matmul examples/indicators/matmul.py; do perfctl run --repeat 5 -- $p; done",
-                       "perfctl model add examples/kpis/search.yaml && examples/kpis/releases.py | perfctl submit",
-                       f"perfctl run --name loader -- {BUILD}/examples/loader"):
-            done = self.shell(script)
-            self.assertIn(done.returncode, (0, 3, 137), done.stderr)
-        jobs = self.server.get("/api/v1/jobs").json["jobs"]
-        self.assertTrue(all(job["end_ms"] for job in jobs))
-        return {**{job["name"]: job["id"] for job in jobs}, "evil": next(job["id"] for job in jobs if job["name"] == EVIL)}
-
-    def shown(self):
-        """Waits for the view of the URL."""
-        return self.browser.wait("document.querySelector('#view')?.dataset.shown === location.hash && "
-                                 "document.querySelector('#view').innerText", "the view")
-
+class Page(PageCase):
     def check_view(self, url, texts, name):
         self.browser.open(self.base + url)
         text = self.shown()
@@ -114,12 +75,6 @@ class Page(harness.TestCase):
         self.assertEqual(self.count("img, script:not([src]), [onerror]"), 0, url)
         # Each control has a name, and each link a target, for keyboards and screen readers.
         self.assertEqual(self.count("a:not([href]), input:not([aria-label]), button:empty"), 0, url)
-
-    def count(self, selector):
-        return self.browser.evaluate(f"document.querySelectorAll('{selector}').length")
-
-    def wait_text(self, text):
-        self.browser.wait(f"document.querySelector('#view')?.innerText.includes('{text}')", text)
 
     def test_each_view_in_each_size(self):
         ids = self.fill()

@@ -127,5 +127,24 @@ export function jobState(job) {
         return exit ? { text: "finished", tone: "ok" } : { text: "finished (exit unknown)", tone: "odd" };
 }
 
+const SIGNALS = { 1: "hangup", 2: "interrupted", 3: "quit", 4: "illegal instruction", 5: "trap", 6: "aborted", 7: "bus error", 8: "arithmetic error", 9: "SIGKILL, by a user, the scheduler or the kernel", 11: "segmentation fault",
+        13: "broken pipe", 14: "alarm", 15: "terminated", 24: "CPU time limit", 25: "file size limit", 31: "bad system call" };
+const STATUSES = { 124: "timed out, if timeout(1) ran it", 126: "the command cannot be executed", 127: "the command was not found" };
+
+/* Why a job failed, as far as its end tells; "" if it did not. */
+export function failure(job) {
+        const { status = 0, signal = 0 } = job.exit ?? {}, n_killed = job.metrics?.job_oom_kills ?? 0;
+
+        if (job.state === "interrupted")
+                return "its end is not known: perfd or the machine was down";
+        if (!status && !signal)
+                return "";
+        if (n_killed > 0)
+                return `memory ran out: ${plural(n_killed, "process", "processes")} killed`;
+        if (signal)
+                return SIGNALS[signal] ?? `signal ${signal}`;
+        return STATUSES[status] ?? (status > 128 && SIGNALS[status - 128] ? `${SIGNALS[status - 128]}, as a shell reports it` : "the command's own exit status");
+}
+
 /* "1 job", "2 jobs" */
 export const plural = (n, noun, many = `${noun}s`) => `${n.toLocaleString("en")} ${n === 1 ? noun : many}`;

@@ -2,7 +2,7 @@
 /* perfd itself: what it costs, its store, its sources, and what users hold of the limits. */
 
 import { get } from "./api.js";
-import { card, el, facts, note, pill, table } from "./dom.js";
+import { card, command, el, facts, note, pill, table } from "./dom.js";
 import { bytes, count, figure, percent, plural, seconds, time } from "./format.js";
 import { bar, meter } from "../figures/meter.js";
 
@@ -63,11 +63,26 @@ function quota(answer) {
         ], shown, { caption: "Shares" }), note(`${plural(answer.resources.length, "limit")}; those that nobody uses are not shown.`));
 }
 
+/* Bytes of the database by user, most first. */
+function keepers(answer) {
+        const held = (user) => user.resources.find((r) => r.name === "max_size");
+        const users = answer.users.filter((u) => held(u)?.held > 0).sort((a, b) => held(b).held - held(a).held);
+
+        return card("Who uses the store", null, users.length ? table([
+                { head: "User", row: true, cell: (u) => `${u.user}${u.administrator ? " (administrator)" : ""}` },
+                { head: "Stored", class: "share wide-share", cell: (u) => [bytes(held(u).held), bar(held(u).held / held(users[0]).held, { label: `stored by ${u.user}` })] },
+                { head: "May store", class: "number", cell: (u) => bytes(held(u).share) },
+                { head: "Refused", class: "number", cell: (u) => figure(held(u).refused) },
+        ], users, { caption: "Who uses the store" }) : note("Nobody has stored anything yet."), command("perfctl db forget --user NAME --before 30d"));
+}
+
 export async function show(at) {
         const body = el("div", { class: "grid" });
 
         async function update(node) {
-                body.replaceChildren(self(node), store(node), sources(node), el("div", null, configuration(node), quota(await get("quota", {}, at.signal))));
+                const answer = await get("quota", {}, at.signal);
+
+                body.replaceChildren(self(node), store(node), keepers(answer), configuration(node), sources(node), quota(answer));
         }
 
         await update(at.node);

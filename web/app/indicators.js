@@ -26,11 +26,22 @@ export function reason({ difference, ratio, tied }, direction) {
         return `${ratio >= 2 ? `${Number(ratio.toPrecision(3))} times as high as` : `${percent(Math.abs(1 - ratio))} ${ratio < 1 ? "lower" : "higher"} than`} the best; ${words}`;
 }
 
+/* The answer in a sentence: "c 12.2.0 is best: median 0.085 ms, of 5 runs". */
+function winner(one, answer) {
+        const best = one.alternatives.filter((a) => a.difference === "best"), first = best[0];
+        const title = (a) => Object.values(a.key).filter((v) => v !== null).map((v) => cut(typeof v === "string" ? v : JSON.stringify(v), 40)).join(" ");
+
+        if (!first)
+                return null;
+        return el("p", { class: "verdict" }, el("b", null, best.map(title).join(" and ")), best.length > 1 ? " are best, without a difference that is sure" : " is best",
+                `: median ${figure(first.median, answer.unit)} of ${plural(first.n, "run")}; ${answer.direction} is better.`);
+}
+
 function ranking(one, answer) {
         const bounds = one.alternatives.flatMap((a) => [a.median, a.low, a.high]).filter(Number.isFinite);
         const least = Math.min(0, ...bounds), greatest = Math.max(...bounds);
 
-        return card(null, null, el("p", null, chips(one.parameters), one.hardware && el("span", { class: "chip" }, brief(one.hardware, 60))), table([
+        return card(null, null, winner(one, answer), el("p", null, chips(one.parameters), one.hardware && el("span", { class: "chip" }, brief(one.hardware, 60))), table([
                 { head: "Rank", class: "number", cell: (a) => `${a.tied ? "=" : ""}${a.rank ?? "–"}` },
                 { head: "Alternative", row: true, cell: (a) => chips(a.key) },
                 { head: "Runs", class: "number", cell: (a) => [a.n, a.n_failed > 0 && el("b", { class: "bad" }, ` ${a.n_failed} failed`)] },

@@ -3,8 +3,8 @@
 
 import { find, get, name } from "./api.js";
 import { brief, card, command, el, empty, facts, link, note, table } from "./dom.js";
-import { bytes, count, cpus, figure, percent, quantity, seconds, time, utc } from "./format.js";
-import { chip, statePill } from "./jobs.js";
+import { bytes, change, count, cpus, cut, failure, figure, percent, quantity, seconds, time, utc } from "./format.js";
+import { chip, statePill, took } from "./jobs.js";
 import { verdictCard } from "./pipelines.js";
 import { build } from "./url.js";
 import { bar, meter } from "../figures/meter.js";
@@ -96,12 +96,58 @@ function resultsTable(results) {
         ], results, { caption: "Results" });
 }
 
+/* What else ran on the node: who may have disturbed the job. */
+function others(job, m, jobs, hidden) {
+        const total_s = m.get("duration_seconds"), busy = (m.get("cpu_avg_utilization_pct") / 100) * job.on.cpus;
+        const rest = Math.max(busy - m.get("job_cpus_used"), 0), steal = m.get("cpu_steal_seconds") / (total_s * job.on.cpus);
+        const share = (key) => m.get(key) / total_s;
+
+        return card("Others on the node during the job", null,
+                Number.isFinite(rest) && meter("CPUs that others used", rest / job.on.cpus, `${cpus(rest)} of ${cpus(job.on.cpus)}`),
+                meter("The job waited for a CPU", share("job_psi_cpu_some_seconds"), m.get("job_psi_cpu_some_seconds") === undefined ? m.why("job_psi_cpu_some_seconds") : percent(share("job_psi_cpu_some_seconds"))),
+                Number.isFinite(steal) && meter("Given to other guests of the hypervisor", steal, percent(steal)),
+                jobs.length ? table([
+                        { head: "Job at the same time", row: true, cell: (j) => link(build("job", j.id), brief(j.name || j.id, 40)) },
+                        { head: "User", cell: (j) => brief(j.user || `uid ${j.uid ?? "?"}`, 20) },
+                        { head: "CPUs used", class: "number", cell: (j) => cpus(j.metrics?.job_cpus_used) },
+                        { head: "Begin", cell: (j) => time(j.begin_ms) },
+                ], jobs, { caption: "Jobs at the same time" }) : note("No other job ran at that time: processes outside of jobs used what others used."),
+                hidden > 0 && note(`Jobs of other users are shown to their users and to administrators; ${count(hidden)} run now.`));
+}
+
+/* Runs of the same name, each with a way to compare. */
+function siblings(job, jobs, now_ms) {
+        return card(`Other runs of ${cut(job.name, 40)}`, null, table([
+                { head: "Run", row: true, cell: (j) => link(build("job", j.id), time(j.begin_ms)) },
+                { head: "State", cell: (j) => [statePill(j), " ", failure(j)] },
+                { head: "Took", class: "number", cell: (j) => seconds(took(j, now_ms)) },
+                { head: "Against this", class: "number", cell: (j) => change(took(j, now_ms) / took(job, now_ms) - 1) },
+                { head: "Peak memory", class: "number", cell: (j) => bytes(j.metrics?.job_memory_peak_bytes) },
+                { head: "", cell: (j) => link(build("compare", `${job.id},${j.id}`), "compare") },
+        ], jobs, { caption: "Other runs" }), note(link(build("jobs", "", { name: job.name }), "All runs of this name")));
+}
+
+const N_OTHERS = 8;
+const N_BEFORE = 100; /* begun before the end of the job: earlier ones are found only if they still run */
+
+async function readRelated(job, node, signal) {
+        const end = Math.round(job.end_ms ?? node.time_ms), before = { until_ms: end + 1, limit: N_BEFORE };
+        const [recent, running, same] = await Promise.all([get("jobs", before, signal), get("jobs", { ...before, state: "running" }, signal),
+                job.name ? get("jobs", { name: job.name, limit: N_OTHERS + 1 }, signal) : { jobs: [] }]);
+        const others = new Map([...running.jobs, ...recent.jobs].map((j) => [j.id, j]));
+
+        others.delete(job.id);
+        return { overlap: [...others.values()].filter((j) => (j.end_ms ?? (j.state === "running" ? end : 0)) > job.begin_ms).slice(0, N_OTHERS),
+                hidden: recent.others?.running ?? 0, same: same.jobs.filter((j) => j.id !== job.id).slice(0, N_OTHERS) };
+}
+
 function hero(job, node) {
         const end_ms = job.end_ms ?? (job.state === "running" ? node.time_ms : NaN);
         const took_s = job.metrics.find((m) => m.key === "duration_seconds")?.value ?? (end_ms - job.begin_ms) / 1000;
 
         return [
                 el("h1", null, brief(job.name || job.id, 80), " ", statePill(job)),
+                failure(job) && el("p", { class: "verdict" }, `Failed: ${failure(job)}.`),
                 el("p", { class: "note" }, job.name ? job.id : "", job.note && [" · ", brief(job.note, 200)]),
                 job.command ? el("p", { class: "command" }, el("code", null, brief(job.command, 600)))
                         : job.hidden.command && note(`The command line is ${job.hidden.command}`),
@@ -130,6 +176,7 @@ export async function show(at) {
                 job = await get(`jobs/${name(id)}`, {}, at.signal);
                 const [samples, pipeline, results] = await Promise.all([
                         get(`jobs/${name(id)}/samples`, {}, at.signal), find(`jobs/${name(id)}/pipeline`, {}, at.signal), get("results", { job: id, limit: 20 }, at.signal)]);
+                const related = await readRelated(job, node, at.signal);
                 const m = reader(job), end = job.end_ms ?? node.time_ms;
                 const n = samples.series.cpu.mean.length;
 
@@ -147,6 +194,8 @@ export async function show(at) {
                                 : el("div", { class: "grid" }, card("Allocated and used by the job itself", null, used(job, m)), card(`Node during the job, ${count(job.on.cpus)} CPUs`, null, nodeDuring(job, m))),
                         n > 0 ? history : note("No timeline: the job was too short, or is too old."), n > 0 && job.phases.length > 1 && card("Phases over time", null, phaseBars),
                         phases(job),
+                        job.metrics.length > 0 && others(job, m, related.overlap, related.hidden),
+                        related.same.length > 0 && siblings(job, related.same, node.time_ms),
                         (pipeline?.verdicts ?? []).map((v) => verdictCard(v, pipeline.verdicts.length)),
                         results.results.length > 0 && card("Results", null, resultsTable(results.results)),
                         job.metrics.length > 0 && allNumbers(job),

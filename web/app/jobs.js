@@ -3,7 +3,7 @@
 
 import { get } from "./api.js";
 import { brief, el, empty, link, note, pill, table } from "./dom.js";
-import { bytes, cpus, jobState, percent, plural, seconds, time, utc } from "./format.js";
+import { bytes, cpus, failure, jobState, percent, plural, seconds, time, utc } from "./format.js";
 import { build } from "./url.js";
 import { bar } from "../figures/meter.js";
 
@@ -59,10 +59,19 @@ function filters(params) {
         el("button", { type: "submit" }, "Filter"), params.size > 0 && link("#/jobs", "clear"));
 }
 
+const QUICK = [["all", {}], ["failed, last 24 h", { state: "failed", span: 86400 }], ["running", { state: "running" }], ["longest", { sort: "-duration" }], ["most memory", { sort: "-memory" }]];
+
+function quick(params) {
+        const here = build("jobs", "", params);
+
+        return el("p", { class: "picker", role: "group", "aria-label": "Often wanted" }, QUICK.map(([text, query]) => el("a", {
+                href: build("jobs", "", query), "aria-current": build("jobs", "", query) === here ? "true" : null }, text)));
+}
+
 function columnsOf(picked, now_ms) {
         return [
                 { head: el("span", { class: "hidden" }, "Select"), class: "pick", cell: (j) => el("input", { type: "checkbox", checked: picked.has(j.id), "data-id": j.id, "aria-label": `select ${j.name || j.id}` }) },
-                { head: "State", cell: statePill },
+                { head: "State", cell: (j) => [statePill(j), failure(j) && el("small", { class: "below" }, failure(j))] },
                 { head: "Job", row: true, class: "name", cell: (j) => [link(build("job", j.id), brief(j.name || j.id, 40)), j.name && el("small", null, j.id)] },
                 { head: "User", cell: (j) => brief(j.user || `uid ${j.uid ?? "?"}`, 20) },
                 { head: "Begin", sort: "begin", cell: (j) => el("time", { title: utc(j.begin_ms) }, time(j.begin_ms)) },
@@ -139,5 +148,5 @@ export async function show(at) {
         });
 
         await update(at.node);
-        return { title: "Jobs", update, element: el("div", null, el("h1", null, "Jobs"), filters(at.params), actions, list) };
+        return { title: "Jobs", update, element: el("div", null, el("h1", null, "Jobs"), quick(at.params), filters(at.params), actions, list) };
 }
