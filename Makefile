@@ -83,7 +83,7 @@ PROTO_H := $(B)/proto/perfd.pb-c.h
 
 CORE_SRC   := $(wildcard lib/*/*.c proto/*.c)
 DAEMON_SRC := $(filter-out daemon/main.c,$(wildcard daemon/*.c daemon/*/*.c daemon/*/*/*.c))
-WEB_FILES  := web/index.html $(wildcard web/*/*.js web/*/*.css web/*/*.svg web/vendor/*/*.js web/vendor/*/*.css)
+WEB_FILES  := web/index.html $(filter-out web/report/%,$(wildcard web/*/*.js web/*/*.css web/*/*.svg web/vendor/*/*.js web/vendor/*/*.css))
 CLIENT_SRC := $(wildcard client/*/*.c client/*/*/*.c)
 # What goes into libperfd: the library itself and what it needs, which needs nothing else of the client.
 LIB_SRC    := $(filter client/wire/%,$(CLIENT_SRC))
@@ -160,6 +160,16 @@ $(B)/%.o: %.c | $(PROTO_H)
 $(B)/daemon/http/web/web_files.c: tools/embed $(WEB_FILES)
 	@mkdir -p $(@D)
 	@tools/embed $@ $(WEB_FILES)
+
+# The report of a job as a page that is one file, without its data.
+REPORT_PAGE := $(B)/client/report/job.html
+REPORT_WEB  := web/report/job.js web/app/api.js=web/report/data.js web/vendor/uplot/LICENSE web/vendor/uplot/uPlot.iife.min.js \
+               web/vendor/uplot/uPlot.min.css web/app/style.css web/report/report.css
+$(REPORT_PAGE): tools/bundle $(wildcard web/app/*.js web/app/*.css web/figures/*.js web/report/*)
+	@mkdir -p $(@D)
+	@tools/bundle $@ "Report of a job" $(REPORT_WEB)
+$(B)/client/report/report_html.o: CPPFLAGS += -DREPORT_PAGE='"$(REPORT_PAGE)"'
+$(B)/client/report/report_html.o: $(REPORT_PAGE)
 
 # Embeds the description of the JSON API.
 $(B)/daemon/http/self/self_subject.o: web/openapi.json

@@ -1,25 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/*
- * Asset: a file of web/ that is embedded at build time, NUL-terminated
- *
- * The assembler reads the file; the path is relative to the directory in which make runs. The Makefile lists the
- * objects that depend on such files.
- */
+/* Asset: a file of web/ that is embedded at build time, as perfd serves it; see util/embed.h */
 
 #include <stddef.h>
 
-#define ASSET(name, path)                       \
-        __asm__(".pushsection .rodata\n"        \
-                ".global " #name "\n"           \
-                ".hidden " #name "\n"           \
-                #name ":\n"                     \
-                ".incbin \"" path "\"\n"        \
-                ".byte 0\n"                     \
-                ".popsection\n")
+#include "util/embed.h"
 
-/* A file of the page, as it is served. tools/embed writes the table of all of them. */
+/* tools/embed writes the table of all of them. */
 typedef struct Asset {
         const char *path; /* "app/main.js": below web/, and in the URL; NULL: end of the table */
         const char *type; /* media type */

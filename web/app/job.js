@@ -176,7 +176,7 @@ export async function show(at) {
                 job = await get(`jobs/${name(id)}`, {}, at.signal);
                 const [samples, pipeline, results] = await Promise.all([
                         get(`jobs/${name(id)}/samples`, {}, at.signal), find(`jobs/${name(id)}/pipeline`, {}, at.signal), get("results", { job: id, limit: 20 }, at.signal)]);
-                const related = await readRelated(job, node, at.signal);
+                const related = at.isFile ? null : await readRelated(job, node, at.signal); /* a report that is a file has the job only */
                 const m = reader(job), end = job.end_ms ?? node.time_ms;
                 const n = samples.series.cpu.mean.length;
 
@@ -194,8 +194,8 @@ export async function show(at) {
                                 : el("div", { class: "grid" }, card("Allocated and used by the job itself", null, used(job, m)), card(`Node during the job, ${count(job.on.cpus)} CPUs`, null, nodeDuring(job, m))),
                         n > 0 ? history : note("No timeline: the job was too short, or is too old."), n > 0 && job.phases.length > 1 && card("Phases over time", null, phaseBars),
                         phases(job),
-                        job.metrics.length > 0 && others(job, m, related.overlap, related.hidden),
-                        related.same.length > 0 && siblings(job, related.same, node.time_ms),
+                        related && job.metrics.length > 0 && others(job, m, related.overlap, related.hidden),
+                        related?.same.length > 0 && siblings(job, related.same, node.time_ms),
                         (pipeline?.verdicts ?? []).map((v) => verdictCard(v, pipeline.verdicts.length)),
                         results.results.length > 0 && card("Results", null, resultsTable(results.results)),
                         job.metrics.length > 0 && allNumbers(job),

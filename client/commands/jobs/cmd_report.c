@@ -7,17 +7,20 @@
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
 #include "client/report/report.h"
+#include "client/report/report_html.h"
 #include "client/report/shared_reports.h"
 #include "util/error_text.h"
 
 typedef struct ReportOptions {
         bool all_nodes, brief, line, json;
+        const char *html; /* NULL if not given */
 } ReportOptions;
 
 static const Option options_table[] = {
         { "all-nodes", 0, NULL, "Merge reports of a run, printed with --json", OPTION_FLAG(ReportOptions, all_nodes), .value = OPTION_VALUE_FILE },
         { "brief", 0, NULL, "Print the description of the job, without its metrics", OPTION_FLAG(ReportOptions, brief) },
         { "one-line", 0, NULL, "Print duration, nodes, CPUs and memory in a line", OPTION_FLAG(ReportOptions, line) },
+        { "html", 0, "FILE", "Write a web page, which is one file, to FILE or -", OPTION_TEXT(ReportOptions, html), .value = OPTION_VALUE_FILE },
         OPTION_ROW_JSON(ReportOptions, json),
         {},
 };
@@ -87,6 +90,9 @@ static int print_run(const CommandLine *line, const ReportRun *run) {
         scoped(buffer_deinit) Buffer out = {};
         Screen screen;
         Json json = { .out = &out };
+
+        if (options->html)
+                return report_html_write_run(run, options->html);
 
         if (options->json) {
                 report_run_write_json(run, &json);
@@ -177,6 +183,8 @@ static int report_job(const CommandLine *line) {
         if (r != EXIT_DONE)
                 return r;
 
+        if (options->html)
+                return report_html_write_job(&query, options->html);
         if (options->json)
                 return api_query_print_json(&query);
         if (options->line) {
@@ -191,8 +199,8 @@ static int report_job(const CommandLine *line) {
 static int report_run(const CommandLine *line) {
         const ReportOptions *options = line->options;
 
-        if (options->brief + options->line + options->json > 1)
-                return command_refuse(line->command->name, "--brief, --one-line and --json cannot be combined");
+        if (options->brief + options->line + options->json + (options->html != NULL) > 1)
+                return command_refuse(line->command->name, "--brief, --one-line, --html and --json cannot be combined");
         if (options->brief && options->all_nodes)
                 return command_refuse(line->command->name, "--brief cannot be combined with --all-nodes");
         if (!options->all_nodes)
@@ -212,7 +220,7 @@ const Command cmd_report = {
                 "takes files or - instead of a job, the reports of all nodes and ranks of a run are shown as one.",
         .examples = {
                 "perfctl report",
-                "perfctl report train-17",
+                "perfctl report train-17 --html train-17.html",
                 "perfctl report --json train-17 > $(hostname).json",
                 "perfctl report --all-nodes *.json",
         },

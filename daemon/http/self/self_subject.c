@@ -12,7 +12,7 @@
 
 #define USERS_MAX 256U
 
-ASSET(self_subject_openapi, "web/openapi.json");
+EMBED(self_subject_openapi, "web/openapi.json");
 
 /* perfd runs; the answer names the parts that do not work. */
 static void answer_healthy(const Target *target, const Sources *sources, Response *response) {
