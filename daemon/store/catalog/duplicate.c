@@ -144,24 +144,22 @@ static bool put_filled(JsonText stored, JsonText sent, unsigned depth, Json *jso
 
 /* --- the stored result ---------------------------------------------------------------------------- */
 
-enum { STORED_DOCUMENT, STORED_STATUS, STORED_ROW, STORED_SERIES, STORED_TIME, STORED_IS_SAME, N_COLUMNS };
+enum { STORED_DOCUMENT, STORED_STATUS, STORED_ROW, STORED_SERIES, STORED_IS_SAME, N_COLUMNS };
 STATEMENT stored_find = SQL(
-        "SELECT document, ifnull(exit_status, 0), row, ifnull(series, 0), time_ms,"
+        "SELECT document, ifnull(exit_status, 0), row, ifnull(series, 0),"
         " (SELECT text FROM term WHERE id = name) = ?3 AND (SELECT text FROM term WHERE id = component) = ?4"
         " FROM result WHERE id = ?1 AND uid = ?2", N_COLUMNS);
 STATEMENT stored_charge = SQL(
         "UPDATE holder SET n_bytes = n_bytes + length(CAST(?2 AS BLOB)) -"
         " (SELECT length(CAST(document AS BLOB)) FROM result WHERE row = ?3) WHERE uid = ?1", 0);
 STATEMENT stored_fill = SQL(
-        "UPDATE result SET document = ?2, version = coalesce(version, ?3), score = coalesce(score, ?4), series = NULL"
-        " WHERE row = ?1",
+        "UPDATE result SET document = ?2, version = coalesce(version, ?3), score = coalesce(score, ?4) WHERE row = ?1",
         0);
 STATEMENT stored_replace = SQL(
-        "UPDATE result SET document = ?2, version = ?3, score = ?4, exit_status = ?5, series = NULL WHERE row = ?1", 0);
+        "UPDATE result SET document = ?2, version = ?3, score = ?4, exit_status = ?5 WHERE row = ?1", 0);
 
 typedef struct Found {
         int64_t row, series;
-        uint64_t time_ms;
         bool is_same_name;
         Buffer document; /* owned; new document of the result */
         bool has_filled;
@@ -180,7 +178,6 @@ static void read_row(const Prepared *row, const Duplicate *sent, Found *ret) {
 
         ret->row = column_i64(row, STORED_ROW);
         ret->series = column_i64(row, STORED_SERIES);
-        ret->time_ms = column_u64(row, STORED_TIME);
         ret->is_same_name = column_i64(row, STORED_IS_SAME);
         if (!ret->is_same_name)
                 buffer_puts(&ret->difference, "it is a result of another indicator or component");
@@ -208,9 +205,9 @@ static int update(Database *database, Catalog *catalog, const Duplicate *sent, c
         if (r != 0 || found->series == 0)
                 return r;
 
-        r = catalog_remove_point(database, found->series, found->time_ms, found->row);
-        catalog_forget_series(catalog); /* the series may have lost its last point */
-        return r == 0 ? indexing_index_row(database, catalog, found->row, n_new_max) : r;
+        r = indexing_index_row(database, catalog, found->row, n_new_max);
+        catalog_forget_series(catalog); /* the former series may have lost its last point */
+        return r;
 }
 
 int duplicate_apply(Database *database, Catalog *catalog, const Duplicate *sent, int64_t *n_new_max,
@@ -240,26 +237,4 @@ int duplicate_apply(Database *database, Catalog *catalog, const Duplicate *sent,
                 return 0;
         *ret = replaces ? DUPLICATE_REPLACED : DUPLICATE_COMPLETED;
         return update(database, catalog, sent, &found, n_new_max);
-}
-
-/* --- specification ------------------------------------------------------------------------------- */
-
-STATEMENT specification_find = SQL(
-        "SELECT ifnull(max(ifnull(specification, 0)), -1) FROM result WHERE id = ?1 AND uid = ?2", 1);
-STATEMENT specification_set = SQL("UPDATE result SET specification = ?3 WHERE id = ?1 AND uid = ?2", 0);
-
-int duplicate_specify(Database *database, const Duplicate *sent, int64_t specification, DuplicateOutcome *ret) {
-        int64_t stored = -1; /* -1: the result of another user */
-        int r;
-
-        *ret = DUPLICATE_UNCHANGED;
-        r = database_get(database, &specification_find, FIELDS(sent->id, field_u64(sent->uid)), &stored);
-        if (r != 0 || stored == -1 || stored == specification)
-                return r;
-
-        *ret = stored != 0 ? DUPLICATE_DIFFERS : DUPLICATE_COMPLETED;
-        if (stored != 0)
-                return 0;
-        return database_run(database, &specification_set,
-                            FIELDS(sent->id, field_u64(sent->uid), field_i64(specification)));
 }

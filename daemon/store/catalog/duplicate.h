@@ -40,6 +40,3 @@ typedef enum DuplicateOutcome {
  */
 int duplicate_apply(Database *database, struct Catalog *catalog, const Duplicate *sent, int64_t *n_new_max,
                     DuplicateOutcome *ret, char ret_difference[static DUPLICATE_TEXT_MAX]);
-
-/* Gives the user's result of this id the specification if it has none. 0 or an outcome of database.h. */
-int duplicate_specify(Database *database, const Duplicate *sent, int64_t specification, DuplicateOutcome *ret);

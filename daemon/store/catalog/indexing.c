@@ -147,22 +147,6 @@ static int update_some(Database *database, ShapeUpdatePlace place) {
 
 #define STEP_ROWS 256
 
-/* A stored result with the data for its point. */
-typedef struct Unindexed {
-        Point point;
-        int64_t name, component, uid, stack, old_series;
-        bool has_failed, has_version, has_hardware;
-        Buffer keys, version, hardware, parameters, numbers; /* owned */
-} Unindexed;
-
-static void unindexed_deinit(Unindexed *row) {
-        buffer_deinit(&row->keys);
-        buffer_deinit(&row->version);
-        buffer_deinit(&row->hardware);
-        buffer_deinit(&row->parameters);
-        buffer_deinit(&row->numbers);
-}
-
 /* --- the next row -------------------------------------------------------------------------------- */
 
 enum {
@@ -190,88 +174,61 @@ STATEMENT unindexed_row = SQL(
         " CROSS JOIN shape AS s ON s.id = i.shape"
         " WHERE r.row = ?1", N_UNINDEXED_COLUMNS);
 
-static int read_row(const Prepared *at, Unindexed *row) {
-        JsonText document = column_json(at, UNINDEXED_DOCUMENT), keys = column_json(at, UNINDEXED_KEYS);
-        JsonText version = column_json(at, UNINDEXED_VERSION);
-
-        row->point.row = column_i64(at, UNINDEXED_ROW);
-        row->point.time_ms = column_u64(at, UNINDEXED_TIME);
-        row->name = column_i64(at, UNINDEXED_NAME);
-        row->component = column_i64(at, UNINDEXED_COMPONENT);
-        row->uid = column_i64(at, UNINDEXED_UID);
-        row->point.score = field_if(!column_is_null(at, UNINDEXED_SCORE),
-                                    field_double(column_double(at, UNINDEXED_SCORE)));
-        row->has_failed = column_i64(at, UNINDEXED_EXIT_STATUS) != 0;
-        row->stack = column_i64(at, UNINDEXED_STACK);
-        row->old_series = column_i64(at, UNINDEXED_SERIES);
-
-        row->has_version = !column_is_null(at, UNINDEXED_VERSION);
-        buffer_puts(&row->version, "");
-        buffer_put(&row->version, version.text ? version.text : "", version.n);
-        buffer_put(&row->keys, keys.text ? keys.text : "", keys.n);
-        buffer_puts(&row->hardware, "");
-        row->has_hardware = shape_put_hardware(column_json(at, UNINDEXED_RUN), &row->hardware);
-        if (shape_put_parameters(document, &row->parameters) < 0)
-                return -ENOMEM;
-        shape_put_numbers(document, keys, &row->numbers);
-        return buffer_error(&row->keys) < 0 || buffer_error(&row->version) < 0 || buffer_error(&row->hardware) < 0 ||
-                               buffer_error(&row->numbers) < 0 ? -ENOMEM : 0;
-}
-
-/* --- the point of a row -------------------------------------------------------------------------- */
-
 STATEMENT result_series = SQL("UPDATE result SET series = ?2 WHERE row = ?1", 0);
 
-/* The point of another shape is not needed any more. */
-static int drop_old_point(Database *database, const Unindexed *row) {
-        if (row->old_series == 0 || row->old_series == row->point.series)
-                return 0;
-        return catalog_remove_point(database, row->old_series, row->point.time_ms, row->point.row);
+static Field column_field(const Prepared *at, int i) {
+        return field_if(!column_is_null(at, i), field_text(column_text(at, i) ?: "", column_bytes(at, i)));
 }
 
-static int write_row(Database *database, Catalog *catalog, Unindexed *row, int64_t *n_new_max) {
-        SeriesKey key = {
-                .name = row->name,
-                .component = row->component,
-                .uid = row->uid,
-                .stack = row->stack,
-                .shape = field_buffer(&row->keys),
-                .version = field_if(row->has_version, field_buffer(&row->version)),
-                .hardware = field_if(row->has_hardware, field_buffer(&row->hardware)),
-                .parameters = field_buffer(&row->parameters),
-        };
+/* Stores the point of the row, and removes that of its former series, if it had another. */
+static int write_point(Database *database, Catalog *catalog, const Prepared *at, int64_t *n_new_max) {
+        int64_t old_series = column_i64(at, UNINDEXED_SERIES);
+        scoped(shape_parts_deinit) ShapeParts parts = {};
+        Point point = { .row = column_i64(at, UNINDEXED_ROW), .time_ms = column_u64(at, UNINDEXED_TIME) };
         SeriesEntry series;
         int r;
 
-        r = catalog_find_series(catalog, database, &key, NULL, n_new_max, &series);
+        r = shape_parts_read(&parts, column_json(at, UNINDEXED_DOCUMENT), column_json(at, UNINDEXED_RUN),
+                             column_json(at, UNINDEXED_KEYS), column_i64(at, UNINDEXED_EXIT_STATUS) != 0);
+        if (r == 0)
+                r = catalog_find_series(catalog, database,
+                                        &(SeriesKey){
+                                                .name = column_i64(at, UNINDEXED_NAME),
+                                                .component = column_i64(at, UNINDEXED_COMPONENT),
+                                                .uid = column_i64(at, UNINDEXED_UID),
+                                                .stack = column_i64(at, UNINDEXED_STACK),
+                                                .shape = column_field(at, UNINDEXED_KEYS),
+                                                .version = column_field(at, UNINDEXED_VERSION),
+                                                .hardware = parts.hardware,
+                                                .parameters = parts.parameters,
+                                        },
+                                        NULL, n_new_max, &series);
         if (r != 0)
                 return r;
 
-        row->point.series = series.id;
-        row->point.numbers = field_if(!row->has_failed,
-                                      field_blob(row->numbers.text ? row->numbers.text : "", row->numbers.n));
-        r = catalog_put_point(database, &row->point);
-        if (r == 0 && row->old_series != series.id)
-                r = database_run(database, &result_series, FIELDS(field_i64(row->point.row), field_i64(series.id)));
-        return r == 0 ? drop_old_point(database, row) : r;
+        point.series = series.id;
+        point.score = field_if(!column_is_null(at, UNINDEXED_SCORE), field_double(column_double(at, UNINDEXED_SCORE)));
+        point.numbers = parts.numbers;
+        r = catalog_put_point(database, &point);
+        if (r != 0 || old_series == series.id)
+                return r;
+        r = database_run(database, &result_series, FIELDS(field_i64(point.row), field_i64(series.id)));
+        return r != 0 || old_series == 0 ? r : catalog_remove_point(database, old_series, point.time_ms, point.row);
 }
 
 /* --- steps --------------------------------------------------------------------------------------- */
 
 int indexing_index_row(Database *database, Catalog *catalog, int64_t number, int64_t *n_new_max) {
-        Prepared *find = database_prepare(database, &unindexed_row, FIELDS(field_i64(number)));
-        scoped(unindexed_deinit) Unindexed row = {};
+        Prepared *at = database_prepare(database, &unindexed_row, FIELDS(field_i64(number)));
         int r, of_end;
 
-        r = database_step(database, find);
+        r = database_step(database, at);
         if (r != DATABASE_ROW)
                 return r;
 
-        r = read_row(find, &row);
-        of_end = database_finish(database, find);
-        if (r == 0)
-                r = of_end;
-        return r == 0 ? write_row(database, catalog, &row, n_new_max) : r;
+        r = write_point(database, catalog, at, n_new_max);
+        of_end = database_finish(database, at);
+        return r != 0 ? r : of_end;
 }
 
 /* The results of a name that are before this place by time are still to be indexed. */

@@ -46,7 +46,7 @@ extern const StoreTable indexing_shapes_table;
 int indexing_update_shapes(Database *database, const Field *name, size_t *n_now);
 /* Checks whether results remain to be indexed. 0 or an outcome of database.h, as below. */
 int indexing_find(Database *database, bool *ret_has_work);
-/* Indexes a stored result that has no series. n_new_max: as for catalog_find_series(). */
+/* Indexes a stored result, again if its content or stack has changed. n_new_max: as for catalog_find_series(). */
 int indexing_index_row(Database *database, Catalog *catalog, int64_t row, int64_t *n_new_max);
 /* Indexes some rows, inside a transaction, which must be rolled back after an outcome. */
 int indexing_step(Database *database, Catalog *catalog, bool *ret_has_more);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/catalog/shape.h"
 
+#include <errno.h>
 #include <math.h>
 #include <string.h>
 
@@ -105,4 +106,29 @@ bool shape_put_hardware(JsonText run, Buffer *out) {
                 buffer_printf(out, ", %.*s cores", (int)cores.n, cores.text);
         put_gpus(json_text_find(json_text_find(run, "host"), "gpus"), out);
         return true;
+}
+
+void shape_parts_deinit(ShapeParts *parts) {
+        buffer_deinit(&parts->hardware_text);
+        buffer_deinit(&parts->parameters_text);
+        buffer_deinit(&parts->numbers_blob);
+}
+
+int shape_parts_read(ShapeParts *parts, JsonText document, JsonText run, JsonText shape, bool has_failed) {
+        bool has_hardware;
+
+        buffer_clear(&parts->hardware_text);
+        buffer_clear(&parts->parameters_text);
+        buffer_clear(&parts->numbers_blob);
+        has_hardware = shape_put_hardware(run, &parts->hardware_text);
+        if (!has_failed)
+                shape_put_numbers(document, shape, &parts->numbers_blob);
+        if (shape_put_parameters(document, &parts->parameters_text) < 0 || buffer_error(&parts->hardware_text) < 0 ||
+            buffer_error(&parts->numbers_blob) < 0)
+                return -ENOMEM;
+
+        parts->hardware = field_if(has_hardware, field_buffer(&parts->hardware_text));
+        parts->parameters = field_buffer(&parts->parameters_text);
+        parts->numbers = field_if(!has_failed, field_blob(parts->numbers_blob.text ?: "", parts->numbers_blob.n));
+        return 0;
 }

@@ -14,6 +14,7 @@
 
 #include "document/indicator_model.h"
 #include "json/json_text.h"
+#include "store/database/pack.h"
 #include "util/buffer.h"
 
 void shape_write(const IndicatorModel *model, Buffer *out);
@@ -29,3 +30,13 @@ void shape_put_numbers(JsonText document, JsonText shape, Buffer *out);
 /* Writes the hardware of a run: "MODEL, N cores" and its GPUs. False: the run does not contain the hardware, and
  * nothing is written. */
 bool shape_put_hardware(JsonText run, Buffer *out);
+
+/* Parts of a result for its series and its point. Initially zero; the buffers are kept from result to result. */
+typedef struct ShapeParts {
+        Buffer hardware_text, parameters_text, numbers_blob; /* owned */
+        Field hardware, parameters, numbers;                 /* borrow the buffers; null: unknown, or a failed run */
+} ShapeParts;
+
+void shape_parts_deinit(ShapeParts *parts);
+/* 0 or -ENOMEM. */
+int shape_parts_read(ShapeParts *parts, JsonText document, JsonText run, JsonText shape, bool has_failed);

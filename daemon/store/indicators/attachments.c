@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "store/catalog/indexing.h"
 #include "store/table/table_erasure.h"
 #include "store/table/table_salvage.h"
 #include "util/sha256.h"
@@ -295,104 +296,39 @@ int attachments_drop_unused(Database *database, const AttachmentSet *set) {
         return r;
 }
 
-/* --- results that were stored without a stack -------------------------------------------------------- */
+/* --- results that were stored without an attachment --------------------------------------------------- */
 
-enum { STORED_ROW, STORED_STACK, STORED_SERIES, N_STORED_COLUMNS };
-STATEMENT stored_find = SQL(
-        "SELECT row, ifnull(stack, 0), ifnull(series, 0) FROM result WHERE id = ?1 AND uid = ?2", N_STORED_COLUMNS);
-STATEMENT stored_update = SQL("UPDATE result SET stack = ?2, series = nullif(?3, 0) WHERE row = ?1", 0);
-
-enum {
-        SERIES_NAME,
-        SERIES_COMPONENT,
-        SERIES_UID,
-        SERIES_VERSION,
-        SERIES_HARDWARE,
-        SERIES_PARAMETERS,
-        SERIES_SHAPE,
-        SERIES_TIME,
-        SERIES_SCORE,
-        SERIES_NUMBERS,
-        N_SERIES_COLUMNS
+enum { STORED_ROW, STORED_ATTACHED, STORED_SERIES, N_STORED_COLUMNS };
+#define STORED(column, series) \
+        SQL("SELECT row, ifnull(" column ", 0), " series " FROM result WHERE id = ?1 AND uid = ?2", N_STORED_COLUMNS)
+/* A specification does not distinguish series. */
+STATEMENT stored_find[N_ATTACHED] = {
+        [ATTACHED_STACK] = STORED("stack", "ifnull(series, 0)"),
+        [ATTACHED_SPECIFICATION] = STORED("specification", "0"),
 };
-STATEMENT series_of_result = SQL(
-        "SELECT s.name, s.component, s.uid, s.version, s.hardware, s.parameters, k.keys, p.time_ms, p.score, p.numbers"
-        " FROM result AS r CROSS JOIN series AS s ON s.id = r.series CROSS JOIN shape AS k ON k.id = s.shape"
-        " CROSS JOIN point AS p ON p.series = s.id AND p.time_ms = r.time_ms AND p.row = r.row WHERE r.row = ?1",
-        N_SERIES_COLUMNS);
+STATEMENT stored_attach[N_ATTACHED] = {
+        [ATTACHED_STACK] = SQL("UPDATE result SET stack = ?2 WHERE row = ?1", 0),
+        [ATTACHED_SPECIFICATION] = SQL("UPDATE result SET specification = ?2 WHERE row = ?1", 0),
+};
 
-static Field column_field(const Prepared *at, int i) {
-        return field_if(!column_is_null(at, i), field_text(column_text(at, i) ?: "", column_bytes(at, i)));
-}
-
-/* Moves the point of a row to the series of the stack. at: the row's series. */
-static int move_point(Database *database, Catalog *catalog, const Prepared *at, int64_t row, int64_t old_series,
-                      int64_t stack, int64_t *n_new_max, int64_t *ret) {
-        const SeriesKey key = {
-                .name = column_i64(at, SERIES_NAME),
-                .component = column_i64(at, SERIES_COMPONENT),
-                .uid = column_i64(at, SERIES_UID),
-                .stack = stack,
-                .shape = column_field(at, SERIES_SHAPE),
-                .version = column_field(at, SERIES_VERSION),
-                .hardware = column_field(at, SERIES_HARDWARE),
-                .parameters = column_field(at, SERIES_PARAMETERS),
-        };
-        bool has_numbers = !column_is_null(at, SERIES_NUMBERS);
-        SeriesEntry entry;
-        Point point = { .row = row, .time_ms = column_u64(at, SERIES_TIME) };
-        int r;
-
-        point.score = field_if(!column_is_null(at, SERIES_SCORE), field_double(column_double(at, SERIES_SCORE)));
-        if (has_numbers)
-                point.numbers = field_blob(sqlite3_column_blob(at->handle, SERIES_NUMBERS) ?: "",
-                                           column_bytes(at, SERIES_NUMBERS));
-        r = catalog_find_series(catalog, database, &key, NULL, n_new_max, &entry);
-        if (r != 0)
-                return r;
-
-        point.series = entry.id;
-        *ret = entry.id;
-        r = catalog_put_point(database, &point);
-        return r == 0 ? catalog_remove_point(database, old_series, point.time_ms, row) : r;
-}
-
-static int complete(Database *database, Catalog *catalog, int64_t row, int64_t old_series, int64_t stack,
-                    int64_t *n_new_max) {
-        Prepared *at = database_prepare(database, &series_of_result, FIELDS(field_i64(row)));
-        int64_t new_series = old_series;
-        int r, of_end;
-
-        r = database_step(database, at);
-        if (r == DATABASE_ROW) {
-                r = move_point(database, catalog, at, row, old_series, stack, n_new_max, &new_series);
-                of_end = database_finish(database, at);
-                if (r == 0)
-                        r = of_end;
-        }
-        return r != 0 ? r
-                      : database_run(database, &stored_update,
-                                     FIELDS(field_i64(row), field_i64(stack), field_i64(new_series)));
-}
-
-int attachments_complete_stack(Database *database, Catalog *catalog, const Duplicate *sent, int64_t stack,
-                               int64_t *n_new_max, DuplicateOutcome *ret) {
+int attachments_complete(Database *database, Catalog *catalog, const Duplicate *sent, Attached kind, int64_t id,
+                         int64_t *n_new_max, DuplicateOutcome *ret) {
         int64_t stored[N_STORED_COLUMNS] = {};
         int r;
 
         *ret = DUPLICATE_UNCHANGED;
-        r = database_get_row(database, &stored_find, FIELDS(sent->id, field_u64(sent->uid)), stored, N_STORED_COLUMNS);
-        if (r != 0 || stored[STORED_ROW] == 0 || stored[STORED_STACK] == stack)
+        r = database_get_row(database, &stored_find[kind], FIELDS(sent->id, field_u64(sent->uid)), stored,
+                             N_STORED_COLUMNS);
+        if (r != 0 || stored[STORED_ROW] == 0 || stored[STORED_ATTACHED] == id)
                 return r;
-        if (stored[STORED_STACK] != 0) {
-                *ret = DUPLICATE_DIFFERS;
-                return 0;
-        }
 
-        r = complete(database, catalog, stored[STORED_ROW], stored[STORED_SERIES], stack, n_new_max);
-        if (r != 0)
+        *ret = stored[STORED_ATTACHED] != 0 ? DUPLICATE_DIFFERS : DUPLICATE_COMPLETED;
+        if (*ret == DUPLICATE_DIFFERS)
+                return 0;
+        r = database_run(database, &stored_attach[kind], FIELDS(field_i64(stored[STORED_ROW]), field_i64(id)));
+        if (r != 0 || stored[STORED_SERIES] == 0)
                 return r;
-        catalog_forget_series(catalog); /* the old series may have lost its last point */
-        *ret = DUPLICATE_COMPLETED;
-        return 0;
+        r = indexing_index_row(database, catalog, stored[STORED_ROW], n_new_max);
+        catalog_forget_series(catalog); /* the former series may have lost its last point */
+        return r;
 }

@@ -63,7 +63,7 @@ int attachments_count(Database *database, const int64_t ids[static N_ATTACHED]);
 /* Removes those of the set that no result refers to. */
 int attachments_drop_unused(Database *database, const AttachmentSet *set);
 
-/* Gives the stored result the stack if it has none; then its point moves to the series of the stack. n_new_max: as for
- * catalog_find_series(). 0 or an outcome of database.h. */
-int attachments_complete_stack(Database *database, Catalog *catalog, const Duplicate *sent, int64_t stack,
-                               int64_t *n_new_max, DuplicateOutcome *ret);
+/* Gives the stored result the attachment if it has none; with a stack, its point moves to the series of the stack.
+ * n_new_max: as for catalog_find_series(). 0 or an outcome of database.h. */
+int attachments_complete(Database *database, Catalog *catalog, const Duplicate *sent, Attached kind, int64_t id,
+                         int64_t *n_new_max, DuplicateOutcome *ret);

@@ -52,37 +52,8 @@ typedef union Item {
 
 _Static_assert(sizeof(Item) == sizeof(((Item *)NULL)->all), "an item is unpacked at once");
 
-/* Parts of a result for the index. The writer reads them from the texts of an item, so that the event loop spends no
- * time on them. */
-typedef struct IndexParts {
-        Buffer hardware, parameters, numbers; /* owned; kept from item to item */
-        bool has_hardware, has_numbers;
-} IndexParts;
-
-static void index_parts_deinit(IndexParts *parts) {
-        buffer_deinit(&parts->hardware);
-        buffer_deinit(&parts->parameters);
-        buffer_deinit(&parts->numbers);
-}
-
 static JsonText json_of(Field text) {
         return json_text(text.text, (size_t)text.n);
-}
-
-static int index_parts_read(IndexParts *parts, const Item *item) {
-        JsonText document = json_of(item->document);
-
-        assert(item->shape.text);
-        buffer_clear(&parts->hardware);
-        buffer_clear(&parts->parameters);
-        buffer_clear(&parts->numbers);
-        parts->has_hardware = shape_put_hardware(json_of(item->run), &parts->hardware);
-        parts->has_numbers = item->exit_status.integer == 0; /* also when null */
-        if (parts->has_numbers)
-                shape_put_numbers(document, json_of(item->shape), &parts->numbers);
-        if (shape_put_parameters(document, &parts->parameters) < 0)
-                return -ENOMEM;
-        return buffer_error(&parts->hardware) < 0 || buffer_error(&parts->numbers) < 0 ? -ENOMEM : 0;
 }
 
 static Item unpack_item(Unpack *from) {
@@ -92,7 +63,7 @@ static Item unpack_item(Unpack *from) {
         return item;
 }
 
-static int find_series(const Item *item, const IndexParts *parts, Database *database, Catalog *catalog,
+static int find_series(const Item *item, const ShapeParts *parts, Database *database, Catalog *catalog,
                        const CatalogEntry *entry, int64_t stack, Headroom *headroom, SeriesEntry *ret) {
         SeriesKey key = {
                 .name = entry->name,
@@ -101,8 +72,8 @@ static int find_series(const Item *item, const IndexParts *parts, Database *data
                 .stack = stack,
                 .shape = item->shape,
                 .version = item->version,
-                .hardware = field_if(parts->has_hardware, field_buffer(&parts->hardware)),
-                .parameters = field_buffer(&parts->parameters),
+                .hardware = parts->hardware,
+                .parameters = parts->parameters,
         };
 
         return catalog_find_series(catalog, database, &key, item->id.text, &headroom->n_series, ret);
@@ -131,15 +102,14 @@ typedef struct Sender {
 } Sender;
 
 /* Call directly after the row of the item was inserted. */
-static int note_item(const Item *item, const IndexParts *parts, Database *database, Catalog *catalog,
+static int note_item(const Item *item, const ShapeParts *parts, Database *database, Catalog *catalog,
                      CatalogEntry *entry, const SeriesEntry *series) {
         Point point = {
                 .series = series->id,
                 .row = sqlite3_last_insert_rowid(database->db),
                 .time_ms = (uint64_t)item->time_ms.integer,
                 .score = item->score,
-                .numbers = field_if(parts->has_numbers,
-                                    field_blob(parts->numbers.text ? parts->numbers.text : "", parts->numbers.n)),
+                .numbers = parts->numbers,
         };
 
         CatalogResult result = {
@@ -167,33 +137,32 @@ static int apply_again(RowSet *set, const Item *item, const Sender *sender, Data
                 .uid = sender->uid,
                 .replaces = item->replaces.integer,
         };
-        DuplicateOutcome of_content, of_specification = DUPLICATE_UNCHANGED, of_stack = DUPLICATE_UNCHANGED;
+        DuplicateOutcome of_content, of[N_ATTACHED] = {};
         char difference[DUPLICATE_TEXT_MAX] = "";
         ResultsStored *stored = stored_of(set);
         int r;
 
         r = duplicate_apply(database, catalog, &sent, &sender->headroom->n_series, &of_content, difference);
-        if (r == 0 && attached[ATTACHED_SPECIFICATION] != 0)
-                r = duplicate_specify(database, &sent, attached[ATTACHED_SPECIFICATION], &of_specification);
-        if (r == 0 && attached[ATTACHED_STACK] != 0)
-                r = attachments_complete_stack(database, catalog, &sent, attached[ATTACHED_STACK],
-                                               &sender->headroom->n_series, &of_stack);
+        for (Attached kind = 0; kind < N_ATTACHED; kind++)
+                if (r == 0 && attached[kind] != 0)
+                        r = attachments_complete(database, catalog, &sent, kind, attached[kind],
+                                                 &sender->headroom->n_series, &of[kind]);
         if (r != 0)
                 return r;
 
         stored->has_replaced |= of_content == DUPLICATE_REPLACED;
         stored->has_filled |= of_content == DUPLICATE_COMPLETED;
-        stored->has_completed_specification |= of_specification == DUPLICATE_COMPLETED;
-        stored->has_other_specification |= of_specification == DUPLICATE_DIFFERS;
-        stored->has_completed_stack |= of_stack == DUPLICATE_COMPLETED;
-        stored->has_other_stack |= of_stack == DUPLICATE_DIFFERS;
+        stored->has_completed_specification |= of[ATTACHED_SPECIFICATION] == DUPLICATE_COMPLETED;
+        stored->has_other_specification |= of[ATTACHED_SPECIFICATION] == DUPLICATE_DIFFERS;
+        stored->has_completed_stack |= of[ATTACHED_STACK] == DUPLICATE_COMPLETED;
+        stored->has_other_stack |= of[ATTACHED_STACK] == DUPLICATE_DIFFERS;
         if (stored->difference[0] == '\0')
                 memcpy(stored->difference, difference, sizeof(difference));
         return 0;
 }
 
 /* *ret_is_new: the result was not stored before. */
-static int apply_item(RowSet *set, const Item *item, Sender *sender, IndexParts *parts, Database *database,
+static int apply_item(RowSet *set, const Item *item, Sender *sender, ShapeParts *parts, Database *database,
                       Catalog *catalog, bool *ret_is_new) {
         const CatalogNames names = { item->name, item->component, item->written_component };
         CatalogEntry *entry;
@@ -206,7 +175,8 @@ static int apply_item(RowSet *set, const Item *item, Sender *sender, IndexParts 
         if (r == 0)
                 r = catalog_find(catalog, database, &names, sender->headroom, &entry);
         if (r == 0 && item->shape.text)
-                r = index_parts_read(parts, item);
+                r = shape_parts_read(parts, json_of(item->document), json_of(item->run), json_of(item->shape),
+                                     item->exit_status.integer != 0); /* a null is 0 */
         if (r == 0 && item->shape.text)
                 r = find_series(item, parts, database, catalog, entry, attached[ATTACHED_STACK], sender->headroom,
                                 &series);
@@ -356,7 +326,7 @@ static int apply_items(RowSet *set, Database *database, Catalog *catalog, Headro
         Sender sender = { .uid = (uint32_t)headroom->uid, .headroom = headroom };
         Unpack from = unpack_items(set, &sender.attachments);
         const char *full = from.p + ROWSET_SMALL_BYTES_MAX;
-        scoped(index_parts_deinit) IndexParts parts = {};
+        scoped(shape_parts_deinit) ShapeParts parts = {};
         size_t i = set->part.n_done, end = rowset_part_end(set);
         int64_t row_before = 0;
         int r = 0;
