@@ -228,15 +228,21 @@ static size_t put_in_compat_order(HistoryRun *runs, size_t n, const HistoryRun *
 
 /* --- size of a change ----------------------------------------------------------------------------- */
 
-/* Hodges-Lehmann interval: the differences of all pairs, without the tails of the rank-sum test. */
-static void find_interval(const double *before, size_t n_before, const double *after, size_t n_after,
-                          HistoryVerdict *verdict) {
+static size_t at_most(size_t n, size_t most) {
+        return n < most ? n : most;
+}
+
+/* Hodges-Lehmann interval: the differences of all pairs, without the tails of the rank-sum test. The levels are those
+ * from begin to at, and from there to end. */
+static void find_interval(const double *series, size_t begin, size_t at, size_t end, double *ret_low,
+                          double *ret_high) {
+        size_t n_before = at_most(at - begin, SIDE_MAX), n_after = at_most(end - at, SIDE_MAX), n = 0, k;
+        const double *after = &series[at], *before = after - n_before;
         double differences[SIDE_MAX * SIDE_MAX], n_pairs = (double)(n_before * n_after), scale = 1, tail;
         bool is_logarithmic = true;
-        size_t n = 0, k;
 
         for (size_t i = 0; i < n_before + n_after; i++)
-                is_logarithmic &= (i < n_before ? before[i] : after[i - n_before]) > 0;
+                is_logarithmic &= before[i] > 0;
         if (!is_logarithmic) {
                 double sorted[SIDE_MAX];
 
@@ -252,21 +258,17 @@ static void find_interval(const double *before, size_t n_before, const double *a
                         differences[n++] = is_logarithmic ? after[j] / before[i] - 1 : (after[j] - before[i]) / scale;
         statistics_sort(differences, n);
         k = (size_t)tail;
-        verdict->low = differences[k - 1];
-        verdict->high = differences[n - k];
+        *ret_low = differences[k - 1];
+        *ret_high = differences[n - k];
 }
 
 static HistoryPlace place_of(const HistoryRun *run) {
         return (HistoryPlace){ run->version, run->time_ms };
 }
 
-static size_t at_most(size_t n, size_t most) {
-        return n < most ? n : most;
-}
-
 static void describe_change(const double *series, size_t n, const HistoryRun *runs, const JudgeResult *judgement,
                             HistoryVerdict *verdict) {
-        size_t since = judgement->since, begin = 0, n_before;
+        size_t since = judgement->since, begin = 0;
 
         verdict->since = since < n ? since : n;
         if (since >= n)
@@ -275,8 +277,27 @@ static void describe_change(const double *series, size_t n, const HistoryRun *ru
         for (size_t i = 0; i < judgement->n_points; i++)
                 if (judgement->points[i].index < since)
                         begin = judgement->points[i].index;
-        n_before = at_most(since - begin, SIDE_MAX);
-        find_interval(&series[since - n_before], n_before, &series[since], at_most(n - since, SIDE_MAX), verdict);
+        find_interval(series, begin, since, n, &verdict->low, &verdict->high);
+}
+
+static void describe_changes(const double *series, size_t n, const HistoryRun *runs, const JudgeResult *judgement,
+                             HistoryChanges *changes) {
+        const ChangePoint *points = judgement->points;
+        size_t n_points = judgement->n_points;
+
+        changes->n = 0;
+        for (size_t i = n_points - at_most(n_points, HISTORY_CHANGES_MAX); i < n_points; i++) {
+                HistoryChange *change = &changes->items[changes->n++];
+
+                *change = (HistoryChange){
+                        .first = place_of(&runs[points[i].index]),
+                        .before = points[i].mean_before, .after = points[i].mean_after,
+                        .sd_before = points[i].sd_before, .sd_after = points[i].sd_after,
+                        .relative = points[i].relative, .low = NAN, .high = NAN, .p_value = points[i].p_value,
+                };
+                find_interval(series, i > 0 ? points[i - 1].index : 0, points[i].index,
+                              i + 1 < n_points ? points[i + 1].index : n, &change->low, &change->high);
+        }
 }
 
 /* --- the verdict ---------------------------------------------------------------------------------- */
@@ -335,6 +356,8 @@ static int judge(const HistoryRun *runs, size_t n, const HistoryQuestion *questi
         if (has_status(question))
                 verdict->status = judge_compat_status(series, n, &settings, &judgement);
         describe_change(series, n, runs, &judgement, verdict);
+        if (question->changes)
+                describe_changes(series, n, runs, &judgement, question->changes);
         return 0;
 }
 

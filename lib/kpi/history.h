@@ -43,6 +43,29 @@ typedef enum HistoryOrder {
 /* Names of the orders in requests and answers, NULL-terminated. */
 extern const char *const history_order_names[N_HISTORY_ORDERS + 1];
 
+/* A run in a verdict. */
+typedef struct HistoryPlace {
+        const char *version; /* borrowed; NULL: unknown */
+        uint64_t time_ms;    /* 0: none */
+} HistoryPlace;
+
+#define HISTORY_CHANGES_MAX 64U /* of a history: older changes are left out */
+
+/* A change of the level. */
+typedef struct HistoryChange {
+        HistoryPlace first;         /* the first run of the new level */
+        double before, after;       /* levels */
+        double sd_before, sd_after; /* standard deviations around the levels */
+        double relative;
+        double low, high; /* interval of the change, at 95 %; NAN: too few runs */
+        double p_value;
+} HistoryChange;
+
+typedef struct HistoryChanges {
+        HistoryChange items[HISTORY_CHANGES_MAX]; /* ascending */
+        size_t n;
+} HistoryChanges;
+
 typedef struct HistoryQuestion {
         HistoryOrder order;
         const char *current; /* version that is judged; NULL: that of the newest run */
@@ -52,6 +75,7 @@ typedef struct HistoryQuestion {
          * oldest run of each version, and no earlier run of the judged version. For a KPI without a direction,
          * higher values count as better. */
         bool is_compat;
+        HistoryChanges *changes; /* borrowed; gets the changes between all levels; NULL: none */
 } HistoryQuestion;
 
 /* Numbers of runs that are not judged by themselves. */
@@ -69,12 +93,6 @@ typedef struct HistoryContent {
         size_t n_repeats; /* results: more than runs if some were batches */
         size_t n_values;  /* of the list of the judged run, of which the median counts; 0: a number */
 } HistoryContent;
-
-/* A run in a verdict. */
-typedef struct HistoryPlace {
-        const char *version; /* borrowed; NULL: unknown */
-        uint64_t time_ms;    /* 0: none */
-} HistoryPlace;
 
 typedef struct HistoryVerdict {
         JudgeVerdict verdict;

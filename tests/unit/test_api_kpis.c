@@ -95,6 +95,11 @@ static void a_regression_is_told_with_its_version(void **state) {
         check(fixture, PATH ".rate/regress?direction=higher", 200, "\"batched\":0,\"failed\":1,");
         check(fixture, PATH "/regress?objective=elapsed&direction=higher", 200, "\"verdict\":\"improvement\"");
         check(fixture, PATH ".rate/regress", 200, "\"verdict\":\"changed\"");
+        check(fixture, PATH ".rate/regress?direction=higher&changes=1", 200,
+              "\"changes\":[{\"verdict\":\"regression\",\"version\":\"2.10.0\"");
+        check(fixture, PATH ".rate/regress?changes=1", 200, "\"changes\":[{\"verdict\":\"changed\"");
+        check(fixture, PATH ".elapsed/regress?direction=higher&changes=1", 200,
+              "\"changes\":[{\"verdict\":\"improvement\"");
 }
 
 static void later_versions_are_excluded(void **state) {

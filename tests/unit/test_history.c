@@ -51,6 +51,34 @@ static HistoryVerdict judge_copy(const Runs *runs, const HistoryQuestion *questi
         return judge(&copy, question);
 }
 
+static void all_changes_are_told_with_their_levels(void **state) {
+        Runs runs = {};
+        HistoryChanges changes = { .n = 7 };
+        HistoryQuestion question = lower;
+
+        (void)state;
+        question.changes = &changes;
+        for (unsigned i = 1; i <= 18; i++) {
+                char version[16];
+
+                (void)snprintf(version, sizeof(version), "1.%u.0", i);
+                add(&runs, version, 3, i <= 6 ? 100 : i <= 12 ? 150 : 120);
+        }
+        (void)judge_copy(&runs, &question);
+        assert_int_equal(changes.n, 2);
+        assert_string_equal(changes.items[0].first.version, "1.7.0");
+        assert_string_equal(changes.items[1].first.version, "1.13.0");
+        assert_true(fabs(changes.items[0].before - 100) < 1 && fabs(changes.items[0].after - 150) < 1.5);
+        assert_true(changes.items[0].low < 0.5 && 0.5 < changes.items[0].high && changes.items[0].low > 0.45);
+        assert_true(changes.items[1].relative < -0.15 && changes.items[1].high < -0.15);
+        assert_true(changes.items[1].p_value < 0.01);
+        assert_true(changes.items[1].sd_after > 0.1 && changes.items[1].sd_after < 3);
+
+        runs.n = 3;
+        (void)judge_copy(&runs, &question);
+        assert_int_equal(changes.n, 0);
+}
+
 static void a_regression_has_the_version_since_which_it_is_there(void **state) {
         Runs runs = {};
         HistoryVerdict verdict;
@@ -379,6 +407,7 @@ static void the_share_of_false_changes_is_limited(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(all_changes_are_told_with_their_levels),
                 cmocka_unit_test(a_regression_has_the_version_since_which_it_is_there),
                 cmocka_unit_test(runs_of_later_versions_are_excluded),
                 cmocka_unit_test(a_change_lies_between_two_versions_only),

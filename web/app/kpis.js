@@ -5,7 +5,7 @@ import { find, get, name } from "./api.js";
 import { brief, card, command, el, empty, facts, link, note, pill, table } from "./dom.js";
 import { change, cut, figure, plural, time } from "./format.js";
 import { build } from "./url.js";
-import { trend } from "../figures/trend.js";
+import { chart } from "../figures/chart.js";
 
 const TONES = { regression: "bad", improvement: "ok", "no change": "ok", returned: "live", changed: "odd", "run again": "odd", unknown: "odd" };
 const ORDER = ["regression", "changed", "run again", "improvement", "returned", "no change", "unknown"];
@@ -88,11 +88,46 @@ function sorted(groups, order) {
         return [...groups].sort(order === "time" ? (a, b) => a.first_ms - b.first_ms : byVersion);
 }
 
+/* Levels between the changes, each with a band of one standard deviation. */
+function levelsOf(changes, points) {
+        const first = points[0].version, last = points.at(-1).version;
+        const before = (version) => points[points.findIndex((p) => p.version === version) - 1]?.version ?? first;
+
+        return changes.flatMap((c, i) => [
+                i === 0 && { from: first, to: before(c.version), value: c.before, low: c.before - c.sd_before, high: c.before + c.sd_before },
+                { from: c.version, to: changes[i + 1] ? before(changes[i + 1].version) : last, value: c.after, low: c.after - c.sd_after, high: c.after + c.sd_after },
+        ]).filter(Boolean);
+}
+
+const changed = (c) => `${c.verdict} at ${cut(c.version, 30)}: ${change(c.relative_change)}${c.low === null ? "" : ` (${change(c.low)} to ${change(c.high)})`}`;
+
+function trend(kpi, key, points, changes) {
+        const newest = kpi.since_version && !changes.some((c) => c.version === kpi.since_version) && points.some((p) => p.version === kpi.since_version);
+
+        return chart({ kind: "line", title: `${key} by version`, x: { key: "version", label: "version" },
+                y: { key, label: `median, least and greatest of each version${kpi.unit ? `, ${kpi.unit}` : ""}; ${kpi.direction} is better`, unit: kpi.unit },
+                rows: points, levels: levelsOf(changes, points),
+                marks: [...changes.map((c) => ({ x: c.version, text: changed(c), tone: TONES[c.verdict] })), ...(newest ? [{ x: kpi.since_version, text: "differs", tone: TONES[kpi.verdict] }] : [])] });
+}
+
+function changesTable(kpi, changes) {
+        return table([
+                { head: "", cell: (c) => pill(c.verdict, TONES[c.verdict]) },
+                { head: "Changed at", row: true, cell: (c) => `changed at ${cut(c.version ?? "?", 40)}` },
+                { head: "Change", class: "number", cell: (c) => change(c.relative_change) },
+                { head: "Interval, 95 %", class: "number", cell: interval },
+                { head: "Level before", class: "number", cell: (c) => figure(c.before, kpi.unit) },
+                { head: "New level", class: "number", cell: (c) => figure(c.after, kpi.unit) },
+                { head: "By chance", class: "number", cell: (c) => (c.p_value === null ? "–" : figure(Number(c.p_value.toPrecision(2)))) },
+                { head: "First run", cell: (c) => time(c.time_ms) },
+        ], [...changes].reverse(), { caption: "Changes of the level, newest first" });
+}
+
 export async function showOne(at) {
         const [, indicator, result] = at.argument.match(/^(.*?)(?:\.([^.]+))?$/s);
         const key = result ?? indicator;
         const where = at.params.getAll("where"), component = at.params.get("component");
-        const judged = await get(`kpis/${name(at.argument)}/regress`, { where, component }, at.signal);
+        const judged = await get(`kpis/${name(at.argument)}/regress`, { where, component, changes: 1 }, at.signal);
         const kpi = judged.kpis.find((k) => k.kpi === at.argument) ?? judged.kpis[0];
 
         if (!kpi)
@@ -100,11 +135,12 @@ export async function showOne(at) {
         const stat = ["median", "min", "max"].map((s) => `${s}:${key}`).join(",");
         const history = await find(`indicators/${name(indicator)}/query`, { where, component, stat, group_by: "version", limit: N_VERSIONS }, at.signal).catch(() => null);
         const points = sorted(history?.groups ?? [], kpi.order).filter((g) => g.key.version !== null).map((g) => ({
-                label: g.key.version, n: g.n, value: g.values[`median:${key}`], low: g.values[`min:${key}`], high: g.values[`max:${key}`] }));
-        const plot = points.length > 1 ? trend({ label: `${key} by version, median with least and greatest`, unit: kpi.unit, points, since: kpi.since_version }) : null;
+                version: g.key.version, n: g.n, [key]: g.values[`median:${key}`], low: g.values[`min:${key}`], high: g.values[`max:${key}`] }));
+        const changes = (kpi.changes ?? []).filter((c) => points.some((p) => p.version === c.version));
+        const plot = points.length > 1 ? trend(kpi, key, points, changes) : null;
 
         return {
-                title: kpi.kpi, end: () => plot?.end(),
+                title: kpi.kpi,
                 element: el("div", null,
                         el("h1", null, cut(kpi.kpi, 80), " ", pill(kpi.verdict, TONES[kpi.verdict] ?? "odd")),
                         el("p", null, el("b", null, sentence(kpi)), "."),
@@ -112,7 +148,8 @@ export async function showOne(at) {
                         facts([["Value", figure(kpi.value, kpi.unit), ` at ${kpi.version ?? "?"}`], ["Better", kpi.direction], ["Runs", `${kpi.runs} of ${plural(kpi.versions, "version")}`],
                                 ["Detectable change", kpi.smallest_change ? change(kpi.smallest_change).slice(1) : ""], ["Order", kpi.order], ["Latest", time(kpi.time_ms)],
                                 ["Method", judged.method]]),
-                        plot ? card(null, null, plot.element) : note("A plot needs two versions."),
+                        plot ? card(null, null, plot) : note("A plot needs two versions."),
+                        changes.length > 0 && card(`Changes of the level: ${changes.length}`, null, changesTable(kpi, changes)),
                         kpi.verdict !== "no change" && kpi.verdict !== "unknown" && card("Is the new level intended?", null,
                                 note("Then make it the baseline; later runs are compared with it:"),
                                 command(`perfctl kpi accept ${quote(kpi.kpi)}${parameters(kpi).map((p) => ` -w ${quote(p)}`).join("")} --note 'why'`)),

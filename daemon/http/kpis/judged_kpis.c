@@ -20,6 +20,7 @@ int judged_kpis_add(JudgedKpis *kpis, const JudgedKpi *kpi) {
                                        &kept.unit,
                                        &kept.labels,
                                        &kept.profile,
+                                       &kept.changes,
                                        &kept.verdict.judged.version,
                                        &kept.verdict.first.version,
                                        &kept.verdict.back_to.version,
@@ -122,6 +123,31 @@ static void write_verdict(Json *json, const HistoryVerdict *verdict) {
         json_put_uint(json, "versions", verdict->of.n_versions);
 }
 
+void judged_kpis_write_changes(const HistoryChanges *changes, JudgeDirection direction, Json *json) {
+        json_array_begin(json);
+        for (size_t i = 0; i < changes->n; i++) {
+                const HistoryChange *change = &changes->items[i];
+                bool is_worse = (change->after > change->before) == (direction == JUDGE_LOWER);
+
+                json_object_begin(json);
+                json_put_string(json, "verdict", judge_verdict_names[direction == JUDGE_NEITHER ? JUDGE_CHANGED
+                                                                     : is_worse ? JUDGE_REGRESSION
+                                                                                : JUDGE_IMPROVEMENT]);
+                json_put_string(json, "version", change->first.version);
+                json_put_uint(json, "time_ms", change->first.time_ms);
+                json_put_double(json, "before", change->before);
+                json_put_double(json, "after", change->after);
+                json_put_double(json, "sd_before", change->sd_before);
+                json_put_double(json, "sd_after", change->sd_after);
+                json_put_double(json, "relative_change", change->relative);
+                json_put_double(json, "low", change->low);
+                json_put_double(json, "high", change->high);
+                json_put_double(json, "p_value", change->p_value);
+                json_object_end(json);
+        }
+        json_array_end(json);
+}
+
 static void write_kpi(Json *json, const JudgedKpi *kpi) {
         json_object_begin(json);
         json_put_string(json, "kpi", kpi->name);
@@ -135,6 +161,10 @@ static void write_kpi(Json *json, const JudgedKpi *kpi) {
         if (kpi->profile) {
                 json_key(json, "profile");
                 json_raw(json, kpi->profile);
+        }
+        if (kpi->changes) {
+                json_key(json, "changes");
+                json_raw(json, kpi->changes);
         }
         if (kpi->accepted)
                 write_accepted(json, kpi);

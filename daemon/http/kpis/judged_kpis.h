@@ -23,6 +23,7 @@ typedef struct JudgedKpi {
         const char *labels; /* JSON object */
         /* JSON object: state of the machine during the runs of the new level, and before; NULL: not known */
         const char *profile;
+        const char *changes; /* JSON array: changes between all levels; NULL: not wanted */
         const AcceptedLevel *accepted; /* borrowed; NULL: none */
         JudgeDirection direction;
         uint64_t n_failed;
@@ -44,5 +45,7 @@ enum {
 int judged_kpis_add(JudgedKpis *kpis, const JudgedKpi *kpi);
 /* Limits the share of false changes; see history_limit_false_changes(). 0 or -ENOMEM. */
 int judged_kpis_limit(JudgedKpis *kpis, double rate);
+/* Writes an array of the changes between all levels. */
+void judged_kpis_write_changes(const HistoryChanges *changes, JudgeDirection direction, Json *json);
 /* Writes the members "kpis" and "counts". */
 void judged_kpis_write(const JudgedKpis *kpis, Json *json);

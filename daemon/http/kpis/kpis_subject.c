@@ -35,6 +35,7 @@ typedef struct RegressRequest {
         const char *pattern;
         const char *result;  /* the only result; NULL: all that models declare and do not ignore for this */
         HistoryQuestion question;
+        bool with_changes;
         double fdr;
         AcceptedLevels accepted; /* owned */
         uint64_t until_ns; /* 0: without a limit */
@@ -189,7 +190,8 @@ static int read_runs(const Sources *sources, Response *response, Pass *pass, Kpi
 /* --- verdicts ------------------------------------------------------------------------------------- */
 
 static int keep(Response *response, const Pass *pass, const KpiSeries *series, size_t number,
-                const AcceptedLevel *accepted, const HistoryVerdict *verdict, const Buffer *profile) {
+                const AcceptedLevel *accepted, const HistoryVerdict *verdict, const Buffer *profile,
+                const Buffer *changes) {
         const char *result = pass->selection.numbers[number];
         scoped(buffer_deinit) Buffer name = {}, unit = {};
         int r;
@@ -200,7 +202,8 @@ static int keep(Response *response, const Pass *pass, const KpiSeries *series, s
                 return exchange_store_error(response, -ENOMEM);
         r = judged_kpis_add(&pass->request->kpis, &(JudgedKpi){
                 .name = name.text, .unit = unit.text, .labels = series->labels,
-                .profile = profile->text, .direction = pass->directions[number], .n_failed = series->n_failed,
+                .profile = profile->text, .changes = changes->text,
+                .direction = pass->directions[number], .n_failed = series->n_failed,
                 .accepted = verdict->accepted.time_ms > 0 ? accepted : NULL, .verdict = *verdict,
         });
         if (r == JUDGED_KPIS_FULL)
@@ -239,7 +242,9 @@ static int judge_number(const Sources *sources, Response *response, Pass *pass, 
                         KpiRuns *runs) {
         HistoryQuestion question = pass->request->question;
         const AcceptedLevel *accepted;
-        scoped(buffer_deinit) Buffer profile = {};
+        scoped(buffer_deinit) Buffer profile = {}, changes_text = {};
+        Json json = { .out = &changes_text };
+        HistoryChanges changes = {};
         HistoryVerdict verdict;
         int r;
 
@@ -251,13 +256,18 @@ static int judge_number(const Sources *sources, Response *response, Pass *pass, 
         accepted = accepted_levels_find(&pass->request->accepted, pass->name, pass->selection.numbers[number],
                                         series->labels);
         question.accepted_ms = accepted ? accepted->until_ms : 0;
+        question.changes = pass->request->with_changes ? &changes : NULL;
         r = history_judge(runs->items, runs->n, &question, &verdict);
         if (r < 0)
                 return exchange_store_error(response, r);
         if (r == HISTORY_NO_CURRENT)
                 return 0;
+        if (question.changes)
+                judged_kpis_write_changes(&changes, question.judge.direction, &json);
+        if (buffer_error(&changes_text) < 0)
+                return exchange_store_error(response, -ENOMEM);
         r = add_profile(sources, response, pass, runs, &verdict, &profile);
-        return r == 0 ? keep(response, pass, series, number, accepted, &verdict, &profile) : r;
+        return r == 0 ? keep(response, pass, series, number, accepted, &verdict, &profile, &changes_text) : r;
 }
 
 static int judge_numbers(const Sources *sources, Response *response, Pass *pass) {
@@ -411,6 +421,8 @@ static int parse_request(const Target *target, Response *response, RegressReques
                 r = parse_word(target, response, "direction", judge_direction_names, &unused);
         if (r == 0)
                 r = exchange_parameter_bool(target, response, "compat", &request->question.is_compat);
+        if (r == 0)
+                r = exchange_parameter_bool(target, response, "changes", &request->with_changes);
         if (r != 0)
                 return r;
         request->question.order = (HistoryOrder)order;
@@ -697,7 +709,7 @@ static int write_counts(Exposition *exposition, const Snapshot *snapshot) {
 /* --- tables ----------------------------------------------------------------------------------------- */
 
 static const Route routes[] = {
-        { "/api/v1/kpis/{name}/regress", "where component since_ms until_ms objective direction current compare_by ignore ignore_entry across order method fdr compat", false, true, answer_regress },
+        { "/api/v1/kpis/{name}/regress", "where component since_ms until_ms objective direction current compare_by ignore ignore_entry across order method fdr compat changes", false, true, answer_regress },
         { "/api/v1/kpis/accepted", "", false, true, answer_accepted },
         {},
 };
