@@ -285,7 +285,7 @@ install: all
 	install -D -m 644 client/wire/perfd.h $(DESTDIR)$(INCLUDE_DIR)/perfd.h
 	install -D -m 644 proto/perfd.proto $(DESTDIR)$(PREFIX)/share/perfd/perfd.proto
 	install -d -m 755 $(DESTDIR)$(PREFIX)/share/perfd/slurm
-	for script in prolog epilog save_report epilog_slurmctld task_prolog wrapper; do to=$(DESTDIR)$(PREFIX)/share/perfd/slurm/$$script; \
+	for script in prolog epilog save_report epilog_slurmctld task_prolog task_epilog wrapper; do to=$(DESTDIR)$(PREFIX)/share/perfd/slurm/$$script; \
 	        sed -e 's|/usr/bin/perfctl|$(BIN_DIR)/perfctl|; s|/usr/share/perfd|$(PREFIX)/share/perfd|' conf/slurm/$$script | install -m 755 /dev/stdin $$to || exit 1; done
 	install -d -m 755 $(DESTDIR)$(PREFIX)/share/perfd/container
 	for file in deploy/container/*.fstab deploy/container/*.conf; do to=$(DESTDIR)$(PREFIX)/share/perfd/container/$${file##*/}; \

@@ -30,14 +30,14 @@ VARIANTS = (0.6, 1.6)
 GOOD = 0.9
 AT_ONCE = 4  # pipelines that sleep
 MORE, LESS = "more concurrency", "less concurrency"
-FASTER, THREADS, BUFFER, NONE = "faster source", "more threads", "larger buffer", "none"
+FASTER, THREADS, BUFFER, ORDER, NONE = "faster source", "more threads", "larger buffer", "output order", "none"
 
 
 # --- the pipelines ------------------------------------------------------------------------------
 
 class Plant:
-    """A planted pipeline. stages: (name, kind of task, milliseconds, concurrency, and where its tasks run: "async", or the number of
-    workers of an executor of its own, ("threads", 2) or ("processes", 2)); expected: limit or stage, and direction. source, loop:
+    """A planted pipeline. stages: (name, kind of task, milliseconds, concurrency, and where its tasks run: "async", "in order", or the
+    number of workers of an executor of its own, ("threads", 2) or ("processes", 2)); expected: limit or stage, and direction. source, loop:
     milliseconds of an item, or of `every` items; of_python: they compute. start: seconds of the first tasks."""
 
     def __init__(self, name, stages, expected, source=0, loop=0, threads=32, buffer=3, every=1, cpu=False, of_python=False, start=0):
@@ -45,6 +45,7 @@ class Plant:
         self.loop, self.every, self.cpu, self.of_python, self.start = loop, every, cpu, of_python, start
         self.numbers = {"threads": threads, "buffer": buffer, "source": source, **{stage[0]: stage[3] for stage in self.stages}}
         self.numbers.update({f"executor of {name}": place[1] for name, _, _, _, place in self.stages if isinstance(place, tuple)})
+        self.numbers.update({f"order of {name}": "input" for name, _, _, _, place in self.stages if place == "in order"})
 
     def variant(self, factor):
         """Return the pipeline with longer or shorter tasks, whose limit is the same."""
@@ -67,6 +68,8 @@ class Plant:
                 ret[THREADS if name == "threads" else BUFFER, None] = {name: value * (2 if name == "threads" else 4)}
             elif name == "source":
                 ret[FASTER, "src"] = {name: value / 2}
+            elif name.startswith("order of "):
+                ret[ORDER, name.removeprefix("order of ")] = {name: "completion"}
             elif name.startswith("executor of "):
                 ret[THREADS, name.removeprefix("executor of ")] = {name: value * 2}
             else:
@@ -107,6 +110,9 @@ PLANTS = (
     Plant("half of the tasks fail", (("fetch", "fail half", 10, 2), ("decode", "sleep", 4, 4)), ("fetch", MORE), loop=2),
     Plant("failures take long", (("fetch", "time out", 60, 4), ("decode", "sleep", 2, 4)), ("fetch", MORE), loop=2),
     Plant("storage for two readers", (("read", "two at once", 10, 8),), ("read", MORE), loop=1),
+    Plant("in order, one slow of 16", (("decode", "one of 16", 5, 4, "in order"),), ("decode", ORDER), loop=1),
+    Plant("in order, between stages", (("fetch", "sleep", 5, 4), ("decode", "one of 16", 5, 8, "in order"), ("augment", "sleep", 2, 4)),
+          ("decode", ORDER), loop=1),
     Plant("small buffer, uneven tasks", (("decode", "bursts", 10, 1),), ("sink", BUFFER), loop=11, buffer=1),
     Plant("small buffer, uneven loop", (("decode", "sleep", 9, 1),), ("sink", BUFFER), loop=100, every=10, buffer=1),
     Plant("Python's lock", (("parse", "python", 4, 8),), ("parse", LESS), cpu=True),
@@ -134,6 +140,9 @@ class Tasks:
 
     def uneven(self, s):
         time.sleep(2.5 * s if next(self.n) % 4 == 0 else s / 2)
+
+    def one_of_16(self, s):
+        time.sleep(32 * s if next(self.n) % 16 == 0 else s)
 
     def bursts(self, s):
         time.sleep(s * 3.7 if next(self.n) % 10 < 2 else s * 0.325)
@@ -221,6 +230,7 @@ def run_pipeline(plan):
     builder = PipelineBuilder().add_source(items())
     for name, kind, ms, _, place in plan["stages"]:
         builder = builder.pipe(work_of(tasks, name, kind, ms, place, plan["start"]), concurrency=numbers[name], name=name,
+                               output_order=numbers.get(f"order of {name}", "completion"),
                                **executor_of(place, numbers.get(f"executor of {name}")))
     pipeline = builder.add_sink(numbers["buffer"]).build(num_threads=numbers["threads"])
     begin, n, first = time.monotonic(), 0, None

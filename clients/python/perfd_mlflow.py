@@ -200,7 +200,7 @@ class Job:
     def __init__(self, name, series_s=None):
         self.report = read_report(name)
         self.id, self.node = self.report["id"], self.report["on"].get("hostname") or "unknown"
-        self.step = self.report["rank"] or 0
+        self.step = self.report["rank"] or self.report.get("node_index") or 0
         self.end_ms = self.report.get("end_ms") or self.report["on"].get("time_ms") or self.report["begin_ms"]
         self.series_s = series_s
         self._reasons = {}
@@ -536,9 +536,10 @@ def push(jobs="last", run_id=None, experiment=None, series=None, client=None, **
     for group, members in groups.items():
         run = find_run(client, group, members, where)
         first = members[0].report
-        is_one = len(members) == 1 and (first["rank"] is None or first.get("ranks") == 1)
+        is_one = len(members) == 1 and (first.get("nodes") or 1) == 1 and (first["rank"] is None or first.get("ranks") == 1)
         for n, job in enumerate(sorted(members, key=lambda job: (job.step, job.report.get("node_index") or 0, job.node))):
-            job.step = n if job.report["rank"] is None and not is_one else job.step
+            is_numbered = job.report["rank"] is not None or job.report.get("node_index") is not None
+            job.step = job.step if is_numbered or is_one else n
             own, record = Record(), Record()
             for add in (job.numbers, job.measured, job.details):
                 add(own)
@@ -587,8 +588,11 @@ def _add_waiting(spool, job):
     return path
 
 
-def _send_waiting(path, is_end):
-    """Send a job that waits. Its file is removed if it was sent, or can never be. Raises Trouble if it still waits."""
+def _send_waiting(path, is_end, is_running=False):
+    """Send a job that waits. Its file is removed if it was sent, or can never be. Raises Trouble if it still waits.
+
+    is_running: the numbers until now of a job that runs on; the final ones wait.
+    """
     file = _open_waiting(path)
     if not file:
         return
@@ -609,23 +613,25 @@ def _send_waiting(path, is_end):
                 return
             if os.path.isdir(directory):
                 os.chdir(directory)  # MLflow's default is a file there
-            if read_report(job)["state"] == "running":
+            if read_report(job)["state"] == "running" and not is_running:
                 raise Trouble(f"perfd does not know yet that job {job} has ended")
             push(job, is_end=is_end, **values)
         except Trouble as trouble:
             if not trouble.is_final:
                 raise
             say(f"job {job} is not logged: {trouble}")
-        path.unlink()
+            is_running = False
+        if not is_running:
+            path.unlink()
 
 
-def _flush(paths, is_end=False):
+def _flush(paths, is_end=False, is_running=False):
     """Send jobs that wait. Returns the number of those that still wait."""
     reasons, n = {}, 0
     for path in paths:
         said = path.parent / "without-mlflow"  # what the end of an earlier job has said
         try:
-            _send_waiting(path, is_end)
+            _send_waiting(path, is_end, is_running)
             with contextlib.suppress(OSError):
                 said.unlink()
         except Exception as error:
@@ -642,8 +648,8 @@ def _flush(paths, is_end=False):
     return n
 
 
-def _end(spool, job):
-    """Send a job that has just ended, then those that wait. The job waits if the server is away."""
+def _end(spool, job, is_running):
+    """Send a job that has just ended, or a task of it, then those that wait. The job waits if the server is away."""
     def give_up(*_):
         raise TimeoutError(f"MLflow took more than {END_S} s")
 
@@ -652,7 +658,7 @@ def _end(spool, job):
     os.environ.update({"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0", "MLFLOW_HTTP_REQUEST_TIMEOUT": str(END_REQUEST_S)})
     path = _add_waiting(spool, job)
     signal.alarm(END_S)
-    if _flush([path], True):
+    if _flush([path], True, is_running):
         return 1
     return _flush(sorted(set(spool.glob("*.jsonl")) - {path}), True)
 
@@ -737,14 +743,15 @@ def main(words=None):
     command.add_argument("--series", type=_seconds, metavar="TIME", help="also log the samples, one in each TIME, such as 60s")
     command = commands.add_parser("flush", help="send jobs that wait")
     command.add_argument("files", nargs="+", type=pathlib.Path)
-    command = commands.add_parser("end", help="send a job that has just ended, for 'perfctl run'")
+    command = commands.add_parser("end", help="send a job that has just ended, for 'perfctl run' and task_epilog")
+    command.add_argument("--running", action="store_true", help="the job runs on: send its numbers until now")
     command.add_argument("spool", type=pathlib.Path)
     command.add_argument("job")
     options = parser.parse_args(words)
     os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")
     try:
         if options.command == "end":
-            return min(1, _end(options.spool.absolute(), options.job))
+            return min(1, _end(options.spool.absolute(), options.job, options.running))
         if options.command == "flush":
             files = [each for given in options.files for each in (sorted(given.glob("*.jsonl")) if given.is_dir() else [given.absolute()])]
             return min(1, _flush(files))

@@ -61,6 +61,7 @@ class _State:
     queues = None  # reporting queues, and whether SPDL logs their statistics as well
     stage_info = None  # SPDL's function before install()
     executors = {}  # by the label of a stage: the executor that runs its tasks; None: the pipeline's own threads
+    in_order = set()  # labels of stages that give their items in the order of the input
     running = {}  # pipelines by their number
     lock = threading.Lock()
 
@@ -165,10 +166,12 @@ class _Running:
         """Send the version of SPDL, and the size of the pool of threads that the stages share."""
         self._described = time.monotonic()
         threads = getattr(getattr(self._loop, "_default_executor", None), "_max_workers", None)
+        in_order = sorted({label for label, _ in self._times} & _State.in_order)
         pools = [pool.description() for pool in self._pools.values() if pool.stages]
         perfd_pipeline.sender().describe({"producer": f"spdl {_version()}", "pipeline": self.number,
                                           **({"threads": threads} if threads else {}),
-                                          **({"pools": pools} if _State.stage_info else {})})
+                                          **({"pools": pools} if _State.stage_info else {}),
+                                          **({"in_order": in_order} if in_order else {})})
 
     def _probe(self):
         for pool in list(self._pools.values()):
@@ -329,7 +332,7 @@ def _timed(get_item, monotonic=time.monotonic):
 
 
 def _watch_executors():
-    """Remember which executor runs the tasks of a stage, which SPDL's hooks do not tell: a coroutine of the user needs no thread."""
+    """Remember which executor runs the tasks of a stage, and its order, which SPDL's hooks do not tell. Coroutines need no thread."""
     node = getattr(spdl.pipeline._components, "_node", None)
     if _State.stage_info or not hasattr(node, "_get_stage_info"):
         return
@@ -340,6 +343,8 @@ def _watch_executors():
         info, stage = _State.stage_info(config, *args), getattr(config, "_args", None)
         if stage is not None and not _is_async(stage.op):
             _State.executors[str(info)] = stage.executor
+        if getattr(getattr(config, "_type", None), "name", None) == "OrderedPipe":
+            _State.in_order.add(_label(info))
         return info
 
     node._get_stage_info = stage_info

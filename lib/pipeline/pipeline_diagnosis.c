@@ -61,6 +61,7 @@ const char *const pipeline_direction_names[N_PIPELINE_DIRECTIONS] = {
         [PIPELINE_DIRECTION_FASTER_SOURCE] = "faster source",
         [PIPELINE_DIRECTION_MORE_THREADS] = "more threads",
         [PIPELINE_DIRECTION_LARGER_BUFFER] = "larger buffer",
+        [PIPELINE_DIRECTION_OUTPUT_ORDER] = "output order",
         [PIPELINE_DIRECTION_MORE_CPUS] = "more cpus",
         [PIPELINE_DIRECTION_OTHER_HOST] = "other host",
 };
@@ -208,6 +209,16 @@ static bool find_pool(PipelineDiagnosis *diagnosis, const PipelineStage *stages,
         return true;
 }
 
+/* Workers that are free although items wait, and whose output has no room problem: a slow item holds back the later
+ * ones, which are ready. */
+static bool is_held_back(const PipelineStage *stages, size_t n, const StageShares *shares,
+                         const PipelineProcess *process) {
+        size_t i = shares->saturated;
+
+        return i < n && shares->saturated_share >= SHARE_MOST && stages[i].order < 64 &&
+               (process->in_order >> stages[i].order & 1);
+}
+
 /* Items that come in bursts: while the first stage waits for them, the consumer waits, too. */
 static bool is_source_bursty(const PipelineDiagnosis *diagnosis, const StageShares *shares) {
         return shares->first_starved >= BURSTS_SHARE * diagnosis->wait_share;
@@ -245,6 +256,11 @@ static void find_limit(PipelineDiagnosis *diagnosis, const PipelineStage *stages
                 diagnosis->stage = shares->first > 0 ? shares->first - 1 : n;
                 diagnosis->direction = PIPELINE_DIRECTION_FASTER_SOURCE;
                 diagnosis->confidence = rate(shares->first_starved);
+        } else if (is_held_back(stages, n, shares, process)) {
+                diagnosis->limit = PIPELINE_LIMIT_STAGE;
+                diagnosis->stage = shares->saturated;
+                diagnosis->direction = PIPELINE_DIRECTION_OUTPUT_ORDER;
+                diagnosis->confidence = at_most(rate(shares->saturated_share), PIPELINE_CONFIDENCE_MEDIUM);
         } else if (shares->saturated < n && shares->saturated_share >= SHARE_MOST &&
                    pipeline_stage_failure_ratio(&stages[shares->saturated]) > 0) {
                 diagnosis->limit = PIPELINE_LIMIT_STAGE;

@@ -8,6 +8,8 @@
  * The readiness of different queues is not compared.
  */
 
+#include <stdint.h>
+
 #include "pipeline/pipeline_stage.h"
 
 /*
@@ -52,6 +54,7 @@ typedef enum PipelineDirection {
         PIPELINE_DIRECTION_FASTER_SOURCE,
         PIPELINE_DIRECTION_MORE_THREADS,
         PIPELINE_DIRECTION_LARGER_BUFFER,
+        PIPELINE_DIRECTION_OUTPUT_ORDER, /* the order in which tasks complete, instead of that of the input */
         PIPELINE_DIRECTION_MORE_CPUS,  /* a higher limit of the job */
         PIPELINE_DIRECTION_OTHER_HOST, /* or less other work on this one */
         N_PIPELINE_DIRECTIONS,
@@ -100,6 +103,7 @@ typedef struct PipelineProcess {
         PipelinePool pools[PIPELINE_POOLS_MAX];
         size_t n_pools;
         bool knows_pools;   /* no other pools run tasks */
+        uint64_t in_order;  /* bit N: the stage at position N gives its items in the order of its input */
         double cpus_used;   /* by the process; NAN: unknown */
         double tasks_cpus;  /* used by the process and its children; NAN: unknown */
         double waiting_for_cpu; /* threads of the process and its children, mean over time; NAN: unknown */

@@ -54,6 +54,21 @@ static void read_pools(const Value *list, PipelineProcess *ret) {
         }
 }
 
+/* Reads the labels of the stages whose output has the order of their input. */
+static uint64_t read_in_order(const Value *list) {
+        uint64_t ret = 0;
+        PipelineStage stage;
+
+        for (size_t i = 0; list && list->type == VALUE_LIST && i < list->n_items; i++) {
+                const Value *label = &list->items[i];
+
+                if (label->type == VALUE_STRING && pipeline_stage_parse(&stage, label->string, strlen(label->string)) &&
+                    stage.order < 64)
+                        ret |= UINT64_C(1) << stage.order;
+        }
+        return ret;
+}
+
 /* Finds the slow worker in the list of [number of tasks, seconds] of each worker of a stage. */
 static void read_workers(const Member *from, SlowWorker *ret) {
         const Value *list = &from->value;
@@ -83,6 +98,7 @@ static void read_process(const Value *from, PipelineSet *set) {
         set->process = pipeline_diagnosis_unknown_process(read_threads(from));
         set->process_pipeline = isnan(pipeline) ? 0 : (unsigned)fmin(pipeline, UINT32_MAX);
         read_pools(value_get_given(from, "pools"), &set->process);
+        set->process.in_order = read_in_order(value_get_given(from, "in_order"));
         for (size_t i = 0; workers && workers->type == VALUE_OBJECT && i < workers->n_members; i++)
                 read_workers(&workers->members[i], &set->slow);
         if (!(seconds > 0))

@@ -53,6 +53,7 @@ bool pipeline_verdict_next(const PipelineSet *set, unsigned n_threads, size_t *a
         if (ret->stages[0].pipeline != set->process_pipeline) {
                 ret->process.knows_pools = false;
                 ret->process.n_pools = 0;
+                ret->process.in_order = 0;
         }
         if (n_threads > 0)
                 ret->process = pipeline_diagnosis_unknown_process(n_threads);
@@ -206,6 +207,17 @@ static void write_slow_worker(const PipelineVerdict *verdict, Sentences *out) {
         buffer_puts(&out->advice, "Find what makes it slow, or give it less.");
 }
 
+static void write_held_back(const PipelineVerdict *verdict, double busy, Sentences *out) {
+        const char *name = name_of(verdict, verdict->diagnosis.stage);
+
+        buffer_printf(&out->limit,
+                      "%s is the limit: its workers are busy only %.0f %% of the time although items wait. It gives "
+                      "its items in the order of its input, and a slow item holds back those that are ready.",
+                      name, 100 * busy);
+        buffer_puts(&out->advice, "If the order does not matter, give them in the order of completion "
+                                  "(output_order=\"completion\"); otherwise, make the slowest items faster.");
+}
+
 static void write_stage(const PipelineVerdict *verdict, Sentences *out) {
         const PipelineDiagnosis *diagnosis = &verdict->diagnosis;
         StageAccounting limit;
@@ -214,6 +226,10 @@ static void write_stage(const PipelineVerdict *verdict, Sentences *out) {
                 return;
         if (verdict->slow.n > 0) {
                 write_slow_worker(verdict, out);
+                return;
+        }
+        if (diagnosis->direction == PIPELINE_DIRECTION_OUTPUT_ORDER) {
+                write_held_back(verdict, limit.busy, out);
                 return;
         }
         buffer_printf(&out->limit, "%s is the limit: its %u worker%s busy %.0f %% of the time%s.",

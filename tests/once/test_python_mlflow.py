@@ -111,7 +111,7 @@ class Mlflow(harness.TestCase):
 
     def push(self, *words, version=NEWEST, **more):
         return subprocess.run([self.pythons[version], "-m", "perfd_mlflow", "push", *words], env=self.environment(**more), text=True,
-                              cwd=self.directory, capture_output=True, timeout=300)
+                              cwd=self.directory, capture_output=True, timeout=300 + 10 * len(words))
 
     def perfctl(self, *words, **more):
         return subprocess.run([harness.PERFCTL, *words], env=self.environment(**more), cwd=self.directory, text=True, capture_output=True,
@@ -225,6 +225,34 @@ class Mlflow(harness.TestCase):
         if "deleted" not in done.stderr:  # the server was busy
             self.assertIn("deleted", self.perfctl("flush").stderr)
         self.assertEqual(list((self.directory / "spool" / "mlflow").glob("*.jsonl")), [])
+
+    def test_a_task_of_slurm_logs_the_job_that_runs_on(self):
+        script = self.directory / "task_epilog"
+        script.write_text((ROOT / "conf/slurm/task_epilog").read_text().replace("/usr/bin/perfctl", str(harness.PERFCTL))
+                          .replace("/usr/share/perfd/python", str(CLIENTS)))
+        script.chmod(0o755)
+        path = f"{pathlib.Path(self.pythons[NEWEST]).parent}:{BUILD}:{os.environ['PATH']}"
+        context = json.dumps({"perfd.run": "4711"})
+        with self.server.client() as client:
+            self.assert_status(client.begin("4711"), "OK")
+        name = self.python("import mlflow; print(mlflow.start_run().info.run_name); mlflow.end_run()", MLFLOW_RUN_CONTEXT=context).strip()
+        task = {"SLURM_JOB_ID": "4711", "PATH": path}
+        for more in ({}, {"PERFD_MLFLOW": "1", "SLURM_LOCALID": "1"}, {"PERFD_MLFLOW": "1", "MLFLOW_TRACKING_URI": ""}):
+            done = subprocess.run([script], env=self.environment(**task, **more), text=True, capture_output=True, timeout=120)
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+        self.assertEqual(self.read()[name]["metrics"], [])
+        done = subprocess.run([script], env=self.environment(**task, PERFD_MLFLOW="1"), text=True, capture_output=True, timeout=120)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+        self.assertEqual(self.read()[name]["tags"]["perfd.state"], "running")
+        with self.server.client() as client:
+            self.assert_status(client.end("4711", exit_status=3), "OK")
+        done = self.perfctl("flush", PATH=path)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        run = self.read()[name]
+        self.assertEqual((run["tags"]["perfd.state"], run["tags"]["perfd.exit_status"]), ("finished", "3"))
+        listed = json.loads(self.server.perfctl("metrics", "--mlflow", "4711").stdout)
+        last = {key: value for key, value, *_ in sorted(run["metrics"], key=lambda each: each[2])}
+        self.assertEqual({each["key"]: last.get(each["key"]) for each in listed}, {each["key"]: each["value"] for each in listed})
 
     def test_answers_that_are_not_those_of_mlflow(self):
         class Odd(http.server.BaseHTTPRequestHandler):

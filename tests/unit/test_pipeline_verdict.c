@@ -95,6 +95,30 @@ static void a_busy_stage_is_named_with_advice(void **state) {
         assert_null(strstr(text.text, "throttled"));
 }
 
+static void a_slow_item_holds_back_an_output_in_order(void **state) {
+        static const Minute minutes[] = { { "0:0:src", 0, 0, 6000, 0, 1, 0 },
+                                          { "0:1:decode[4]", 6000, 80, 6000, 0, 40, 0 } };
+        static const char *const others[] = { "{}", "{\"in_order\": [\"0:2:collate\"]}",
+                                              "{\"in_order\": [\"decode\", 1, \"0:64:x\"]}", "{\"in_order\": 1}",
+                                              "{\"pipeline\": 1, \"in_order\": [\"1:1:decode[4]\"]}" };
+        static const char in_order[] = "{\"in_order\": [\"0:1:decode[4]\"]}";
+        scoped(pipeline_set_deinit) PipelineSet set = {};
+        scoped(buffer_deinit) Buffer text = {};
+
+        (void)state;
+        fill(&set, minutes, 2);
+        for (size_t i = 0; i < N_ELEMENTS(others); i++) {
+                assert_int_equal(pipeline_set_read_description(&set, (JsonText){ others[i], strlen(others[i]) }), 0);
+                judge(&set, 0, &text);
+                says(&text, "\"limit\":\"unknown\"");
+        }
+        assert_int_equal(pipeline_set_read_description(&set, (JsonText){ in_order, strlen(in_order) }), 0);
+        judge(&set, 0, &text);
+        says(&text, "\"limit\":\"stage\",\"stage\":\"decode\",\"direction\":\"output order\","
+                    "\"confidence\":\"medium\"");
+        says(&text, "its workers are busy only 33 % of the time although items wait");
+}
+
 static void limits_without_advice_have_none(void **state) {
         static const Minute fast[] = { { "0:0:src", 0, 0, 600, 30, 0, 0 },
                                        { "0:1:decode[4]", 600, 60, 600, 0, 0.1, 0 } };
@@ -280,6 +304,7 @@ static void times_have_the_unit_that_fits(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_busy_stage_is_named_with_advice),
+                cmocka_unit_test(a_slow_item_holds_back_an_output_in_order),
                 cmocka_unit_test(limits_without_advice_have_none),
                 cmocka_unit_test(a_full_pool_is_the_limit),
                 cmocka_unit_test(the_description_tells_of_pools_locks_and_workers),
