@@ -255,11 +255,14 @@ static int find_newest(ApiQuery *query, const char *key, const char *value, char
 
 /* Finds the newest job of this user. */
 static int find_last(ApiQuery *query, char ret[static JOB_ID_MAX]) {
-        char user[sizeof((JobInfo){}.user)];
+        char user[sizeof((JobInfo){}.user)], number[16];
         int r;
 
         user_name_or_number(geteuid(), user, sizeof(user));
+        (void)snprintf(number, sizeof(number), "%u", geteuid()); /* perfd may not know the name */
         r = find_newest(query, "user", user, ret);
+        if (r == EXIT_DONE && !ret[0])
+                r = find_newest(query, "user", number, ret);
         if (r == EXIT_DONE && !ret[0]) {
                 message_print("no job of user %s; specify a job (perfctl job list)", user);
                 return EXIT_FAILED;
@@ -351,12 +354,13 @@ static bool is_id(const GlobalOptions *global, const char *job) {
 
 int api_query_find_job_id(const GlobalOptions *global, const char *job, char ret[static JOB_ID_MAX]) {
         bool may_be_id = indicator_name_is_valid(job, JOB_ID_MAX - 1) && strcmp(job, LAST_JOB) != 0;
-        char user[sizeof((JobInfo){}.user)];
+        char user[sizeof((JobInfo){}.user)], number[16];
 
         user_name_or_number(geteuid(), user, sizeof(user));
+        (void)snprintf(number, sizeof(number), "%u", geteuid());
         if (may_be_id && is_id(global, job))
                 (void)snprintf(ret, JOB_ID_MAX, "%s", job);
-        else if (strcmp(job, LAST_JOB) == 0 ? peek_id(global, "user", user, ret)
+        else if (strcmp(job, LAST_JOB) == 0 ? peek_id(global, "user", user, ret) || peek_id(global, "user", number, ret)
                                             : peek_id(global, "name", job, ret) || peek_id(global, NULL, job, ret))
                 return EXIT_DONE;
         else if (may_be_id)

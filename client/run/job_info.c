@@ -9,7 +9,6 @@
 
 #include "client/wire/id.h"
 #include "client/wire/own_job.h"
-#include "client/wire/user.h"
 #include "text/text.h"
 #include "util/buffer.h"
 #include "util/clock.h"
@@ -162,6 +161,5 @@ int job_info_fill(JobInfo *info, const JobOptions *options, const Launch *launch
         if (command)
                 job_info_format_command(command, info->command);
         info->uid = options->uid.is_given ? (uint32_t)options->uid.value : geteuid();
-        user_name_or_number(info->uid, info->user, sizeof(info->user));
         return fill_labels(info, &options->labels, launch->job[0]);
 }

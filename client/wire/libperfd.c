@@ -19,7 +19,6 @@
 #include "client/wire/protocol.h"
 #include "client/wire/id.h"
 #include "client/wire/own_job.h"
-#include "client/wire/user.h"
 #include "client/wire/wire.h"
 #include "util/clock.h"
 #include "util/error_text.h"
@@ -244,7 +243,6 @@ static int set_info(PerfdClient *client, JobInfo *info, const char *id, const Pe
 
         strcpy(info->id, id);
         info->uid = job && job->has_uid ? job->uid : geteuid();
-        user_name_or_number(info->uid, info->user, sizeof(info->user));
         info->rank = info->node = -1;
         if (!job)
                 return 0;

@@ -7,7 +7,6 @@ static void job_info_to_wire(const JobInfo *info, Perfd__V1__JobBegin *ret) {
         ret->job = (char *)info->id;
         ret->name = (char *)info->name;
         ret->command = (char *)info->command;
-        ret->user = (char *)info->user;
         ret->pid = info->pid;
         ret->nodes = info->n_nodes;
         ret->ranks = info->n_ranks;

@@ -21,9 +21,11 @@ int job_room_init(JobRoom *room, const JobRoomParts *parts, const char *root) {
                 return r;
 
         identity_init(&room->identity, &room->jobs, room->groups.tree);
+        user_names_init(&room->names, root);
         room->lifecycle = (Lifecycle){
                 .config = parts->config, .event = parts->event, .node = parts->node, .store = parts->store,
                 .shares = parts->shares, .jobs = &room->jobs, .groups = &room->groups, .identity = &room->identity,
+                .names = &room->names,
         };
         room->phases = (Phases){
                 .config = parts->config, .node = parts->node, .store = parts->store,
@@ -37,6 +39,7 @@ int job_room_init(JobRoom *room, const JobRoomParts *parts, const char *root) {
 void job_room_deinit(JobRoom *room) {
         detection_deinit(&room->detection);
         phases_deinit(&room->phases);
+        user_names_deinit(&room->names);
         identity_deinit(&room->identity);
         jobs_deinit(&room->jobs);
         groups_deinit(&room->groups);

@@ -30,6 +30,7 @@ typedef struct JobRoom {
         Jobs jobs;
         Groups groups;
         Identity identity;
+        UserNames names;
         Lifecycle lifecycle;
         Phases phases;
         Detection detection;

@@ -116,6 +116,7 @@ static int put_identity(Lifecycle *lifecycle, const Job *job, StoreCookie cookie
         const StoreJobIdentity identity = {
                 .job = job->info.id,
                 .name = job->info.name,
+                .user = job->info.user,
                 .isolation = job->info.isolation,
                 .cgroup = job->info.cgroup,
                 .uid = job->info.uid,
@@ -133,11 +134,27 @@ int lifecycle_update_identity(Lifecycle *lifecycle, Job *job) {
         return r < 0 ? r : 0;
 }
 
+/* Sets the name of the owner, as soon as it is known. What a client says about it is not used. 0 or < 0. */
+static int name_owner(Lifecycle *lifecycle, Job *job) {
+        char name[USER_NAME_MAX];
+
+        job->due.is_user = !user_names_find(lifecycle->names, job->info.uid, name);
+        if (strcmp(name, job->info.user) == 0)
+                return 0;
+        job->due.is_identity = true;
+        return job_description_set_user(&job->info, name);
+}
+
 static int tick_job(Lifecycle *lifecycle, Job *job) {
         int r;
 
         if (job->stage != JOB_ACTIVE)
                 return job->due.is_begin ? put_begin_again(lifecycle, job) : 0;
+        if (job->due.is_user) {
+                r = name_owner(lifecycle, job);
+                if (r < 0)
+                        return r;
+        }
         if (job->due.is_identity) {
                 r = lifecycle_update_identity(lifecycle, job);
                 if (r < 0)
@@ -179,6 +196,9 @@ static int adopt(Lifecycle *lifecycle, Job *job, const Request *request, Ticket 
                 return r;
         job->info.uid = info->uid;
         job->info.gid = info->gid;
+        r = name_owner(lifecycle, job);
+        if (r < 0)
+                return r;
         set_readings(lifecycle, job, request);
         r = put_identity(lifecycle, job, cookie_of(LIFECYCLE_BEGIN, ticket, NULL));
         if (r != 0)
@@ -446,7 +466,7 @@ static int place_begin(void *state, const Request *request, Ticket ticket, Answe
         char reason[SHARES_REASON_MAX];
         CgroupPlace place;
         uint64_t unused;
-        bool has_place;
+        bool has_place, is_named;
         Job *job;
         int r;
 
@@ -463,6 +483,7 @@ static int place_begin(void *state, const Request *request, Ticket ticket, Answe
         r = displace(lifecycle, info->id, info->uid);
         if (r != 0)
                 return desk_pending(r);
+        is_named = user_names_find(lifecycle->names, info->uid, info->user);
         has_place = groups_find_place(lifecycle->groups, member_pid, &place);
         r = charge_origin(lifecycle->shares, lifecycle->jobs, info->pid != 0 || has_place, &origin, reason);
         if (r == ORIGIN_REFUSED)
@@ -477,6 +498,7 @@ static int place_begin(void *state, const Request *request, Ticket ticket, Answe
         begin_earlier(job, find_late_ns(request));
         set_readings(lifecycle, job, request);
         job->is_announced = true;
+        job->due.is_user = !is_named;
         job->group.is_vouched = request->peer.is_admin;
         /* The isolation that the client reports is valid only if perfd can read the cgroup. */
         if (!job->group.cgroup && info->isolation != ISOLATION_SUBREAPER)

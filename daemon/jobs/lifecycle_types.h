@@ -3,6 +3,7 @@
 
 /* Lifecycle types: declarations shared by lifecycle.h and job_watch.h. */
 
+#include "base/user_names.h"
 #include "desk/desk.h"
 #include "jobs/groups.h"
 #include "jobs/identity.h"
@@ -23,6 +24,7 @@ typedef struct Lifecycle {
         Jobs *jobs;
         Groups *groups;
         Identity *identity;
+        UserNames *names;
         LifecycleLogLimits log_limits;
 } Lifecycle;
 

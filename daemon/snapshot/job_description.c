@@ -135,6 +135,13 @@ int job_description_set_name(JobDescription *description, const char *name) {
         return remake(description, &changed);
 }
 
+int job_description_set_user(JobDescription *description, const char *user) {
+        JobDescription changed = *description;
+
+        changed.user = user;
+        return remake(description, &changed);
+}
+
 int job_description_set_cgroup(JobDescription *description, const char *cgroup) {
         JobDescription changed = *description;
 

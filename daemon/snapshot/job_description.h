@@ -50,6 +50,7 @@ void job_description_share(const JobDescription *from, JobDescription *to);
  */
 int job_description_set_id(JobDescription *description, const char *id);
 int job_description_set_name(JobDescription *description, const char *name);
+int job_description_set_user(JobDescription *description, const char *user);
 int job_description_set_cgroup(JobDescription *description, const char *cgroup);
 int job_description_set_note(JobDescription *description, const char *note);
 

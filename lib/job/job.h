@@ -60,7 +60,7 @@ typedef struct JobInfo {
         char id[JOB_ID_MAX];
         char name[JOB_TEXT_MAX];       /* "" when not given */
         char command[JOB_COMMAND_MAX]; /* command line for display; cut with …; "" when not known */
-        char user[65];                 /* user name given by the client, or ""; the uid below is from the kernel */
+        char user[65];                 /* name of the uid below, or the number; "": the owner is not known */
         uint32_t uid, gid;             /* of the peer, from the kernel */
         int32_t pid;                   /* process that represents the job; 0: no process to watch */
         uint64_t pid_start_ticks;      /* start time of the process (proc/PID/stat field 22), to detect a reused pid */

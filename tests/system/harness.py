@@ -11,6 +11,7 @@ import http.client
 import json
 import os
 import pathlib
+import pwd
 import re
 import shutil
 import signal
@@ -22,6 +23,10 @@ import time
 import unittest
 import uuid
 
+try:
+    USER_NAME = pwd.getpwuid(os.geteuid()).pw_name  # as perfd shows the owner of a job
+except KeyError:
+    USER_NAME = str(os.geteuid())
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Sanitizers of the build, in the Makefile's notation, derived from the name of the build directory.
 SANITIZE = ",".join(word for word in pathlib.Path(os.environ.get("PERFD_BUILD", "build")).name.split("-")

@@ -38,7 +38,7 @@ class Sender:
         return mark(word, self.uid)
 
     def begin(self, job=None):
-        return self.client.begin(job or self.job, name=self.text("name"), command=self.text("command"), user=self.text("user"),
+        return self.client.begin(job or self.job, name=self.text("name"), command=self.text("command"),
                                  labels={self.text("key"): self.text("value"), "group": self.text("group")})
 
     def document(self, i=0):
@@ -141,7 +141,7 @@ class Forget(harness.TestCase):
         # what is sought is found before
         self.assertEqual({m.replace(str(LEAVER), str(STAYER)) for m in self.found(daemon, LEAVER)}, marks)
         self.assertLessEqual({mark(word, LEAVER) for word in (
-            "job", "name", "command", "user", "key", "value", "group", "indicator", "component", "version", "parameter", "setting",
+            "job", "name", "command", "key", "value", "group", "indicator", "component", "version", "parameter", "setting",
             "result", "note", "stderr", "script", "package", "build", "specification", "unit", "producer", "description", "stage",
             "event", "phase", "later")}, self.found(daemon, LEAVER))
         accounts = pathlib.Path(daemon.environment["RUNTIME_DIRECTORY"])

@@ -175,7 +175,7 @@ class Answers(harness.TestCase):
         daemon = self.daemon_with_data()
         job = daemon.get("/api/v1/jobs/ended").json
         self.assertEqual({key: job[key] for key in ("id", "name", "state", "user", "command", "rank", "labels", "exit", "rusage")},
-                         {"id": "ended", "name": "train", "state": "finished", "user": "ada", "command": "python3 train.py", "rank": 3,
+                         {"id": "ended", "name": "train", "state": "finished", "user": harness.USER_NAME, "command": "python3 train.py", "rank": 3,
                           "labels": {"queue": "short"}, "exit": {"status": 3, "signal": 0}, "rusage": None})
         self.assertLess(job["begin_ms"], job["end_ms"])
         present = {m["key"]: m for m in job["metrics"]}
@@ -230,7 +230,7 @@ class Answers(harness.TestCase):
         daemon = self.daemon(CONFIG)
         with daemon.client() as client:
             for i in range(25):
-                client.begin(f"job-{i}", name="even" if i % 2 == 0 else "odd", user=f"user{i % 3}")
+                client.begin(f"job-{i}", name="even" if i % 2 == 0 else "odd", user="claimed")
             first = daemon.get("/api/v1/jobs?limit=10").json
             for i in range(25, 30):
                 client.begin(f"job-{i}")
@@ -243,7 +243,8 @@ class Answers(harness.TestCase):
             self.assertEqual(ids, [f"job-{i}" for i in reversed(range(25))])
             client.end("job-3")
         self.assertEqual(len(self.pages(daemon, "/api/v1/jobs", "jobs", limit=7, name="even")), 13)
-        self.assertEqual(len(self.pages(daemon, "/api/v1/jobs", "jobs", limit=3, user="user1")), 8)
+        self.assertEqual(len(self.pages(daemon, "/api/v1/jobs", "jobs", limit=3, user=harness.USER_NAME)), 30)
+        self.assertEqual(self.pages(daemon, "/api/v1/jobs", "jobs", limit=3, user="claimed"), [])
         self.assertEqual([job["id"] for job in self.pages(daemon, "/api/v1/jobs", "jobs", limit=3, state="finished")], ["job-3"])
         self.assertEqual(len(self.pages(daemon, "/api/v1/jobs", "jobs", limit=1000, state="running")), 29)
         self.assertEqual(self.pages(daemon, "/api/v1/jobs", "jobs", limit=5, until_ms=1), [])

@@ -59,7 +59,8 @@ class Metrics(harness.TestCase):
         text = {(s.name, tuple(sorted(s.labels.items()))): s.value
                 for f in prometheus_client.parser.text_string_to_metric_families(plain.text) for s in f.samples}
         self.assertEqual(openmetrics, text)
-        labels = {"isolation": "none", "job": "ended", "name": 'a "name"\\ grün', "rank": "1", "state": "finished", "user": "ada"}
+        labels = {"isolation": "none", "job": "ended", "name": 'a "name"\\ grün', "rank": "1", "state": "finished",
+                  "user": harness.USER_NAME}
         self.assertIn(("perfd_job_info", tuple(labels.items())), text)
 
     def test_each_series_occurs_once_and_families_are_contiguous(self):

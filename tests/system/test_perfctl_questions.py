@@ -68,7 +68,7 @@ class WithJobs(TestCase):
 class Questions(WithJobs):
     def test_a_report_has_what_ran_how_long_and_all_eighteen_numbers(self):
         text = self.ask("report", "done")
-        for words in ("Job done (train)", "exit 3", "python3 train.py", "rank 2", "by alice", "batch=256"):
+        for words in ("Job done (train)", "exit 3", "python3 train.py", "rank 2", f"by {pwd.getpwuid(os.geteuid()).pw_name}", "batch=256"):
             self.assertIn(words, text)
         numbers = [f" {word}" for word in ("mean", "peak", "busiest CPU", "idlest CPU", "over 20 %", "over 40 %", "over 80 %", "at 100 %",
                                            "memory, peak", "file system /, peak", "available", "unused", "read", "written")]
@@ -154,7 +154,7 @@ class Questions(WithJobs):
         lines = self.ask("job", "list").splitlines()
         self.assertEqual(lines[0].split(), ["JOB", "STATE", "BEGAN", "DURATION", "EXIT", "USER", "NAME"])
         self.assertRegex(lines[1], r"^evil +running ")
-        self.assertRegex(lines[2], r"^done +finished .* 3 +alice +train$")
+        self.assertRegex(lines[2], rf"^done +finished .* 3 +{pwd.getpwuid(os.geteuid()).pw_name} +train$")
         self.assertEqual(len(self.ask("job", "list", "--state", "running").splitlines()), 2)
         self.assertEqual(len(json.loads(self.ask("job", "list", "--limit", "1", "--json"))["jobs"]), 1)
         result = self.running.perfctl("job", "list", "--state", "interrupted")

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import pwd
 import signal
 import subprocess
 import unittest
@@ -44,7 +45,8 @@ class PidNamespaces(harness.TestCase):
         self.inside(command, self.perfctl, "run", "--job", "run", "--", "sleep", "1000")
         pid = wait_for(lambda: self.job("run").get("pid"), "the job")
         self.assertIn(b"\0run\0--job\0run\0", pathlib.Path(f"/proc/{pid}/cmdline").read_bytes())
-        self.assertEqual(self.job("run")["uid"], os.stat(f"/proc/{pid}").st_uid)
+        uid = os.stat(f"/proc/{pid}").st_uid
+        self.assertEqual((self.job("run")["uid"], self.job("run")["user"]), (uid, pwd.getpwuid(uid).pw_name))
         os.kill(pid, signal.SIGKILL)
         wait_for(lambda: self.job("run")["state"] != "running", "the end of the job")
 

@@ -16,7 +16,7 @@ PRIVATE = "[http]\nprivacy = private\n"
 
 # Texts of the owner: none of them is in an answer to another user.
 TEXTS = {what: f"{what}-q7" for what in (
-    "job-name", "user-name", "label-key", "label-value", "command", "phase", "indicator", "component", "version", "parameter", "result",
+    "job-name", "label-key", "label-value", "command", "phase", "indicator", "component", "version", "parameter", "result",
     "result-label", "package", "fact", "script", "stage", "event", "pipeline", "model", "hostname")}
 MARK = "q7"
 MODEL = {"name": "model-q7", "component": "component-q7", "results": {"result_q7": {"direction": "higher"}}}
@@ -26,7 +26,7 @@ DIGEST, OTHER_MARK = "0123456789abcdef" * 4, "z9"
 VALUES = {
     "where": "parameter_q7=1", "component": "component-q7", "version": "version-q7", "since_ms": "0", "until_ms": "4000000000000",
     "limit": "5", "objective": "result_q7", "direction": "higher", "by": "parameter_q7", "hold": "parameter_q7", "across": "parameter_q7",
-    "collect[]": "jobs", "state": "running", "name": "indicator-q7", "user": "user-name-q7", "label": "label-key-q7=label-value-q7",
+    "collect[]": "jobs", "state": "running", "name": "indicator-q7", "user": str(OWNER_UID), "label": "label-key-q7=label-value-q7",
     "failed": "0", "page": "0" * 32, "key": "cpu_seconds", "scope": "job", "compat": "1", "names": "raw", "phases": "1",
     "stage": "0:0:stage-q7", "format": "csv", "job": "hidden-job", "group_by": "parameter_q7", "stat": "mean:result_q7",
     "confidence": "0.9", "current": "version-q7", "compare_by": "parameter_q7", "ignore": "parameter_q7",
@@ -80,7 +80,7 @@ class PrivateSites(harness.TestCase):
         daemon.directory.chmod(0o711)
         with OwnedClient(OWNER_UID, daemon.socket) as client:
             for job in ("hidden-job", "hidden-ended"):
-                self.assert_status(client.begin(job, command="command-q7", name="job-name-q7", user="user-name-q7",
+                self.assert_status(client.begin(job, command="command-q7", name="job-name-q7",
                                                 labels={"label-key-q7": "label-value-q7"}), "OK")
                 self.assert_status(client.mark("phase-q7", job=job), "OK")
             request = client.request()
@@ -166,7 +166,7 @@ class PrivateSites(harness.TestCase):
                 self.assertIn('perfd_user_jobs_ended_total{uid="other"} 1\n', text)
                 self.assertIn('perfd_label_jobs_ended_total{label="', text)
         reader = get_over(connect_as(READER_UID, daemon.http_socket), "/metrics").text
-        self.assertIn('job="hidden-job",name="job-name-q7",user="user-name-q7"', reader)
+        self.assertIn(f'job="hidden-job",name="job-name-q7",user="{OWNER_UID}"', reader)
         self.assertIn("perfd_kpi", reader)
         self.check_nothing("a reader over TCP", "/metrics", get_over(connect_as(READER_UID, daemon.port), "/metrics"))
         self.check_nothing("a reader", "/api/v1/jobs", get_over(connect_as(READER_UID, daemon.http_socket), "/api/v1/jobs"))

@@ -77,7 +77,7 @@ class Versions(harness.TestCase):
                 self.assertFalse(reply.HasField("mark"))
         job = daemon.get("/api/v1/jobs/old-1").json
         self.assertEqual((job["name"], job["command"], job["user"], job["rank"], job["labels"], job["exit"]["status"], job["uid"]),
-                         ("train", "python3 train.py", "alice", 2, {"batch": "256"}, 3, os.geteuid()))
+                         ("train", "python3 train.py", harness.USER_NAME, 2, {"batch": "256"}, 3, os.geteuid()))
 
     def test_fields_of_a_newer_client_are_skipped_at_every_level(self):
         daemon = self.daemon()

@@ -249,9 +249,33 @@ static Status begin_for(Fixture *f, const char *id, uint32_t uid) {
         f->peer = (Peer){ .uid = 0, .is_admin = true, .pid = PID_IN_RUN, .pidfd = f->pidfd };
         request = begin_request(f, id);
         f->info.uid = uid;
+        strcpy(f->info.user, "mallory");
         (void)serve(f, &lifecycle_kinds[LIFECYCLE_BEGIN], &request);
         f->peer = user;
         return f->answer.status;
+}
+
+static void owners_have_the_name_that_the_node_gives_them(void **state) {
+        Fixture *f = *state;
+        JobRow row;
+
+        assert_int_equal(begin_for(f, "known", 0), STATUS_OK);
+        row = stored_job(f, "known");
+        assert_string_equal(row.view.info.user, "root");
+
+        f->jobs.names.n = 0; /* as for users whom only the directory service knows */
+        assert_int_equal(begin_for(f, "later", 0), STATUS_OK);
+        row = stored_job(f, "later");
+        assert_string_equal(row.view.info.user, "0");
+        for (int i = 0; i < DEADLINE_MS && strcmp(jobs_find(&f->jobs.jobs, "later")->info.user, "root") != 0; i++) {
+                (void)poll(NULL, 0, 1);
+                assert_int_equal(lifecycle_tick(&f->jobs.lifecycle), 0);
+        }
+        assert_string_equal(jobs_find(&f->jobs.jobs, "later")->info.user, "root");
+        f->peer.uid = 0;
+        assert_int_equal(end_job(f, "later"), STATUS_OK);
+        row = stored_job(f, "later");
+        assert_string_equal(row.view.info.user, "root");
 }
 
 static void users_cannot_block_ids_for_administrators(void **state) {
@@ -529,6 +553,7 @@ int main(void) {
                 ROOM_TEST(only_administrators_act_for_others),
                 ROOM_TEST(jobs_are_charged_to_the_user_who_began_them),
                 ROOM_TEST(administrators_can_begin_jobs_at_the_users_limit),
+                ROOM_TEST(owners_have_the_name_that_the_node_gives_them),
                 ROOM_TEST(users_cannot_block_ids_for_administrators),
                 ROOM_TEST(a_process_is_the_peers_own_and_lives),
                 ROOM_TEST(a_store_that_fails_leaves_no_job_and_no_end),

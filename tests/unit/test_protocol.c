@@ -202,7 +202,6 @@ static void a_begin_carries_all_members(void **state) {
         JobInfo info = { .id = "job-1",
                          .name = "train",
                          .command = "python3 train.py",
-                         .user = "alice",
                          .pid = 42,
                          .rank = 0,
                          .labels = labels,
@@ -215,7 +214,6 @@ static void a_begin_carries_all_members(void **state) {
         assert_string_equal(got->id, "job-1");
         assert_string_equal(got->name, "train");
         assert_string_equal(got->command, "python3 train.py");
-        assert_string_equal(got->user, "alice");
         assert_int_equal(got->pid, 42);
         assert_int_equal(got->rank, 0); /* 0 is distinct from none */
         assert_int_equal(got->n_labels, 2);

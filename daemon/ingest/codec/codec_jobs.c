@@ -64,9 +64,6 @@ static int check_job_texts(Decoded *decoded, const Perfd__V1__JobBegin *from) {
         if (r == 0)
                 r = refuse_bad_text(&decoded->refusal, "job_begin.name", from->name,
                                     sizeof(((JobInfo *)NULL)->name) - 1);
-        if (r == 0)
-                r = refuse_bad_text(&decoded->refusal, "job_begin.user", from->user,
-                                    sizeof(((JobInfo *)NULL)->user) - 1);
         if (r != 0)
                 return r;
 
@@ -144,7 +141,6 @@ static void take_job_info(const Peer *peer, const Perfd__V1__JobBegin *from, Job
         info->isolation = take_isolation(from);
         strcpy(info->id, from->job);
         strcpy(info->name, from->name);
-        strcpy(info->user, from->user);
         utf8_copy_ellipsis(info->command, JOB_COMMAND_MAX, from->command);
 }
 

@@ -78,6 +78,7 @@ typedef struct JobReadings {
 /* Rows that the next tick puts again. */
 typedef struct JobDue {
         bool is_begin;    /* the store had no room for the begin of a detected job */
+        bool is_user;     /* the name of the owner is not known yet */
         bool is_identity; /* the cgroup or the owner changed after the begin and is not stored yet */
 } JobDue;
 

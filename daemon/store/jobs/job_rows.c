@@ -256,7 +256,7 @@ static int apply_phase(RowSet *set, Database *database, void *state) {
 /* --- identity ------------------------------------------------------------------------------------ */
 
 STATEMENT job_identity = SQL(
-        "UPDATE job SET isolation = ?2, cgroup = ?3, uid = ?4, gid = ?5, name = ?6"
+        "UPDATE job SET isolation = ?2, cgroup = ?3, uid = ?4, gid = ?5, name = ?6, user = ?7"
         " WHERE id = ?1 AND state = 'running'", 0);
 
 /* --- checkpoints --------------------------------------------------------------------------------- */
@@ -548,7 +548,7 @@ RowSet *job_rows_pack_identity(const StoreJobIdentity *identity, StoreCookie coo
         return rowset_pack(&identity_kind, cookie,
                            FIELDS(field_string(identity->job), field_string(job_isolation_name(identity->isolation)),
                                   field_string(identity->cgroup), field_u64(identity->uid), field_u64(identity->gid),
-                                  field_string(identity->name)));
+                                  field_string(identity->name), field_string(identity->user)));
 }
 
 RowSet *job_rows_pack_checkpoints(const StoreCheckpoint *items, size_t n_items, const char *boot_id, const char *meter,

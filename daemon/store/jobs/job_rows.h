@@ -64,7 +64,7 @@ RowSet *job_rows_pack_phase(const StorePhase *row, StoreCookie cookie);
 
 /* Cgroup and owner of a running job, if they became known after its begin. */
 typedef struct StoreJobIdentity {
-        const char *job, *name;
+        const char *job, *name, *user;
         Isolation isolation;
         const char *cgroup; /* or NULL */
         uint32_t uid, gid;
