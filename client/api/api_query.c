@@ -190,10 +190,11 @@ int api_query_open_path(ApiQuery *query, const GlobalOptions *global, const Buff
 }
 
 int api_query_check_job_id(const char *id) {
-        if (indicator_name_is_valid(id, JOB_ID_MAX - 1))
+        if (indicator_name_is_valid(id, JOB_ID_MAX - 1) && strcmp(id, JOB_LAST) != 0)
                 return EXIT_DONE;
 
-        message_print("invalid job id '%.80s': expected 1 to 128 characters of [A-Za-z0-9_.:-]", id);
+        message_print("invalid job id '%.80s': expected 1 to 128 characters of [A-Za-z0-9_.:-]%s", id,
+                      strcmp(id, JOB_LAST) == 0 ? ", other than 'last', which stands for your newest job" : "");
         return EXIT_USAGE;
 }
 
@@ -250,7 +251,6 @@ static int find_newest(ApiQuery *query, const char *key, const char *value, char
         return r;
 }
 
-#define LAST_JOB "last"
 #define JOB_PEEK_NS (150 * NS_PER_MS) /* a mark must not wait for long */
 
 /* Finds the newest job of this user. */
@@ -305,7 +305,7 @@ static int open_named(ApiQuery *query, const char *name, const char *below) {
 int api_query_open_job(ApiQuery *query, const GlobalOptions *global, const char *job, const char *below) {
         char last[JOB_ID_MAX], id[JOB_ID_MAX];
         const char *own = own_job(id), *slurm = own_job_slurm();
-        bool is_given = job ? strcmp(job, LAST_JOB) != 0 : !*own && slurm;
+        bool is_given = job ? strcmp(job, JOB_LAST) != 0 : !*own && slurm;
         unsigned status;
         int r;
 
@@ -353,14 +353,14 @@ static bool is_id(const GlobalOptions *global, const char *job) {
 }
 
 int api_query_find_job_id(const GlobalOptions *global, const char *job, char ret[static JOB_ID_MAX]) {
-        bool may_be_id = indicator_name_is_valid(job, JOB_ID_MAX - 1) && strcmp(job, LAST_JOB) != 0;
+        bool may_be_id = indicator_name_is_valid(job, JOB_ID_MAX - 1) && strcmp(job, JOB_LAST) != 0;
         char user[sizeof((JobInfo){}.user)], number[16];
 
         user_name_or_number(geteuid(), user, sizeof(user));
         (void)snprintf(number, sizeof(number), "%u", geteuid());
         if (may_be_id && is_id(global, job))
                 (void)snprintf(ret, JOB_ID_MAX, "%s", job);
-        else if (strcmp(job, LAST_JOB) == 0 ? peek_id(global, "user", user, ret) || peek_id(global, "user", number, ret)
+        else if (strcmp(job, JOB_LAST) == 0 ? peek_id(global, "user", user, ret) || peek_id(global, "user", number, ret)
                                             : peek_id(global, "name", job, ret) || peek_id(global, NULL, job, ret))
                 return EXIT_DONE;
         else if (may_be_id)

@@ -550,6 +550,8 @@ static void refuse_removal(const Registry *registry, const Request *request, Ans
         const Model *file = models_find_file(&registry->models, name, component);
         char text[COMPLAINT_TEXT_MAX];
 
+        if (present && registry->identity->hides_others && model_owner(present) != MODEL_OF_ALL)
+                present = NULL;
         if (present)
                 (void)snprintf(text, sizeof(text),
                                "'%s' was registered by %s; only the owner or an administrator can remove it", name,

@@ -17,6 +17,7 @@
 #include "desk/desk.h"
 #include "indicators/label_parameters.h"
 #include "indicators/models.h"
+#include "jobs/identity.h"
 #include "snapshot/snapshot.h"
 
 /* A model that waits for the store before it enters the table. */
@@ -40,9 +41,10 @@ typedef struct ModelChanges {
 } ModelChanges;
 
 typedef struct Registry {
-        const IndicatorsConfig *config; /* borrowed, like the next two */
+        const IndicatorsConfig *config; /* borrowed, like the next three */
         Store *store;
         Shares *shares;
+        const Identity *identity;
         Models models;
         PendingModels pending;
         SharedTexts *json;       /* a reference; all models as /api/v1/models returns them */

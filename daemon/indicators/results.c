@@ -23,7 +23,7 @@ void results_init(Results *results, const IndicatorsConfig *config, const StoreC
                   Shares *shares, Identity *identity) {
         *results = (Results){
                 .store_config = store_config, .store = store, .shares = shares, .identity = identity,
-                .registry = { .config = config, .store = store, .shares = shares },
+                .registry = { .config = config, .store = store, .shares = shares, .identity = identity },
         };
 }
 
@@ -137,9 +137,7 @@ static int find_job(Results *results, const Request *request, size_t i, Answer *
         const Job *job = choose_job(results, request, item);
 
         if (job && !identity_may_act(results->identity, &request->peer, progress->ticket, job))
-                return results->identity->hides_others
-                               ? answer_item(i, STATUS_NOT_FOUND, "job", IDENTITY_MISSING, ret)
-                               : answer_item(i, STATUS_DENIED, "job", IDENTITY_FOREIGN, ret);
+                return answer_item(i, STATUS_DENIED, "job", IDENTITY_FOREIGN, ret);
         progress->is_unvouched |= !job && item->job[0];
         if (!progress->packer)
                 progress->packer = result_rows_packer_new();
@@ -171,6 +169,7 @@ static int pack_item(Results *results, const Request *request, size_t i, Answer 
 
                 /* the store cannot check which processes belong to a job */
                 sender.is_vouched = !progress->is_unvouched;
+                sender.is_blind = results->identity->hides_others;
                 result_rows_packer_begin(progress->packer, &sender);
         }
         result_rows_packer_add(progress->packer, &item, progress->now_ns / NS_PER_MS);

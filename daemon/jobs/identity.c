@@ -167,6 +167,8 @@ Job *identity_choose_job(Identity *identity, const Peer *peer, Ticket ticket, co
         IdentityEntry *entry;
 
         *ret_is_other = false;
+        if (named && identity->hides_others && !identity_may_act(identity, peer, ticket, named))
+                named = NULL; /* as if there were none */
         if (id[0] && !is_inherited)
                 return named;
 

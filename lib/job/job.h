@@ -18,6 +18,7 @@
 #include "measure/usage.h"
 
 #define JOB_ID_MAX 129     /* with NUL; [A-Za-z0-9_.:-]{1,128} */
+#define JOB_LAST "last"    /* stands for the newest job of a user: no job begins with this id */
 #define JOB_TEXT_MAX 257   /* name, label value; with NUL */
 #define JOB_LABELS_MAX 64
 #define JOB_COMMAND_MAX 1024

@@ -101,6 +101,7 @@ typedef struct Peer {
         int32_t pid;  /* pid at connect(); 0: not visible in this pid namespace */
         int pidfd;    /* refers to the same process without reuse; -1: unknown. Borrowed from the connection */
         bool is_vouched; /* for this request: the client was found to be inside the jobs that it names */
+        bool is_blind;   /* for this request: jobs of others are as jobs that never began */
         bool is_admin; /* root or a member of the administrators' group, who may act on jobs of others */
 } Peer;
 

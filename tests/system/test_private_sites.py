@@ -189,20 +189,36 @@ class PrivateSites(harness.TestCase):
     def test_requests_that_name_a_hidden_job_are_answered_as_if_it_did_not_exist(self):
         daemon = self.start()
         with OwnedClient(OTHER_UID, daemon.socket) as client:
-            for job, kind in itertools.product(("hidden-job", "hidden-ended"), ("end", "mark", "report")):
+            for job, kind, inherited in itertools.product(("hidden-job", "hidden-ended"), ("end", "mark", "report", "submit"), (0, 1)):
                 replies = []
                 for name in (job, "absent-job"):
                     request = client.request()
                     if kind == "report":
-                        request.pipeline_report.job = name
+                        request.pipeline_report.job, request.pipeline_report.inherited = name, inherited
                         request.pipeline_report.events.add(name="x", seconds=1)
                     elif kind == "mark":
-                        request.mark.job, request.mark.name = name, "x"
+                        request.mark.job, request.mark.name, request.mark.inherited = name, "x", inherited
+                    elif kind == "submit":
+                        request = client.submit_request({"name": "of-other", "component": "c", "@parameters": {}, "@result": {"rate": 1}}, job=name)
+                        request.submit.indicators[0].inherited = inherited
                     else:
                         request.job_end.job, request.job_end.exit_status = name, 0
                     replies.append(client.call(request))
-                self.assert_status(replies[0], "NOT_FOUND")
-                self.assertEqual(replies[0].message, replies[1].message, f"{kind} {job}")
+                self.assert_status(replies[0], "OK" if kind == "submit" else "NOT_FOUND")
+                replies[0].sequence = replies[1].sequence
+                self.assertEqual(replies[0], replies[1], f"{kind} {job} {inherited}")
+            for name, status in (("indicator-q7", "NOT_FOUND"), ("absent-q7", "NOT_FOUND"), (MODEL["name"], "NOT_FOUND")):
+                request = client.request()
+                request.unregister.name, request.unregister.component = name, "component-q7"
+                reply = client.call(request)
+                self.assert_status(reply, status)
+                self.assertEqual(reply.message, f"no model of '{name}' of component-q7 is registered")
+        results = get_over(connect_as(OTHER_UID, daemon.http_socket), "/api/v1/indicators/of-other/results").json["results"]
+        self.assertEqual(sorted(result["job"] for result in results), ["absent-job"] * 4 + ["hidden-ended"] * 2 + ["hidden-job"] * 2)
+        # the owner does not have them
+        for job in ("hidden-job", "hidden-ended"):
+            results = get_over(connect_as(OWNER_UID, daemon.http_socket), f"/api/v1/results?job={job}").json["results"]
+            self.assertNotIn("of-other", {result["name"] for result in results})
 
     def test_a_reload_applies_it(self):
         daemon = self.start("", notify=True)

@@ -126,6 +126,9 @@ static void members_of_a_job_have_limits(void **state) {
         put_text(&body, 1, "a/b");
         request = make_request(FIELD_JOB_BEGIN, &body);
         assert_refused(*state, &request, STATUS_INVALID, "job_begin.job", "letters");
+        put_text(&body, 1, "last");
+        request = make_request(FIELD_JOB_BEGIN, &body);
+        assert_refused(*state, &request, STATUS_INVALID, "job_begin.job", "newest job");
         put_text(&body, 1, text);
         request = make_request(FIELD_JOB_BEGIN, &body);
         assert_refused(*state, &request, STATUS_INVALID, "job_begin.job", "128");

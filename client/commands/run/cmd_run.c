@@ -4,6 +4,7 @@
 #include <ftw.h>
 #include <string.h>
 
+#include "client/api/api_query.h"
 #include "client/cli/document.h"
 #include "client/cli/input.h"
 #include "client/cli/message.h"
@@ -384,6 +385,9 @@ static int run_run(const CommandLine *line) {
                 return r;
         if (common_options_check_place(&options->job.place, error) != 0)
                 return command_refuse(line->command->name, "%s", error);
+        r = options->job.id ? api_query_check_job_id(options->job.id) : EXIT_DONE;
+        if (r != EXIT_DONE)
+                return r;
 
         r = load_format(line, &format, &own);
         if (r != EXIT_DONE)

@@ -61,6 +61,9 @@ static int check_job_texts(Decoded *decoded, const Perfd__V1__JobBegin *from) {
         int r;
 
         r = refuse_bad_job_id(&decoded->refusal, "job_begin.job", from->job);
+        if (r == 0 && strcmp(from->job, JOB_LAST) == 0)
+                r = refuse(&decoded->refusal, STATUS_INVALID, "job_begin.job",
+                           "is 'last', which stands for the newest job of a user: choose another id");
         if (r == 0)
                 r = refuse_bad_text(&decoded->refusal, "job_begin.name", from->name,
                                     sizeof(((JobInfo *)NULL)->name) - 1);

@@ -8,10 +8,11 @@
 
 /*
  * A result may name any job, including one that begins later. store_indicators.c describes to which user such a
- * result belongs.
+ * result belongs. A job that is hidden from the reader is as one that has not begun.
  */
 #define IS_OF_JOB                                                                                \
-        "ifnull((SELECT r.job_row IS j.row OR r.uid IN (j.uid, j.begun_by) FROM job AS j WHERE j.id = r.job), TRUE)"
+        "ifnull((SELECT r.job_row IS j.row OR r.uid IN (j.uid, j.begun_by) FROM job AS j"                    \
+        " WHERE j.id = r.job AND visible(j.uid)), TRUE)"
 
 static const StoreColumn result_columns[] = {
         COLUMN(ResultRow, row, "r.row"),

@@ -34,6 +34,7 @@ enum {
         SENDER_UID,
         SENDER_MAY_ACT,   /* for the jobs of others */
         SENDER_IS_EXEMPT, /* from the limits of users */
+        SENDER_IS_BLIND,  /* jobs of others are as jobs that never began */
         N_SENDER_FIELDS,
 };
 
@@ -96,6 +97,7 @@ typedef struct Named {
 
 typedef struct Sender {
         uint32_t uid;
+        bool may_act, is_blind;
         Named named; /* job of the last item that named a job */
         Headroom *headroom;
         AttachmentSet attachments;
@@ -208,6 +210,18 @@ static Unpack unpack_sender(const RowSet *set, Field ret[static N_SENDER_FIELDS]
         return from;
 }
 
+static Sender sender_of(const RowSet *set, Headroom *headroom) {
+        Field fields[N_SENDER_FIELDS];
+
+        (void)unpack_sender(set, fields);
+        return (Sender){
+                .uid = (uint32_t)fields[SENDER_UID].integer,
+                .may_act = fields[SENDER_MAY_ACT].integer,
+                .is_blind = fields[SENDER_IS_BLIND].integer,
+                .headroom = headroom,
+        };
+}
+
 /* From the first row of the part on. */
 static Unpack unpack_items(const RowSet *set, AttachmentSet *ret_attachments) {
         Unpack from = unpack_sender(set, (Field[N_SENDER_FIELDS]){});
@@ -220,7 +234,7 @@ static Unpack unpack_items(const RowSet *set, AttachmentSet *ret_attachments) {
 
 /* A job that was never begun here belongs to the sender. Consecutive items often name the same job: *ret then has
  * that job. */
-static int find_named(Database *database, Field id, uint32_t sender, Named *ret) {
+static int find_named(Database *database, Field id, const Sender *sender, Named *ret) {
         JobOwner owner = {};
         int r;
 
@@ -231,10 +245,12 @@ static int find_named(Database *database, Field id, uint32_t sender, Named *ret)
         if (r != 0)
                 return r;
 
+        if (sender->is_blind && !sender->may_act && owner.uid != sender->uid)
+                owner = (JobOwner){};
         *ret = (Named){
                 .id = id,
                 .has_ended = owner.row != 0 && !owner.is_running,
-                .owner = owner.row != 0 ? owner.uid : sender,
+                .owner = owner.row != 0 ? owner.uid : sender->uid,
                 .row = owner.row,
         };
         return 0;
@@ -242,24 +258,23 @@ static int find_named(Database *database, Field id, uint32_t sender, Named *ret)
 
 /* Checks, before the first row is stored, whether all items may belong to the jobs that they name; and before a
  * later part, whether that has changed. */
-static int judge(RowSet *set, Database *database, const Field *sender, StoreOutcome *ret) {
+static int judge(RowSet *set, Database *database, const Sender *sender, StoreOutcome *ret) {
         AttachmentSet attachments;
         Unpack from = unpack_items(set, &attachments);
-        uint32_t uid = (uint32_t)sender[SENDER_UID].integer;
-        bool may_act = sender[SENDER_MAY_ACT].integer, is_denied = false;
+        bool is_denied = false;
         size_t end = set->part.n_done == 0 ? set->n_rows : rowset_part_end(set);
         Named named = {};
 
-        for (size_t i = set->part.n_done; i < end && !may_act && !is_denied; i++) {
+        for (size_t i = set->part.n_done; i < end && !sender->may_act && !is_denied; i++) {
                 Item item = unpack_item(&from);
                 int r;
 
                 if (!item.job.text)
                         continue;
-                r = find_named(database, item.job, uid, &named);
+                r = find_named(database, item.job, sender, &named);
                 if (r != 0)
                         return r;
-                is_denied = named.owner != uid && !(item.is_job_inherited.integer && named.has_ended);
+                is_denied = named.owner != sender->uid && !(item.is_job_inherited.integer && named.has_ended);
         }
 
         *ret = is_denied ? STORE_DENIED : STORE_DONE;
@@ -274,7 +289,7 @@ static int find_job(RowSet *set, Database *database, Sender *sender, Item *item)
         if (!item->job.text)
                 return 0;
 
-        r = find_named(database, item->job, sender->uid, &sender->named);
+        r = find_named(database, item->job, sender, &sender->named);
         if (r == 0 && sender->named.has_ended && item->is_job_inherited.integer) {
                 item->job = (Field){};
                 stored_of(set)->has_left_job = true;
@@ -323,7 +338,7 @@ static void end_part(RowSet *set, size_t n_end, const Unpack *from) {
 }
 
 static int apply_items(RowSet *set, Database *database, Catalog *catalog, Headroom *headroom) {
-        Sender sender = { .uid = (uint32_t)headroom->uid, .headroom = headroom };
+        Sender sender = sender_of(set, headroom);
         Unpack from = unpack_items(set, &sender.attachments);
         const char *full = from.p + ROWSET_SMALL_BYTES_MAX;
         scoped(shape_parts_deinit) ShapeParts parts = {};
@@ -388,17 +403,18 @@ static int apply_carefully(RowSet *set, Database *database, Catalog *catalog, in
 
 static int apply(RowSet *set, Database *database, void *state) {
         int64_t n_left = (int64_t)(set->n_rows - set->part.n_done);
-        Field sender[N_SENDER_FIELDS];
+        Field fields[N_SENDER_FIELDS];
+        Sender sender = sender_of(set, NULL);
         Headroom *headroom;
         int r;
 
-        (void)unpack_sender(set, sender);
+        (void)unpack_sender(set, fields);
         forget_old(set);
-        r = judge(set, database, sender, &set->outcome);
+        r = judge(set, database, &sender, &set->outcome);
         if (r != 0 || set->outcome != STORE_DONE)
                 return r;
 
-        r = catalog_find_headroom(state, database, sender[SENDER_UID].integer, sender[SENDER_IS_EXEMPT].integer,
+        r = catalog_find_headroom(state, database, fields[SENDER_UID].integer, fields[SENDER_IS_EXEMPT].integer,
                                   &headroom);
         if (r != 0)
                 return r;
@@ -532,7 +548,7 @@ void result_rows_packer_begin(ResultPacker *packer, const Peer *sender) {
                 memset(stored, 0, n_bytes);
         pack_fields(buffer, FIELDS(field_u64(sender->uid),
                                    field_i64(sender->is_admin || sender->is_vouched || sender->uid == 0),
-                                   field_i64(sender->is_admin || sender->uid == 0)));
+                                   field_i64(sender->is_admin || sender->uid == 0), field_i64(sender->is_blind)));
         attachments_pack(&packer->attachments, buffer);
 }
 
