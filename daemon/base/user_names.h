@@ -12,7 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define USER_NAME_MAX 65 /* bytes, with the NUL */
+#define USER_NAME_MAX 65    /* bytes, with the NUL */
+#define USER_NAMES_MAX 1024U /* names kept; a further one replaces the oldest */
 
 typedef struct UserName {
         uint32_t uid;
@@ -21,8 +22,8 @@ typedef struct UserName {
 } UserName;
 
 typedef struct UserNames {
-        UserName *items; /* owned; sorted by uid */
-        size_t n;
+        UserName items[USER_NAMES_MAX];
+        size_t n;                   /* put so far */
         struct UserQuestion *asked; /* to the directory service; NULL: none */
         bool is_elsewhere;          /* the users are those of another root: no service knows them */
 } UserNames;

@@ -199,7 +199,7 @@ class PrivateSites(harness.TestCase):
                     elif kind == "mark":
                         request.mark.job, request.mark.name, request.mark.inherited = name, "x", inherited
                     elif kind == "submit":
-                        request = client.submit_request({**harness.indicator("of-other"), "component": "c"}, job=name)
+                        request = client.submit_request(harness.indicator("of-other"), job=name)
                         request.submit.indicators[0].inherited = inherited
                     else:
                         request.job_end.job, request.job_end.exit_status = name, 0

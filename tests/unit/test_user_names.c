@@ -60,6 +60,22 @@ static void others_are_numbers_until_the_service_has_answered(void **state) {
         user_names_deinit(&names); /* while a question is open */
 }
 
+static void the_oldest_name_makes_room(void **state) {
+        char name[USER_NAME_MAX];
+        UserNames names;
+
+        (void)state;
+        user_names_init(&names, "/");
+        for (uint32_t i = 0; i < USER_NAMES_MAX; i++)
+                names.items[i] = (UserName){ .uid = NOBODY_HAS - i, .text = "x", .until_ns = UINT64_MAX };
+        names.n = USER_NAMES_MAX;
+        wait_for(&names, 0, name);
+        assert_string_equal(name, "root");
+        assert_true(user_names_find(&names, NOBODY_HAS - 1, name));
+        assert_false(user_names_find(&names, NOBODY_HAS, name));
+        user_names_deinit(&names);
+}
+
 static void names_are_looked_up_again(void **state) {
         uint64_t end_ns = clock_boottime_ns() + 60 * NS_PER_S;
         char name[USER_NAME_MAX];
@@ -112,6 +128,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(users_of_this_machine_are_known_at_once),
                 cmocka_unit_test(others_are_numbers_until_the_service_has_answered),
+                cmocka_unit_test(the_oldest_name_makes_room),
                 cmocka_unit_test(names_are_looked_up_again),
                 cmocka_unit_test(another_root_has_its_own_users),
         };

@@ -97,7 +97,7 @@ typedef struct Named {
 
 typedef struct Sender {
         uint32_t uid;
-        bool may_act, is_blind;
+        bool may_act, is_exempt, is_blind;
         Named named; /* job of the last item that named a job */
         Headroom *headroom;
         AttachmentSet attachments;
@@ -217,6 +217,7 @@ static Sender sender_of(const RowSet *set, Headroom *headroom) {
         return (Sender){
                 .uid = (uint32_t)fields[SENDER_UID].integer,
                 .may_act = fields[SENDER_MAY_ACT].integer,
+                .is_exempt = fields[SENDER_IS_EXEMPT].integer,
                 .is_blind = fields[SENDER_IS_BLIND].integer,
                 .headroom = headroom,
         };
@@ -403,19 +404,16 @@ static int apply_carefully(RowSet *set, Database *database, Catalog *catalog, in
 
 static int apply(RowSet *set, Database *database, void *state) {
         int64_t n_left = (int64_t)(set->n_rows - set->part.n_done);
-        Field fields[N_SENDER_FIELDS];
         Sender sender = sender_of(set, NULL);
         Headroom *headroom;
         int r;
 
-        (void)unpack_sender(set, fields);
         forget_old(set);
         r = judge(set, database, &sender, &set->outcome);
         if (r != 0 || set->outcome != STORE_DONE)
                 return r;
 
-        r = catalog_find_headroom(state, database, fields[SENDER_UID].integer, fields[SENDER_IS_EXEMPT].integer,
-                                  &headroom);
+        r = catalog_find_headroom(state, database, sender.uid, sender.is_exempt, &headroom);
         if (r != 0)
                 return r;
         if (headroom->n_names >= n_left && headroom->n_series >= ITEM_SERIES_MAX * n_left)
