@@ -40,9 +40,37 @@ class PageCase(harness.TestCase):
                        f"perfctl run --name loader -- {BUILD}/examples/loader"):
             done = self.shell(script)
             self.assertIn(done.returncode, (0, 3, 137), done.stderr)
+        self.report_ranks()
         jobs = self.server.get("/api/v1/jobs").json["jobs"]
         self.assertTrue(all(job["end_ms"] for job in jobs))
         return {**{job["name"]: job["id"] for job in jobs}, "evil": next(job["id"] for job in jobs if job["name"] == EVIL)}
+
+    def report_ranks(self):
+        """Two ranks of a run report their pipelines; that of the second is slower."""
+        now_ms = 1000 * int(time.time())
+        with self.server.client() as client:
+            for rank in range(2):
+                self.assert_status(client.begin(f"rank-{rank}", rank=rank, ranks=2, name="ddp"), "OK")
+            for rank in range(2):
+                request = client.request()
+                report = request.pipeline_report
+                report.job, report.producer = f"rank-{rank}", "spdl 0.8.0"
+                for k in range(12):
+                    time_ms = now_ms - 10000 * (11 - k)
+                    stages = (("decode[8]", 0.02 + 0.03 * rank, 0.97 - 0.6 * rank), ("collate[1]", 0.004, 0.3))
+                    for i, (stage, task_s, readiness) in enumerate(stages):
+                        tasks = report.stages.add(stage=f"0:{i}:{stage}", time_ms=time_ms)
+                        tasks.tasks.elapsed, tasks.tasks.num_tasks, tasks.tasks.num_failures = 10, 1500 + 7 * k, k % 3
+                        tasks.tasks.ave_time = task_s * (1 + 0.01 * k)
+                        tasks.queue.elapsed, tasks.queue.num_items, tasks.queue.occupancy_rate = 10, 1500, readiness
+                        tasks.queue.ave_put_time, tasks.queue.ave_get_time, tasks.queue.buffer_size = 0.002, 0.0005, 2
+                    sink = report.stages.add(stage="0:2:sink", time_ms=time_ms).queue
+                    sink.elapsed, sink.num_items, sink.ave_get_time, sink.occupancy_rate = 10, 1500, 0.004, 0.4
+                for at_s in (45, 20):
+                    report.events.add(name="gc", time_ms=now_ms - 1000 * at_s, seconds=2)
+                self.assert_status(client.call(request), "OK")
+            for rank in range(2):
+                self.assert_status(client.end(f"rank-{rank}", exit_status=0), "OK")
 
     def shown(self):
         """Waits for the view of the URL."""

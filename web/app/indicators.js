@@ -6,9 +6,13 @@ import { brief, card, command, el, empty, link, note, pill, table } from "./dom.
 import { count, cut, figure, percent, plural, time } from "./format.js";
 import { quote } from "./kpis.js";
 import { build } from "./url.js";
+import { chart } from "../figures/chart.js";
 import { interval } from "../figures/intervals.js";
 
 const N_RESULTS = 30;
+const N_POINTS = 200; /* newest results of which each is a point */
+const KINDS = [["box", "boxes: quartiles"], ["distribution", "each of the newest runs"], ["line", "medians, as a line"], ["bar", "medians, as bars"], ["scatter", "points over x"]];
+const STATS = ["median", "q1", "q3", "min", "max"];
 
 const chips = (values) => Object.entries(values ?? {}).filter(([, v]) => v !== null).slice(0, 12)
         .map(([key, v]) => el("span", { class: "chip" }, brief(`${key}=${typeof v === "string" ? v : JSON.stringify(v)}`, 40)));
@@ -70,6 +74,87 @@ function declared(models, indicator) {
         return models.filter((m) => m.name === indicator).flatMap((m) => Object.entries(m.declaration.results ?? {}).map(([key, r]) => ({ key, ...r })));
 }
 
+const keyOf = (document, key) => (key === "component" || key === "version" ? document[key] : document["@parameters"]?.[key]) ?? null;
+
+/* Rows of the figure: statistics of all results that the API computes, or the newest runs themselves. */
+async function readRows(path, common, chosen, signal) {
+        const { objective, kind } = chosen, keys = [...new Set([chosen.x, chosen.legend, chosen.facet].filter((k) => k && k !== "time"))];
+
+        if (kind === "distribution" || kind === "scatter" || chosen.x === "time") {
+                const { results } = await get(`${path}/results`, { ...common, limit: N_POINTS }, signal);
+
+                return results.filter((r) => !r.exit_status && typeof r.document?.["@result"]?.[objective] === "number").reverse().map((r) => ({
+                        ...Object.fromEntries(keys.map((k) => [k, keyOf(r.document, k)])), time: r.time_ms, [objective]: r.document["@result"][objective], ...(r.job ? { href: build("job", r.job) } : {}) }));
+        }
+        const answer = await get(`${path}/query`, { ...common, stat: STATS.map((s) => `${s}:${objective}`).join(","), group_by: keys.join(",") }, signal);
+        const isBox = kind === "box";
+
+        return answer.groups.map(({ key, n, values }) => {
+                const of = (stat) => values[`${stat}:${objective}`];
+
+                return { ...key, n, [objective]: of("median"), median: of("median"), low: of(isBox ? "min" : "q1"), high: of(isBox ? "max" : "q3"), ...(isBox ? { q1: of("q1"), q3: of("q3") } : {}) };
+        });
+}
+
+/* Settings of the results, by which a figure may be divided. */
+function settings(results) {
+        const seen = new Map();
+
+        for (const { document } of results)
+                for (const key of ["component", "version", ...Object.keys(document?.["@parameters"] ?? {})])
+                        seen.set(key, (seen.get(key) ?? new Set()).add(JSON.stringify(keyOf(document, key))));
+        return seen;
+}
+
+function choose(at, seen, numbers) {
+        const differing = [...seen].filter(([, values]) => values.size > 1).map(([key]) => key);
+        const first = (...keys) => keys.find((k) => differing.includes(k)) ?? keys.find((k) => seen.has(k)) ?? "component";
+        const of = (key, fallback) => at.params.get(key) ?? fallback;
+        const x = of("x", first("version", "component")), objective = at.params.get("objective") || numbers[0];
+        const kind = KINDS.some(([k]) => k === at.params.get("kind")) ? at.params.get("kind") : "box";
+
+        return { objective, x, kind, legend: of("legend", differing.find((k) => k !== x) ?? ""), facet: of("facet", differing.filter((k) => k !== x)[1] ?? ""),
+                direction: of("direction", ""), by: of("by", ""), component: of("component", "") };
+}
+
+/* The query with changes; "" stays, since "no colour" is a choice. */
+function hashWith(at, changes) {
+        const params = new URLSearchParams(at.params);
+
+        for (const [key, value] of Object.entries(changes)) {
+                params.delete(key);
+                for (const item of [value].flat())
+                        params.append(key, item);
+        }
+        return `#/indicator/${encodeURIComponent(at.argument)}?${params}`;
+}
+
+function figureForm(at, chosen, seen) {
+        const keys = [...seen.keys()];
+        const select = (key, label, list) => el("label", null, `${label} `, el("select", { name: key, "aria-label": label }, list.map(([v, text]) => el("option", { value: v, selected: v === chosen[key] }, cut(text, 30)))));
+        const named = (list) => list.map((k) => [k, k]);
+
+        return el("form", { class: "filters", onchange: (event) => {
+                location.hash = hashWith(at, Object.fromEntries(new FormData(event.currentTarget)));
+        } }, select("kind", "Figure", KINDS), select("x", "x", [...named(keys), ["time", "time"]]), select("legend", "Colour", [["", "none"], ...named(keys)]), select("facet", "Panels", [["", "none"], ...named(keys)]));
+}
+
+async function distribution(at, path, common, chosen, seen, unit) {
+        const rows = await readRows(path, common, chosen, at.signal).catch((error) => {
+                if (error.status === 0)
+                        throw error;
+                return error.message;
+        });
+        const key = (k) => (k ? { key: k, label: k } : null);
+
+        const what = { box: "boxes: quartiles and median; lines: least and greatest", line: "medians, with quartiles", bar: "medians, with quartiles" };
+
+        return card(null, null, figureForm(at, chosen, seen), typeof rows === "string" ? empty("No figure", rows)
+                : chart({ kind: chosen.x === "time" && chosen.kind !== "line" ? "scatter" : chosen.kind, title: `${chosen.objective} of ${at.argument}`, x: { ...key(chosen.x), unit: chosen.x === "time" ? "time" : null },
+                        y: { key: chosen.objective, unit, label: what[chosen.kind] ?? `each of the newest ${N_POINTS} runs` },
+                        legend: key(chosen.legend), facets: key(chosen.facet), rows }));
+}
+
 function form(at, numbers, chosen) {
         const field = (key, label, value) => el("label", null, `${label} `, el("input", { name: key, value: value ?? "", "aria-label": label, size: 18 }));
 
@@ -77,7 +162,7 @@ function form(at, numbers, chosen) {
                 event.preventDefault();
                 const given = Object.fromEntries(new FormData(event.currentTarget));
 
-                location.hash = build("indicator", at.argument, { ...given, where: given.where.split(/\s+/).filter(Boolean) });
+                location.hash = hashWith(at, { ...given, where: given.where.split(/\s+/).filter(Boolean) });
         } },
         el("label", null, "Rank by ", el("select", { name: "objective" }, numbers.map((n) => el("option", { value: n, selected: n === chosen.objective }, n)))),
         el("label", null, "Better ", el("select", { name: "direction" }, [["", "as declared"], ["lower", "lower"], ["higher", "higher"]].map(([v, text]) => el("option", { value: v, selected: v === chosen.direction }, text)))),
@@ -92,7 +177,7 @@ export async function showOne(at) {
         const of = declared(models.models, indicator);
         const seen = latest.results.flatMap((r) => Object.entries(r.document?.["@result"] ?? {}).filter(([, v]) => typeof v === "number").map(([k]) => k));
         const numbers = [...new Set([...of.filter((r) => r.direction).map((r) => r.key), ...seen])];
-        const chosen = { objective: at.params.get("objective") || numbers[0], direction: at.params.get("direction") ?? "", by: at.params.get("by") ?? "", component: common.component ?? "" };
+        const keys = settings(latest.results), chosen = choose(at, keys, numbers);
         const direction = chosen.direction || (of.find((r) => r.key === chosen.objective)?.direction ? "" : "higher");
         let ranks = null, problem = null;
 
@@ -109,6 +194,7 @@ export async function showOne(at) {
                 element: el("div", null, el("h1", null, cut(indicator, 80)),
                         of.length > 0 && el("p", { class: "note" }, of.slice(0, 8).map((r) => el("span", { class: "chip", title: r.help }, `${r.key}${r.unit ? ` ${r.unit}` : ""}${r.direction ? `, ${r.direction} is better` : ""}`))),
                         form(at, numbers, chosen),
+                        numbers.length > 0 && await distribution(at, path, common, chosen, keys, ranks?.unit ?? of.find((r) => r.key === chosen.objective)?.unit),
                         problem && empty("No ranking", problem),
                         ranks?.rankings.map((one) => ranking(one, ranks)), ranks && ranks.rankings.length === 0 && empty("Nothing to rank", ranks.note ?? "A ranking needs two components or versions with the same parameters and hardware."),
                         ranks && command(`perfctl indicator rank ${quote(indicator)} --objective ${quote(chosen.objective)}${words.map((w) => ` ${quote(w)}`).join("")}`),

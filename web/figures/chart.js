@@ -36,6 +36,7 @@ function plan(spec, rows) {
         const ys = [...rows.flatMap((r) => [r[spec.y.key], r.low, r.high, r.q1, r.q3]), ...levels.flatMap((l) => [l.value, l.low, l.high])].filter(Number.isFinite);
 
         return {
+                isAlone: !spec.legend || new Set(rows.map((r) => JSON.stringify([r[spec.x.key], r[spec.legend.key]]))).size === new Set(rows.map((r) => r[spec.x.key])).size,
                 isBand, xs: categories(rows, spec.x.key), series: spec.legend ? categories(rows, spec.legend.key) : [null],
                 xRange: isBand ? null : [Math.min(...rows.map((r) => r[spec.x.key])), Math.max(...rows.map((r) => r[spec.x.key]))],
                 yRange: spec.y.unit === "ratio" && ys.every((v) => v >= 0 && v <= 1) ? [0, 1] : extent(ys, spec.kind === "bar"),
@@ -109,7 +110,7 @@ function bar(spec, row, i, x, width, py) {
 
         if (!Number.isFinite(v))
                 return null;
-        return [svg("rect", { class: `bar ${tone(i)}`, x: f(x - half), width: f(2 * half), y: f(Math.min(py(v), zero)), height: f(Math.max(Math.abs(py(v) - zero), 0.5)) }, svg("title", null, say(spec, row))),
+        return [svg("rect", { class: `column ${tone(i)}`, x: f(x - half), width: f(2 * half), y: f(Math.min(py(v), zero)), height: f(Math.max(Math.abs(py(v) - zero), 0.5)) }, svg("title", null, say(spec, row))),
                 Number.isFinite(row.low) && svg("line", { class: "whisker", x1: f(x), x2: f(x), y1: f(py(row.low)), y2: f(py(row.high)) })];
 }
 
@@ -125,10 +126,10 @@ const beside = (k, width) => (((k * 0.618034) % 1) - 0.5) * Math.min(width * 0.7
 function panel(spec, its, rows, width) {
         const px = its.isBand ? bands(its.xs, [LEFT, width - RIGHT]) : linear(its.xRange, [LEFT + 6, width - RIGHT - 6]);
         const py = linear(its.yRange, [HEIGHT - BOTTOM, TOP]);
-        const n = its.series.length, slot = its.isBand ? (px.width * 0.92) / n : 0;
+        const n = its.isAlone ? 1 : its.series.length, slot = its.isBand ? (px.width * 0.92) / n : 0;
         const drawn = its.series.map((s, i) => {
                 const mine = spec.legend ? rows.filter((r) => (r[spec.legend.key] ?? null) === s) : rows;
-                const atX = (x) => px(x) + (its.isBand ? (i - (n - 1) / 2) * slot : 0);
+                const atX = (x) => px(x) + (its.isBand && n > 1 ? (i - (n - 1) / 2) * slot : 0);
 
                 if (spec.kind === "line")
                         return lines(spec, mine, i, px, py);
