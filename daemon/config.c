@@ -52,6 +52,7 @@ static const Setting settings[] = {
         { "store", "volatile", SETTING_BOOL, AT(store.is_volatile), "no", 0, 1, "yes or no", true },
         { "store", "max_size", SETTING_SIZE, AT(store.size_max_bytes), "1G", 16 * MIB, UINT64_MAX, "a size of at least 16M", false },
         { "store", "keep_samples", SETTING_DURATION, AT(store.keep_samples_ns), "30d", 0, 36500 * DAY, "a time, or 0 for no limit", false },
+        { "store", "keep_minutes", SETTING_DURATION, AT(store.keep_minutes_ns), "365d", 0, 36500 * DAY, "a time, or 0 for no limit", false },
         { "store", "keep_jobs", SETTING_DURATION, AT(store.keep_jobs_ns), "365d", 0, 36500 * DAY, "a time, or 0 for no limit", false },
         { "store", "keep_results", SETTING_DURATION, AT(store.keep_results_ns), "365d", 0, 36500 * DAY, "a time, or 0 for no limit", false },
         { "store", "queue_rows", SETTING_COUNT, AT(store.queue_rows_max), "65536", 16, 1 << 24, "a whole number from 16 to 16777216", false },

@@ -142,8 +142,8 @@ static void log_expiry(Rooms *rooms) {
 
         if (stats->n_rows == logged->n_rows || clock_boottime_ns() < rooms->expiry_logging_ns)
                 return;
-        log_info("Removed %lu rows because of their age ([store] keep_samples, keep_jobs, keep_results); since "
-                 "start: %s.",
+        log_info("Removed %lu rows because of their age ([store] keep_samples, keep_minutes, keep_jobs, "
+                 "keep_results); since start: %s.",
                  (unsigned long)(stats->n_rows - logged->n_rows), stats->rows);
         *logged = *stats;
         rooms->expiry_logging_ns = clock_boottime_ns() + 60 * NS_PER_S;

@@ -14,6 +14,13 @@
 /* Maximum length of a point of the history in intervals, since the last observation may be late. */
 #define POINT_INTERVALS 16
 
+/* A block of minutes ends at the first checkpoint after an hour, which may be ten minutes later. */
+#define MINUTE_NS (60 * NS_PER_S)
+#define BLOCK_MINUTES 60U
+#define BLOCK_MINUTES_MAX 72U
+/* The clock was set if a block's minutes are off by more. */
+#define CLOCK_STEP_NS NS_PER_S
+
 /* Reads the host name without its domain, as returned by uname(2). */
 static void read_identity(NodeIdentity *ret) {
         struct utsname name = {};
@@ -41,6 +48,7 @@ int node_init(Node *node, const char *root, const NodeConfig *config) {
 
 void node_deinit(Node *node) {
         recording_deinit(&node->interval.point);
+        recording_deinit(&node->minutes.block);
         meter_free(node->meter);
         sampler_free(node->sampler);
         sampler_free(node->processes);
@@ -155,6 +163,33 @@ static void begin_window(Node *node) {
         node->window.peaks.lost = true;
 }
 
+/* Begins a block at the full minute before the sample. */
+static void begin_minutes(Node *node) {
+        uint64_t realtime_ns = node->sample.realtime_ns, boottime_ns = node->sample.boottime_ns;
+        uint64_t since_ns = realtime_ns % MINUTE_NS;
+
+        if (since_ns > boottime_ns)
+                since_ns = 0;
+        recording_deinit(&node->minutes.block);
+        recording_init(&node->minutes.block, boottime_ns - since_ns, realtime_ns - since_ns, MINUTE_NS,
+                       BLOCK_MINUTES_MAX);
+        node->minutes.block.is_of_node = true;
+        node->minutes.n_stored = 0;
+}
+
+/* After a suspend, the rest of the block is not stored. */
+static void add_to_history(Node *node) {
+        const Recording *block = &node->minutes.block;
+
+        if (node->interval.length_ns == 0)
+                return;
+        (void)recording_add(&node->interval.point, &node->observation);
+        if (block->interval_ns == 0 ||
+            node->observation.end_ns > block->begin_boottime_ns + BLOCK_MINUTES_MAX * MINUTE_NS)
+                begin_minutes(node);
+        (void)recording_add(&node->minutes.block, &node->observation);
+}
+
 static int account(Node *node) {
         int r;
 
@@ -169,8 +204,7 @@ static int account(Node *node) {
                 return 0;
 
         window_observe(&node->window.peaks, &node->window.begin, &node->observation, node->sample.realtime_ns);
-        if (node->interval.length_ns > 0)
-                (void)recording_add(&node->interval.point, &node->observation);
+        add_to_history(node);
         return NODE_OBSERVED;
 }
 
@@ -233,6 +267,7 @@ void node_begin_interval(Node *node, uint64_t length_ns) {
         recording_deinit(&interval->point);
         recording_init(&interval->point, node->sample.boottime_ns, node->sample.realtime_ns,
                        POINT_INTERVALS * length_ns, 2);
+        interval->point.is_of_node = true;
         interval->length_ns = length_ns;
 }
 
@@ -247,6 +282,33 @@ static uint64_t interval_length_ns(const Node *node, bool is_last) {
         return is_as_planned && !is_last ? planned_ns : lasted_ns;
 }
 
+static bool has_clock_stepped(const Node *node) {
+        const Recording *block = &node->minutes.block;
+        int64_t off_ns = (int64_t)(node->sample.realtime_ns - block->begin_realtime_ns) -
+                         (int64_t)(node->sample.boottime_ns - block->begin_boottime_ns);
+
+        return off_ns > (int64_t)CLOCK_STEP_NS || off_ns < -(int64_t)CLOCK_STEP_NS;
+}
+
+/* Stores the block if a minute has ended, and begins the next one if it is full. */
+static void put_minutes(Node *node, Store *store, bool is_last) {
+        Recording *block = &node->minutes.block;
+        bool is_stepped = block->n > 0 && has_clock_stepped(node), is_full = block->n > BLOCK_MINUTES;
+        scoped(buffer_deinit) Buffer timeline = {};
+
+        if (block->n == 0 || (block->n == node->minutes.n_stored && !is_stepped && !is_last))
+                return;
+        if (recording_write(block, &timeline) == 0)
+                (void)store_put(store, store_node_pack_minutes(block->begin_realtime_ns / NS_PER_MS, &timeline));
+        node->minutes.n_stored = block->n;
+        if (is_stepped)
+                begin_minutes(node);
+        else if (is_full) {
+                recording_keep_last(block);
+                node->minutes.n_stored = 0;
+        }
+}
+
 void node_put_interval(Node *node, Store *store, uint64_t next_length_ns, bool is_last) {
         Recording *point = &node->interval.point;
         uint64_t length_ms = interval_length_ns(node, is_last) / NS_PER_MS;
@@ -257,6 +319,7 @@ void node_put_interval(Node *node, Store *store, uint64_t next_length_ns, bool i
         point->begin_boottime_ns = point->begin_realtime_ns = 0;
         if (point->n > 0 && length_ms > 0 && recording_write(point, &timeline) == 0)
                 (void)store_put(store, store_node_pack(begin_ms, length_ms, &timeline));
+        put_minutes(node, store, is_last);
 
         node_begin_interval(node, next_length_ns);
 }

@@ -32,6 +32,12 @@ typedef struct NodeInterval {
         uint64_t length_ns; /* 0: no interval has begun */
 } NodeInterval;
 
+/* The current block of the node's minutes. */
+typedef struct NodeMinutes {
+        Recording block;   /* of about an hour; begins at a full minute. interval_ns 0: none has begun */
+        uint32_t n_stored; /* points that the store has, the last of which may have grown */
+} NodeMinutes;
+
 /* CPU time that the loop's thread spent sampling. */
 typedef struct NodeCost {
         uint64_t n_samples, cpu_ns, last_cpu_ns;
@@ -55,6 +61,7 @@ typedef struct Node {
         Window window;           /* of the account: since perfd first started in this boot */
         uint64_t window_begin_realtime_ns; /* 0: before the first sample */
         NodeInterval interval;
+        NodeMinutes minutes;
         NodeCost cost;
         NodeAccount account;
         NodeIdentity identity;
@@ -106,7 +113,8 @@ int node_sample_cpus(Node *node);
 void node_begin_interval(Node *node, uint64_t length_ns);
 /*
  * Puts the interval into the store as a timeline of one point, and begins the next. is_last: perfd stops before the
- * interval is over. If the queue is full or memory is exhausted, this point is lost.
+ * interval is over. If the queue is full or memory is exhausted, this point is lost. The block of minutes is stored as
+ * well, again after each minute: an end of perfd loses one at most.
  */
 void node_put_interval(Node *node, Store *store, uint64_t next_length_ns, bool is_last);
 

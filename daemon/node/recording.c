@@ -9,7 +9,7 @@
 
 #define BLOCK_POINTS 24U
 
-_Static_assert(sizeof(RoundedPoint) == 38, "as recording.h says");
+_Static_assert(TIMELINE_COLUMNS(false) * sizeof(uint16_t) == 38, "as recording.h says");
 
 void recording_init(Recording *recording, uint64_t begin_boottime_ns, uint64_t begin_realtime_ns, uint64_t interval_ns,
                     size_t n_max) {
@@ -33,16 +33,16 @@ void recording_deinit(Recording *recording) {
 
 /* --- points ------------------------------------------------------------------------------------ */
 
-static RoundedPoint *closed_at(const Recording *recording, size_t at) {
+static uint16_t *closed_at(const Recording *recording, size_t at) {
         assert(at < recording->n_allocated);
-        return &recording->blocks[at / BLOCK_POINTS][at % BLOCK_POINTS];
+        return &recording->blocks[at / BLOCK_POINTS][at % BLOCK_POINTS * TIMELINE_COLUMNS(recording->is_of_node)];
 }
 
 static void point_get(const Recording *recording, size_t at, TimelinePoint *ret) {
         if (at + 1 == recording->n)
                 *ret = recording->last;
         else
-                timeline_restore_point(closed_at(recording, at), recording->interval_ns, ret);
+                timeline_restore_point(closed_at(recording, at), recording->interval_ns, recording->is_of_node, ret);
 }
 
 /* --- adding ----------------------------------------------------------------------------------- */
@@ -55,7 +55,7 @@ static int reserve_closed(Recording *recording, size_t n) {
                 return -ENOMEM;
 
         for (; recording->n_allocated < n; recording->n_allocated += BLOCK_POINTS) {
-                RoundedPoint *block = calloc(BLOCK_POINTS, sizeof(*block));
+                uint16_t *block = calloc(BLOCK_POINTS * TIMELINE_COLUMNS(recording->is_of_node), sizeof(*block));
 
                 if (!block)
                         return -ENOMEM;
@@ -74,7 +74,7 @@ static int reserve(Recording *recording, size_t n) {
 
         for (; recording->n < n; recording->n++) {
                 if (recording->n > 0)
-                        timeline_round_point(&recording->last, recording->interval_ns,
+                        timeline_round_point(&recording->last, recording->interval_ns, recording->is_of_node,
                                              closed_at(recording, recording->n - 1));
                 recording->last = timeline_hole;
         }
@@ -93,7 +93,8 @@ static void halve(Recording *recording) {
                         timeline_merge_point(&merged, &second);
                 }
                 if (i + 1 < n)
-                        timeline_round_point(&merged, 2 * recording->interval_ns, closed_at(recording, i));
+                        timeline_round_point(&merged, 2 * recording->interval_ns, recording->is_of_node,
+                                             closed_at(recording, i));
         }
 
         if (n > 0)
@@ -106,8 +107,11 @@ static void point_from(const Observation *o, TimelinePoint *ret) {
         const double values[N_SERIES] = {
                 [SERIES_CPU] = o->has_cpu ? o->cpu_mean : NAN,
                 [SERIES_MEMORY] = o->has_memory ? o->memory : NAN,
+                [SERIES_CORE_MIN] = o->has_cpu ? o->cpu_min : NAN,
+                [SERIES_CORE_MAX] = o->has_cpu ? o->cpu_max : NAN,
 #define X(name, series, ...) [SERIES_##series] = o->name##_rate,
                 IO_RATES(X)
+                PRESSURE_RATES(X)
 #undef X
         };
 
@@ -128,7 +132,7 @@ static void merge_at(Recording *recording, size_t at, const TimelinePoint *point
 
         point_get(recording, at, &before);
         timeline_merge_point(&before, point);
-        timeline_round_point(&before, recording->interval_ns, closed_at(recording, at));
+        timeline_round_point(&before, recording->interval_ns, recording->is_of_node, closed_at(recording, at));
 }
 
 /*
@@ -176,6 +180,14 @@ int recording_add(Recording *recording, const Observation *observation) {
         return r < 0 ? r : spread(recording, observation, from_ns, to_ns);
 }
 
+void recording_keep_last(Recording *recording) {
+        uint64_t dropped_ns = recording->n > 0 ? (recording->n - 1) * recording->interval_ns : 0;
+
+        recording->begin_boottime_ns += dropped_ns;
+        recording->begin_realtime_ns += dropped_ns;
+        recording->n = recording->n > 0;
+}
+
 /* --- reading ---------------------------------------------------------------------------------- */
 
 int recording_timeline(const Recording *recording, Timeline *ret) {
@@ -183,6 +195,7 @@ int recording_timeline(const Recording *recording, Timeline *ret) {
                 .begin_boottime_ns = recording->begin_boottime_ns,
                 .begin_realtime_ns = recording->begin_realtime_ns,
                 .interval_ns = recording->interval_ns,
+                .is_of_node = recording->is_of_node,
         };
         int r;
 

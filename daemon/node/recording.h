@@ -22,7 +22,8 @@ typedef struct Recording {
         uint64_t interval_ns; /* length of one point; the initial interval times a power of two */
         uint32_t n, n_max;
         uint32_t n_allocated; /* number of closed points */
-        RoundedPoint **blocks; /* array and blocks owned; all points but the last */
+        bool is_of_node;      /* may be set before the first point (timeline.h) */
+        uint16_t **blocks;    /* array and blocks owned; all points but the last */
         TimelinePoint last;   /* valid if n > 0 */
 } Recording;
 
@@ -32,6 +33,9 @@ void recording_init(Recording *recording, uint64_t begin_boottime_ns, uint64_t b
 void recording_deinit(Recording *recording);
 /* Returns 0, or -ENOMEM if the observation was dropped. */
 int recording_add(Recording *recording, const Observation *observation);
+
+/* Makes the last point the first, of a begin so much later, and drops all before. */
+void recording_keep_last(Recording *recording);
 
 /* Copies the points to *ret; caller deinits *ret. Returns 0 or -ENOMEM. */
 int recording_timeline(const Recording *recording, Timeline *ret);

@@ -26,6 +26,12 @@
         X(PSI_IO_SOME,      PSI_IO,     6, "psi_io_some_seconds",     "s", "pressure_io_waiting_seconds",     "seconds", "Time in which at least one task waited for I/O") \
         X(PSI_IO_FULL,      PSI_IO,     6, "psi_io_full_seconds",     "s", "pressure_io_stalled_seconds",     "seconds", "Time in which all tasks waited for I/O")
 
+/* Shares of time over an observation: X(member, series, id, source). */
+#define PRESSURE_RATES(X) \
+        X(pressure_cpu,    PRESSURE_CPU,    PSI_CPU_SOME,    PSI_CPU)    \
+        X(pressure_memory, PRESSURE_MEMORY, PSI_MEMORY_SOME, PSI_MEMORY) \
+        X(pressure_io,     PRESSURE_IO,     PSI_IO_SOME,     PSI_IO)
+
 typedef enum KernelCounter {
 #define X(id, ...) KERNEL_##id,
         KERNEL_COUNTERS(X)

@@ -20,9 +20,13 @@ static const struct {
         Total total;
         Source source;
         size_t member; /* offset */
+        double per_unit;
 } rates[] = {
-#define X(name, series, id, source) { TOTAL_##id, SOURCE_##source, offsetof(Observation, name##_rate) },
+#define X(name, series, id, source) { TOTAL_##id, SOURCE_##source, offsetof(Observation, name##_rate), 1 },
         IO_RATES(X)
+#undef X
+#define X(name, series, id, source) { TOTAL_##id, SOURCE_##source, offsetof(Observation, name##_rate), 1e6 },
+        PRESSURE_RATES(X)
 #undef X
 };
 
@@ -192,7 +196,8 @@ static void observe_rates(const Base *base, const Totals *totals, Observation *r
                 double *rate = (double *)(void *)((char *)ret + rates[i].member);
 
                 *rate = base->have & totals->have & (1U << rates[i].source)
-                                ? (double)(totals->value[rates[i].total] - base->rate_totals[i]) / seconds
+                                ? (double)(totals->value[rates[i].total] - base->rate_totals[i]) /
+                                          rates[i].per_unit / seconds
                                 : NAN;
         }
 }

@@ -38,6 +38,7 @@ typedef struct Observation {
         /* Rates over the interval for timelines, in bytes/s, of physical devices. NaN if not read at both ends. */
 #define X(name, ...) double name##_rate;
         IO_RATES(X)
+        PRESSURE_RATES(X) /* shares of time */
 #undef X
         double boot_mib[N_PERFPY_COUNTERS]; /* sums since boot. NaN if not read */
 } Observation;

@@ -12,11 +12,28 @@
 #include "util/clock.h"
 #include "util/parse.h"
 
+typedef enum Statistic {
+        STATISTIC_mean,
+        STATISTIC_min,
+        STATISTIC_max,
+        N_STATISTICS,
+} Statistic;
+
+static const struct {
+        const char *name;
+        size_t offset;
+} statistics[N_STATISTICS] = {
+        { "mean", offsetof(TimelineValue, mean) },
+        { "min", offsetof(TimelineValue, min) },
+        { "max", offsetof(TimelineValue, max) },
+};
+
 static const struct {
         const char *name;
         const char *unit;
+        Statistic kept; /* if it is only one */
 } series_info[N_SERIES] = {
-#define X(id, name, unit) [SERIES_##id] = { name, unit },
+#define X(id, name, unit, key) [SERIES_##id] = { name, unit, STATISTIC_##key },
         SERIES(X)
 #undef X
 };
@@ -52,6 +69,10 @@ int timeline_reserve(Timeline *timeline, size_t n) {
         for (; timeline->n < n; timeline->n++)
                 timeline->points[timeline->n] = timeline_hole;
         return 0;
+}
+
+static float value_at(const TimelinePoint *point, Series series, Statistic statistic) {
+        return *(const float *)(const void *)((const char *)&point->series[series] + statistics[statistic].offset);
 }
 
 static float weighted(float a, uint64_t a_ns, float b, uint64_t b_ns) {
@@ -143,46 +164,42 @@ static uint16_t observed_of(uint64_t observed_ns, uint64_t interval_ns) {
         return (uint16_t)fmin(fmax(steps, observed_ns > 0), STEPS);
 }
 
-void timeline_round_point(const TimelinePoint *point, uint64_t interval_ns, RoundedPoint *ret) {
-        ret->observed = observed_of(point->observed_ns, interval_ns);
-        for (Series series = 0; series < N_SERIES; series++) {
-                ret->mean[series] = code_of(series, point->series[series].mean);
-                ret->min[series] = code_of(series, point->series[series].min);
-                ret->max[series] = code_of(series, point->series[series].max);
+void timeline_round_point(const TimelinePoint *point, uint64_t interval_ns, bool is_of_node, uint16_t *ret) {
+        *ret++ = observed_of(point->observed_ns, interval_ns);
+        for (Series series = 0; series < N_JOB_SERIES; series++) {
+                *ret++ = code_of(series, point->series[series].mean);
+                *ret++ = code_of(series, point->series[series].min);
+                *ret++ = code_of(series, point->series[series].max);
         }
+        for (Series series = N_JOB_SERIES; series < TIMELINE_SERIES(is_of_node); series++)
+                *ret++ = code_of(series, value_at(point, series, series_info[series].kept));
 }
 
-void timeline_restore_point(const RoundedPoint *rounded, uint64_t interval_ns, TimelinePoint *ret) {
-        ret->observed_ns = (uint64_t)llrint((double)interval_ns * rounded->observed / STEPS);
-        for (Series series = 0; series < N_SERIES; series++)
+void timeline_restore_point(const uint16_t *rounded, uint64_t interval_ns, bool is_of_node, TimelinePoint *ret) {
+        *ret = timeline_hole;
+        ret->observed_ns = (uint64_t)llrint((double)interval_ns * *rounded++ / STEPS);
+        for (Series series = 0; series < N_JOB_SERIES; series++, rounded += 3)
                 ret->series[series] = (TimelineValue){
-                        .mean = value_of(series, rounded->mean[series]),
-                        .min = value_of(series, rounded->min[series]),
-                        .max = value_of(series, rounded->max[series]),
+                        .mean = value_of(series, rounded[0]),
+                        .min = value_of(series, rounded[1]),
+                        .max = value_of(series, rounded[2]),
                 };
+        for (Series series = N_JOB_SERIES; series < TIMELINE_SERIES(is_of_node); series++, rounded++) {
+                float v = value_of(series, *rounded);
+
+                ret->series[series] = (TimelineValue){ v, v, v };
+        }
 }
 
 /* --- columns ---------------------------------------------------------------------------------- */
 
 /*
- * A column of the observed shares, then a column for each mean, min and max. While the columns are too long, all
- * codes lose their last
- * bits: white noise has nothing that a compression finds.
+ * A column of the observed shares, then one for each other number of a point. While the columns are too long, all
+ * codes lose their last bits: white noise has nothing that a compression finds.
  */
-#define N_COLUMNS (1U + 3 * N_SERIES)
-#define BYTES_MAX(n) (256 + 22 * (n))
+#define BYTES_MAX(n_points, n_columns) (256 + ((n_columns) + 3) * (n_points))
 #define DROPPED_BITS_MAX 10U
 #define UNKNOWN_NUMBER (-1)
-
-static uint16_t *code_at(RoundedPoint *point, size_t column) {
-        size_t series = (column - 1) / 3;
-
-        if (column == 0)
-                return &point->observed;
-        return (column - 1) % 3 == 0   ? &point->mean[series]
-               : (column - 1) % 3 == 1 ? &point->min[series]
-                                       : &point->max[series];
-}
 
 static int64_t number_of(uint16_t code, unsigned n_dropped) {
         return code == CODE_UNKNOWN ? UNKNOWN_NUMBER : (int64_t)((code + (1U << n_dropped >> 1)) >> n_dropped);
@@ -196,37 +213,41 @@ static uint16_t code_of_number(int64_t v, unsigned n_dropped) {
         return code < CODE_MAX ? (uint16_t)code : CODE_MAX;
 }
 
-static void write_columns(RoundedPoint *points, size_t n, unsigned n_dropped, Buffer *out) {
+static void write_columns(const uint16_t *codes, size_t n, size_t n_columns, unsigned n_dropped, Buffer *out) {
         ColumnWriter writer = { .out = out };
 
-        for (size_t column = 0; column < N_COLUMNS; column++) {
+        for (size_t column = 0; column < n_columns; column++) {
                 column_writer_begin(&writer);
                 for (size_t i = 0; i < n; i++)
-                        column_writer_put(&writer, number_of(*code_at(&points[i], column), column > 0 ? n_dropped : 0));
+                        column_writer_put(&writer,
+                                          number_of(codes[i * n_columns + column], column > 0 ? n_dropped : 0));
         }
 }
 
 int timeline_write(const Timeline *timeline, Buffer *out) {
-        scoped(freep) RoundedPoint *points = malloc((timeline->n + 1) * sizeof(*points));
+        const size_t n_columns = TIMELINE_COLUMNS(timeline->is_of_node);
+        scoped(freep) uint16_t *codes = malloc((timeline->n + 1) * n_columns * sizeof(*codes));
         scoped(buffer_deinit) Buffer columns = {};
         ColumnWriter writer = { .out = out };
         unsigned n_dropped = 0;
 
         assert(timeline->n <= TIMELINE_POINTS_MAX);
-        if (!points)
+        if (!codes)
                 return -ENOMEM;
         for (size_t i = 0; i < timeline->n; i++)
-                timeline_round_point(&timeline->points[i], timeline->interval_ns, &points[i]);
+                timeline_round_point(&timeline->points[i], timeline->interval_ns, timeline->is_of_node,
+                                     &codes[i * n_columns]);
 
-        write_columns(points, timeline->n, n_dropped, &columns);
-        while (columns.n > BYTES_MAX(timeline->n) && n_dropped < DROPPED_BITS_MAX) {
+        write_columns(codes, timeline->n, n_columns, n_dropped, &columns);
+        while (columns.n > BYTES_MAX(timeline->n, n_columns) && n_dropped < DROPPED_BITS_MAX) {
                 buffer_clear(&columns);
-                write_columns(points, timeline->n, ++n_dropped, &columns);
+                write_columns(codes, timeline->n, n_columns, ++n_dropped, &columns);
         }
 
         column_writer_put(&writer, (int64_t)timeline->begin_boottime_ns);
         column_writer_put(&writer, (int64_t)timeline->begin_realtime_ns);
         column_writer_put(&writer, (int64_t)timeline->interval_ns);
+        column_writer_put(&writer, timeline->is_of_node);
         column_writer_put(&writer, (int64_t)timeline->n);
         column_writer_put(&writer, (int64_t)n_dropped);
         buffer_put(out, columns.text, columns.n);
@@ -234,30 +255,33 @@ int timeline_write(const Timeline *timeline, Buffer *out) {
 }
 
 static int read_head(ColumnReader *reader, Timeline *timeline, unsigned *ret_n_dropped) {
-        int64_t boottime_ns, realtime_ns, interval_ns, n, n_dropped;
+        int64_t boottime_ns, realtime_ns, interval_ns, is_of_node, n, n_dropped;
 
         column_reader_begin(reader);
         boottime_ns = column_reader_get(reader);
         realtime_ns = column_reader_get(reader);
         interval_ns = column_reader_get(reader);
+        is_of_node = column_reader_get(reader);
         n = column_reader_get(reader);
         n_dropped = column_reader_get(reader);
         /* Each number takes a byte or more. */
         if (boottime_ns < 0 || realtime_ns < 0 || interval_ns < 1 || interval_ns > INT64_MAX / TIMELINE_POINTS_MAX ||
-            n < 0 || n > TIMELINE_POINTS_MAX || n * N_COLUMNS > reader->end - reader->p || n_dropped < 0 ||
+            is_of_node < 0 || is_of_node > 1 || n < 0 || n > TIMELINE_POINTS_MAX ||
+            n * (int64_t)TIMELINE_COLUMNS(is_of_node) > reader->end - reader->p || n_dropped < 0 ||
             n_dropped > DROPPED_BITS_MAX || reader->has_failed)
                 return PARSE_MALFORMED;
 
         timeline->begin_boottime_ns = (uint64_t)boottime_ns;
         timeline->begin_realtime_ns = (uint64_t)realtime_ns;
         timeline->interval_ns = (uint64_t)interval_ns;
+        timeline->is_of_node = is_of_node;
         *ret_n_dropped = (unsigned)n_dropped;
         return timeline_reserve(timeline, (size_t)n);
 }
 
 /* False: a number is out of range. */
-static bool read_columns(ColumnReader *reader, RoundedPoint *points, size_t n, unsigned n_dropped) {
-        for (size_t column = 0; column < N_COLUMNS; column++) {
+static bool read_columns(ColumnReader *reader, uint16_t *codes, size_t n, size_t n_columns, unsigned n_dropped) {
+        for (size_t column = 0; column < n_columns; column++) {
                 unsigned shift = column > 0 ? n_dropped : 0;
                 int64_t max = column > 0 ? number_of(CODE_MAX, shift) : (int64_t)STEPS,
                         min = column > 0 ? UNKNOWN_NUMBER : 0;
@@ -268,43 +292,49 @@ static bool read_columns(ColumnReader *reader, RoundedPoint *points, size_t n, u
 
                         if (v < min || v > max)
                                 return false;
-                        *code_at(&points[i], column) = code_of_number(v, shift);
+                        codes[i * n_columns + column] = code_of_number(v, shift);
                 }
         }
         return !reader->has_failed;
 }
 
 /* A gap has no values. Unknown is the highest code. */
-static bool is_possible(const RoundedPoint *point) {
-        for (Series i = 0; i < N_SERIES; i++) {
-                bool is_known = point->mean[i] != CODE_UNKNOWN;
+static bool is_possible(const uint16_t *codes, bool is_of_node) {
+        bool is_gap = codes[0] == 0;
 
-                if (point->min[i] > point->mean[i] || point->mean[i] > point->max[i])
+        for (const uint16_t *v = codes + 1; v < codes + 1 + 3 * N_JOB_SERIES; v += 3) { /* mean, min and max */
+                if (v[1] > v[0] || v[0] > v[2])
                         return false;
-                if (is_known ? point->observed == 0 || point->max[i] == CODE_UNKNOWN : point->min[i] != CODE_UNKNOWN)
+                if (v[0] != CODE_UNKNOWN ? is_gap || v[2] == CODE_UNKNOWN : v[1] != CODE_UNKNOWN)
                         return false;
         }
+        for (size_t i = 1 + 3 * N_JOB_SERIES; is_gap && i < TIMELINE_COLUMNS(is_of_node); i++)
+                if (codes[i] != CODE_UNKNOWN)
+                        return false;
         return true;
 }
 
 int timeline_read(ColumnReader *reader, Timeline *ret) {
         scoped(timeline_deinit) Timeline timeline = {};
-        scoped(freep) RoundedPoint *points = NULL;
+        scoped(freep) uint16_t *codes = NULL;
+        size_t n_columns;
         unsigned n_dropped;
         int r;
 
         r = read_head(reader, &timeline, &n_dropped);
         if (r != 0)
                 return r;
-        points = calloc(timeline.n + 1, sizeof(*points));
-        if (!points)
+        n_columns = TIMELINE_COLUMNS(timeline.is_of_node);
+        codes = calloc((timeline.n + 1) * n_columns, sizeof(*codes));
+        if (!codes)
                 return -ENOMEM;
-        if (!read_columns(reader, points, timeline.n, n_dropped))
+        if (!read_columns(reader, codes, timeline.n, n_columns, n_dropped))
                 return PARSE_MALFORMED;
         for (size_t i = 0; i < timeline.n; i++) {
-                if (!is_possible(&points[i]))
+                if (!is_possible(&codes[i * n_columns], timeline.is_of_node))
                         return PARSE_MALFORMED;
-                timeline_restore_point(&points[i], timeline.interval_ns, &timeline.points[i]);
+                timeline_restore_point(&codes[i * n_columns], timeline.interval_ns, timeline.is_of_node,
+                                       &timeline.points[i]);
         }
         *ret = timeline;
         timeline = (Timeline){};
@@ -326,20 +356,19 @@ static void put_float(Json *json, float v) {
         json_raw(json, text);
 }
 
-static void put_values(const Timeline *timeline, Series series, const char *name, size_t offset, Json *json) {
-        json_put_array_begin(json, name);
+static void put_values(const Timeline *timeline, Series series, Statistic statistic, Json *json) {
+        json_put_array_begin(json, statistics[statistic].name);
         for (size_t i = 0; i < timeline->n; i++)
-                put_float(json,
-                          *(const float *)(const void *)((const char *)&timeline->points[i].series[series] + offset));
+                put_float(json, value_at(&timeline->points[i], series, statistic));
         json_array_end(json);
 }
 
 static void put_series(const Timeline *timeline, Series series, Json *json) {
         json_put_object_begin(json, timeline_series_name(series));
         json_put_string(json, "unit", timeline_series_unit(series));
-        put_values(timeline, series, "mean", offsetof(TimelineValue, mean), json);
-        put_values(timeline, series, "min", offsetof(TimelineValue, min), json);
-        put_values(timeline, series, "max", offsetof(TimelineValue, max), json);
+        for (Statistic i = 0; i < N_STATISTICS; i++)
+                if (series < N_JOB_SERIES || i == series_info[series].kept)
+                        put_values(timeline, series, i, json);
         json_object_end(json);
 }
 
@@ -354,7 +383,7 @@ void timeline_json(const Timeline *timeline, Buffer *out) {
                 json_put_double(&json, "interval_ms", (double)timeline->interval_ns / (double)NS_PER_MS);
 
         json_put_object_begin(&json, "series");
-        for (Series series = 0; series < N_SERIES; series++)
+        for (Series series = 0; series < TIMELINE_SERIES(timeline->is_of_node); series++)
                 put_series(timeline, series, &json);
         json_object_end(&json);
         json_object_end(&json);

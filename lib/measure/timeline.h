@@ -17,28 +17,37 @@
 
 #define TIMELINE_POINTS_MAX 10000U
 
-/* X(ID, name, unit). CPU is the mean over all CPUs; disk and network series cover physical devices. Ratios come
- * first. */
-#define SERIES(X)                                             \
-        X(CPU,          "cpu",          "ratio")              \
-        X(MEMORY,       "memory",       "ratio")              \
-        X(DISK_READ,    "disk_read",    "bytes_per_second")   \
-        X(DISK_WRITE,   "disk_write",   "bytes_per_second")   \
-        X(NET_SENT,     "net_sent",     "bytes_per_second")   \
-        X(NET_RECEIVED, "net_received", "bytes_per_second")
+/*
+ * X(ID, name, unit, key). CPU is the mean over all CPUs; disk and network series cover physical devices. Timelines of
+ * jobs have the first six, with mean, min and max. Of the others, which only the node's history has, one number is
+ * kept: the least and the most busy core, and the shares of time in which a task waited.
+ */
+#define SERIES(X)                                                       \
+        X(CPU,             "cpu",             "ratio",            mean) \
+        X(MEMORY,          "memory",          "ratio",            mean) \
+        X(DISK_READ,       "disk_read",       "bytes_per_second", mean) \
+        X(DISK_WRITE,      "disk_write",      "bytes_per_second", mean) \
+        X(NET_SENT,        "net_sent",        "bytes_per_second", mean) \
+        X(NET_RECEIVED,    "net_received",    "bytes_per_second", mean) \
+        X(CORE_MIN,        "core_min",        "ratio",            min)  \
+        X(CORE_MAX,        "core_max",        "ratio",            max)  \
+        X(PRESSURE_CPU,    "pressure_cpu",    "ratio",            mean) \
+        X(PRESSURE_MEMORY, "pressure_memory", "ratio",            mean) \
+        X(PRESSURE_IO,     "pressure_io",     "ratio",            mean)
 
 typedef enum Series {
 #define X(id, ...) SERIES_##id,
         SERIES(X)
 #undef X
         N_SERIES,
+        N_JOB_SERIES = SERIES_NET_RECEIVED + 1,
 } Series;
 
 const char *timeline_series_name(Series series); /* Returns "cpu", "memory", "disk_read", … */
 const char *timeline_series_unit(Series series); /* Returns "ratio" or "bytes_per_second" */
 
 static inline bool series_is_ratio(Series series) {
-        return series <= SERIES_MEMORY;
+        return series <= SERIES_MEMORY || series >= N_JOB_SERIES;
 }
 
 typedef struct TimelineValue {
@@ -56,6 +65,7 @@ typedef struct Timeline {
         uint64_t begin_boottime_ns;
         uint64_t begin_realtime_ns;
         uint64_t interval_ns; /* length of one point's interval */
+        bool is_of_node;      /* has all series; otherwise those of jobs */
         size_t n, n_allocated;
         TimelinePoint *points; /* owned */
 } Timeline;
@@ -71,21 +81,20 @@ int timeline_reserve(Timeline *timeline, size_t n);
 void timeline_merge_point(TimelinePoint *a, const TimelinePoint *b);
 
 /*
- * A point in 16 bits for each number, as points are kept in memory and in the database. The precision is
+ * A point in 16 bits for each number, as points are kept in memory and in the database: the observed share of the
+ * interval, 0 for a gap, then mean, min and max of each series of jobs, then the other series. The precision is
  *
- *   shares (cpu, memory)   1/128000
+ *   ratios                 1/128000
  *   rates                  1/2048 of the rate; rates below 2^-16 bytes/s become 0, rates above 2^48 become 2^48
  *   time observed          1/128000 of the interval
  *
  * A point that was rounded once is restored exactly.
  */
-typedef struct RoundedPoint {
-        uint16_t observed; /* observed share of the interval; 0: a gap */
-        uint16_t mean[N_SERIES], min[N_SERIES], max[N_SERIES];
-} RoundedPoint;
+#define TIMELINE_SERIES(is_of_node)  ((is_of_node) ? N_SERIES : N_JOB_SERIES)
+#define TIMELINE_COLUMNS(is_of_node) (1U + 2 * N_JOB_SERIES + (size_t)TIMELINE_SERIES(is_of_node))
 
-void timeline_round_point(const TimelinePoint *point, uint64_t interval_ns, RoundedPoint *ret);
-void timeline_restore_point(const RoundedPoint *rounded, uint64_t interval_ns, TimelinePoint *ret);
+void timeline_round_point(const TimelinePoint *point, uint64_t interval_ns, bool is_of_node, uint16_t *ret);
+void timeline_restore_point(const uint16_t *rounded, uint64_t interval_ns, bool is_of_node, TimelinePoint *ret);
 
 /*
  * Appends the timeline as columns (columns.h) for the store: rounded points, of a timeline of mere noise with fewer
@@ -98,5 +107,6 @@ int timeline_read(ColumnReader *reader, Timeline *ret);
 
 /*
  * Writes {"begin_ms":…,"interval_ms":…,"series":{"cpu":{"unit":…,"mean":[…],"min":[…],"max":[…]},…}}; gaps are null.
+ * A series of which one number is kept has only this array.
  */
 void timeline_json(const Timeline *timeline, Buffer *out);

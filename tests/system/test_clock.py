@@ -111,7 +111,8 @@ class Clock(harness.TestCase):
         daemon = self.store_jobs(TIME_OK)
         self.make_older(daemon, "true")
         daemon.start()
-        daemon.wait_log("Removed 3 rows because of their age ([store] keep_samples, keep_jobs, keep_results); since start: 3 of job.")
+        daemon.wait_log("Removed 3 rows because of their age ([store] keep_samples, keep_minutes, keep_jobs, keep_results); "
+                        "since start: 3 of job.")
         daemon.reload()
         daemon.wait_tick()
         self.assertEqual(self.count_jobs(daemon), N_JOBS - 3)
@@ -120,7 +121,8 @@ class Clock(harness.TestCase):
         daemon = self.store_jobs(TIME_ERROR)
         self.make_older(daemon, f"id <> 'job-{N_JOBS - 1}'")
         daemon.start()
-        daemon.wait_log("Removed 3 rows because of their age ([store] keep_samples, keep_jobs, keep_results); since start: 3 of job.")
+        daemon.wait_log("Removed 3 rows because of their age ([store] keep_samples, keep_minutes, keep_jobs, keep_results); "
+                        "since start: 3 of job.")
         self.assertEqual(self.count_jobs(daemon), N_JOBS - 3)
 
 

@@ -169,6 +169,66 @@ static void an_interval_is_one_row_of_the_history(void **state) {
         node_deinit(&node);
 }
 
+static bool read_block(Reader *reader, size_t n_wanted, NodeSampleRow *ret, Timeline *ret_timeline) {
+        scoped(buffer_deinit) Buffer unpacked = {};
+        ColumnReader bytes;
+
+        if (store_node_list_minutes(reader, 0, 0) != 0 || store_node_next_minutes(reader, &unpacked, ret) != 0)
+                return false;
+        column_reader_init(&bytes, ret->timeline.bytes, ret->timeline.n);
+        assert_int_equal(timeline_read(&bytes, ret_timeline), 0);
+        if (ret_timeline->n == n_wanted)
+                return true;
+        timeline_deinit(ret_timeline);
+        return false;
+}
+
+/* Moves the block of minutes into the past, as if as many minutes had passed. */
+static void pass_minutes(Node *node, uint64_t n) {
+        node->minutes.block.begin_boottime_ns -= n * 60 * NS_PER_S;
+        node->minutes.block.begin_realtime_ns -= n * 60 * NS_PER_S;
+}
+
+static void observe_once(Node *node) {
+        EVENTUALLY(node_sample(node, 0) == NODE_OBSERVED);
+}
+
+static void minutes_are_stored_in_blocks_of_an_hour(void **state) {
+        Place *place = *state;
+        Timeline timeline = {};
+        NodeSampleRow row;
+        Node node;
+
+        assert_int_equal(node_init(&node, "/", &CONFIG), 0);
+        assert_true(node_sample(&node, 0) >= 0);
+        node_begin_interval(&node, 10 * NS_PER_S);
+        observe_once(&node);
+        assert_int_equal(node.minutes.block.begin_realtime_ns % (60 * NS_PER_S), 0);
+        node_put_interval(&node, place->store, 10 * NS_PER_S, false);
+        EVENTUALLY(read_block(place->reader, node.minutes.block.n, &row, &timeline));
+        assert_int_equal(row.begin_ms, node.minutes.block.begin_realtime_ns / NS_PER_MS);
+        assert_true(timeline.is_of_node && timeline.points[0].observed_ns > 0);
+        timeline_deinit(&timeline);
+
+        pass_minutes(&node, 61);
+        observe_once(&node);
+        assert_in_range(node.minutes.block.n, 62, 63);
+        node_put_interval(&node, place->store, 10 * NS_PER_S, false);
+        assert_int_equal(node.minutes.block.n, 1); /* of the next block */
+        assert_int_equal(node.minutes.block.interval_ns, 60 * NS_PER_S);
+
+        pass_minutes(&node, 600); /* a suspend */
+        observe_once(&node);
+        assert_in_range(node.minutes.block.n, 1, 2);
+        assert_int_equal(node.minutes.block.interval_ns, 60 * NS_PER_S);
+
+        node.minutes.block.begin_realtime_ns -= 5 * NS_PER_S; /* the clock was set */
+        node_put_interval(&node, place->store, 10 * NS_PER_S, false);
+        assert_int_equal(node.minutes.block.n, 0);
+        assert_int_equal(node.minutes.block.begin_realtime_ns % (60 * NS_PER_S), 0);
+        node_deinit(&node);
+}
+
 static void an_account_goes_on_after_a_restart(void **state) {
         char path[] = "/tmp/perfd-account-XXXXXX";
         uint64_t observed_ns, begin_ns;
@@ -211,6 +271,8 @@ int main(void) {
                 cmocka_unit_test(an_account_goes_on_after_a_restart),
                 cmocka_unit_test(what_is_published_is_the_latest_sample),
                 cmocka_unit_test_setup_teardown(an_interval_is_one_row_of_the_history, place_setup_volatile,
+                                                place_teardown),
+                cmocka_unit_test_setup_teardown(minutes_are_stored_in_blocks_of_an_hour, place_setup_volatile,
                                                 place_teardown),
         };
 

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "store_fixture.h"
 
 #include <math.h>
 
@@ -193,6 +188,128 @@ static void a_row_off_the_grid_is_divided_when_merging(void **state) {
         assert_float_equal(cpu_at(&history, 1), 1.0, 0.01);
 }
 
+/* --- reading from a store ------------------------------------------------------------------------- */
+
+#define MINUTE_MS UINT64_C(60000)
+#define HOUR_MS   (60 * MINUTE_MS)
+#define DAY_BEGIN_MS (BEGIN_MS - BEGIN_MS % HOUR_MS)
+
+/* Minutes of two hours, of which the second has samples of ten seconds as well; these have half of the load. */
+static void put_two_hours(Store *store) {
+        for (uint64_t hour = 0; hour < 2; hour++) {
+                scoped(recording_deinit) Recording block = {};
+                scoped(buffer_deinit) Buffer bytes = {};
+
+                recording_init(&block, NS_PER_S, 0, 60 * NS_PER_S, 72);
+                for (uint64_t i = 0; i < 60; i++) {
+                        uint64_t begin_ns = (1 + 60 * i) * NS_PER_S;
+                        Observation o = { .begin_ns = begin_ns, .end_ns = begin_ns + 60 * NS_PER_S, .has_cpu = true,
+                                          .cpu_mean = (double)i / 100 };
+
+                        assert_int_equal(recording_add(&block, &o), 0);
+                }
+                assert_int_equal(recording_write(&block, &bytes), 0);
+                assert_int_equal(store_put(store, store_node_pack_minutes(DAY_BEGIN_MS + hour * HOUR_MS, &bytes)), 0);
+        }
+        for (uint64_t i = 0; i < 360; i++) {
+                uint64_t begin_ms = DAY_BEGIN_MS + HOUR_MS + i * 10000;
+                scoped(buffer_deinit) Buffer bytes = {};
+                NodeSampleRow row = row_new(begin_ms, 10000, (double)(i / 6) / 200, &bytes);
+
+                assert_int_equal(row.begin_ms, begin_ms);
+                assert_int_equal(store_put(store, store_node_pack(begin_ms, 10000, &bytes)), 0);
+        }
+}
+
+static void assert_read(Reader *reader, NodeHistory *history, uint64_t since_ms, uint64_t until_ms) {
+        history->since_ms = since_ms;
+        history->until_ms = until_ms;
+        assert_int_equal(node_history_read(history, reader), 0);
+}
+
+static uint64_t count_minutes(Reader *reader) {
+        scoped(buffer_deinit) Buffer unpacked = {};
+        NodeSampleRow row;
+        uint64_t n = 0;
+
+        if (store_node_list_minutes(reader, 0, 0) != 0)
+                return 0;
+        while (store_node_next_minutes(reader, &unpacked, &row) == 0)
+                n++;
+        return n;
+}
+
+static void open_two_hours(Place *place) {
+        NodeSampleRow row;
+
+        put_two_hours(place->store);
+        EVENTUALLY(store_node_list(place->reader, DAY_BEGIN_MS + 2 * HOUR_MS - 10000, 0) == 0 &&
+                   store_node_next(place->reader, &row) == 0);
+        assert_int_equal(count_minutes(place->reader), 2);
+}
+
+static void minutes_are_read_where_no_samples_are_left(void **state) {
+        scoped(node_history_deinit) NodeHistory history = { .n_points_max = 1000, .is_merging = true };
+        Place *place = *state;
+
+        open_two_hours(place);
+        history.step_ns = 30 * NS_PER_S;
+        assert_read(place->reader, &history, DAY_BEGIN_MS + 50 * MINUTE_MS, DAY_BEGIN_MS + 70 * MINUTE_MS);
+        assert_int_equal(history.timeline.begin_realtime_ns, (DAY_BEGIN_MS + 50 * MINUTE_MS) * NS_PER_MS);
+        assert_int_equal(history.timeline.n, 40);
+        assert_float_equal(cpu_at(&history, 0), 0.50, 1e-4);
+        assert_float_equal(cpu_at(&history, 19), 0.59, 1e-4);
+        assert_float_equal(cpu_at(&history, 20), 0.0, 1e-4); /* samples from here on */
+        assert_float_equal(cpu_at(&history, 38), 0.045, 1e-4);
+}
+
+static void long_steps_read_minutes_and_the_latest_samples(void **state) {
+        scoped(node_history_deinit) NodeHistory history = { .n_points_max = 1000, .is_merging = true };
+        Place *place = *state;
+
+        open_two_hours(place);
+        history.step_ns = 60 * NS_PER_S;
+        assert_read(place->reader, &history, DAY_BEGIN_MS, 0);
+        assert_int_equal(history.timeline.n, 120);
+        assert_float_equal(cpu_at(&history, 59), 0.59, 1e-4);
+        assert_float_equal(cpu_at(&history, 100), 0.40, 1e-4); /* a minute, although there are samples */
+        assert_float_equal(cpu_at(&history, 119), 0.295, 1e-4); /* samples of the last ten minutes */
+}
+
+static void a_page_ends_where_minutes_become_samples(void **state) {
+        scoped(node_history_deinit) NodeHistory history = { .n_points_max = 1000 }, small = { .n_points_max = 10 },
+                                                next = { .n_points_max = 1000 };
+        Place *place = *state;
+
+        open_two_hours(place);
+        assert_read(place->reader, &small, DAY_BEGIN_MS + 10 * MINUTE_MS, 0);
+        assert_int_equal(small.timeline.n, 10);
+        assert_int_equal(small.next_ms, DAY_BEGIN_MS + 20 * MINUTE_MS);
+        assert_read(place->reader, &history, small.next_ms, 0);
+        assert_int_equal(history.timeline.n, 40);
+        assert_int_equal(history.timeline.interval_ns, 60 * NS_PER_S);
+        assert_int_equal(history.next_ms, DAY_BEGIN_MS + HOUR_MS);
+        assert_read(place->reader, &next, history.next_ms, 0);
+        assert_int_equal(next.timeline.interval_ns, 10 * NS_PER_S);
+        assert_int_equal(next.timeline.n, 360);
+        assert_int_equal(next.next_ms, 0);
+}
+
+static void a_damaged_block_is_a_gap(void **state) {
+        scoped(node_history_deinit) NodeHistory history = { .n_points_max = 1000, .is_merging = true };
+        Place *place = *state;
+
+        open_two_hours(place);
+        assert_int_equal(store_put(place->store, store_node_pack_minutes(DAY_BEGIN_MS, &BYTES("nonsense"))), 0);
+        place_close(place);
+        place_open(place);
+        history.step_ns = 10 * NS_PER_S;
+        assert_read(place->reader, &history, DAY_BEGIN_MS, 0);
+        assert_int_equal(history.timeline.n, 360);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, place_setup, place_teardown)
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(rows_of_one_grid_become_one_timeline),
@@ -205,6 +322,10 @@ int main(void) {
                 cmocka_unit_test(a_row_longer_than_the_grid_fills_its_places),
                 cmocka_unit_test(a_row_off_the_grid_begins_another_page),
                 cmocka_unit_test(a_row_off_the_grid_is_divided_when_merging),
+                TEST(minutes_are_read_where_no_samples_are_left),
+                TEST(long_steps_read_minutes_and_the_latest_samples),
+                TEST(a_page_ends_where_minutes_become_samples),
+                TEST(a_damaged_block_is_a_gap),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -310,6 +310,25 @@ static void a_late_observation_reaches_back_into_closed_points(void **state) {
         recording_deinit(&r);
 }
 
+static void the_last_point_may_become_the_first(void **state) {
+        Recording r;
+
+        (void)state;
+        recording_init(&r, BEGIN, REALTIME, SECOND, 8);
+        recording_keep_last(&r);
+        assert_int_equal(r.n, 0);
+        for (unsigned i = 0; i < 3; i++)
+                add(&r, i * 1000, i * 1000 + 500, 0.25 * i);
+        recording_keep_last(&r);
+        assert_int_equal(r.n, 1);
+        assert_int_equal(r.begin_boottime_ns, BEGIN + 2 * SECOND);
+        assert_int_equal(r.begin_realtime_ns, REALTIME + 2 * SECOND);
+        assert_cpu(&r, 0, 0.5, 0.5, 0.5);
+        add(&r, 2500, 3000, 1);
+        assert_cpu(&r, 0, 0.75, 0.5, 1);
+        recording_deinit(&r);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(each_observation_lands_in_its_interval),
@@ -328,6 +347,7 @@ int main(void) {
                 cmocka_unit_test(peaks_are_exact_after_any_number_of_merges),
                 cmocka_unit_test(the_shortest_observed_time_is_no_gap),
                 cmocka_unit_test(a_late_observation_reaches_back_into_closed_points),
+                cmocka_unit_test(the_last_point_may_become_the_first),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

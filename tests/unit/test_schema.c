@@ -244,9 +244,9 @@ static void a_newer_file_is_refused(void **state) {
         StoreConfig config = place_config(place);
 
         place_close(place);
-        change_place(place, "PRAGMA user_version = 5");
+        change_place(place, "PRAGMA user_version = 6");
         assert_int_equal(store_open(&place->store, &config, &note), STORE_UNSUPPORTED);
-        assert_non_null(strstr(note, "has format 5, written by a newer perfd; this perfd supports up to 4"));
+        assert_non_null(strstr(note, "has format 6, written by a newer perfd; this perfd supports up to 5"));
         free(note);
 }
 

@@ -2,6 +2,7 @@
 /* Disk space of a finished job with all its data: metrics and timeline from a machine with noisy load. */
 
 #include "store/jobs/job_rows.h"
+#include "store/node/store_node.h"
 #include "store_fixture.h"
 
 #include <math.h>
@@ -306,11 +307,88 @@ static void each_of_four_phases_takes_two_kib(void **state) {
         assert_true(bytes_per_job(pass_busy_second, 4) <= JOB_BYTES_MAX + 4 * PHASE_BYTES_MAX);
 }
 
+/* --- the node's history ---------------------------------------------------------------------------- */
+
+#define N_DAYS 36
+#define HISTORY_MB_MAX 80.0
+
+static void point_of(const Observation *o, TimelinePoint *ret) {
+        scoped(recording_deinit) Recording recording = {};
+        scoped(timeline_deinit) Timeline timeline = {};
+
+        recording_init(&recording, o->begin_ns, 0, o->end_ns - o->begin_ns, 2);
+        assert_int_equal(recording_add(&recording, o), 0);
+        assert_int_equal(recording_timeline(&recording, &timeline), 0);
+        *ret = timeline.points[0];
+}
+
+/* A point of a busy node: all numbers differ. */
+static void draw_point(uint64_t length_ns, uint32_t *seed, TimelinePoint *ret) {
+        double low = draw(seed) / 2, high = 0.5 + draw(seed) / 2;
+        Observation o = {
+                .begin_ns = SECOND, .end_ns = SECOND + length_ns, .has_cpu = true, .has_memory = true,
+                .cpu_mean = low + (high - low) * draw(seed), .cpu_min = low, .cpu_max = high, .memory = draw(seed),
+                .disk_read_rate = exp(22 * draw(seed)), .disk_written_rate = exp(22 * draw(seed)),
+                .network_sent_rate = exp(22 * draw(seed)), .network_received_rate = exp(22 * draw(seed)),
+                .pressure_cpu_rate = draw(seed), .pressure_memory_rate = draw(seed), .pressure_io_rate = draw(seed),
+        };
+
+        point_of(&o, ret);
+        for (Series series = 0; series < N_JOB_SERIES; series++) {
+                ret->series[series].min *= (float)draw(seed);
+                ret->series[series].max *= 1 + (float)draw(seed);
+        }
+}
+
+static void put_points(Store *store, uint64_t begin_ms, size_t n, uint64_t length_ns, uint32_t *seed) {
+        scoped(timeline_deinit) Timeline timeline = { .interval_ns = length_ns, .is_of_node = true };
+        scoped(buffer_deinit) Buffer bytes = {};
+
+        assert_int_equal(timeline_reserve(&timeline, n), 0);
+        for (size_t i = 0; i < n; i++)
+                draw_point(length_ns, seed, &timeline.points[i]);
+        assert_int_equal(timeline_write(&timeline, &bytes), 0);
+        assert_int_equal(store_put(store, n > 1 ? store_node_pack_minutes(begin_ms, &bytes) :
+                                                  store_node_pack(begin_ms, length_ns / MS, &bytes)), 0);
+}
+
+/* The file grows in proportion to the days. */
+static void a_month_of_samples_and_a_year_of_minutes_take_80_mb(void **state) {
+        const uint64_t begin_ms = UINT64_C(1700000000000);
+        double before, sample_bytes, minute_bytes, mb;
+        uint32_t seed = 3;
+        Place place;
+
+        (void)state;
+        place_make(&place);
+        place_open(&place);
+        place_close(&place);
+        before = file_bytes(&place);
+        place_open(&place);
+        for (uint64_t i = 0; i < N_DAYS * 1440; i++)
+                put_points(place.store, begin_ms + 10000 * i, 1, 10 * SECOND, &seed);
+        place_close(&place);
+        sample_bytes = (file_bytes(&place) - before) / (N_DAYS * 1440);
+        before = file_bytes(&place);
+        place_open(&place);
+        for (uint64_t i = 0; i < N_DAYS * 24; i++)
+                put_points(place.store, begin_ms + 3600000 * i, 60, 60 * SECOND, &seed);
+        place_close(&place);
+        minute_bytes = (file_bytes(&place) - before) / (N_DAYS * 24);
+
+        mb = (sample_bytes * 30 * 8640 + minute_bytes * 365 * 24) / 1e6;
+        print_message("%.0f bytes for each sample, %.0f for each hour of minutes: %.1f MB\n", sample_bytes,
+                      minute_bytes, mb);
+        assert_true(mb <= HISTORY_MB_MAX);
+        place_remove(&place);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_busy_job_takes_four_kib_with_its_timeline),
                 cmocka_unit_test(pure_noise_takes_four_kib_too),
                 cmocka_unit_test(each_of_four_phases_takes_two_kib),
+                cmocka_unit_test(a_month_of_samples_and_a_year_of_minutes_take_80_mb),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

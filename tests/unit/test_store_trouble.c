@@ -474,6 +474,22 @@ static void rows_expire_by_kind(void **state) {
         assert_int_equal(ask_place(place, "SELECT count(*) FROM timeline"), 3);
 }
 
+/* A short checkpoint_interval does not fill the store with the node's history. */
+static void history_beyond_its_share_is_removed(void **state) {
+        Place *place = *state;
+        StoreConfig config = place_config(place);
+        NodeSampleRow row;
+
+        open_limited(place, 16 * MIB);
+        for (uint64_t i = 0; i < 9000; i++)
+                put_sample(place->store, i);
+        EVENTUALLY(store_node_list(place->reader, 8999, 0) == 0 && store_node_next(place->reader, &row) == 0);
+        config.size_max_bytes = 16 * MIB;
+        store_configure(place->store, &config);
+        EVENTUALLY(count_samples(place->reader) < 8000);
+        assert_in_range(count_samples(place->reader), 7000, 8000);
+}
+
 /* The writer does nothing else during a step. */
 static void large_rows_expire_in_smaller_steps(void **state) {
         Place *place = *state;
@@ -598,6 +614,7 @@ int main(void) {
                 TEST(a_row_larger_than_the_store_fails_and_says_why),
                 TEST(a_lowered_limit_gives_space_back),
                 TEST(rows_expire_by_kind),
+                TEST(history_beyond_its_share_is_removed),
                 TEST(large_rows_expire_in_smaller_steps),
                 TEST(the_log_does_not_grow_while_rows_come),
                 TEST(a_full_disk_fails_puts_keeps_what_is_stored_and_heals),

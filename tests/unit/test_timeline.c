@@ -155,7 +155,7 @@ static bool is_like(Series series, float got, float wanted, double tolerance) {
 static void assert_like(const Timeline *got, const Timeline *wanted, double tolerance) {
         assert_int_equal(got->n, wanted->n);
         for (size_t i = 0; i < wanted->n; i++)
-                for (Series s = 0; s < N_SERIES; s++) {
+                for (Series s = 0; s < N_JOB_SERIES; s++) {
                         const TimelineValue *a = &got->points[i].series[s], *b = &wanted->points[i].series[s];
 
                         assert_true(is_like(s, a->mean, b->mean, tolerance));
@@ -228,6 +228,36 @@ static void a_thousand_points_are_restored(void **state) {
         timeline_deinit(&t);
 }
 
+/* The extremes over cores keep their extreme when points merge, and pressure its mean. */
+static void the_nodes_series_keep_one_number(void **state) {
+        Observation o = span(0, 1000, 0.5), later = span(1000, 4000, 0.5);
+        scoped(buffer_deinit) Buffer json = {};
+        Timeline t, again;
+        Recording r;
+        size_t n;
+
+        (void)state;
+        o.cpu_min = 0.25, o.cpu_max = 0.75, o.pressure_cpu_rate = 0.4, o.pressure_io_rate = NAN;
+        later.cpu_min = 0.125, later.cpu_max = 0.625, later.pressure_cpu_rate = 0.2, later.pressure_io_rate = NAN;
+        recording_init(&r, BEGIN, REALTIME, 4 * SECOND, 2);
+        r.is_of_node = true;
+        assert_int_equal(recording_add(&r, &o), 0);
+        assert_int_equal(recording_add(&r, &later), 0);
+        t = recorded(&r);
+        again = through_bytes(&t, &n);
+        assert_true(n <= 110 && again.is_of_node);
+        assert_near(again.points[0].series[SERIES_CORE_MIN].min, 0.125, 1e-5);
+        assert_near(again.points[0].series[SERIES_CORE_MAX].max, 0.75, 1e-5);
+        assert_near(again.points[0].series[SERIES_PRESSURE_CPU].mean, 0.25, 1e-4);
+        assert_true(isnan(again.points[0].series[SERIES_PRESSURE_IO].mean));
+
+        timeline_json(&again, &json);
+        assert_non_null(strstr(json.text, "\"core_min\":{\"unit\":\"ratio\",\"min\":[0.125]}"));
+        assert_non_null(strstr(json.text, "\"pressure_io\":{\"unit\":\"ratio\",\"mean\":[null]}"));
+        timeline_deinit(&again);
+        timeline_deinit(&t);
+}
+
 static void a_timeline_written_again_has_the_same_bytes(void **state) {
         Recording r;
         Timeline t, once;
@@ -248,14 +278,14 @@ static void a_timeline_written_again_has_the_same_bytes(void **state) {
 }
 
 /* Writes the head and the numbers of each column of a timeline; the same numbers in each column of a series. */
-static int read_made(const int64_t head[static 5], const int64_t *observed, const int64_t *numbers, size_t n,
+static int read_made(const int64_t head[static 6], const int64_t *observed, const int64_t *numbers, size_t n,
                      Timeline *ret) {
         scoped(buffer_deinit) Buffer bytes = {};
         ColumnWriter writer = { .out = &bytes };
 
-        for (size_t i = 0; i < 5; i++)
+        for (size_t i = 0; i < 6; i++)
                 column_writer_put(&writer, head[i]);
-        for (size_t column = 0; column < 1 + 3 * N_SERIES; column++) {
+        for (size_t column = 0; column < TIMELINE_COLUMNS(head[3]); column++) {
                 column_writer_begin(&writer);
                 for (size_t i = 0; i < n; i++)
                         column_writer_put(&writer, column == 0 ? observed[i] : numbers[i]);
@@ -264,14 +294,15 @@ static int read_made(const int64_t head[static 5], const int64_t *observed, cons
 }
 
 static void an_invalid_timeline_is_refused(void **state) {
-        static const int64_t heads[][5] = {
-                { -1, 0, 1000, 2, 0 }, { 0, -1, 1000, 2, 0 },     { 0, 0, 0, 2, 0 },
-                { 0, 0, -1000, 2, 0 }, { 0, 0, INT64_MAX, 2, 0 }, { 0, 0, 1000, -1, 0 },
-                { 0, 0, 1000, 3, 0 },  { 0, 0, 1000, 10001, 0 },  { 0, 0, 1000, INT64_MAX, 0 },
-                { 0, 0, 1000, 2, -1 }, { 0, 0, 1000, 2, 11 },     { 0, 0, 1000, 2, INT64_MIN },
+        static const int64_t heads[][6] = {
+                { -1, 0, 1000, 0, 2, 0 }, { 0, -1, 1000, 0, 2, 0 },     { 0, 0, 0, 0, 2, 0 },
+                { 0, 0, -1000, 0, 2, 0 }, { 0, 0, INT64_MAX, 0, 2, 0 }, { 0, 0, 1000, 0, -1, 0 },
+                { 0, 0, 1000, 0, 3, 0 },  { 0, 0, 1000, 0, 10001, 0 },  { 0, 0, 1000, 0, INT64_MAX, 0 },
+                { 0, 0, 1000, 0, 2, -1 }, { 0, 0, 1000, 0, 2, 11 },     { 0, 0, 1000, 0, 2, INT64_MIN },
+                { 0, 0, 1000, -1, 2, 0 }, { 0, 0, 1000, 2, 2, 0 },
         };
-        static const int64_t head[5] = { 0, 0, 1000, 2, 0 }, dropping[5] = { 0, 0, 1000, 2, 10 },
-                             observed[2] = { 64000, 1 };
+        static const int64_t head[6] = { 0, 0, 1000, 0, 2, 0 }, dropping[6] = { 0, 0, 1000, 0, 2, 10 },
+                             of_node[6] = { 0, 0, 1000, 1, 2, 0 }, observed[2] = { 64000, 1 };
         static const int64_t numbers[][2] = { { -2, 0 }, { 0, UINT16_MAX }, { INT64_MIN, 0 }, { 0, INT64_MAX } };
         static const int64_t shares[][2] = { { -1, 1 },
                                              { 1, 64001 },
@@ -287,7 +318,8 @@ static void an_invalid_timeline_is_refused(void **state) {
                 assert_int_equal(read_made(dropping, observed, numbers[i], 2, &t), PARSE_MALFORMED);
         }
         for (size_t i = 0; i < sizeof(shares) / sizeof(shares[0]); i++)
-                assert_int_equal(read_made(head, shares[i], (int64_t[]){ 1, 2 }, 2, &t), PARSE_MALFORMED);
+                assert_int_equal(read_made(i % 2 ? head : of_node, shares[i], (int64_t[]){ 1, 2 }, 2, &t),
+                                 PARSE_MALFORMED);
         assert_int_equal(t.n, 42);
 
         assert_int_equal(read_made(head, observed, (int64_t[]){ 32000, -1 }, 2, &t), 0);
@@ -361,8 +393,8 @@ static void json_has_every_series_and_null_for_holes(void **state) {
         assert_int_equal(json_integer_value(json_object_get(root, "begin_ms")), 1700000000123);
         assert_int_equal(json_integer_value(json_object_get(root, "interval_ms")), 1000);
         series = json_object_get(root, "series");
-        assert_int_equal(json_object_size(series), N_SERIES);
-        for (Series s = 0; s < N_SERIES; s++) {
+        assert_int_equal(json_object_size(series), N_JOB_SERIES);
+        for (Series s = 0; s < N_JOB_SERIES; s++) {
                 json_t *one = json_object_get(series, timeline_series_name(s));
 
                 assert_string_equal(json_string_value(json_object_get(one, "unit")), timeline_series_unit(s));
@@ -387,6 +419,7 @@ int main(void) {
                 cmocka_unit_test(a_noisy_job_takes_two_and_a_half_kib),
                 cmocka_unit_test(pure_noise_is_stored_in_coarser_steps_and_fits),
                 cmocka_unit_test(a_thousand_points_are_restored),
+                cmocka_unit_test(the_nodes_series_keep_one_number),
                 cmocka_unit_test(a_timeline_written_again_has_the_same_bytes),
                 cmocka_unit_test(an_invalid_timeline_is_refused),
                 cmocka_unit_test(bytes_cut_or_changed_anywhere_do_no_harm),

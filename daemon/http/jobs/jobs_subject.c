@@ -18,7 +18,6 @@
 #include "measure/export_samples.h"
 #include "measure/timeline.h"
 #include "store/jobs/job_reader.h"
-#include "store/node/store_node.h"
 #include "util/clock.h"
 #include "util/scoped.h"
 
@@ -382,14 +381,12 @@ static void answer_job_metrics(const Target *target, const Sources *sources, Res
 /* Answers with the node's history since the start of a running job. */
 static void answer_from_node(const Sources *sources, Response *response, uint64_t begin_ms) {
         scoped(node_history_deinit) NodeHistory history = { .n_points_max = HISTORY_POINTS, .is_merging = true };
-        NodeSampleRow row;
-        int r, added = 0;
+        int r;
 
-        r = store_node_list(sources->reader, begin_ms, 0);
-        while (added >= 0 && r == 0 && (r = store_node_next(sources->reader, &row)) == 0)
-                added = node_history_add(&history, &row);
-        if (added < 0 || (r != 0 && r != READER_END)) {
-                (void)exchange_store_error(response, added < 0 ? added : r);
+        history.since_ms = begin_ms;
+        r = node_history_read(&history, sources->reader);
+        if (r != 0) {
+                (void)exchange_store_error(response, r);
                 return;
         }
 

@@ -100,17 +100,8 @@ static int add_in_place(Timeline *timeline, size_t n_max, uint64_t begin_ns, uin
         return 0;
 }
 
-int node_history_add(NodeHistory *history, const NodeSampleRow *row) {
-        scoped(timeline_deinit) Timeline piece = {};
-        ColumnReader bytes;
+static int add_point(NodeHistory *history, uint64_t begin_ns, uint64_t interval_ns, const TimelinePoint *point) {
         Timeline *timeline = &history->timeline;
-        uint64_t begin_ns = row->begin_ms * NS_PER_MS, interval_ns = row->interval_ms * NS_PER_MS;
-
-        if (row->interval_ms == 0 || row->interval_ms > TIME_MS_MAX || row->begin_ms > TIME_MS_MAX)
-                return NODE_HISTORY_MALFORMED;
-        column_reader_init(&bytes, row->timeline.bytes, row->timeline.n);
-        if (timeline_read(&bytes, &piece) != 0 || piece.n == 0)
-                return NODE_HISTORY_MALFORMED;
 
         if (timeline->interval_ns == 0) {
                 timeline->interval_ns = history->step_ns ?: interval_ns;
@@ -118,6 +109,92 @@ int node_history_add(NodeHistory *history, const NodeSampleRow *row) {
         }
 
         if (history->is_merging)
-                return add_merging(timeline, history->n_points_max, begin_ns, interval_ns, &piece.points[0]);
-        return add_in_place(timeline, history->n_points_max, begin_ns, interval_ns, &piece.points[0]);
+                return add_merging(timeline, history->n_points_max, begin_ns, interval_ns, point);
+        return add_in_place(timeline, history->n_points_max, begin_ns, interval_ns, point);
+}
+
+int node_history_add(NodeHistory *history, const NodeSampleRow *row) {
+        scoped(timeline_deinit) Timeline piece = {};
+        ColumnReader bytes;
+        int r = 0;
+
+        if (row->interval_ms == 0 || row->interval_ms > TIME_MS_MAX || row->begin_ms > TIME_MS_MAX)
+                return NODE_HISTORY_MALFORMED;
+        column_reader_init(&bytes, row->timeline.bytes, row->timeline.n);
+        if (timeline_read(&bytes, &piece) != 0 || piece.n == 0)
+                return NODE_HISTORY_MALFORMED;
+
+        for (size_t i = 0; r == 0 && i < piece.n; i++) {
+                uint64_t begin_ms = row->begin_ms + i * row->interval_ms;
+
+                if (begin_ms < history->since_ms || (history->until_ms > 0 && begin_ms >= history->until_ms))
+                        continue;
+                r = add_point(history, begin_ms * NS_PER_MS, row->interval_ms * NS_PER_MS, &piece.points[i]);
+                if (r == NODE_HISTORY_FULL)
+                        history->next_ms = begin_ms;
+        }
+        return r;
+}
+
+/* --- reading --------------------------------------------------------------------------------------- */
+
+/* Samples are read for this time, although minutes are asked for: the last minute is not stored yet. */
+#define LATEST_MS (10 * STORE_NODE_MINUTE_MS)
+/* A block has a point for each minute of an hour, and of the checkpoint interval, which is ten minutes at most. */
+#define BLOCK_MS_MAX (2 * 60 * STORE_NODE_MINUTE_MS)
+
+static uint64_t greater_of(uint64_t a, uint64_t b) {
+        return a > b ? a : b;
+}
+
+/* Returns the time up to which minutes are read. */
+static uint64_t minutes_end_ms(const NodeHistory *history, const NodeBounds *bounds) {
+        bool is_coarse = history->step_ns >= STORE_NODE_MINUTE_MS * NS_PER_MS;
+        uint64_t latest_ms = bounds->newest_ms > LATEST_MS ? bounds->newest_ms - LATEST_MS : 0;
+
+        if (is_coarse && bounds->minutes_ms <= greater_of(bounds->samples_ms, history->since_ms))
+                return latest_ms - latest_ms % STORE_NODE_MINUTE_MS;
+        return bounds->samples_ms;
+}
+
+/* Adds the rows of a query, the last of which is left out if it is not valid. unpacked: NULL for samples. */
+static int add_rows(NodeHistory *history, Reader *reader, Buffer *unpacked) {
+        NodeSampleRow row;
+        int r = 0;
+
+        while (history->next_ms == 0) {
+                r = unpacked ? store_node_next_minutes(reader, unpacked, &row) : store_node_next(reader, &row);
+                if (r != 0)
+                        return r == READER_END ? 0 : r;
+                r = node_history_add(history, &row);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+int node_history_read(NodeHistory *history, Reader *reader) {
+        const uint64_t since_ms = history->since_ms, until_ms = history->until_ms ?: UINT64_MAX;
+        scoped(buffer_deinit) Buffer unpacked = {};
+        NodeBounds bounds;
+        uint64_t end_ms;
+        int r;
+
+        r = store_node_find_bounds(reader, &bounds);
+        if (r != 0)
+                return r;
+
+        end_ms = minutes_end_ms(history, &bounds);
+        if (since_ms < end_ms) {
+                history->until_ms = until_ms < end_ms ? until_ms : end_ms - STORE_NODE_MINUTE_MS + 1;
+                r = store_node_list_minutes(reader, since_ms > BLOCK_MS_MAX ? since_ms - BLOCK_MS_MAX : 0,
+                                            history->until_ms);
+                if (r == 0)
+                        r = add_rows(history, reader, &unpacked);
+        }
+        history->since_ms = greater_of(since_ms, end_ms);
+        history->until_ms = until_ms;
+        if (r == 0 && history->next_ms == 0 && history->since_ms < until_ms)
+                r = store_node_list(reader, history->since_ms, until_ms);
+        return r != 0 || history->next_ms > 0 || history->since_ms >= until_ms ? r : add_rows(history, reader, NULL);
 }

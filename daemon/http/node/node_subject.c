@@ -10,7 +10,6 @@
 #include "http/metrics.h"
 #include "http/pagination.h"
 #include "measure/sample.h"
-#include "store/node/store_node.h"
 #include "util/clock.h"
 #include "util/scoped.h"
 
@@ -351,12 +350,11 @@ static void answer_state(const Target *target, const Sources *sources, Response 
 
 static void answer_samples(const Target *target, const Sources *sources, Response *response) {
         scoped(node_history_deinit) NodeHistory history = {};
-        uint64_t since_ms, until_ms, limit, step_ms, next_ms = 0;
-        NodeSampleRow row;
+        uint64_t limit, step_ms;
         Json json = { .out = response->body };
-        int r, added = 0;
+        int r;
 
-        if (pagination_parse_times(target, response, &since_ms, &until_ms) > 0 ||
+        if (pagination_parse_times(target, response, &history.since_ms, &history.until_ms) > 0 ||
             exchange_parameter_u64(target, response, "limit", 1, PAGINATION_ROWS_MAX, PAGINATION_ROWS_DEFAULT, &limit) >
                     0 ||
             exchange_parameter_u64(target, response, "step_ms", 1, STEP_MS_MAX, 0, &step_ms) > 0)
@@ -365,16 +363,10 @@ static void answer_samples(const Target *target, const Sources *sources, Respons
         history.n_points_max = limit;
         history.is_merging = step_ms > 0;
         history.step_ns = step_ms * NS_PER_MS;
-        r = store_node_list(sources->reader, since_ms, until_ms);
-        while (r == 0 && (r = store_node_next(sources->reader, &row)) == 0) {
-                added = node_history_add(&history, &row);
-                if (added == NODE_HISTORY_FULL)
-                        next_ms = row.begin_ms;
-                if (added < 0 || added == NODE_HISTORY_FULL)
-                        break;
-        }
-        if (added < 0 || (r != 0 && r != READER_END)) {
-                (void)exchange_store_error(response, added < 0 ? added : r);
+        history.timeline.is_of_node = true;
+        r = node_history_read(&history, sources->reader);
+        if (r != 0) {
+                (void)exchange_store_error(response, r);
                 return;
         }
 
@@ -382,7 +374,7 @@ static void answer_samples(const Target *target, const Sources *sources, Respons
         json_key(&json, "timeline");
         json_raw(&json, ""); /* followed by its value */
         timeline_json(&history.timeline, response->body);
-        json_put_int_or_null(&json, "next", next_ms > 0, (int64_t)next_ms);
+        json_put_int_or_null(&json, "next", history.next_ms > 0, (int64_t)history.next_ms);
         json_object_end(&json);
 }
 

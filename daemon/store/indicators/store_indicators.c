@@ -137,7 +137,7 @@ static int tidy(Database *database) {
 }
 
 static const TableRetention result_retention = {
-        .order = 4,
+        .order = 5,
         .keep = offsetof(StoreConfig, keep_results_ns),
         .remove = &result_remove,
         .remove_of_user = &result_remove_of_user,

@@ -640,7 +640,7 @@ static int run_removal(Database *database, Prepared *selection, int64_t *ret_n) 
 }
 
 static const TableRetention job_retention = {
-        .order = 5,
+        .order = 6,
         .keep = offsetof(StoreConfig, keep_jobs_ns),
         .remove = &job_remove,
         .remove_of_user = &job_remove_of_user,

@@ -631,7 +631,7 @@ DEFINE_LEFTOVER(pipeline_leftover, 1, pipeline_removals, "1024", "4 * ?1");
         " OR EXISTS (SELECT 1 FROM pipeline_series WHERE job = old.row);"
 
 static const TableRetention interval_retention = {
-        .order = 6,
+        .order = 7,
         .remove = &merge_any,
         .remove_of_user = &merge_of_user,
         .run = run_merge,

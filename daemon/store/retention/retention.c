@@ -326,23 +326,37 @@ static int count_left(Retention *retention, Database *database, const Removable 
         return 0;
 }
 
+/* Returns the number of rows that the table has beyond its share of the size limit, as of the last count. */
+static int64_t count_excess(const Retention *retention, const TableRetention *table, size_t i) {
+        double n_max = table->share * (double)retention->config.size_max_bytes;
+
+        return n_max > 0 ? retention->expiry.tables[i].n_kept - (int64_t)n_max : 0;
+}
+
 static int expire_table(Retention *retention, Database *database, const Removable *removable, size_t i,
                         int64_t before_ms, bool *ret_has_more) {
-        int64_t n_max, n_before, n_after, n_free, n = 0;
+        const TableRetention *table = removable->tables[i]->retention;
+        int64_t n_max, n_before, n_after, n_free, n = 0, n_excess;
         int r;
 
         r = count_left(retention, database, removable, i, &n_max);
         if (r != 0 || n_max == 0)
                 return r;
 
+        n_excess = count_excess(retention, table, i);
+        if (n_excess > 0 && n_excess < n_max)
+                n_max = n_excess;
         r = count_pages(database, &n_before, &n_free);
         if (r == 0)
                 r = remove_step(retention, database, removable, i,
-                                &(Removal){ removable->tables[i]->retention->expire, n_max, &before_ms }, &n);
+                                n_excess > 0 ? &(Removal){ table->remove, n_max, NULL }
+                                             : &(Removal){ table->expire, n_max, &before_ms },
+                                &n);
         if (r != 0)
                 return r;
 
         expiry_count_removed(&retention->expiry, i, n);
+        retention->expiry.tables[i].n_kept -= n_excess > 0 ? n : 0; /* the next count comes late */
         if (n < n_max)
                 return 0;
 
@@ -379,8 +393,9 @@ static int expire(Retention *retention, Database *database, uint64_t now_ns, boo
         for (size_t i = 0; r == 0 && i < removable.n; i++) {
                 uint64_t keep = keep_ns(retention, removable.tables[i]->retention);
 
-                if (keep > 0 && keep < now_ns)
-                        r = expire_table(retention, database, &removable, i, (int64_t)((now_ns - keep) / NS_PER_MS),
+                if ((keep > 0 && keep < now_ns) || removable.tables[i]->retention->share > 0)
+                        r = expire_table(retention, database, &removable, i,
+                                         keep > 0 && keep < now_ns ? (int64_t)((now_ns - keep) / NS_PER_MS) : 0,
                                          ret_has_more);
         }
         if (retention->expiry.stats.n_rows != n_before)

@@ -25,6 +25,8 @@ typedef struct TableRetention {
         /* tables of a lower order lose their rows first when space is needed; each table has its own */
         unsigned order;
         size_t keep;              /* offset in StoreConfig of how long rows are kept, in ns; 0 if expire is NULL */
+        /* or 0: rows for each byte of the size limit; the oldest ones beyond are removed as if they were too old */
+        double share;
         const Statement *remove;  /* removes the oldest rows, ?1 at most */
         const Statement *remove_of_user; /* or NULL: as above, for rows of user ?2 only */
         const Statement *expire;  /* or NULL: as above, for rows from before ?2 only, in ms */

@@ -47,7 +47,7 @@ typedef struct StoreConfig {
         bool is_volatile;         /* no syncing: rows may survive the process, not the machine */
         /* maximum size of the database with its log; then the oldest rows are removed; 0: no limit */
         uint64_t size_max_bytes;
-        uint64_t keep_samples_ns, keep_jobs_ns, keep_results_ns; /* 0: no limit */
+        uint64_t keep_samples_ns, keep_minutes_ns, keep_jobs_ns, keep_results_ns; /* 0: no limit */
         uint64_t expiry_period_ns; /* 0: EXPIRY_PERIOD_NS; shorter in tests */
         size_t queue_rows_max;
         size_t queue_bytes_max;
