@@ -321,10 +321,16 @@ class Job:
         record.tag("verdict", "\n".join(verdicts), self._reasons.get("verdict") or "no pipeline")
 
     def artifacts(self):
-        """Return the report as a file."""
+        """Return the report as files: JSON, and a page where perfd has the job."""
         name = re.sub(r"[^\w.\-]", "_", self.key)
         report = {key: value for key, value in self.report.items() if key != "is_here"}
-        return {f"{name}.json": json.dumps(report)}
+        files = {f"{name}.json": json.dumps(report)}
+        if self.report["is_here"]:
+            try:
+                files[f"{name}.html"] = perfctl("report", "--html", "-", self.id)
+            except Trouble as trouble:
+                self._reasons["page"] = str(trouble)
+        return files
 
 
 # --- MLflow ------------------------------------------------------------------------------------------------------
