@@ -32,6 +32,7 @@ B       := build$(if $(filter-out gcc,$(CC)),-$(CC))$(if $(SANITIZE),-$(subst $(
 PREFIX       ?= /usr
 SBIN_DIR     ?= $(PREFIX)/sbin
 BIN_DIR      ?= $(PREFIX)/bin
+LIBEXEC_DIR  ?= $(PREFIX)/libexec/perfd
 LIB_DIR      ?= $(PREFIX)/lib
 INCLUDE_DIR  ?= $(PREFIX)/include
 MAN_DIR      ?= $(PREFIX)/share/man
@@ -107,16 +108,20 @@ BENCHES    := $(patsubst %.c,$(B)/%,$(wildcard bench/*.c))
 # Sanitizers need the dynamic C library.
 PERFCTL_STATIC := $(if $(SANITIZE)$(COVERAGE),,$(B)/perfctl-static)
 
-all: $(B)/perfd $(B)/perfctl $(PERFCTL_STATIC) $(B)/libperfd.so $(B)/libperfd.a $(B)/perfd.pc
+all: $(B)/perfd $(B)/perfctl $(B)/perfctl-results $(PERFCTL_STATIC) $(B)/libperfd.so $(B)/libperfd.a $(B)/perfd.pc
 
 $(B)/perfd: $(filter-out $(REQUEST_OBJ),$(B)/daemon/main.o $(DAEMON_OBJ) $(CORE_OBJ)) $(REQUEST_OBJ)
 	$(CC) $(CFLAGS) -pie $(LDFLAGS) -o $@ $^ $(DAEMON_LIBS)
 
-$(B)/perfctl: $(B)/client/perfctl.o $(B)/libclient.a $(B)/libcore.a
+$(B)/perfctl: $(B)/client/perfctl.o $(B)/client/perfctl_commands.o $(B)/libclient.a $(B)/libcore.a
+	$(CC) $(CFLAGS) -pie $(LDFLAGS) -o $@ $^ $(CLIENT_LIBS)
+
+# The program has a list of commands of its own.
+$(B)/perfctl-results: $(B)/client/perfctl_results.o $(B)/client/perfctl.o $(B)/libclient.a $(B)/libcore.a
 	$(CC) $(CFLAGS) -pie $(LDFLAGS) -o $@ $^ $(CLIENT_LIBS)
 
 # perfctl for containers. Distributions without static libraries build and install the rest.
-$(B)/perfctl-static: $(B)/client/perfctl_static.o $(B)/client/perfctl.o $(B)/libclient.a $(B)/libcore.a
+$(B)/perfctl-static: $(B)/client/perfctl_static.o $(B)/client/perfctl.o $(B)/client/perfctl_commands.o $(B)/libclient.a $(B)/libcore.a
 	@$(CC) $(CFLAGS) $(LDFLAGS) -static-pie -o $@ $^ $(CLIENT_LIBS) 2>$@.log || { $(RM) $@; \
 	        echo "$@ is not built: the C library, libyaml, nettle or protobuf-c has no static library, see $@.log" >&2; }
 
@@ -180,6 +185,9 @@ $(B)/%.o: $(B)/%.c
 
 $(B)/tests/unit/%: $(B)/tests/unit/%.o $(B)/libclient.a $(B)/libdaemon.a $(B)/libcore.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) $(CLIENT_LIBS) $(DAEMON_LIBS) -lcmocka -ljansson
+
+# It looks at the commands of perfctl.
+$(B)/tests/unit/test_options: $(B)/client/perfctl_commands.o
 
 $(B)/bench/%: $(B)/bench/%.o $(B)/libclient.a $(B)/libdaemon.a $(B)/libcore.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) $(CLIENT_LIBS) $(DAEMON_LIBS)
@@ -277,6 +285,7 @@ compile_commands.json: Makefile
 install: all
 	install -D -m 755 $(B)/perfd $(DESTDIR)$(SBIN_DIR)/perfd
 	install -D -m 755 $(B)/perfctl $(DESTDIR)$(BIN_DIR)/perfctl
+	install -D -m 755 $(B)/perfctl-results $(DESTDIR)$(LIBEXEC_DIR)/perfctl-results
 	test ! -e $(B)/perfctl-static || install -D -m 755 $(B)/perfctl-static $(DESTDIR)$(BIN_DIR)/perfctl-static
 	install -D -m 755 $(B)/libperfd.so.0 $(DESTDIR)$(LIB_DIR)/libperfd.so.0
 	ln -sf libperfd.so.0 $(DESTDIR)$(LIB_DIR)/libperfd.so
@@ -315,7 +324,7 @@ uninstall: all
 	$(MAKE) --no-print-directory -s install DESTDIR="$$staging" || exit 1; \
 	(cd "$$staging" && find . -path '.$(SYSCONF_DIR)' -prune -o ! -type d -print) | sed 's|^\.||' | \
 	        while read -r file; do rm -fv "$(DESTDIR)$$file" || exit 1; done || exit 1; \
-	rmdir --ignore-fail-on-non-empty $(addprefix $(DESTDIR),$(DOC_DIR) $(PREFIX)/share/perfd/slurm $(PREFIX)/share/perfd/container $(PREFIX)/share/perfd/python $(PREFIX)/share/perfd) 2>/dev/null || :
+	rmdir --ignore-fail-on-non-empty $(addprefix $(DESTDIR),$(DOC_DIR) $(PREFIX)/share/perfd/slurm $(PREFIX)/share/perfd/container $(PREFIX)/share/perfd/python $(PREFIX)/share/perfd $(LIBEXEC_DIR)) 2>/dev/null || :
 
 help:
 	@sed '/^#/!q; s/^# \{0,1\}//' Makefile
@@ -327,5 +336,5 @@ always:
 
 .PHONY: always all deb examples deps run-deps test-deps interop-deps wheel run check check-once check-hostile check-mutations unit-tests bench bench-regress bench-compare bench-pipelines benches lint coverage install uninstall help clean compile_commands.json
 .SECONDARY:
--include $(B)/daemon/main.d $(B)/client/perfctl.d $(B)/client/perfctl_static.d $(CORE_OBJ:.o=.d) $(DAEMON_OBJ:.o=.d) $(CLIENT_OBJ:.o=.d) $(UNIT_TESTS:=.d) $(BENCHES:=.d) \
+-include $(B)/daemon/main.d $(B)/client/perfctl.d $(B)/client/perfctl_static.d $(B)/client/perfctl_results.d $(B)/client/perfctl_commands.d $(CORE_OBJ:.o=.d) $(DAEMON_OBJ:.o=.d) $(CLIENT_OBJ:.o=.d) $(UNIT_TESTS:=.d) $(BENCHES:=.d) \
          $(FUZZ_OBJ:.o=.d)

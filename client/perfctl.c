@@ -2,12 +2,17 @@
 /* perfctl: parses the command line and runs one command. Data goes to standard output, messages to standard error. */
 
 #include <assert.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "client/cli/message.h"
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
+#include "util/error_text.h"
 #include "util/file.h"
 
 /* Options before the command's name. */
@@ -95,6 +100,23 @@ static int print_group(const GlobalOptions *global, const char *word) {
         command_write_list(&screen, commands, word);
         buffer_puts(&out, "\nSee 'perfctl COMMAND --help' for a command's options and examples.\n");
         return output_print(&out);
+}
+
+/* --- programs of their own ------------------------------------------------------------------------- */
+
+/* Runs a program of perfctl with the same arguments. It is beside perfctl in a build, and in libexec once installed. */
+static int run_program(const char *program, char **argv) {
+        static const char *const places[] = { "", "../libexec/perfd/" };
+        char own[PATH_MAX] = "", path[2 * PATH_MAX];
+        ssize_t n = readlink("/proc/self/exe", own, sizeof(own) - 1);
+        char *slash = n > 0 ? strrchr(own, '/') : NULL;
+
+        for (size_t i = 0; slash && i < N_ELEMENTS(places); i++) {
+                (void)snprintf(path, sizeof(path), "%.*s%s%s", (int)(slash - own) + 1, own, places[i], program);
+                (void)execv(path, argv);
+        }
+        message_print("cannot run %s: %s (package perfd-results)", program, error_text(errno));
+        return EXIT_FAILED;
 }
 
 /* --- completion ------------------------------------------------------------------------------------ */
@@ -216,7 +238,7 @@ static int complete_arguments(const Command *command, int i_first, int n_words, 
  * where a command begins at word N of the line, or the name of an OptionValue. words: of the line, without
  * "perfctl"; the last one is being typed and may be empty. Returns the exit status.
  */
-static int complete(int n_words, char *const *words) {
+static int complete(int n_words, char *const *words, char **argv) {
         CompleteState state = {};
         const Command *command;
         const char *nearest;
@@ -237,6 +259,8 @@ static int complete(int n_words, char *const *words) {
         if (!command)
                 return i + 2 == n_words ? print_commands(words[i]) : print_value(OPTION_VALUE_OTHER);
 
+        if (command->program)
+                return run_program(command->program, argv);
         i += n_taken;
         assert(i < n_words);
         return complete_arguments(command, i + 1, n_words - i, words + i);
@@ -326,11 +350,15 @@ int main(int argc, char **argv) {
         OptionTable table = {};
         Arguments arguments;
         const char *nearest;
+        scoped(freep) char **words = calloc((size_t)argc + 1, sizeof(*words)); /* the parser moves those of argv */
         int n_taken;
 
         hold_standard_descriptors();
+        if (!words)
+                return command_fail(-ENOMEM);
+        memcpy(words, argv, (size_t)argc * sizeof(*words));
         if (argc > 1 && strcmp(argv[1], COMPLETE_COMMAND) == 0)
-                return complete(argc - 2, argv + 2);
+                return complete(argc - 2, argv + 2, argv);
 
         option_table_add(&table, main_options, &options);
         if (options_parse(&table, "perfctl", argc, argv, true, &arguments, error) != 0)
@@ -354,6 +382,8 @@ int main(int argc, char **argv) {
         command = command_find(commands, arguments.items, arguments.n, &n_taken, &nearest);
         if (!command)
                 return refuse_command(&options.global, &arguments, nearest);
+        if (command->program)
+                return run_program(command->program, words);
 
         return parse_and_run(command, &options.global, arguments.n - (n_taken - 1), arguments.items + (n_taken - 1));
 }

@@ -51,6 +51,7 @@ struct Command {
         bool runs_command;     /* the arguments are a command line, whose own arguments may be empty */
         bool stops_early;      /* option parsing stops at the first non-option */
         int (*run)(const CommandLine *line); /* does the work and returns the exit status */
+        const char *program;   /* in libexec, which has the command's own commands and is run instead; NULL: none */
 };
 
 /* Sets `options` and `options_size` of a command. */

@@ -44,9 +44,10 @@
         COMMAND(cmd_kpi_list)            \
         COMMAND(cmd_kpi_check)           \
         COMMAND(cmd_kpi_accept)          \
-        HEADING("Import")                \
+        HEADING("Import and process results") \
         COMMAND(cmd_import_amun)         \
         COMMAND(cmd_import_kpis)         \
+        COMMAND(cmd_results)             \
         HEADING(COMMANDS_ADMIN)          \
         COMMAND(cmd_job_begin)           \
         COMMAND(cmd_job_end)             \

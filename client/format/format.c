@@ -143,16 +143,6 @@ static Value object_value(FormatReading *reading, const Members *members) {
 
 /* --- paths ---------------------------------------------------------------------------------------- */
 
-/* Returns the member or item that a step names, or NULL. */
-static const Value *get(const Value *value, const PathStep *step) {
-        if (step->kind == PATH_INDEX)
-                return value->type == VALUE_LIST && step->index < value->n_items ? &value->items[step->index] : NULL;
-        for (size_t i = 0; value->type == VALUE_OBJECT && i < value->n_members; i++)
-                if (strlen(value->members[i].key) == step->n && memcmp(value->members[i].key, step->key, step->n) == 0)
-                        return &value->members[i].value;
-        return NULL;
-}
-
 /* The number of items of a list, or of members of an object. */
 static size_t count(const Value *value) {
         return value->type == VALUE_LIST ? value->n_items : value->type == VALUE_OBJECT ? value->n_members : 0;
@@ -200,7 +190,7 @@ static void follow(FormatReading *reading, const char *path, const char *p, cons
 
         while (value && (step = path_next(path, &p)).kind != PATH_END && step.kind != PATH_ALL &&
                step.kind != PATH_PRODUCT)
-                value = get(value, &step);
+                value = path_get(value, &step);
         if (!value || reading->r != 0)
                 return;
         reading->found.is_many |= step.kind != PATH_END;
@@ -536,7 +526,7 @@ static void walk(FormatReading *reading, const ElementScope *scope, const char *
         for (; step.kind == PATH_KEY || step.kind == PATH_INDEX; step = path_next(path, &p)) {
                 if (value->type == VALUE_NULL)
                         break;
-                value = get(value, &step);
+                value = path_get(value, &step);
                 if (!value) {
                         reading->at = scope;
                         wrong(reading, "'%s' is missing", path);

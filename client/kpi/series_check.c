@@ -14,6 +14,7 @@
 #include "client/cli/message.h"
 #include "client/cli/output.h"
 #include "json/json.h"
+#include "text/table_row.h"
 #include "util/arena.h"
 #include "util/array.h"
 #include "util/parse.h"
@@ -180,74 +181,12 @@ static int read_json(SeriesInput *input, const char *name, const Buffer *text, c
 
 /* --- lines and columns ---------------------------------------------------------------------------- */
 
-#define COLUMNS_MAX 256U
-
-/* The cells of a line; texts are in the line, which is changed. */
-typedef struct TableRow {
-        char *cells[COLUMNS_MAX];
-        size_t n;
-} TableRow;
-
 /* Meaning of the columns. */
 typedef struct TableLayout {
         char separator; /* '\0': one value a line */
         size_t n, value, time;
         bool has_time, has_header;
 } TableLayout;
-
-/* Reads "a ""b""; c" of RFC 4180 in place, and moves behind it. Returns false if it has no end. */
-static bool unquote(char **at) {
-        char *to = *at, *p = *at + 1;
-
-        for (; *p && !(*p == '"' && p[1] != '"'); p++) {
-                p += *p == '"';
-                *to++ = *p;
-        }
-        if (!*p)
-                return false;
-        memset(to, '\0', (size_t)(p - to + 1));
-        *at = p + 1;
-        return true;
-}
-
-/* Splits a line, which is changed, into cells without blanks around them. Returns false if a quoted cell has no end,
- * or text behind it. */
-static bool split(char *line, char separator, TableRow *ret) {
-        char end = '\n';
-
-        for (ret->n = 0; ret->n < COLUMNS_MAX && end; line++) {
-                char *cell = line += strspn(line, separator == '\t' ? " " : " \t"), *last;
-
-                if (*line == '"') {
-                        if (!unquote(&line))
-                                return false;
-                        line += strspn(line, separator == '\t' ? " " : " \t");
-                        if (*line && *line != separator)
-                                return false;
-                } else
-                        line += separator ? strcspn(line, (char[]){ separator, '\0' }) : strlen(line);
-                end = *line;
-                *line = '\0';
-                ret->cells[ret->n++] = cell;
-                last = cell + strlen(cell);
-                while (last > cell && strchr(" \t", last[-1]))
-                        *--last = '\0';
-        }
-        return true;
-}
-
-static char find_separator(const char *line) {
-        for (const char *separator = ";\t,"; *separator; separator++) {
-                bool is_quoted = false;
-
-                for (const char *p = line; *p; p++) {
-                        is_quoted ^= *p == '"';
-                        if (*p == *separator && !is_quoted)
-                                return *separator;
-                }
-        }
-        return '\0';
-}
 
 /* Missing values are NAN. Returns false for any other text. */
 static bool parse_cell(const char *cell, double *ret) {
@@ -366,8 +305,8 @@ static int read_table(SeriesInput *input, const char *name, const Buffer *text, 
                 if (begin[strspn(begin, " \t")] == '\0' || begin[0] == '#')
                         continue;
                 if (is_first)
-                        layout.separator = find_separator(begin);
-                if (!split(begin, layout.separator, &row))
+                        layout.separator = table_row_find_separator(begin);
+                if (!table_row_split(begin, layout.separator, &row))
                         r = refuse(input, "%s:%zu: a quoted cell has no end on its line, or text behind it", name,
                                    line);
                 layout.n = is_first ? row.n : layout.n;

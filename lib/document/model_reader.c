@@ -7,7 +7,7 @@
 
 #include "util/utf8.h"
 
-#define WORDS_TEXT_MAX 160U
+#define WORDS_TEXT_MAX 300U
 
 int model_reader_wrong(ModelReader *reader, const char *key, const char *format, ...) {
         char path[2 * COMPLAINT_PATH_MAX], text[4 * COMPLAINT_TEXT_MAX];
@@ -34,7 +34,7 @@ size_t model_reader_find_word(const char *word, const char *const *words, size_t
 static void join_words(const char *const *words, size_t n_words, char ret[static WORDS_TEXT_MAX]) {
         int n = 0;
 
-        for (size_t i = 0; i < n_words; i++)
+        for (size_t i = 0; i < n_words && n < (int)WORDS_TEXT_MAX; i++)
                 if (words[i])
                         n += snprintf(ret + n, WORDS_TEXT_MAX - (size_t)n, "%s%s", n > 0 ? ", " : "", words[i]);
 }

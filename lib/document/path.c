@@ -63,3 +63,12 @@ PathStep path_next(const char *begin, const char **p) {
         (*p)++;
         return read_key(p);
 }
+
+const Value *path_get(const Value *value, const PathStep *step) {
+        if (step->kind == PATH_INDEX)
+                return value->type == VALUE_LIST && step->index < value->n_items ? &value->items[step->index] : NULL;
+        for (size_t i = 0; value->type == VALUE_OBJECT && i < value->n_members; i++)
+                if (strlen(value->members[i].key) == step->n && memcmp(value->members[i].key, step->key, step->n) == 0)
+                        return &value->members[i].value;
+        return NULL;
+}

@@ -10,6 +10,8 @@
 
 #include <stddef.h>
 
+#include "value/value.h"
+
 typedef enum PathStepKind {
         PATH_END,
         PATH_KEY,     /* a member of an object */
@@ -27,3 +29,5 @@ typedef struct PathStep {
 
 /* Reads the step at *p, of a path that began at `begin`, and moves *p behind it. */
 PathStep path_next(const char *begin, const char **p);
+/* Returns the member or item of a value that a step names; NULL: the value has none. */
+const Value *path_get(const Value *value, const PathStep *step);

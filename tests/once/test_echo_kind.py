@@ -60,7 +60,7 @@ USED = {
     "daemon/rooms.c": ("daemon/rooms.c", "perfd"),
     "daemon/store/subjects/store_subjects.c": ("daemon/store/subjects/store_subjects.c", "perfd"),
     "daemon/http/subjects/subjects.c": ("daemon/http/subjects/subjects.c", "perfd"),
-    "client/commands/commands.h": ("client/commands/commands.c", "perfctl"),
+    "client/commands/commands.h": ("client/perfctl_commands.c", "perfctl"),
 }
 UNIT_TESTED = {"web/openapi.json": ("daemon/http/self/self_subject.c", "tests/unit/test_routes")}
 

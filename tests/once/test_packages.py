@@ -20,7 +20,7 @@ from harness import ROOT, TIMEOUT_S, find_peer, wait_for
 DEBS = ROOT / "build" / "deb"
 VERSION = (ROOT / "VERSION").read_text().strip()
 NEWER = f"{VERSION}+newer"
-NAMES = {"perfd", "perfctl", "libperfd0", "libperfd-dev", "perfd-slurm", "python3-perfd", "perfd-doc"}
+NAMES = {"perfd", "perfctl", "libperfd0", "libperfd-dev", "perfd-slurm", "perfd-results", "python3-perfd", "perfd-doc"}
 # What the administrator changes, and what the newer version changes: perfd.conf is changed by both.
 CONFIG, OWN_MODEL, NEW_MODEL = "/etc/perfd/perfd.conf", "/etc/perfd/indicators.d/pimatmul.yaml", "/etc/perfd/indicators.d/piconv1d.yaml"
 INSTALL = ("env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq", "-y", "--no-install-recommends", "--allow-downgrades",
@@ -62,7 +62,7 @@ class Build(unittest.TestCase):
             environment = {**os.environ, "TMPDIR": directory, "TZ": "Asia/Tokyo", "LC_ALL": "C", "CFLAGS": "-O0", "HOME": directory}
             subprocess.run(["sh", "-c", 'umask 077 && exec "$@"', "sh", ROOT / "tools/deb", f"{directory}/deb"], check=True,
                            stdout=subprocess.DEVNULL, env=environment)
-            for folder, n in ((".", len(NAMES)), ("debug", 3)):
+            for folder, n in ((".", len(NAMES)), ("debug", 4)):
                 names = sorted(path.name for path in (DEBS / folder).glob("*.deb"))
                 self.assertEqual(len(names), n)
                 self.assertEqual(filecmp.cmpfiles(DEBS / folder, f"{directory}/deb/{folder}", names, shallow=False), (names, [], []))

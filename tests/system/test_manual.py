@@ -242,8 +242,11 @@ def perfctl_options():
     usage = subprocess.run([PERFCTL, "help", "all"], capture_output=True, text=True).stdout
     commands = [c for c in re.findall(r"^  ((?:[a-z]+ )?[a-z-]+) +[A-Z]", usage, re.M) if not c.startswith("perfctl")]
     found = {}
-    for command in commands:
+    for command in commands:  # which grows by the commands of a program of their own
         text = subprocess.run([PERFCTL, *command.split(), "--help"], capture_output=True, text=True).stdout
+        if text.startswith("Commands\n"):
+            commands += re.findall(rf"(?m)^  ({command} [a-z-]+)  ", text)
+            continue
         options = re.findall(r"^  (?:-([a-z]), |    )--([a-z-]+) ([A-Z=:,…]*)", text, re.M)
         found[command] = {name: (letter, argument) for letter, name, argument in options}
     return found

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* perfctl: the list of its commands, apart from those that are in a program of their own */
+
 #include "client/commands/commands.h"
 
 #define ROW_HEADING(text) { .heading = (text) },

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Results file: results.yaml, the declaration of what the tests of a directory have measured
+ *
+ * perfd-results(5) describes it. Since a parser of the file is a program that is run, the file is never taken from
+ * the directory of results.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "client/format/regex.h"
+#include "client/matrix/test_tree.h"
+#include "document/indicator_model.h"
+#include "document/property.h"
+#include "util/arena.h"
+#include "util/buffer.h"
+#include "value/value.h"
+
+#define RESULTS_FILE_NAME "results.yaml"
+#define RESULTS_FILE_VALUES_MAX 1024U
+
+typedef enum ValueSource {
+        VALUE_FROM_PATH,      /* of JSON or YAML */
+        VALUE_FROM_COLUMN,    /* of CSV */
+        VALUE_FROM_LINE,      /* of a text: a regular expression */
+        VALUE_FROM_CONTAINER, /* of the pods in JSON */
+} ValueSource;
+
+/* Which of several matches or rows. */
+typedef enum ValueChoice {
+        VALUE_FIRST,
+        VALUE_LAST,
+        VALUE_ALL, /* as a list */
+} ValueChoice;
+
+/* How one value is read; texts are borrowed from the declaration. */
+typedef struct ValueRule {
+        const char *name;
+        const char *directory; /* pattern of the artifact's directory within the test; NULL: the test's own */
+        const char *file;      /* pattern within the directory */
+        ValueSource source;
+        const char *from;      /* path, name of a column, regular expression, or name of a container */
+        ValueChoice which;
+        unsigned types;        /* one of PropertyType; 0: any */
+        const char *unit;      /* NULL: none */
+        bool is_optional;      /* a missing value is no error */
+        bool takes_reason;     /* of a container: the reason of its end, not the exit code */
+        Regex *regex;          /* owned; of a line */
+} ValueRule;
+
+typedef struct ResultsFile {
+        const char *path; /* borrowed */
+        Buffer text;
+        Arena arena;
+        const Value *root; /* with the presets applied */
+        const char *name;
+        const Value *important; /* list of patterns; NULL: all files are */
+        const Value *parser;    /* list of words; NULL: none */
+        uint64_t parser_timeout_ns;
+        const char *start, *end; /* names of values; NULL: times of files */
+        ValueRule *rules; /* owned */
+        size_t n_rules;
+} ResultsFile;
+
+/*
+ * Reads the declaration and applies the presets, in their order. path: NULL for results.yaml in the current
+ * directory. tree: whose files are no declaration. Returns EXIT_DONE, or an exit status after a message with file and
+ * line. Call results_file_deinit() in all cases.
+ */
+int results_file_open(ResultsFile *ret, const char *path, const TestTree *tree, const char *const *presets,
+                      size_t n_presets);
+void results_file_deinit(ResultsFile *file);
+
+/* True if a pattern of a declaration stays within the directory to which it is relative. */
+bool results_file_is_inner_path(const char *path);

@@ -1,0 +1,547 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/matrix/test_values.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <glob.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/cli/input.h"
+#include "client/matrix/log_scan.h"
+#include "client/matrix/parser_step.h"
+#include "client/matrix/value_text.h"
+#include "document/path.h"
+#include "text/encoding.h"
+#include "text/table_row.h"
+#include "text/yaml.h"
+#include "util/clock.h"
+#include "value/value_parse.h"
+
+/* All that is needed to read the values of one test. */
+typedef struct ValueReading {
+        const ResultsFile *file;
+        const TestTree *tree;
+        TestRecord *record;
+        char **values;  /* owned texts, JSON; NULL: none */
+        bool *is_read;  /* of the rules */
+        Buffer path;    /* of the file that was found last, relative to the tree */
+        Buffer text;    /* content of the file `loaded` */
+        char *loaded;   /* owned; path */
+        Arena arena;    /* memory of `document` */
+        const Value *document; /* NULL: the file cannot be parsed */
+        bool is_parsed;
+} ValueReading;
+
+static void reading_deinit(ValueReading *reading) {
+        for (size_t i = 0; reading->values && i < reading->file->n_rules; i++)
+                free(reading->values[i]);
+        free(reading->values);
+        free(reading->is_read);
+        free(reading->loaded);
+        buffer_deinit(&reading->path);
+        buffer_deinit(&reading->text);
+        arena_deinit(&reading->arena);
+}
+
+void test_values_deinit(TestValues *values) {
+        free(values->json);
+}
+
+/* A value that is missing is no error where it may be, nor in a test that failed. */
+#define MISSING(reading, rule, ...)                                                                                    \
+        ((rule)->is_optional                 ? (void)0                                                                 \
+         : (reading)->record->exit_code != 0 ? findings_warn(&(reading)->record->findings, __VA_ARGS__)                \
+                                             : findings_error(&(reading)->record->findings, __VA_ARGS__))
+
+/* --- finding files -------------------------------------------------------------------------------- */
+
+static void put_escaped(Buffer *out, const char *text) {
+        for (; *text; text++) {
+                if (strchr("*?[]\\", *text))
+                        buffer_putc(out, '\\');
+                buffer_putc(out, *text);
+        }
+}
+
+/* Appends what matches a pattern to the path; of several, the last one. Returns 0, ENOENT or -ENOMEM. */
+static int find(ValueReading *reading, Buffer *path, const char *pattern) {
+        scoped(buffer_deinit) Buffer full = {};
+        const char *last = NULL;
+        size_t n_root = strlen(reading->tree->root) + 1;
+        glob_t found = {};
+        int r;
+
+        if (!strpbrk(pattern, "*?[")) {
+                buffer_printf(path, "/%s", pattern);
+                return buffer_error(path);
+        }
+        put_escaped(&full, reading->tree->root);
+        buffer_putc(&full, '/');
+        put_escaped(&full, path->text);
+        buffer_printf(&full, "/%s", pattern);
+        if (buffer_error(&full) < 0)
+                return -ENOMEM;
+        r = glob(full.text, GLOB_NOSORT, NULL, &found);
+        for (size_t i = 0; r == 0 && i < found.gl_pathc; i++)
+                if (!last || strcmp(found.gl_pathv[i], last) > 0)
+                        last = found.gl_pathv[i];
+        if (last && found.gl_pathc > 1)
+                findings_warn(&reading->record->findings, "%s/%s: %zu match; the last is taken: %s", path->text,
+                              pattern, found.gl_pathc, last + n_root);
+        if (last) {
+                buffer_clear(path);
+                buffer_puts(path, last + n_root);
+        }
+        globfree(&found);
+        return r == GLOB_NOSPACE ? -ENOMEM : last ? buffer_error(path) : ENOENT;
+}
+
+static bool is_important(const ResultsFile *file, const char *path) {
+        for (size_t i = 0; file->important && i < file->important->n_items; i++)
+                if (fnmatch(file->important->items[i].string, path, 0) == 0)
+                        return true;
+        return !file->important;
+}
+
+/* Finds the file of a rule. 0, ENOENT after a finding, or -ENOMEM. */
+static int find_file(ValueReading *reading, const ValueRule *rule) {
+        const char *path = reading->record->path;
+        int r = 0;
+
+        buffer_clear(&reading->path);
+        buffer_puts(&reading->path, path);
+        if (rule->directory)
+                r = find(reading, &reading->path, rule->directory);
+        if (r == 0)
+                r = find(reading, &reading->path, rule->file);
+        if (r == ENOENT)
+                MISSING(reading, rule, "%s/%s%s%s: no such file, for the value %s", path, rule->directory ?: "",
+                        rule->directory ? "/" : "", rule->file, rule->name);
+        return r;
+}
+
+static int open_file(ValueReading *reading, const ValueRule *rule, int *ret_fd) {
+        const char *path = reading->path.text;
+        struct stat st;
+        int r = test_tree_open(reading->tree, path, ret_fd, &st);
+
+        if (r == -ENOMEM)
+                return r;
+        if (r == -ENOENT)
+                MISSING(reading, rule, "%s: no such file, for the value %s", path, rule->name);
+        else if (r != 0)
+                findings_error(&reading->record->findings, "%s: %s, for the value %s", path, test_tree_why(r),
+                               rule->name);
+        else if (!is_important(reading->file, path + strlen(reading->record->path) + 1))
+                findings_warn(&reading->record->findings, "%s: is read, and is not among important_files", path);
+        return r == 0 ? 0 : ENOENT;
+}
+
+/* --- documents ------------------------------------------------------------------------------------ */
+
+/* Reads a whole file, unless it is the one that was read last. 0, ENOENT after a finding, or -ENOMEM. */
+static int load(ValueReading *reading, const ValueRule *rule) {
+        Findings *findings = &reading->record->findings;
+        scoped(closep) int fd = -1;
+        int r;
+
+        if (reading->loaded && strcmp(reading->loaded, reading->path.text) == 0)
+                return 0;
+        free(reading->loaded);
+        reading->loaded = NULL;
+        reading->document = NULL;
+        reading->is_parsed = false;
+        r = open_file(reading, rule, &fd);
+        if (r != 0)
+                return r;
+        buffer_clear(&reading->text);
+        r = input_read_fd(fd, &reading->text);
+        if (r == -EFBIG)
+                findings_error(findings, "%s: more than %u MiB", reading->path.text, INPUT_BYTES_MAX >> 20);
+        else if (r == -EILSEQ)
+                findings_error(findings, "%s:1: " ENCODING_FOREIGN_TEXT, reading->path.text);
+        else if (r < 0 && r != -ENOMEM)
+                findings_error(findings, "%s: %s", reading->path.text, test_tree_why(r));
+        if (r != 0)
+                return r == -ENOMEM ? r : ENOENT;
+        reading->loaded = strdup(reading->path.text);
+        return reading->loaded ? 0 : -ENOMEM;
+}
+
+static bool is_json(const char *path, const Buffer *text) {
+        const char *extension = strrchr(path, '.'), *p = text->text ? text->text + strspn(text->text, " \t\n") : "";
+
+        return extension && strcmp(extension, ".json") == 0 ? true : *p == '{' && (!extension || extension[1] != 'y');
+}
+
+/* Parses the file that was read last, once. After an error, the document is NULL. */
+static int parse(ValueReading *reading, const ValueRule *rule) {
+        Findings *findings = &reading->record->findings;
+        const Buffer *text = &reading->text;
+        const char *path = reading->path.text;
+        ValueError error;
+        YamlError mistake;
+        int r;
+
+        r = load(reading, rule);
+        if (r != 0 || reading->is_parsed)
+                return r;
+        reading->is_parsed = true;
+        arena_deinit(&reading->arena);
+        if (is_json(path, text)) {
+                r = value_parse_only(text->text, text->n, &reading->arena, &reading->document, &error);
+                if (r == VALUE_MALFORMED)
+                        findings_error(findings, "%s:%u:%u: %s", path, error.line, error.column, error.text);
+                else if (r > 0)
+                        findings_error(findings, "%s:1: expected one JSON value", path);
+        } else {
+                r = arena_init(&reading->arena, yaml_arena_size(text->n));
+                if (r == 0)
+                        r = yaml_read(text->text ?: "", text->n, &reading->arena, &reading->document, &mistake);
+                if (r == YAML_MALFORMED)
+                        findings_error(findings, "%s:%u:%u: %s", path, mistake.line, mistake.column, mistake.text);
+        }
+        if (r != 0)
+                reading->document = NULL;
+        return r < 0 ? r : 0;
+}
+
+/* The value, or items of a list, that a rule has found so far. */
+typedef struct ValueList {
+        const ValueRule *rule;
+        Buffer json; /* owned */
+        Json writer;
+        size_t n;
+        bool is_list, is_wrong;
+} ValueList;
+
+static void value_list_begin(ValueList *list, const ValueRule *rule, bool is_list) {
+        *list = (ValueList){ .rule = rule, .is_list = is_list };
+        list->writer.out = &list->json;
+        if (is_list)
+                json_array_begin(&list->writer);
+}
+
+static void value_list_deinit(ValueList *list) {
+        buffer_deinit(&list->json);
+}
+
+static void wrong_type(ValueReading *reading, ValueList *list, const char *place, const char *text, size_t line) {
+        char types[PROPERTY_TYPES_TEXT_MAX], where[24] = "";
+
+        property_types_text(list->rule->types, types);
+        if (line > 0)
+                (void)snprintf(where, sizeof(where), ":%zu", line);
+        findings_error(&reading->record->findings, "%s%s: %s: '%.60s' is not of the type %s", reading->path.text, where,
+                       place, text, types);
+        list->is_wrong = true;
+}
+
+static void add_value(ValueReading *reading, ValueList *list, const Value *value) {
+        list->n++;
+        if (!value_text_put(value, list->rule->types, &list->writer))
+                wrong_type(reading, list, list->rule->from,
+                           value->type == VALUE_STRING ? value->string : value_type_text(value), 0);
+}
+
+static void add_plain(ValueReading *reading, ValueList *list, const char *text, size_t line) {
+        list->n++;
+        if (!value_text_put_plain(text, list->rule->types, &list->writer))
+                wrong_type(reading, list, list->rule->name, text, line);
+}
+
+/* Keeps the value of a rule, unless it is wrong. */
+static int keep(ValueReading *reading, size_t i, ValueList *list) {
+        if (list->is_list)
+                json_array_end(&list->writer);
+        if (buffer_error(&list->json) < 0)
+                return -ENOMEM;
+        if (!list->is_wrong && (list->is_list || list->n > 0))
+                reading->values[i] = buffer_take(&list->json);
+        return 0;
+}
+
+/* Follows a path, from p on. [] takes all items of a list; an item without the rest of the path is left out. */
+static void follow(ValueReading *reading, ValueList *list, const Value *value, const char *p) {
+        PathStep step = {};
+
+        while (value && (step = path_next(list->rule->from, &p)).kind != PATH_END && step.kind != PATH_ALL)
+                value = path_get(value, &step);
+        if (value && step.kind == PATH_ALL)
+                for (size_t i = 0; value->type == VALUE_LIST && i < value->n_items; i++)
+                        follow(reading, list, &value->items[i], p);
+        else if (value && value->type != VALUE_NULL)
+                add_value(reading, list, value);
+}
+
+static int read_path(ValueReading *reading, size_t i) {
+        const ValueRule *rule = &reading->file->rules[i];
+        scoped(value_list_deinit) ValueList list;
+        int r;
+
+        value_list_begin(&list, rule, strstr(rule->from, "[]") != NULL);
+        r = parse(reading, rule);
+        if (r != 0 || !reading->document)
+                return r < 0 ? r : 0;
+        follow(reading, &list, reading->document, rule->from);
+        if (list.n == 0)
+                MISSING(reading, rule, "%s: '%s' is missing", reading->path.text, rule->from);
+        return keep(reading, i, &list);
+}
+
+/* --- pods ----------------------------------------------------------------------------------------- */
+
+/* Finds the ended container of a pod: the named one, or the only one for *. */
+static const Value *find_container(const Value *pod, const char *name) {
+        const Value *statuses = value_get(value_get(pod, "status"), "containerStatuses");
+
+        for (size_t i = 0; statuses && statuses->type == VALUE_LIST && i < statuses->n_items; i++) {
+                const char *given = value_get_string(&statuses->items[i], "name");
+
+                if (strcmp(name, "*") == 0 ? statuses->n_items == 1 : given && strcmp(given, name) == 0)
+                        return &statuses->items[i];
+        }
+        return NULL;
+}
+
+static int read_container(ValueReading *reading, size_t i) {
+        const ValueRule *rule = &reading->file->rules[i];
+        const Value *items, *container, *state, *value;
+        scoped(value_list_deinit) ValueList list;
+        int r;
+
+        value_list_begin(&list, rule, false);
+        r = parse(reading, rule);
+        if (r != 0 || !reading->document)
+                return r < 0 ? r : 0;
+        items = value_get(reading->document, "items");
+        container = find_container(reading->document, rule->from);
+        for (size_t k = 0; items && items->type == VALUE_LIST && k < items->n_items; k++)
+                container = find_container(&items->items[k], rule->from) ?: container;
+        state = value_get_given(value_get(container, "state"), "terminated");
+        value = value_get_given(state, rule->takes_reason ? "reason" : "exitCode");
+        if (value)
+                add_value(reading, &list, value);
+        else
+                MISSING(reading, rule, "%s: %s", reading->path.text,
+                        !container ? "has no such container, or several for *"
+                        : !state   ? "the container has not ended"
+                                   : "the end of the container is not described");
+        return keep(reading, i, &list);
+}
+
+/* --- tables --------------------------------------------------------------------------------------- */
+
+static size_t find_column(const TableRow *row, const char *name) {
+        for (size_t i = 0; i < row->n; i++)
+                if (strcmp(row->cells[i], name) == 0)
+                        return i;
+        return SIZE_MAX;
+}
+
+/* Takes the cells of a column, whose name is in the first line. */
+static int read_column(ValueReading *reading, size_t i) {
+        const ValueRule *rule = &reading->file->rules[i];
+        scoped(value_list_deinit) ValueList list;
+        scoped(freep) char *copy = NULL, *last = NULL;
+        size_t column = SIZE_MAX, line = 0, last_line = 0;
+        char separator = ',';
+        int r;
+
+        value_list_begin(&list, rule, rule->which == VALUE_ALL);
+        r = load(reading, rule);
+        if (r != 0)
+                return r < 0 ? r : 0;
+        copy = strdup(reading->text.text ?: "");
+        if (!copy)
+                return -ENOMEM;
+        for (char *rest = copy, *begin; (begin = strsep(&rest, "\n"));) {
+                TableRow row;
+
+                line++;
+                if (begin[strspn(begin, " \t")] == '\0')
+                        continue;
+                if (column == SIZE_MAX)
+                        separator = table_row_find_separator(begin);
+                if (!table_row_split(begin, separator, &row)) {
+                        findings_error(&reading->record->findings, "%s:%zu: a quoted cell has no end on its line",
+                                       reading->path.text, line);
+                        return 0;
+                }
+                if (column == SIZE_MAX) {
+                        column = find_column(&row, rule->from);
+                        if (column == SIZE_MAX)
+                                break;
+                        continue;
+                }
+                if (column >= row.n || !*row.cells[column])
+                        continue;
+                if (rule->which == VALUE_ALL || (rule->which == VALUE_FIRST && list.n == 0))
+                        add_plain(reading, &list, row.cells[column], line);
+                free(last);
+                last = strdup(row.cells[column]);
+                last_line = line;
+        }
+        if (rule->which == VALUE_LAST && last)
+                add_plain(reading, &list, last, last_line);
+        if (list.n == 0)
+                MISSING(reading, rule, "%s: the column '%s' is missing, or empty", reading->path.text, rule->from);
+        return keep(reading, i, &list);
+}
+
+/* --- lines ---------------------------------------------------------------------------------------- */
+
+static bool is_same_file(const ValueRule *a, const ValueRule *b) {
+        return a->source == VALUE_FROM_LINE && b->source == VALUE_FROM_LINE && strcmp(a->file, b->file) == 0 &&
+               strcmp(a->directory ?: "", b->directory ?: "") == 0;
+}
+
+static int keep_pattern(ValueReading *reading, size_t i, const LogPattern *pattern) {
+        const ValueRule *rule = &reading->file->rules[i];
+        scoped(value_list_deinit) ValueList list;
+        const char *text = pattern->texts.text;
+
+        if (buffer_error(&pattern->texts) < 0)
+                return -ENOMEM;
+        value_list_begin(&list, rule, rule->which == VALUE_ALL);
+        list.is_wrong = pattern->has_failed;
+        for (size_t k = 0; k < pattern->n; k++, text += strlen(text) + 1)
+                add_plain(reading, &list, text, rule->which == VALUE_ALL ? 0 : pattern->line);
+        if (list.n == 0 && !list.is_wrong)
+                MISSING(reading, rule, "%s: no line matches, for the value %s", reading->path.text, rule->name);
+        return keep(reading, i, &list);
+}
+
+/* Reads the values of all rules about lines of the same file. */
+static int read_lines(ValueReading *reading, size_t first) {
+        const ValueRule *rules = reading->file->rules;
+        size_t n = reading->file->n_rules, n_patterns = 0;
+        scoped(freep) LogPattern *patterns = calloc(n, sizeof(*patterns));
+        scoped(freep) size_t *which = calloc(n, sizeof(*which));
+        scoped(closep) int fd = -1;
+        int r;
+
+        if (!patterns || !which)
+                return -ENOMEM;
+        r = open_file(reading, &rules[first], &fd);
+        for (size_t i = first; i < n; i++)
+                if (is_same_file(&rules[i], &rules[first])) {
+                        reading->is_read[i] = true;
+                        which[n_patterns] = i;
+                        patterns[n_patterns++] = (LogPattern){ .regex = rules[i].regex,
+                                                               .takes_first = rules[i].which == VALUE_FIRST,
+                                                               .takes_all = rules[i].which == VALUE_ALL };
+                }
+        if (r == 0)
+                r = log_scan(fd, reading->path.text, patterns, n_patterns, &reading->record->findings);
+        for (size_t i = 0; i < n_patterns; i++) {
+                if (r == 0)
+                        r = keep_pattern(reading, which[i], &patterns[i]);
+                log_scan_pattern_deinit(&patterns[i]);
+        }
+        return r < 0 ? r : 0;
+}
+
+/* --- all values ----------------------------------------------------------------------------------- */
+
+static int read_rule(ValueReading *reading, size_t i) {
+        const ValueRule *rule = &reading->file->rules[i];
+        int r = find_file(reading, rule);
+
+        reading->is_read[i] = true;
+        if (r != 0)
+                return r < 0 ? r : 0;
+        switch (rule->source) {
+        case VALUE_FROM_PATH:
+                return read_path(reading, i);
+        case VALUE_FROM_COLUMN:
+                return read_column(reading, i);
+        case VALUE_FROM_LINE:
+                return read_lines(reading, i);
+        case VALUE_FROM_CONTAINER:
+                return read_container(reading, i);
+        }
+        return 0;
+}
+
+/* Writes the values of the site's own parser behind the others. */
+static int put_parsed(ValueReading *reading, Json *json, TestValues *ret) {
+        scoped(arena_deinit) Arena arena = {};
+        scoped(buffer_deinit) Buffer directory = {};
+        const TestRecord *record = reading->record;
+        const Value *parsed = NULL;
+        int r = 0;
+
+        if (!reading->file->parser)
+                return 0;
+        buffer_printf(&directory, "%s/%s", reading->tree->root, record->path);
+        if (buffer_error(&directory) < 0)
+                return -ENOMEM;
+        r = parser_step_run(reading->file->parser, directory.text, record->path, reading->file->parser_timeout_ns,
+                            &arena, &parsed, &reading->record->findings);
+        for (size_t i = 0; parsed && i < parsed->n_members; i++) {
+                const Member *member = &parsed->members[i];
+
+                if (value_get(value_get(reading->file->root, "values"), member->key)) {
+                        findings_error(&reading->record->findings, "%s: the parser printed %s, which values declares",
+                                       record->path, member->key);
+                        continue;
+                }
+                value_put_json(&member->value, member->key, json);
+                ret->n++;
+        }
+        return r;
+}
+
+/* Takes a time from a value, which is of the type time. */
+static void take_time(ValueReading *reading, JsonText all, const char *name, uint64_t *ret) {
+        scoped(buffer_deinit) Buffer text = {};
+
+        if (!name)
+                return;
+        json_text_decode(json_text_find(all, name), &text);
+        if (buffer_error(&text) < 0 || clock_parse_utc(text.text ?: "", ret) != 0)
+                findings_error(&reading->record->findings, "%s: the value %s is no time", reading->record->path, name);
+}
+
+static int finish(ValueReading *reading, TestValues *ret) {
+        scoped(buffer_deinit) Buffer out = {};
+        Json json = { .out = &out };
+        int r;
+
+        json_object_begin(&json);
+        for (size_t i = 0; i < reading->file->n_rules; i++) {
+                ret->n_missing += !reading->values[i];
+                json_key(&json, reading->file->rules[i].name);
+                if (reading->values[i])
+                        json_raw(&json, reading->values[i]);
+                else
+                        json_null(&json);
+        }
+        ret->n = reading->file->n_rules;
+        r = put_parsed(reading, &json, ret);
+        json_object_end(&json);
+        if (r < 0 || buffer_error(&out) < 0)
+                return r < 0 ? r : -ENOMEM;
+        take_time(reading, json_text(out.text, out.n), reading->file->start, &ret->start_ns);
+        take_time(reading, json_text(out.text, out.n), reading->file->end, &ret->end_ns);
+        ret->json = buffer_take(&out);
+        return ret->json ? 0 : -ENOMEM;
+}
+
+int test_values_read(const ResultsFile *file, const TestTree *tree, TestRecord *record, TestValues *ret) {
+        scoped(reading_deinit) ValueReading reading = { .file = file, .tree = tree, .record = record };
+        int r = 0;
+
+        *ret = (TestValues){ .start_ns = record->start_ns, .end_ns = record->end_ns };
+        reading.values = calloc(file->n_rules + 1, sizeof(*reading.values));
+        reading.is_read = calloc(file->n_rules + 1, sizeof(*reading.is_read));
+        if (!reading.values || !reading.is_read)
+                return -ENOMEM;
+        for (size_t i = 0; r == 0 && i < file->n_rules; i++)
+                if (!reading.is_read[i])
+                        r = read_rule(&reading, i);
+        return r == 0 ? finish(&reading, ret) : r;
+}

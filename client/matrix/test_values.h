@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Test values: what the files of one test say, by the rules of the declaration
+ *
+ * A value that is missing, or not of its type, is null, with a finding that names the file and the line.
+ */
+
+#include "client/matrix/results_file.h"
+#include "client/matrix/test_tree.h"
+
+typedef struct TestValues {
+        char *json;     /* owned; {"NAME": value, …} in the order of declaration */
+        size_t n, n_missing; /* values, and those of them that are null */
+        uint64_t start_ns, end_ns;
+} TestValues;
+
+void test_values_deinit(TestValues *values);
+
+/* Reads the values of a test. Findings go to the record. 0 or a negative errno. */
+int test_values_read(const ResultsFile *file, const TestTree *tree, TestRecord *record, TestValues *ret);

@@ -1,0 +1,141 @@
+"""Checks perfctl results: a directory of test results becomes values, with findings about what is missing or wrong."""
+
+import json
+import os
+import pathlib
+import resource
+import shutil
+import subprocess
+import unittest
+
+import harness
+from harness import BUILD, PERFCTL, TIMEOUT_S, TestCase
+
+STORE = harness.FIXTURES / "topsail" / "simple_store_tree"
+DECLARATION = {"name": "serving", "values": {"rate": {"file": "log", "line": "rate: (?<value>[0-9.]+)", "type": "float", "unit": "MB/s"}}}
+
+
+class ResultsTestCase(TestCase):
+    """Makes directories of results."""
+
+    def setUp(self):
+        super().setUp()
+        self.directory = self.temporary_directory()
+        self.tree = self.directory / "tree"
+        self.tree.mkdir()
+        self.environment = {**os.environ, "PERFD_SOCKET": str(self.directory / "absent.sock"), "PERFD_SPOOL": str(self.directory / "spool"),
+                            "NO_COLOR": "1"}
+
+    def declare(self, declaration=None, **more):
+        """Writes JSON, which is valid YAML."""
+        (self.directory / "results.yaml").write_text(json.dumps({**(declaration or DECLARATION), **more}))
+
+    def put(self, path, exit_code=0, files=(), **settings):
+        """Makes a test."""
+        test = self.tree / path
+        test.mkdir(parents=True)
+        (test / "settings.yaml").write_text(json.dumps(settings))
+        (test / "exit_code").write_text(f"{exit_code}\n")
+        for name, text in dict(files).items():
+            (test / name).write_text(text)
+        return test
+
+    def results(self, *words, status=0, **more):
+        done = subprocess.run([PERFCTL, "results", *map(str, words)], cwd=self.directory, env=self.environment, text=True,
+                              stdin=subprocess.DEVNULL, capture_output=True, timeout=TIMEOUT_S * 3, **more)
+        self.assertEqual(done.returncode, status, f"{done.stdout}{done.stderr}")
+        return done
+
+    def matrix(self, *words, status=0):
+        return json.loads(self.results("parse", "--json", *words, "tree", status=status).stdout)
+
+
+class Parse(ResultsTestCase):
+    def test_values_of_a_tree(self):
+        self.declare()
+        self.put("1", files={"log": "rate: 104.5 MB/s\n"}, threads=1)
+        self.put("2", exit_code=3, threads=2)
+        done = self.results("parse", "--output-matrix", "matrix.json", "tree")
+        self.assertRegex(done.stdout, r"(?m)^1 +threads=1 +finished +1 of 1 +0$")
+        self.assertRegex(done.stdout, r"(?m)^2 +threads=2 +failed: exit 3 +0 of 1 +1$")
+        self.assertIn("warning: 2/log: no such file", done.stderr)
+        matrix = json.loads((self.directory / "matrix.json").read_text())
+        self.assertEqual([test["values"] for test in matrix["tests"]], [{"rate": 104.5}, {"rate": None}])
+        self.assertEqual(matrix["units"], {"rate": "MB/s"})
+
+    def test_errors_end_with_status_1_and_the_rest_is_taken(self):
+        self.declare()
+        self.put("1", files={"log": "rate: 104.5 MB/s\n"}, threads=1)
+        self.put("2", threads=2)
+        done = self.results("parse", "tree", status=1)
+        self.assertRegex(done.stdout, r"(?m)^1 +threads=1 +finished +1 of 1")
+        self.assertIn("perfctl: 2/log: no such file, for the value rate", done.stderr)
+
+    @unittest.skipUnless(STORE.exists(), "PERFD_FIXTURES has no topsail/simple_store_tree")
+    def test_a_tree_of_matrix_benchmarking(self):
+        self.declare({"values": {}})
+        shutil.copytree(STORE, self.tree, dirs_exist_ok=True)
+        matrix = self.matrix(status=1)
+        self.assertEqual({test["path"]: test["exit_code"] for test in matrix["tests"]},
+                         {"001__ok": 0, "002__failed": 1, "006__kv": 0, "009__gathered": 0})
+        self.assertEqual({test["path"] for test in matrix["left_out"]},
+                         {"003__empty_exit", "004__noexit", "005__skipped", "007__nonint", "008__dup"})
+
+    def test_a_tree_of_a_sweep(self):
+        self.declare({"values": {"level": {"file": "stdout", "line": "level (?<value>.*)"}}})
+        (self.directory / "sweep.yaml").write_text(json.dumps(
+            {"settings": {"level": [1, 2], "@repeat": [1, 2]}, "command": ["echo", "level {level}"], "output": "tree"}))
+        subprocess.run([PERFCTL, "sweep", "--no-perfd", "sweep.yaml"], cwd=self.directory, env=self.environment, check=True,
+                       capture_output=True, timeout=TIMEOUT_S * 3)
+        matrix = self.matrix()
+        self.assertEqual([test["values"]["level"] for test in matrix["tests"]], [1, 1, 2, 2])
+        self.assertEqual(matrix["entries"], 2)
+
+    def test_a_large_log_is_streamed(self):
+        """No more than a few MiB of memory for a log of any size."""
+        self.declare({"values": {"last": {"file": "log", "line": "n=(?<value>[0-9]+)$", "which": "last"}}})
+        test = self.put("1", x=1)
+        with open(test / "log", "w") as log:
+            for n in range(300):
+                log.write("a line of a log that nobody reads\n" * 1000 + f"n={n}\n")
+
+        def limit():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+        matrix = json.loads(self.results("parse", "--json", "tree", preexec_fn=limit).stdout)
+        self.assertEqual(matrix["tests"][0]["values"], {"last": 299})
+        if not harness.IS_SANITIZED:
+            self.assertLess(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, max(before, 64 << 10) + 1)
+
+    def test_a_declaration_in_the_tree_is_refused(self):
+        self.put("1", x=1)
+        (self.tree / "results.yaml").write_text(json.dumps({"parser": ["touch", str(self.directory / "pwned")], "values": {}}))
+        done = self.results("parse", "--config", "tree/results.yaml", "tree", status=1)
+        self.assertIn("is in the directory of results", done.stderr)
+        done = subprocess.run([PERFCTL, "results", "parse", "."], cwd=self.tree, env=self.environment, capture_output=True,
+                              timeout=TIMEOUT_S)
+        self.assertEqual(done.returncode, 1)
+        self.assertFalse((self.directory / "pwned").exists())
+
+
+class Program(ResultsTestCase):
+    def test_perfctl_runs_the_program(self):
+        self.assertIn("results parse", self.results("--help").stdout)
+        self.assertIn("missing command after 'results'", self.results(status=2).stderr)
+        done = subprocess.run([PERFCTL, "--no-color", "--socket", "x", "help", "results", "parse"], capture_output=True, text=True)
+        self.assertIn("--output-matrix", done.stdout)
+        done = subprocess.run([PERFCTL, "__complete", "results", "pa"], capture_output=True, text=True)
+        self.assertIn("parse", done.stdout.splitlines())
+        done = subprocess.run([PERFCTL, "help", "all"], capture_output=True, text=True)
+        self.assertRegex(done.stdout, r"(?m)^  results  ")
+
+    def test_a_missing_program_is_named(self):
+        alone, installed = self.directory / "bin" / "perfctl", self.directory / "libexec" / "perfd" / "perfctl-results"
+        alone.parent.mkdir()
+        installed.parent.mkdir(parents=True)
+        shutil.copy(PERFCTL, alone)
+        done = subprocess.run([alone, "results", "parse", "x"], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("package perfd-results", done.stderr)
+        shutil.copy(pathlib.Path(BUILD) / "perfctl-results", installed)
+        self.assertIn("results parse", subprocess.run([alone, "results", "--help"], capture_output=True, text=True).stdout)
