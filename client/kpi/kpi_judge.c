@@ -68,6 +68,23 @@ static void put_kpi(Screen *screen, const Value *kpi) {
         buffer_putc(screen->out, '\n');
 }
 
+bool kpi_judge_is_of(const Value *kpi, const Submission *items, size_t n_items) {
+        for (size_t i = 0; i < n_items; i++)
+                if (is_kpi_of_any(kpi, &items[i].indicator, &items[i], 1))
+                        return true;
+        return false;
+}
+
+int kpi_judge_print(const GlobalOptions *global, const Value *kpis, size_t n_kpis, int fd) {
+        scoped(buffer_deinit) Buffer out = {};
+        Screen screen;
+
+        screen_init(&screen, &out, fd, global->no_color);
+        for (size_t i = 0; i < n_kpis; i++)
+                put_kpi(&screen, &kpis[i]);
+        return output_print_to(fd, &out);
+}
+
 static int judge_indicator(ApiQuery *query, const Indicator *indicator, const Submission *items, size_t n_items,
                            Screen *screen, KpiTally *tally) {
         scoped(buffer_deinit) Buffer path = {};

@@ -13,5 +13,9 @@
 /* Prints the verdicts about the KPIs of stored items to a descriptor. Returns the status of the gate, or an exit
  * status after a message. */
 int kpi_judge(const GlobalOptions *global, const KpiGate *gate, const Submission *items, size_t n_items, int fd);
-/* As above, for the newest results of a job. */
+/* Returns true if the judged run of a KPI is one of the items. */
+bool kpi_judge_is_of(const Value *kpi, const Submission *items, size_t n_items);
+/* Prints the verdicts about KPIs, one in a line. */
+int kpi_judge_print(const GlobalOptions *global, const Value *kpis, size_t n_kpis, int fd);
+/* As kpi_judge(), for the newest results of a job. */
 int kpi_judge_job(const GlobalOptions *global, const KpiGate *gate, const char *job, int fd);

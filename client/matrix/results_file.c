@@ -19,12 +19,15 @@
 #define PARSER_TIMEOUT_NS (300 * NS_PER_S)
 
 static const char *const keys[] = { "name",   "artifacts", "important_files", "values", "parser", "parser_timeout",
-                                    "start",  "end",       "presets" };
+                                    "start",  "end",       "presets",         "model",  "results", "payload",
+                                    "store",  "regression" };
 
 void results_file_deinit(ResultsFile *file) {
         for (size_t i = 0; i < file->n_rules; i++)
                 regex_free(file->rules[i].regex);
         free(file->rules);
+        free(file->results);
+        model_set_deinit(&file->models);
         arena_deinit(&file->arena);
         buffer_deinit(&file->text);
 }
@@ -237,6 +240,104 @@ static int take_rules(ModelReader *reader, ResultsFile *file) {
         return r;
 }
 
+/* --- results and their model ---------------------------------------------------------------------- */
+
+/* Reads the file that `model` names, relative to the declaration. */
+static int take_model_file(ModelReader *reader, ResultsFile *file, const char *name) {
+        const char *slash = strrchr(file->path, '/');
+        char path[PATH_MAX], *const paths[] = { path };
+
+        if (snprintf(path, sizeof(path), "%.*s%s", (int)(slash && *name != '/' ? slash - file->path + 1 : 0),
+                     file->path, name) >= (int)sizeof(path))
+                return model_reader_wrong(reader, "model", "is too long");
+        if (model_set_add_files(&file->models, paths, 1) != EXIT_DONE || file->models.n != 1)
+                return model_reader_wrong(reader, "model", "expected a file with one model: %.80s", path);
+        file->model = file->models.models;
+        return 0;
+}
+
+static int take_model(ModelReader *reader, ResultsFile *file) {
+        const Value *model = value_get_given(file->root, "model");
+        Complaint complaint;
+        int r = 0;
+
+        if (!model)
+                return 0;
+        if (model->type == VALUE_STRING)
+                r = take_model_file(reader, file, model->string);
+        else {
+                r = indicator_model_from_value(model, &file->arena, &file->own_model, &complaint);
+                if (r == MODEL_INVALID)
+                        return model_reader_wrong(reader, "model", "%s: %s", complaint.path, complaint.text);
+                file->model = &file->own_model;
+        }
+        if (r == 0 && file->name && strcmp(file->name, file->model->name) != 0)
+                return model_reader_wrong(reader, "name", "the model is called %.80s: remove one", file->model->name);
+        file->name = r == 0 ? file->model->name : file->name;
+        return r;
+}
+
+static int take_results(ModelReader *reader, ResultsFile *file) {
+        const Value *results = NULL;
+        int r;
+
+        r = take_object(reader, file->root, "results", &results);
+        if (r != 0 || !results || results->n_members == 0)
+                return r;
+        file->results = calloc(results->n_members, sizeof(*file->results));
+        if (!file->results)
+                return -ENOMEM;
+        for (size_t i = 0; i < results->n_members; i++) {
+                const Member *member = &results->members[i];
+                ResultRule *rule = &file->results[i];
+                ExpressionError error;
+
+                if (member->value.type != VALUE_STRING)
+                        return model_reader_wrong(reader, "results", "%.80s is %s; expected a value or an expression",
+                                                  member->key, value_type_text(&member->value));
+                *rule = (ResultRule){ .name = member->key, .from = member->value.string };
+                if (!value_get(value_get(file->root, "values"), rule->from) &&
+                    expression_parse(rule->from, &rule->expression, &error) != 0)
+                        return model_reader_wrong(reader, "results", "%.80s: column %u: %s", member->key, error.column,
+                                                  error.text);
+                file->n_results++;
+        }
+        return 0;
+}
+
+/* Takes {enabled: true}, and the like. */
+static int take_switch(ModelReader *reader, const ResultsFile *file, const char *key, const char *const *members,
+                       bool *first, bool *second) {
+        const Value *object = NULL;
+        int r;
+
+        r = take_object(reader, file->root, key, &object);
+        if (r != 0 || !object)
+                return r;
+        (void)snprintf(reader->path, sizeof(reader->path), "%s", key);
+        r = model_reader_check_keys(reader, object, members, second ? 2 : 1);
+        if (r == 0)
+                r = model_reader_take_bool(reader, object, members[0], first);
+        if (r == 0 && second)
+                r = model_reader_take_bool(reader, object, members[1], second);
+        reader->path[0] = '\0';
+        return r;
+}
+
+static int take_switches(ModelReader *reader, ResultsFile *file) {
+        ResultsSwitches *to = &file->switches;
+        int r;
+
+        *to = (ResultsSwitches){ .generates = true, .stores = true, .judges = true };
+        r = take_switch(reader, file, "payload", (const char *const[]){ "generate" }, &to->generates, NULL);
+        if (r == 0)
+                r = take_switch(reader, file, "store", (const char *const[]){ "enabled" }, &to->stores, NULL);
+        return r != 0 ? r
+                      : take_switch(reader, file, "regression",
+                                    (const char *const[]){ "enabled", "fail_test_on_regression" }, &to->judges,
+                                    &to->fails_on_regression);
+}
+
 /* --- the whole file ------------------------------------------------------------------------------- */
 
 static int take_time(ModelReader *reader, const ResultsFile *file, const char *key, const char **ret) {
@@ -275,6 +376,12 @@ static int take_all(ModelReader *reader, ResultsFile *file) {
         if (r == 0)
                 r = take_rules(reader, file);
         if (r == 0)
+                r = take_model(reader, file);
+        if (r == 0)
+                r = take_results(reader, file);
+        if (r == 0)
+                r = take_switches(reader, file);
+        if (r == 0)
                 r = take_time(reader, file, "start", &file->start);
         return r == 0 ? take_time(reader, file, "end", &file->end) : r;
 }
@@ -302,7 +409,7 @@ int results_file_open(ResultsFile *ret, const char *path, const TestTree *tree, 
         ModelReader reader = { .complaint = &complaint };
         int r;
 
-        *ret = (ResultsFile){ .path = path ?: RESULTS_FILE_NAME };
+        *ret = (ResultsFile){ .path = path ?: RESULTS_FILE_NAME, .presets = presets, .n_presets = n_presets };
         if (is_of_tree(ret->path, tree)) {
                 message_print("%s is in the directory of results: a declaration can run programs, and is taken from "
                               "elsewhere; give one with --config",
@@ -315,7 +422,7 @@ int results_file_open(ResultsFile *ret, const char *path, const TestTree *tree, 
                         message_print("--config names the declaration; perfd-results(5) describes it");
                 return r;
         }
-        r = arena_init(&ret->arena, 2 * document_arena_size(ret->text.n) + (1U << 20));
+        r = arena_init(&ret->arena, 2 * document_arena_size(ret->text.n) + MODEL_ARENA_BYTES + (1U << 20));
         if (r == 0)
                 r = document_parse(&ret->text, input_name(ret->path), &ret->arena, &ret->root);
         if (r != 0)

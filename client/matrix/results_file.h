@@ -11,8 +11,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "client/api/model_set.h"
 #include "client/format/regex.h"
 #include "client/matrix/test_tree.h"
+#include "document/expression.h"
 #include "document/indicator_model.h"
 #include "document/property.h"
 #include "util/arena.h"
@@ -51,18 +53,37 @@ typedef struct ValueRule {
         Regex *regex;          /* owned; of a line */
 } ValueRule;
 
+/* One of the results, borrowed from the declaration. */
+typedef struct ResultRule {
+        const char *name, *from; /* name of a value, or an expression over values and settings */
+        Expression expression;   /* of `from`; unused if it names a value */
+} ResultRule;
+
+/* Steps that the declaration can switch off. */
+typedef struct ResultsSwitches {
+        bool generates, stores, judges, fails_on_regression;
+} ResultsSwitches;
+
 typedef struct ResultsFile {
         const char *path; /* borrowed */
         Buffer text;
         Arena arena;
         const Value *root; /* with the presets applied */
-        const char *name;
+        const char *name;       /* of the results: that of the model; NULL: none */
         const Value *important; /* list of patterns; NULL: all files are */
         const Value *parser;    /* list of words; NULL: none */
         uint64_t parser_timeout_ns;
         const char *start, *end; /* names of values; NULL: times of files */
         ValueRule *rules; /* owned */
         size_t n_rules;
+        const IndicatorModel *model; /* of the results; NULL: none is declared */
+        IndicatorModel own_model;    /* declared in the file itself */
+        ModelSet models;             /* of a file of its own */
+        ResultRule *results; /* owned */
+        size_t n_results;    /* 0: all values are results */
+        ResultsSwitches switches;
+        const char *const *presets; /* borrowed */
+        size_t n_presets;
 } ResultsFile;
 
 /*

@@ -65,8 +65,7 @@ static int read_values(TestMatrix *matrix, bool shows_progress) {
         return r == 0 ? count_entries(matrix) : r;
 }
 
-/* The findings of all tests, as one list. */
-static void print_findings(const TestMatrix *matrix) {
+void test_matrix_print_findings(const TestMatrix *matrix) {
         Findings all = {};
 
         for (size_t i = 0; i <= matrix->tree.n; i++) {
@@ -95,9 +94,9 @@ int test_matrix_read(TestMatrix *ret, const TestMatrixOptions *options) {
         r = read_values(ret, options->shows_progress);
         if (r < 0)
                 return command_fail(r);
-        print_findings(ret);
         if (ret->n_taken > 0)
                 return EXIT_DONE;
+        test_matrix_print_findings(ret);
         message_print("%s: no test has ended; a test is a directory with settings.yaml and exit_code (left out: %zu)",
                       options->directory, ret->n_left_out);
         return EXIT_FAILED;

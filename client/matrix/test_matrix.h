@@ -28,13 +28,15 @@ typedef struct TestMatrixOptions {
 } TestMatrixOptions;
 
 /*
- * Reads the declaration, the tests and their values; findings are printed on standard error. Returns EXIT_DONE, or an
+ * Reads the declaration, the tests and their values. Returns EXIT_DONE, or an
  * exit status after a message if there are no values at all: what is wrong with single tests is no failure here.
  * Call test_matrix_deinit() in all cases.
  */
 int test_matrix_read(TestMatrix *ret, const TestMatrixOptions *options);
 void test_matrix_deinit(TestMatrix *matrix);
 
+/* Prints the findings of all tests. */
+void test_matrix_print_findings(const TestMatrix *matrix);
 /* Number of errors among the findings. */
 size_t test_matrix_count_errors(const TestMatrix *matrix);
 

@@ -118,6 +118,112 @@ class Parse(ResultsTestCase):
         self.assertFalse((self.directory / "pwned").exists())
 
 
+MODEL = {"name": "Serving", "parameters": {"threads": "int", "release": "semver"}, "compare_by": ["release"],
+         "results": {"rate": {"type": "float", "unit": "MB/s", "direction": "higher"}, "items": "int",
+                     "seconds": {"from": "items / rate", "unit": "s", "direction": "lower"}}}
+VALUES = {"rate": {"file": "log", "line": "rate (?<value>[0-9.]+)", "type": "float"}, "n": {"file": "log", "line": "n (?<value>[0-9]+)"}}
+
+
+class Process(ResultsTestCase):
+    """From a directory to stored results and verdicts."""
+
+    def setUp(self):
+        super().setUp()
+        self.declare({"model": MODEL, "values": VALUES, "results": {"rate": "rate", "items": "n"}})
+
+    def put_runs(self, slow=5):
+        """Six releases, of which the last ones are slower."""
+        for release in range(6):
+            for repeat in range(3):
+                rate = (80 if release >= slow else 100) + repeat
+                test = self.put(f"{release}.{repeat}", files={"log": f"rate {rate}\nn 1000\n"}, threads=4, release=f"1.{release}.0",
+                                run_id=f"{release}", **{"@repeat": repeat})
+                time_s = 1_700_000_000 + 86400 * release + repeat
+                os.utime(test / "settings.yaml", (time_s, time_s))
+
+    def serve(self):
+        running = self.daemon()
+        self.environment |= {"PERFD_SOCKET": str(running.socket)}
+        return running
+
+    def test_a_regression_ends_with_4_and_is_described(self):
+        self.serve()
+        self.put_runs()
+        self.put("failed", exit_code=3, threads=4, release="1.5.0")
+        done = self.results("process", "--output", "report", "--output-lts", "lts", "--fail-on", "regression", "tree", status=4)
+        lines = done.stdout.splitlines()
+        self.assertEqual([line.split()[0] for line in lines if not line.startswith("Serving")],
+                         ["parse", "validate", "store", "check", "report"])
+        self.assertIn("store    19 stored, 0 already stored", lines)
+        self.assertRegex(done.stdout, r"(?m)^Serving.rate kpi threads=4: regression: -\d+\.\d % .* since 1\.5\.0$")
+        self.assertRegex(done.stdout, r"(?m)^Serving.seconds kpi threads=4: regression: \+")
+        summary = (self.directory / "report" / "regression_summary.yaml").read_text()
+        self.assertIn("\nsignificant_performance_decrease: 2\n", summary)
+        self.assertIn('failures="2"', (self.directory / "report" / "junit.xml").read_text())
+        self.assertIn("| Serving.rate | kpi threads=4 | regression", (self.directory / "report" / "summary.md").read_text())
+        payloads = [json.loads(path.read_text()) for path in (self.directory / "lts").glob("Serving_*.json")]
+        self.assertEqual(len(payloads), 19)
+        self.assertEqual({payload["metadata"]["status"] for payload in payloads}, {"Valid"})
+        judged, = (payload for payload in payloads if payload["regression_results"])
+        self.assertEqual(judged["regression_results"]["Serving.rate"]["verdict"], "regression")
+        self.assertEqual(judged["metadata"]["settings"]["@repeat"], 2)
+
+    def test_a_second_run_stores_nothing_and_improvements_are_no_failure(self):
+        running = self.serve()
+        self.put_runs(slow=6)
+        self.results("process", "tree")
+        again = self.results("process", "--fail-on", "regression", "tree")
+        self.assertIn("store    0 stored, 18 already stored", again.stdout)
+        results = running.get("/api/v1/indicators/Serving/results").json["results"]
+        self.assertEqual(len(results), 18)
+        self.assertEqual(results[0]["document"]["@labels"]["test_path"], "5.2")
+
+    def test_payloads_are_those_that_import_kpis_reads(self):
+        running = self.serve()
+        self.put_runs()
+        self.results("process", "--no-store", "--output-lts", "lts", "tree")
+        files = sorted(map(str, (self.directory / "lts").glob("*.json")))
+        done = running.perfctl("import", "kpis", "--model", "tuning", *files)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(len(running.get("/api/v1/indicators/tuning/results").json["results"]), 18)
+
+    def test_without_perfd_the_results_are_kept(self):
+        self.put_runs()
+        done = self.results("process", "--timeout", "1ms", "--output", "report", "--fail-on", "regression", "tree", status=3)
+        self.assertIn("store    18 kept in the spool", done.stdout)
+        self.assertIn("no verdicts", done.stdout)
+        self.assertTrue((self.directory / "report" / "summary.md").exists())
+        running = self.serve()
+        flushed = subprocess.run([PERFCTL, "flush"], env=self.environment, capture_output=True, text=True, timeout=TIMEOUT_S)
+        self.assertEqual(flushed.returncode, 0, flushed.stderr)
+        self.assertEqual(len(running.get("/api/v1/indicators/Serving/results").json["results"]), 18)
+
+    def test_what_differs_from_the_model_is_an_error_and_stops_nothing(self):
+        running = self.serve()
+        self.put("1", files={"log": "rate 100\nn 1000\n"}, threads="four", release="1.0.0")
+        self.put("2", files={"log": "rate 100\nn 1000\n"}, threads=4, release="1.0.0")
+        done = self.results("process", "--output-lts", "lts", "tree", status=1)
+        self.assertIn("1: is not valid: @parameters.threads", done.stderr)
+        self.assertIn("validate 2 payloads, 1 invalid", done.stdout)
+        self.assertEqual(len(running.get("/api/v1/indicators/Serving/results").json["results"]), 2)
+        payloads = [json.loads(path.read_text()) for path in (self.directory / "lts").glob("*.json")]
+        self.assertEqual(sorted(payload["metadata"]["status"] for payload in payloads), ["Invalid", "Valid"])
+
+    def test_steps_are_switched_off(self):
+        self.put_runs()
+        self.declare({"model": MODEL, "values": VALUES, "results": {"rate": "rate", "items": "n"},
+                      "presets": {"dry": {"store": {"enabled": False}}, "gate": {"regression": {"fail_test_on_regression": True}},
+                                  "parse": {"payload": {"generate": False}}}})
+        done = self.results("process", "--preset", "dry", "tree")
+        self.assertIn("store    off: store.enabled", done.stdout)
+        self.assertIn("check    off: nothing is stored", done.stdout)
+        self.assertIn("validate off: payload.generate", self.results("process", "--preset", "parse", "tree").stdout)
+        self.serve()
+        self.results("process", "--preset", "gate", "tree", status=4)
+        self.results("process", "--preset", "gate", "--fail-on", "none", "tree")
+        self.results("process", "--fail-on", "sometimes", "tree", status=2)
+
+
 class Program(ResultsTestCase):
     def test_perfctl_runs_the_program(self):
         self.assertIn("results parse", self.results("--help").stdout)

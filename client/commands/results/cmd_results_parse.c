@@ -37,6 +37,8 @@ static int results_parse_run(const CommandLine *line) {
 
         r = results_options_read(line, &options->read, &matrix);
         if (r == EXIT_DONE)
+                test_matrix_print_findings(&matrix);
+        if (r == EXIT_DONE)
                 r = results_options_write_matrix(&options->read, &matrix);
         if (r == EXIT_DONE)
                 r = print(line, &matrix);

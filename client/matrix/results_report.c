@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/matrix/results_report.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/cli/command.h"
+#include "client/cli/message.h"
+#include "client/kpi/kpi_report.h"
+#include "util/clock.h"
+#include "util/error_text.h"
+#include "util/file.h"
+
+static int write_file(const char *directory, const char *name, const Buffer *text) {
+        char path[PATH_MAX];
+        int r = buffer_error(text);
+
+        if (r == 0)
+                r = file_make_dirs(directory, 0777);
+        if (r == 0 && snprintf(path, sizeof(path), "%s/%s", directory, name) >= (int)sizeof(path))
+                r = -ENAMETOOLONG;
+        if (r == 0)
+                r = file_replace(path, text->text ?: "", text->n, 0666, false);
+        if (r == 0)
+                return EXIT_DONE;
+        message_print("cannot write %s/%s: %s", directory, name, error_text(-r));
+        return EXIT_FAILED;
+}
+
+/* --- markdown ------------------------------------------------------------------------------------- */
+
+/* A cell of a table: no character of the text has a meaning of its own. */
+static void put_cell(Buffer *out, const char *text) {
+        buffer_puts(out, " ");
+        for (; text && *text; text++) {
+                if (strchr("\\`*_{}[]<>()#+!|~&", *text))
+                        buffer_putc(out, '\\');
+                buffer_putc(out, (unsigned char)*text < 0x20 ? ' ' : *text);
+        }
+        buffer_puts(out, " |");
+}
+
+static void put_kpis(const ResultsRun *run, Buffer *out) {
+        buffer_puts(out, "\n| KPI | Settings | Verdict |\n|---|---|---|\n");
+        for (size_t i = 0; i < run->check.tally.n_all; i++) {
+                scoped(buffer_deinit) Buffer labels = {}, reason = {};
+
+                kpi_report_put_labels(&run->check.kpis[i], &labels);
+                kpi_report_put_reason(&run->check.kpis[i], &reason);
+                buffer_putc(out, '|');
+                put_cell(out, answer_text(&run->check.kpis[i], "kpi"));
+                put_cell(out, labels.text);
+                put_cell(out, reason.text);
+                buffer_putc(out, '\n');
+        }
+}
+
+static void put_findings(const ResultsRun *run, Buffer *out) {
+        const TestTree *tree = &run->matrix.tree;
+
+        buffer_puts(out, "\n| Finding |\n|---|\n");
+        for (size_t i = 0; i <= tree->n; i++) {
+                const Findings *findings = i == 0 ? &tree->findings : &tree->records[i - 1].findings;
+
+                for (const char *line = findings->text.text; line && *line; line = strchr(line, '\n') + 1) {
+                        scoped(freep) char *copy = strndup(line, strcspn(line, "\n"));
+
+                        buffer_putc(out, '|');
+                        put_cell(out, copy);
+                        buffer_putc(out, '\n');
+                }
+        }
+}
+
+static void put_markdown(const ResultsRun *run, Buffer *out) {
+        buffer_puts(out, "| Step | Outcome |\n|---|---|\n");
+        for (size_t i = 0; i < run->n_steps; i++) {
+                buffer_putc(out, '|');
+                put_cell(out, run->steps[i].name);
+                put_cell(out, run->steps[i].text.text);
+                buffer_putc(out, '\n');
+        }
+        if (run->check.tally.n_all > 0)
+                put_kpis(run, out);
+        put_findings(run, out);
+}
+
+int results_report_write(const ResultsRun *run, const char *directory) {
+        scoped(buffer_deinit) Buffer junit = {}, markdown = {};
+        int r;
+
+        put_markdown(run, &markdown);
+        r = write_file(directory, "summary.md", &markdown);
+        if (r != EXIT_DONE || !run->check.is_judged)
+                return r;
+        kpi_report_put_junit(&run->check.answer, &junit);
+        r = write_file(directory, "junit.xml", &junit);
+        return r == EXIT_DONE ? kpi_report_write_files(directory, &run->check.answer) : r;
+}
+
+/* --- payloads ------------------------------------------------------------------------------------- */
+
+static int write_payload(const ResultsRun *run, size_t i, const char *directory) {
+        scoped(buffer_deinit) Buffer text = {}, verdicts = {};
+        const TestRecord *record = &run->matrix.tree.records[i];
+        const Payload *payload = &run->payloads[i];
+        char uuid[TEST_UUID_TEXT_MAX], name[NAME_MAX_BYTES + TEST_UUID_TEXT_MAX + 8];
+
+        if (run->check.is_judged)
+                results_check_write_item(&run->check, &payload->item, &(Json){ .out = &verdicts });
+        payload_write_json(payload, &run->matrix.file, record, &run->matrix.values[i], verdicts.text,
+                           &(Json){ .out = &text });
+        buffer_putc(&text, '\n');
+        test_tree_format_uuid(record->id, uuid);
+        (void)snprintf(name, sizeof(name), "%s_%s.json", run->matrix.file.name ?: "results", uuid);
+        return write_file(directory, name, &text);
+}
+
+int results_report_write_lts(const ResultsRun *run, const char *directory) {
+        scoped(buffer_deinit) Buffer anchor = {};
+        char time[CLOCK_TEXT_MAX];
+        int r;
+
+        clock_format_utc(clock_realtime_ns(), time);
+        buffer_printf(&anchor, "index: %s\ndate: '%s'\nfilters: {}\n", run->matrix.file.name ?: "results", time);
+        r = write_file(directory, "source.lts.yaml", &anchor);
+        for (size_t i = 0; r == EXIT_DONE && i < run->matrix.tree.n; i++)
+                if (!run->matrix.tree.records[i].left_out)
+                        r = write_payload(run, i, directory);
+        return r;
+}
+
+void results_report_run_deinit(ResultsRun *run) {
+        for (size_t i = 0; run->payloads && i < run->matrix.tree.n; i++)
+                payload_deinit(&run->payloads[i]);
+        for (size_t i = 0; i < run->n_steps; i++)
+                buffer_deinit(&run->steps[i].text);
+        free(run->payloads);
+        free(run->items);
+        results_check_deinit(&run->check);
+        test_matrix_deinit(&run->matrix);
+}
