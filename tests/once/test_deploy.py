@@ -95,6 +95,10 @@ class Scraped(TestCase):
         self.addCleanup(self.job.send_signal, signal.SIGTERM)
         with self.server.client() as client:
             self.assert_status(client.submit(indicator()), "OK")
+        perfctl = {"cwd": ROOT, "env": {**os.environ, "PERFD_SOCKET": str(self.server.socket)}, "check": True, "capture_output": True}
+        subprocess.run([PERFCTL, "model", "add", "examples/kpis/search.yaml"], **perfctl)
+        releases = subprocess.run(["examples/kpis/releases.py"], **perfctl).stdout
+        subprocess.run([PERFCTL, "submit"], input=releases, **perfctl)
         self.port = free_port()
         directory = self.temporary_directory()
         text = (PROMETHEUS / "prometheus.yml").read_text()
@@ -110,10 +114,22 @@ class Scraped(TestCase):
         self.addCleanup(process.terminate)
         wait_for(self.has_rates, "scrapes of the job", TIMEOUT_S * 3)
 
+    def report_pipeline(self):
+        with self.server.client() as client:
+            request = client.request()
+            request.pipeline_report.job, request.pipeline_report.producer = "busy", "test 1"
+            stage = request.pipeline_report.stages.add(stage="0:0:decode[2]")
+            stage.tasks.elapsed, stage.tasks.num_tasks, stage.tasks.num_failures, stage.tasks.ave_time = 0.1, 10, 1, 0.01
+            stage.queue.elapsed, stage.queue.num_items, stage.queue.occupancy_rate = 0.1, 9, 0.5
+            stage.queue.ave_put_time, stage.queue.ave_get_time = 0.001, 0.002
+            self.assert_status(client.call(request), "OK")
+
     def has_rates(self):
-        """The job's own CPU time is published with the second sample; a rate needs two scrapes of it."""
+        """The job's own CPU time is published with the second sample; a rate needs two scrapes of it, as does that of a pipeline."""
         try:
-            return self.query('rate(perfd_job_cpu_user_seconds_total{scope="job"}[10s])')
+            self.report_pipeline()
+            return (self.query('rate(perfd_job_cpu_user_seconds_total{scope="job"}[10s])')
+                    and any(float(one["value"][1]) > 0 for one in self.query("rate(perfd_job_pipeline_tasks_total[10s])")))
         except OSError:
             return False
 
@@ -144,6 +160,10 @@ class Scraped(TestCase):
         cores = next(e for title, e in dashboard_expressions() if title == "Cores in use by each job")
         series = self.query(cores)
         self.assertEqual([one["metric"]["job"] for one in series], ["busy"])
+        of = {title: self.query(expression) for title, expression in dashboard_expressions()}
+        self.assertAlmostEqual(float(of["Average time of a task"][0]["value"][1]), 0.01)
+        self.assertAlmostEqual(float(of["Data readiness"][0]["value"][1]), 0.5)
+        self.assertAlmostEqual(float(of["Failed tasks"][0]["value"][1]), 0.1)
         self.assertTrue(0.02 < float(series[0]["value"][1]) < 1.1, series)
         self.assertEqual([one["metric"]["instance"] for one in self.query("perfd_node_info")], [f"127.0.0.1:{self.server.port}"])
 
