@@ -346,6 +346,16 @@ void report_write_line(const ReportRun *run, Buffer *out) {
         buffer_putc(out, '\n');
 }
 
+static void write_parts(Sheet *sheet, const ReportRun *run, const ReportResults *results) {
+        report_write_usage(sheet, run);
+        report_write_steps(sheet, run);
+        report_write_phases(sheet);
+        report_write_node(sheet, run);
+        write_legend(sheet);
+        write_results(sheet->screen, results);
+        write_advice(sheet->screen, run);
+}
+
 void report_write(Screen *screen, const ReportRun *run, const ReportResults *results, bool is_whole) {
         bool is_job = run->n_reports == 1;
         size_t begin = screen->out->n;
@@ -359,12 +369,11 @@ void report_write(Screen *screen, const ReportRun *run, const ReportResults *res
                 write_head(screen, run);
                 sheet.is_marked = write_ranks(screen, run, is_whole);
         }
-        report_write_usage(&sheet, run);
-        report_write_phases(&sheet);
-        report_write_node(&sheet, run);
-        write_legend(&sheet);
-        write_results(screen, results);
-        write_advice(screen, run);
+        if (run->step) {
+                report_write_steps(&sheet, run);
+                write_legend(&sheet);
+        } else
+                write_parts(&sheet, run, results);
         screen_fold(screen, begin);
 }
 

@@ -37,7 +37,7 @@ typedef struct ReportResults {
 /* Summarises a result of /api/v1/indicators/NAME/results. */
 void report_results_format(const Value *result, ReportResult *ret);
 
-/* results: of the job, or NULL. is_whole: list all ranks. */
+/* results: of the job, or NULL. is_whole: list all ranks. Of a run with a step: what ran, and this step. */
 void report_write(Screen *screen, const ReportRun *run, const ReportResults *results, bool is_whole);
 /* Writes duration, nodes, CPUs and memory in a line, as for the comment of a job in the scheduler's accounting. */
 void report_write_line(const ReportRun *run, Buffer *out);
@@ -72,5 +72,7 @@ bool report_has_own(const Value *job);
 void report_write_usage(Sheet *sheet, const ReportRun *run);
 /* Writes a table of the phases; nothing if the job has no marks. */
 void report_write_phases(Sheet *sheet);
+/* Writes a table of the steps of a scheduler's job, on all nodes; nothing if it has none. */
+void report_write_steps(Sheet *sheet, const ReportRun *run);
 /* Writes the nodes during the run, each counted once: in four lines, or in full for a job without a cgroup. */
 void report_write_node(Sheet *sheet, const ReportRun *run);

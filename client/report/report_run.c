@@ -441,6 +441,10 @@ void report_run_of_job(ReportRun *run, RankReport *report, RunHost *host, const 
         *run = (ReportRun){ .reports = report, .n_reports = 1, .hosts = host, .n_hosts = 1 };
 }
 
+const Value *report_run_step(const ReportRun *run, size_t i) {
+        return answer_find(value_get(run->reports[i].job, "steps"), "name", run->step);
+}
+
 int report_run_join(ReportRun *run) {
         int r;
 

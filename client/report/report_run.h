@@ -46,6 +46,7 @@ typedef struct ReportRun {
         RunHost *hosts; /* owned */
         size_t n_hosts;
         uint32_t n_ranks, n_nodes; /* expected number; 0: unknown */
+        const char *step;          /* the only step to be shown; NULL: all */
         size_t n_duplicates;       /* number of duplicate reports that were dropped */
         char error[512];
 } ReportRun;
@@ -116,5 +117,7 @@ void report_run_advised_ranks(const ReportRun *run, const char *rule, Buffer *re
 /* Writes "rank 3", or the host if the rank is unknown. */
 void report_run_rank_name(const RankReport *report, Buffer *ret);
 
+/* Returns the numbers of a run's step in one of its reports, or NULL. */
+const Value *report_run_step(const ReportRun *run, size_t i);
 /* Writes the report as one document, described in perfctl-report(1). */
 void report_run_write_json(const ReportRun *run, Json *json);

@@ -36,6 +36,7 @@ static const Expected of_report[] = {
         { "on", KIND_OBJECT, false },
         { "advice", KIND_LIST, false },
         { "phases", KIND_LIST, false },
+        { "steps", KIND_LIST, false },
 };
 static const Expected of_node[] = {
         { "hostname", KIND_TEXT, false },
@@ -56,6 +57,14 @@ static const Expected of_metric[] = {
         { "value", KIND_NUMBER, true },
         { "unit", KIND_TEXT, false },
         { "quality", KIND_TEXT, false },
+};
+static const Expected of_step[] = {
+        { "kind", KIND_TEXT, true },
+        { "name", KIND_TEXT, false },
+        { "cpu_seconds", KIND_NUMBER, false },
+        { "memory_peak_bytes", KIND_NUMBER, false },
+        { "read_bytes", KIND_NUMBER, false },
+        { "written_bytes", KIND_NUMBER, false },
 };
 static const Expected of_advice[] = {
         { "rule", KIND_TEXT, true },
@@ -137,6 +146,7 @@ size_t report_run_check(const Value *report, Buffer *ret) {
         check_list(&check, report, "metrics", of_metric, N_ELEMENTS(of_metric));
         check_list(&check, report, "advice", of_advice, N_ELEMENTS(of_advice));
         check_list(&check, report, "phases", NULL, 0);
+        check_list(&check, report, "steps", of_step, N_ELEMENTS(of_step));
         if (check.n > NAMES_MAX)
                 buffer_printf(ret, " and %zu more", check.n - NAMES_MAX);
         return check.n;

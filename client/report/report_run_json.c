@@ -111,6 +111,7 @@ static void write_report(Json *json, const RankReport *report) {
         json_put_bool(json, "counted", report->counts);
         write_metrics(json, report->job, "job");
         put_member(json, "phases", report->job);
+        put_member(json, "steps", report->job);
         json_object_end(json);
 }
 

@@ -98,8 +98,8 @@ static int take(Detection *detection, const FoundGroup *group) {
         return job->stage == JOB_ENDING ? postpone(detection, group) : attach(lifecycle, job, group);
 }
 
-/* Reads the cgroup of a job of which a step has ended, before the cgroup is removed. */
-static int take_step_end(Lifecycle *lifecycle, const CgroupPlace *place) {
+/* Reads the cgroup of a job of which a step has begun, or has ended, before the cgroup is removed. */
+static int take_step(Lifecycle *lifecycle, const CgroupPlace *place) {
         char name[GROUP_NAME_MAX];
         Job *job = cgroup_tree_place_name(place, name) == 0 ? jobs_find_group(lifecycle->jobs, name) : NULL;
 
@@ -114,8 +114,8 @@ static int take_all(Detection *detection) {
         r = finder_scan(detection->finder);
         while (r >= 0 && finder_next(detection->finder, &group) == 0)
                 r = take(detection, &group);
-        while (r >= 0 && finder_next_step_end(detection->finder, &place) == 0)
-                r = take_step_end(detection->lifecycle, &place);
+        while (r >= 0 && finder_next_step(detection->finder, &place) == 0)
+                r = take_step(detection->lifecycle, &place);
         return r < 0 ? r : 0;
 }
 

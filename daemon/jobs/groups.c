@@ -49,6 +49,21 @@ static void close_group(Job *job) {
         job->group.cgroup = cgroup_free(job->group.cgroup);
 }
 
+#define SEARCHES 2U
+
+/* Before the job, so that no step has used more than its job. */
+static void read_steps(Job *job, bool is_whole, uint64_t now_ns) {
+        uint64_t now_ms = clock_realtime_ns() / NS_PER_MS;
+
+        if (is_whole)
+                job->group.n_searches = SEARCHES;
+        if (job->group.n_searches > 0) {
+                job->group.n_searches--;
+                steps_find(&job->group.steps, cgroup_tree(job->group.cgroup), job->info.cgroup, now_ms);
+        }
+        steps_read(job->group.steps, now_ns, now_ms);
+}
+
 static void advance(Job *job, const CgroupSample *sample) {
         usage_advance(job->group.usage, sample);
         if (job->phase && job->phase->has_usage)
@@ -113,6 +128,7 @@ static int open_group(Groups *groups, Job *job, const CgroupPlace *place, Cgroup
         job->group.cgroup = TAKE(cgroup);
         job->group.id = cgroup_id(job->group.cgroup);
         job->group.is_empty = false;
+        read_steps(job, true, ret->boottime_ns);
         return 0;
 }
 
@@ -159,6 +175,7 @@ static int read_group(Job *job, bool is_whole) {
 
         if (!job->group.cgroup)
                 return job->info.cgroup ? GROUPS_GONE : 0;
+        read_steps(job, is_whole, now_ns);
         if ((is_whole ? cgroup_read(job->group.cgroup, now_ns, &sample)
                       : cgroup_refresh(job->group.cgroup, now_ns, &sample)) != 0) {
                 close_group(job);

@@ -190,6 +190,7 @@ int job_end_put(Job *job, Store *store, StoreCookie cookie) {
                 .metrics = &final->result.metrics,
                 .usage = &final->result.usage,
                 .phase = final->phase,
+                .steps = job->group.steps ? &job->group.steps->list : NULL,
                 .timeline = &timeline,
         };
         r = store_put(store, job_rows_pack_end(&row, cookie));

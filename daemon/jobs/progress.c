@@ -22,6 +22,7 @@ static const RecordField progress_fields[] = {
         RECORD_VALUE(Progress, is_usage_cut),
         RECORD_VALUE(Progress, is_group_vouched),
         RECORD_VALUE(Progress, group_id),
+        RECORD_STRUCT(Progress, steps, &job_steps_record),
         RECORD_VALUE(Progress, cpu_interval_ns),
         RECORD_VALUE(Progress, is_cpu_interval_granted),
 };
@@ -44,6 +45,8 @@ int progress_format(const Job *job, const Phase *phase, uint32_t n_phases, char 
 
         if (job->group.usage)
                 progress.usage = *job->group.usage;
+        if (job->group.steps)
+                progress.steps = job->group.steps->list;
         if (phase)
                 progress.phase = *phase;
         return record_format(&progress_record, &progress, ret);
@@ -51,4 +54,8 @@ int progress_format(const Job *job, const Phase *phase, uint32_t n_phases, char 
 
 int progress_parse(const char *text, Progress *ret) {
         return record_parse(&progress_record, text, ret);
+}
+
+void progress_deinit(Progress *progress) {
+        record_deinit(&progress_record, progress);
 }

@@ -20,6 +20,7 @@ typedef struct Progress {
         bool is_usage_cut;
         bool is_group_vouched;
         uint64_t group_id; /* cgroup_id() of the job's cgroup; 0: unknown */
+        JobSteps steps;    /* owned */
         uint64_t cpu_interval_ns; /* as in JobReadings */
         bool is_cpu_interval_granted;
 } Progress;
@@ -29,3 +30,4 @@ typedef struct Progress {
 int progress_format(const Job *job, const Phase *phase, uint32_t n_phases, char **ret);
 /* Parses the text of progress_format(). 0, -ENOMEM, or PARSE_MALFORMED. */
 int progress_parse(const char *text, Progress *ret);
+void progress_deinit(Progress *progress);

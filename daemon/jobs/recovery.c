@@ -64,6 +64,9 @@ static int restore_job(Lifecycle *lifecycle, const RecoveredJob *recovered, cons
                         return -ENOMEM;
                 *job->group.usage = progress->usage;
         }
+        r = steps_restore(&job->group.steps, &progress->steps);
+        if (r < 0)
+                return r;
         if (progress->has_phase) {
                 job->phase = malloc(sizeof(*job->phase));
                 if (!job->phase)
@@ -238,8 +241,8 @@ static void use_former(const UsageFile *file, const RecoveredJob *recovered, Pro
 static int recover_job(Lifecycle *lifecycle, const RecoveredJob *recovered, const Before *before) {
         bool is_same_boot = before->is_same_boot && recovered->boot_id &&
                             strcmp(recovered->boot_id, lifecycle->node->boot_id) == 0;
+        scoped(progress_deinit) Progress progress = {};
         CgroupPlace place;
-        Progress progress;
         GroupState state;
 
         if (progress_parse(recovered->progress ? recovered->progress : "", &progress) != 0) {

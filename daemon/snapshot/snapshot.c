@@ -89,6 +89,7 @@ static void free_arrays(JobsSnapshot *jobs) {
         free(TAKE(jobs->phases));
         free(TAKE(jobs->results));
         free(TAKE(jobs->heads));
+        free(TAKE(jobs->steps));
         jobs->allocated = jobs->used = (JobsSize){};
         jobs->n_running = 0;
 }
@@ -98,7 +99,8 @@ void snapshot_jobs_trim(JobsSnapshot *jobs) {
 
         if (n->n_records * sizeof(*jobs->records) + n->n_peaks * sizeof(*jobs->peaks) +
                     n->n_usages * sizeof(*jobs->usages) + n->n_phases * sizeof(*jobs->phases) +
-                    n->n_results * sizeof(*jobs->results) + n->n_heads * sizeof(*jobs->heads) >
+                    n->n_results * sizeof(*jobs->results) + n->n_heads * sizeof(*jobs->heads) +
+                    n->n_steps * sizeof(*jobs->steps) >
             EXPORT_BYTES)
                 free_arrays(jobs);
 }
@@ -158,7 +160,8 @@ int snapshot_jobs_begin(JobsSnapshot *jobs, const JobsSize *size) {
                 jobs->records[n_records] = (JobRecord){}; /* without references */
 
         if (GROW(jobs, peaks, n_peaks) < 0 || GROW(jobs, usages, n_usages) < 0 || GROW(jobs, phases, n_phases) < 0 ||
-            GROW(jobs, results, n_results) < 0 || GROW(jobs, heads, n_heads) < 0)
+            GROW(jobs, results, n_results) < 0 || GROW(jobs, heads, n_heads) < 0 ||
+            GROW(jobs, steps, n_steps) < 0)
                 return -ENOMEM;
         return 0;
 }
@@ -197,6 +200,15 @@ const JobResult *snapshot_jobs_copy_result(JobsSnapshot *jobs, const JobResult *
         assert(jobs->used.n_results < jobs->allocated.n_results);
         jobs->results[jobs->used.n_results] = *result;
         return &jobs->results[jobs->used.n_results++];
+}
+
+JobSteps snapshot_jobs_copy_steps(JobsSnapshot *jobs, const JobSteps *steps) {
+        JobSteps copy = { .items = &jobs->steps[jobs->used.n_steps], .n = steps->n, .others = steps->others };
+
+        assert(jobs->used.n_steps + steps->n <= jobs->allocated.n_steps);
+        memcpy(copy.items, steps->items, steps->n * sizeof(*steps->items));
+        jobs->used.n_steps += steps->n;
+        return copy;
 }
 
 SampleSpan snapshot_jobs_copy_span(JobsSnapshot *jobs, const SampleSpan *span) {

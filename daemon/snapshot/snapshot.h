@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "job/job.h"
+#include "job/job_steps.h"
 #include "measure/meter.h"
 #include "measure/metric.h"
 #include "measure/sample.h"
@@ -135,12 +136,13 @@ typedef struct JobRecord {
         const Usage *usage;      /* NULL: the record has a result, or the job has no cgroup of its own */
         const Phase *phase;      /* the current phase; NULL: the job has no marks, or has ended */
         const JobResult *result; /* NULL: the counters still change */
+        JobSteps steps;          /* of a running job */
         SampleSpan samples;      /* valid if the record has no result; its head is in the snapshot's array */
 } JobRecord;
 
 /* Numbers of elements of the arrays. */
 typedef struct JobsSize {
-        size_t n_records, n_peaks, n_usages, n_phases, n_results, n_heads;
+        size_t n_records, n_peaks, n_usages, n_phases, n_results, n_heads, n_steps;
 } JobsSize;
 
 /* Size of a key of totals, and maximum number of keys; further and longer keys share one entry. */
@@ -175,6 +177,7 @@ typedef struct JobsSnapshot {
         Phase *phases;
         JobResult *results;
         ExportSample *heads;
+        JobStep *steps;
         JobsSize allocated, used;
         size_t n_running;
         uint64_t n_not_exposed;  /* ended jobs without a record, because of the limit on /metrics */
@@ -208,6 +211,7 @@ const WindowPeaks *snapshot_jobs_copy_peaks(JobsSnapshot *jobs, const WindowPeak
 const Usage *snapshot_jobs_copy_usage(JobsSnapshot *jobs, const Usage *usage);
 const Phase *snapshot_jobs_copy_phase(JobsSnapshot *jobs, const Phase *phase);
 const JobResult *snapshot_jobs_copy_result(JobsSnapshot *jobs, const JobResult *result);
+JobSteps snapshot_jobs_copy_steps(JobsSnapshot *jobs, const JobSteps *steps);
 /* Returns the span with a copy of its head, which has an element in the array only if the span has one. Caller must
  * not deinit it. */
 SampleSpan snapshot_jobs_copy_span(JobsSnapshot *jobs, const SampleSpan *span);

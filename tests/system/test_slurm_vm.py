@@ -134,6 +134,11 @@ class Jobs(unittest.TestCase):
         self.assertGreaterEqual(used["value"], truth)
         self.assertLess(used["value"], truth + 2) # CPU time of Slurm in the group until its removal
         self.assertLess(self.metric(job, "job_memory_peak_bytes")["value"], 200 << 20)
+        steps = {step["name"] or step["kind"]: step for step in job["steps"]}
+        self.assertEqual(set(steps), {"extern", "batch", "0", "rest"})
+        self.assertAlmostEqual(sum(step["cpu_seconds"] for step in steps.values()), used["value"], places=6)
+        self.assertGreater(steps["0"]["memory_peak_bytes"], 0)
+        self.assertRegex(self.vm.run("perfctl report 4711.batch"), r"(?m)^  batch ")
         self.assertEqual(self.vm.run("perfctl job list --json | grep -c 4711").strip(), "1")
 
 

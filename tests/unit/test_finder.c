@@ -263,7 +263,7 @@ static void lost_events_cause_a_full_scan(void **state) {
         end(&f);
 }
 
-static void the_end_of_a_step_is_reported(void **state) {
+static void the_begin_and_end_of_a_step_are_reported(void **state) {
         CgroupPlace place;
         Fixture f = {};
 
@@ -272,19 +272,21 @@ static void the_end_of_a_step_is_reported(void **state) {
         free(found(&f));
         make(&f, "system.slice/slurmstepd.scope/job_44/step_0");
         assert_int_equal(finder_scan(f.finder), 0);
-        assert_int_equal(finder_next_step_end(f.finder, &place), FINDER_NONE);
+        assert_int_equal(finder_next_step(f.finder, &place), 0);
+        assert_string_equal(place.v2, SCOPE "/job_44");
+        assert_int_equal(finder_next_step(f.finder, &place), FINDER_NONE);
         unmake(&f, "system.slice/slurmstepd.scope/job_44/step_0");
         make_away(&f, "system.slice/slurmstepd.scope/job_42/step_batch");
         assert_int_equal(finder_scan(f.finder), 0);
-        assert_int_equal(finder_next_step_end(f.finder, &place), 0);
+        assert_int_equal(finder_next_step(f.finder, &place), 0);
         assert_string_equal(place.v2, SCOPE "/job_44");
-        assert_int_equal(finder_next_step_end(f.finder, &place), 0);
+        assert_int_equal(finder_next_step(f.finder, &place), 0);
         assert_string_equal(place.v2, SCOPE "/job_42");
-        assert_int_equal(finder_next_step_end(f.finder, &place), FINDER_NONE);
+        assert_int_equal(finder_next_step(f.finder, &place), FINDER_NONE);
 
         make_away(&f, "system.slice/slurmstepd.scope/job_43");
         assert_int_equal(finder_scan(f.finder), 0);
-        assert_int_equal(finder_next_step_end(f.finder, &place), FINDER_NONE);
+        assert_int_equal(finder_next_step(f.finder, &place), FINDER_NONE);
         end(&f);
 }
 
@@ -382,7 +384,7 @@ int main(void) {
                 cmocka_unit_test(only_directories_that_lead_to_jobs_are_watched),
                 cmocka_unit_test(a_link_is_not_followed),
                 cmocka_unit_test(lost_events_cause_a_full_scan),
-                cmocka_unit_test(the_end_of_a_step_is_reported),
+                cmocka_unit_test(the_begin_and_end_of_a_step_are_reported),
                 cmocka_unit_test(an_unwatched_directory_is_scanned_once_and_counted),
                 cmocka_unit_test(the_first_matching_setting_gets_the_job_and_others_match_below),
                 cmocka_unit_test(a_begun_job_is_recognized_by_its_id_or_labels),

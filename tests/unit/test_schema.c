@@ -244,9 +244,9 @@ static void a_newer_file_is_refused(void **state) {
         StoreConfig config = place_config(place);
 
         place_close(place);
-        change_place(place, "PRAGMA user_version = 6");
+        change_place(place, "PRAGMA user_version = 7");
         assert_int_equal(store_open(&place->store, &config, &note), STORE_UNSUPPORTED);
-        assert_non_null(strstr(note, "has format 6, written by a newer perfd; this perfd supports up to 5"));
+        assert_non_null(strstr(note, "has format 7, written by a newer perfd; this perfd supports up to 6"));
         free(note);
 }
 

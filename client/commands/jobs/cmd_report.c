@@ -9,6 +9,7 @@
 #include "client/report/report.h"
 #include "client/report/report_html.h"
 #include "client/report/shared_reports.h"
+#include "util/clock.h"
 #include "util/error_text.h"
 
 typedef struct ReportOptions {
@@ -85,12 +86,41 @@ static int add_files(ReportRun *run, const CommandLine *line, bool *ret_is_whole
         return result;
 }
 
+/* The step on each node. */
+static int print_step(const CommandLine *line, const ReportRun *run) {
+        const ReportOptions *options = line->options;
+        scoped(buffer_deinit) Buffer out = {};
+        Screen screen;
+
+        for (size_t i = 0; i < run->n_reports; i++) {
+                const Value *step = report_run_step(run, i);
+
+                if (step) {
+                        answer_put_value(&out, step);
+                        buffer_putc(&out, '\n');
+                }
+        }
+        if (out.n == 0) {
+                message_print("job %s has no step '%.31s'", run->reports[0].id, run->step);
+                return EXIT_FAILED;
+        }
+        if (options->json)
+                return output_print(&out);
+
+        buffer_clear(&out);
+        screen_init(&screen, &out, STDOUT_FILENO, line->global.no_color);
+        report_write(&screen, run, NULL, false);
+        return output_print(&out);
+}
+
 static int print_run(const CommandLine *line, const ReportRun *run) {
         const ReportOptions *options = line->options;
         scoped(buffer_deinit) Buffer out = {};
         Screen screen;
         Json json = { .out = &out };
 
+        if (run->step)
+                return print_step(line, run);
         if (options->html)
                 return report_html_write_run(run, options->html);
 
@@ -131,7 +161,7 @@ static int merge(const CommandLine *line) {
 
 /* Reports a job from its shared reports. EXIT_DONE, an exit status after a message, or SHARED_NONE. */
 #define SHARED_NONE (-1)
-static int report_shared(const CommandLine *line, const char *directory, const char *job) {
+static int report_shared(const CommandLine *line, const char *directory, const char *job, const char *step) {
         scoped(shared_reports_deinit) SharedReports reports = SHARED_REPORTS_NONE;
         const ReportOptions *options = line->options;
         scoped(report_run_deinit) ReportRun run = {};
@@ -150,7 +180,7 @@ static int report_shared(const CommandLine *line, const char *directory, const c
                         message_print("cannot read the report %s/%u/%s", directory, reports.uid, reports.names[i]);
                         return EXIT_FAILED;
                 }
-                if (reports.n == 1 && options->json)
+                if (reports.n == 1 && options->json && !step)
                         return output_print(&text);
                 r = report_run_add(&run, reports.names[i], text.text, text.n);
         }
@@ -162,18 +192,49 @@ static int report_shared(const CommandLine *line, const char *directory, const c
                 message_print("%s", run.error);
                 return EXIT_FAILED;
         }
+        run.step = step;
         return print_run(line, &run);
+}
+
+/*
+ * Divides Slurm's name of a step, 5001.0 or 5001.batch, unless a run of perfctl-run(1) in this step has a report of its
+ * own. False: it is no such name.
+ */
+static bool find_step(const CommandLine *line, const char *job, char ret_job[static JOB_ID_MAX],
+                      const char **ret_step) {
+        size_t n = strspn(job, "0123456789");
+        scoped(api_query_deinit) ApiQuery query = {};
+        const char *step = job + n + 1;
+        char path[2 * JOB_ID_MAX];
+
+        if (n == 0 || n >= JOB_ID_MAX / 2 || job[n] != '.' || strlen(step) >= JOB_ID_MAX / 2 ||
+            !(strspn(step, "0123456789") == strlen(step) || strcmp(step, "batch") == 0 || strcmp(step, "extern") == 0 ||
+              strcmp(step, "interactive") == 0) || !*step)
+                return false;
+        (void)snprintf(path, sizeof(path), "/api/v1/jobs?limit=1&label=slurm_job%%3D%.*s&label=step%%3D%s", (int)n, job,
+                       step);
+        if (api_query_has_socket(&line->global) &&
+            answer_length(value_get(api_query_peek(&query, &line->global, path, NS_PER_S), "jobs")) > 0)
+                return false;
+        (void)snprintf(ret_job, JOB_ID_MAX, "%.*s", (int)n, job);
+        *ret_step = step;
+        return true;
 }
 
 static int report_job(const CommandLine *line) {
         const ReportOptions *options = line->options;
-        const char *job = line->arguments[0], *directory = shared_reports_directory();
+        const char *job = line->arguments[0], *directory = shared_reports_directory(), *step = NULL;
         scoped(api_query_deinit) ApiQuery query = {};
+        char of_step[JOB_ID_MAX];
         int r;
 
         r = command_check_arguments(line, 0, 1);
+        if (r == EXIT_DONE && job && find_step(line, job, of_step, &step))
+                job = of_step;
+        if (step && (options->html || options->line || options->brief))
+                return command_refuse(line->command->name, "a step has no report with --html, --one-line or --brief");
         if (r == EXIT_DONE && job && directory && !options->brief) {
-                r = report_shared(line, directory, job);
+                r = report_shared(line, directory, job, step);
                 if (r != SHARED_NONE)
                         return r;
                 r = EXIT_DONE;
@@ -183,6 +244,15 @@ static int report_job(const CommandLine *line) {
         if (r != EXIT_DONE)
                 return r;
 
+        if (step) {
+                RankReport report;
+                ReportRun run;
+                RunHost host;
+
+                report_run_of_job(&run, &report, &host, query.answer, NULL);
+                run.step = step;
+                return print_step(line, &run);
+        }
         if (options->html)
                 return report_html_write_job(&query, options->html);
         if (options->json)

@@ -321,6 +321,8 @@ static void answer_job(const Target *target, const Sources *sources, Response *r
         job_json_write_identity(&json, job.view, &target->viewer);
         write_numbers(sources, &json, &job);
         job_json_write_node(&json, exchange_node(sources));
+        job_steps_write_json(job.record ? &job.record->steps : &job.row.steps, &job.view->usage,
+                             job.view->end_realtime_ms, &json);
         has_phase = job.record && snapshot_jobs_record_phase(job.record, &sources->snapshot->node, &phase);
         phases_json_write(target, sources, response, &json, has_phase ? &phase : NULL, stamp.time_ms);
         json_object_end(&json);

@@ -300,6 +300,7 @@ static JobsSize published_size(const Jobs *jobs) {
                 size.n_peaks += !job->final;
                 size.n_heads += !job->final && job->samples.head;
                 size.n_usages += !job->final && job->group.usage;
+                size.n_steps += job->group.steps ? job->group.steps->list.n : 0;
         }
         return size;
 }
@@ -311,6 +312,8 @@ static void publish_running(const Job *job, JobsSnapshot *snapshot) {
         record->n_phases = job->n_phases;
         record->begin_realtime_ms = job->begin_realtime_ms;
         record->is_usage_cut = job->group.is_usage_cut;
+        if (job->group.steps)
+                record->steps = snapshot_jobs_copy_steps(snapshot, &job->group.steps->list);
         if (job->phase)
                 record->phase = snapshot_jobs_copy_phase(snapshot, job->phase);
         if (job->final) { /* the metrics are final; the end request is missing */

@@ -9,6 +9,7 @@ Job *running_job_free(Job *job) {
         sd_event_source_disable_unref(job->group.events);
         cgroup_free(job->group.cgroup);
         free(job->group.usage);
+        steps_free(job->group.steps);
         free(job->phase);
         snapshot_totals_unref(job->begin);
         running_job_drop_final(job);

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <systemd/sd-event.h>
 
+#include "jobs/table/steps.h"
 #include "measure/usage.h"
 #include "node/recording.h"
 #include "sample/cgroup/cgroup.h"
@@ -54,6 +55,9 @@ typedef struct JobGroup {
         uint64_t id;
         sd_event_source *events; /* owned; watches whether the cgroup is empty */
         Usage *usage;            /* owned; NULL: the job never had a cgroup */
+        Steps *steps;            /* owned; NULL: the job never had steps */
+        /* number of readings that still look for steps: hierarchies of v1 get those one after the other */
+        uint8_t n_searches;
         /* named by an administrator or detected: every process in the cgroup belongs to the job */
         bool is_vouched;
         bool is_empty;           /* no process is in the cgroup, or the cgroup was removed */

@@ -20,6 +20,9 @@
  */
 #define TURNS 60
 
+/* Steps leave half of LimitNOFILE= of perfd.service to others. */
+#define STEP_FD_MAX 16384
+
 #define X(...) +1
 enum {
         N_VALUES = CGROUP_VALUES(X),
@@ -39,6 +42,7 @@ struct Cgroup {
         uint64_t id; /* inode of the group's directory in its main hierarchy: the kernel assigns increasing numbers
                       * over all files of a hierarchy */
         bool is_peak_enough; /* the kernel's peak of memory suffices */
+        bool is_step;        /* with the files of cgroup_open_step() only */
 };
 
 /*
@@ -195,11 +199,14 @@ static int open_files(Cgroup *cgroup, int dir_fd, Hierarchy hierarchy) {
         int r;
 
         for (CgroupFile file = 0; file < N_CGROUP_FILES; file++) {
-                if (!files[file].name || files[file].hierarchy != hierarchy)
+                if (!files[file].name || files[file].hierarchy != hierarchy ||
+                    (cgroup->is_step && (!files[file].is_often || files[file].part == CGROUP_PIDS)))
                         continue;
                 r = open_either(dir_fd, files[file].name, files[file].other_name, &cgroup->fds[file]);
                 if (r < 0)
                         return r;
+                if (cgroup->is_step && cgroup->fds[file] >= STEP_FD_MAX)
+                        return -EMFILE;
                 if (cgroup->fds[file] < 0 && hierarchy != HIERARCHY_V2)
                         cgroup->lacking |= 1U << files[file].part;
         }
@@ -235,7 +242,7 @@ static int open_hierarchies(Cgroup *cgroup, const CgroupPlace *place) {
                 r = open_files(cgroup, dir_fd, h);
                 if (r < 0)
                         return r;
-                if (cgroup_limits_are_in(h))
+                if (cgroup_limits_are_in(h) && !cgroup->is_step)
                         cgroup_limits_add(&cgroup->limits, h, TAKE_FD(dir_fd),
                                           cgroup_tree_n_above(cgroup->tree, h, path));
         }
@@ -249,7 +256,7 @@ static bool has_any(const Cgroup *cgroup) {
         return false;
 }
 
-int cgroup_open(Cgroup **ret, CgroupTree *tree, const CgroupPlace *place) {
+static int open_cgroup(Cgroup **ret, CgroupTree *tree, const CgroupPlace *place, bool is_step) {
         scoped(cgroup_freep) Cgroup *cgroup = NULL;
         Hierarchy main = cgroup_tree_place_main(place);
         int r;
@@ -262,6 +269,7 @@ int cgroup_open(Cgroup **ret, CgroupTree *tree, const CgroupPlace *place) {
                 return -ENOMEM;
 
         cgroup->tree = tree;
+        cgroup->is_step = is_step;
         cgroup->n_cpus = (double)sysconf(_SC_NPROCESSORS_CONF);
         cgroup->events_fd = -1;
         cgroup->turn_ns = cgroup_tree_count(tree) % TURNS * NS_PER_S;
@@ -277,6 +285,19 @@ int cgroup_open(Cgroup **ret, CgroupTree *tree, const CgroupPlace *place) {
 
         *ret = TAKE(cgroup);
         return 0;
+}
+
+int cgroup_open(Cgroup **ret, CgroupTree *tree, const CgroupPlace *place) {
+        return open_cgroup(ret, tree, place, false);
+}
+
+int cgroup_open_step(Cgroup **ret, CgroupTree *tree, const CgroupPlace *place) {
+        int r;
+
+        r = open_cgroup(ret, tree, place, true);
+        if (r == 0)
+                cgroup_trust_peak(*ret, true);
+        return r;
 }
 
 Cgroup *cgroup_free(Cgroup *cgroup) {
@@ -430,6 +451,10 @@ bool cgroup_is_populated(const Cgroup *cgroup) {
         if (cgroup->events_fd < 0)
                 return !is_removed(cgroup);
         return read_text(cgroup->events_fd, text, sizeof(text)) == 0 && cgroup_parse_populated(text);
+}
+
+CgroupTree *cgroup_tree(const Cgroup *cgroup) {
+        return cgroup->tree;
 }
 
 uint64_t cgroup_id(const Cgroup *cgroup) {

@@ -27,6 +27,8 @@ typedef struct Cgroup Cgroup;
  * an outcome, or a negative errno: -EMFILE, -ENFILE, -ENOMEM. The tree must outlive the group.
  */
 int cgroup_open(Cgroup **ret, CgroupTree *tree, const CgroupPlace *place);
+/* As cgroup_open() for a part of a job: samples have CPU time, the peak of memory, and I/O, at a lower cost. */
+int cgroup_open_step(Cgroup **ret, CgroupTree *tree, const CgroupPlace *place);
 Cgroup *cgroup_free(Cgroup *cgroup);
 DEFINE_SCOPED(Cgroup, cgroup_free);
 
@@ -57,6 +59,7 @@ void cgroup_trust_peak(Cgroup *cgroup, bool is_enough);
 int cgroup_events_fd(const Cgroup *cgroup);
 bool cgroup_is_populated(const Cgroup *cgroup);
 
+CgroupTree *cgroup_tree(const Cgroup *cgroup);
 /*
  * Returns a number that identifies the group among all groups of this boot, including later groups of the same name.
  * Never 0.

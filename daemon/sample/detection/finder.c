@@ -36,7 +36,7 @@ struct FinderNode {
         FinderNode *parent; /* NULL: the root of a hierarchy */
         LIST_HEAD(, FinderNode) children;
         LIST_ENTRY(FinderNode) in_parent, in_names, in_watches;
-        TAILQ_ENTRY(FinderNode) in_scans, in_found, in_ended;
+        TAILQ_ENTRY(FinderNode) in_scans, in_found, in_changed;
         Hierarchy hierarchy;
         uint64_t inode;
         int watch;         /* -1: not watched */
@@ -46,7 +46,7 @@ struct FinderNode {
         bool is_waiting;   /* in the list of groups that wait for other hierarchies */
         bool is_old;       /* has waited for one timer interval */
         bool is_found;   /* in the list of groups to return */
-        bool has_ended_step; /* in the list of groups with an ended step */
+        bool has_changed; /* in the list of groups with a step that began or ended */
         bool is_seen;      /* found during the scan of the parent */
         bool is_counted;   /* counted in n_not_watched */
         char *name;        /* stored after the states */
@@ -284,7 +284,7 @@ struct Finder {
         TAILQ_HEAD(, FinderNode) scans; /* directories to scan */
         /* groups that wait for other hierarchies; groups to return */
         TAILQ_HEAD(FoundList, FinderNode) waiting, found;
-        TAILQ_HEAD(, FinderNode) ended; /* groups in which a step has ended */
+        TAILQ_HEAD(, FinderNode) changed; /* groups in which a step has begun or ended */
         FinderStats stats;
         char events[EVENTS_BYTES] __attribute__((aligned(__alignof__(struct inotify_event))));
 };
@@ -303,16 +303,16 @@ static void unqueue_scan(Finder *finder, FinderNode *node) {
         node->is_to_scan = false;
 }
 
-static void queue_ended(Finder *finder, FinderNode *node) {
-        if (!node->has_ended_step)
-                TAILQ_INSERT_TAIL(&finder->ended, node, in_ended);
-        node->has_ended_step = true;
+static void queue_changed(Finder *finder, FinderNode *node) {
+        if (!node->has_changed)
+                TAILQ_INSERT_TAIL(&finder->changed, node, in_changed);
+        node->has_changed = true;
 }
 
-static void unqueue_ended(Finder *finder, FinderNode *node) {
-        if (node->has_ended_step)
-                TAILQ_REMOVE(&finder->ended, node, in_ended);
-        node->has_ended_step = false;
+static void unqueue_changed(Finder *finder, FinderNode *node) {
+        if (node->has_changed)
+                TAILQ_REMOVE(&finder->changed, node, in_changed);
+        node->has_changed = false;
 }
 
 static void unqueue_found(Finder *finder, FinderNode *node) {
@@ -408,7 +408,7 @@ static void forget_one(Finder *finder, FinderNode *node) {
 
         unqueue_scan(finder, node);
         unqueue_found(finder, node);
-        unqueue_ended(finder, node);
+        unqueue_changed(finder, node);
         if (node->watch >= 0)
                 /* fails if the kernel has removed the watch with the directory */
                 (void)inotify_rm_watch(finder->fd, node->watch);
@@ -644,7 +644,7 @@ int finder_new(Finder **ret, CgroupTree *tree, const FinderPattern *patterns, si
         TAILQ_INIT(&finder->scans);
         TAILQ_INIT(&finder->waiting);
         TAILQ_INIT(&finder->found);
-        TAILQ_INIT(&finder->ended);
+        TAILQ_INIT(&finder->changed);
         finder->cgroups = tree;
         finder->needs_full_scan = true;
         finder->fd = finder->timer_fd = finder->epoll_fd = -1;
@@ -739,8 +739,8 @@ static int process_event(Finder *finder, const struct inotify_event *event) {
         }
         if (!(event->mask & IN_ISDIR) || event->len == 0)
                 return 0;
-        if (node->rule >= 0 && event->mask & IN_DELETE)
-                queue_ended(finder, node);
+        if (node->rule >= 0)
+                queue_changed(finder, node);
         if (!has_states(finder, node) || open_node(finder, node, &fd) != 0)
                 return 0;
         return check_entry(finder, node, fd, event->name);
@@ -808,7 +808,7 @@ int finder_next(Finder *finder, FoundGroup *ret) {
                 if (!find_group(finder, node, ret))
                         continue;
                 if (open_node(finder, node, &fd) == 0)
-                        /* reports the end of steps; without a watch, they are not reported */
+                        /* reports steps; without a watch, they are not reported */
                         (void)watch(finder, node, fd);
                 finder->stats.n_found++;
                 return 0;
@@ -816,12 +816,12 @@ int finder_next(Finder *finder, FoundGroup *ret) {
         return FINDER_NONE;
 }
 
-int finder_next_step_end(Finder *finder, CgroupPlace *ret) {
+int finder_next_step(Finder *finder, CgroupPlace *ret) {
         FinderNode *node;
         FoundGroup group;
 
-        while ((node = TAILQ_FIRST(&finder->ended))) {
-                unqueue_ended(finder, node);
+        while ((node = TAILQ_FIRST(&finder->changed))) {
+                unqueue_changed(finder, node);
                 if (find_group(finder, node, &group)) {
                         *ret = group.place;
                         return 0;

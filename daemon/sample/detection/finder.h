@@ -82,9 +82,9 @@ enum {
 };
 int finder_next(Finder *finder, FoundGroup *ret);
 /*
- * Returns the next of the returned groups in which a subgroup was removed, which means that a step of the job has
- * ended. The resources used by the step are still counted in the job's group, which a scheduler removes soon after
- * the last step. Returns 0 or FINDER_NONE.
+ * Returns the next of the returned groups in which a subgroup was made or removed, which means that a step of the job
+ * has begun or ended. The resources used by a step that has ended are still counted in the job's group, which a
+ * scheduler removes soon after the last step. Returns 0 or FINDER_NONE.
  */
-int finder_next_step_end(Finder *finder, CgroupPlace *ret);
+int finder_next_step(Finder *finder, CgroupPlace *ret);
 void finder_stats(const Finder *finder, FinderStats *ret);

@@ -22,7 +22,7 @@ typedef struct JobColumns {
         uint32_t n_phases;
         bool has_exit_status;
         int64_t exit_status, signal;
-        const char *rusage, *note;
+        const char *rusage, *note, *steps;
         JobNumberTexts numbers; /* not of a running job */
         int64_t has_pipeline;   /* only of a list */
         Blob timeline[N_TIMELINE_PARTS]; /* only of a job that was found by its id */
@@ -100,6 +100,7 @@ static int read_view(const JobColumns *columns, JobView *ret) {
 /* State of a reader for jobs. */
 typedef struct JobReader {
         JobView job;    /* owned: of the last JobRow */
+        JobSteps steps;
         Buffer timeline;
         struct {
                 Buffer keys;
@@ -111,6 +112,7 @@ static void deinit(void *state) {
         JobReader *jobs = state;
 
         job_description_deinit(&jobs->job.info);
+        record_deinit(&job_steps_record, &jobs->steps);
         buffer_deinit(&jobs->timeline);
         for (size_t i = 0; i < N_LAYOUT_KINDS; i++)
                 buffer_deinit(&jobs->layouts[i].keys);
@@ -184,7 +186,7 @@ STATEMENT lists[] = {
 
 #define TIMELINE(i) COLUMN(JobColumns, timeline[i], "(SELECT bytes FROM timeline WHERE part = 3 * row + " #i ")")
 static const StoreColumn find_columns[] = {
-        JOB_COLUMNS, NUMBER_COLUMNS(JobColumns, numbers), TIMELINE(0), TIMELINE(1), TIMELINE(2),
+        JOB_COLUMNS, NUMBER_COLUMNS(JobColumns, numbers), MEMBER(steps), TIMELINE(0), TIMELINE(1), TIMELINE(2),
 };
 
 STATEMENT job_find_row = SELECT(JobColumns, list_columns,
@@ -271,7 +273,12 @@ int job_reader_find(Reader *reader, const char *id, JobRow *ret) {
 
         /* Copied, so that the query can end here, and with it its hold on the write-ahead log. */
         buffer_clear(&jobs->timeline);
-        r = read_timeline(&columns, &jobs->timeline);
+        record_deinit(&job_steps_record, &jobs->steps);
+        jobs->steps = (JobSteps){};
+        r = record_parse(&job_steps_record, columns.steps ?: "{}", &jobs->steps) == -ENOMEM ? -ENOMEM : 0;
+        ret->steps = jobs->steps;
+        if (r == 0)
+                r = read_timeline(&columns, &jobs->timeline);
         if (r != 0)
                 return read_connection_fail(connection, r < 0 ? SQLITE_NOMEM : SQLITE_CORRUPT);
         if (jobs->timeline.n > 0)

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "job/job.h"
+#include "job/job_steps.h"
 #include "snapshot/job_description.h"
 #include "store/database/statement.h"
 #include "store/read/reader.h"
@@ -24,7 +25,8 @@ typedef struct JobRow {
         JobView view;
         bool has_metrics;
         bool has_pipeline; /* a data pipeline of the job was reported; only from a list and job_reader_find_row() */
-        Blob timeline; /* bytes of StoreJobEnd, or null; only from job_reader_find() */
+        JobSteps steps; /* only from job_reader_find(), as is the timeline */
+        Blob timeline; /* bytes of StoreJobEnd, or null */
 } JobRow;
 
 /* Begins a query, newest first. 0 or an outcome of reader.h, as for all functions here. */

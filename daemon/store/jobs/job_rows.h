@@ -8,6 +8,7 @@
  */
 
 #include "job/job.h"
+#include "job/job_steps.h"
 #include "request/request.h"
 #include "store/database/pack.h"
 #include "store/table/rowset.h"
@@ -44,6 +45,7 @@ typedef struct StoreJobEnd {
         const MetricSet *metrics; /* or NULL */
         const UsageSet *usage;    /* or NULL */
         const PhaseView *phase;   /* the phase that ends with the job, or NULL */
+        const JobSteps *steps;    /* or NULL */
         const Buffer *timeline;   /* timeline_write(), then export_samples_write() if samples were kept; or NULL */
 } StoreJobEnd;
 /* Stores the end of a job. STORE_MISSING: the job was never begun here. */
