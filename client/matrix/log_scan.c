@@ -7,6 +7,7 @@
 
 #include "text/text.h"
 #include "util/scoped.h"
+#include "util/utf8.h"
 
 typedef struct LogScan {
         const char *name;
@@ -77,14 +78,16 @@ static void search_line(LogScan *scan, const char *line, size_t n) {
 
 /* Searches lines. ends_line: the last one is complete. */
 static int search(LogScan *scan, const char *text, size_t n, bool ends_line) {
-        const char *p, *end;
+        const char *p = text, *end = text + n;
 
-        buffer_clear(&scan->valid);
-        text_put_valid(&scan->valid, text, n);
-        if (buffer_error(&scan->valid) < 0)
-                return -ENOMEM;
-        p = scan->valid.text ?: "";
-        end = p + scan->valid.n;
+        if (!utf8_is_valid(text, n) || memchr(text, '\0', n)) {
+                buffer_clear(&scan->valid);
+                text_put_valid(&scan->valid, text, n);
+                if (buffer_error(&scan->valid) < 0)
+                        return -ENOMEM;
+                p = scan->valid.text ?: "";
+                end = p + scan->valid.n;
+        }
         while (p < end) {
                 const char *newline = memchr(p, '\n', (size_t)(end - p)), *last = newline ?: end;
 

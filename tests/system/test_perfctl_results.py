@@ -224,6 +224,47 @@ class Process(ResultsTestCase):
         self.results("process", "--fail-on", "sometimes", "tree", status=2)
 
 
+class Examples(ResultsTestCase):
+    """Walks the examples as a user does."""
+
+    def setUp(self):
+        super().setUp()
+        for path in (harness.ROOT / "examples" / "results").iterdir():
+            shutil.copy(path, self.directory)
+
+    def test_a_sweep_becomes_verdicts(self):
+        running = self.daemon()
+        self.environment |= {"PERFD_SOCKET": str(running.socket)}
+        subprocess.run([PERFCTL, "sweep", "--no-perfd", "sweep.yaml"], cwd=self.directory, env=self.environment, check=True,
+                       capture_output=True, timeout=TIMEOUT_S * 3)
+        words = ("process", "--config", "serving.yaml", "--preset", "gating", "--output", "report", "out")
+        done = self.results(*words, status=4)
+        self.assertIn("parse    24 tests of 4 settings, 0 failed; 0 left out; errors: 0", done.stdout)
+        self.assertIn("validate 24 payloads, 0 invalid", done.stdout)
+        verdicts = dict(line.split(": ", 1) for line in done.stdout.splitlines() if line.startswith("serving-example"))
+        regressions = {kpi for kpi, verdict in verdicts.items() if verdict.startswith("regression")}
+        self.assertEqual(regressions, {f"serving-example.latency kpi users={n}" for n in (1, 8)}, verdicts)
+        self.assertIn("24 already stored", self.results(*words, status=4).stdout)
+        self.results("process", "--config", "serving.yaml", "--preset", "dry_run", "--output-lts", "lts", "out")
+        self.assertEqual(len(list((self.directory / "lts").glob("*.json"))), 24)
+
+    def test_fine_tuning(self):
+        job = self.put("000__run", model_name="granite", tuning_method="lora", replicas=2, accelerators_per_replica=4,
+                       rhoai_version="2.17.0", run_id="jobs/1") / "003__run_fine_tuning_job"
+        job.mkdir()
+        (job / "pod.log").write_text("{'loss': 1.25, 'epoch': 0.5}\n{'loss': 0.75, 'epoch': 1.0}\n"
+                                     "{'train_runtime': 100.0, 'train_samples_per_second': 10.5, 'train_steps_per_second': 1.5, "
+                                     "'train_tokens_per_second': 2062.25, 'epoch': 1.0}\n")
+        (job / "dataset_stats.json").write_text(json.dumps({"total_tokens": 200000, "total_samples": 1000}))
+        self.results("process", "--config", "fine_tuning.yaml", "--no-store", "--output-lts", "lts", "tree")
+        payload = json.loads(next((self.directory / "lts").glob("fine-tuning_*.json")).read_text())
+        self.assertEqual(payload["metadata"]["status"], "Valid")
+        self.assertEqual({name: kpi["value"] for name, kpi in payload["kpis"].items() if kpi["lower_better"] is not None},
+                         {"train_runtime": 100.0, "train_samples_per_second": 10.5, "train_tokens_per_second": 2062.25,
+                          "dataset_tokens_per_second": 2000.0, "dataset_tokens_per_second_per_gpu": 250.0,
+                          "gpu_hours_per_million_tokens": 1e6 / 2000 / 3600 * 8})
+
+
 class Program(ResultsTestCase):
     def test_perfctl_runs_the_program(self):
         self.assertIn("results parse", self.results("--help").stdout)
