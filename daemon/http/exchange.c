@@ -12,6 +12,7 @@
 #include "json/json.h"
 #include "util/clock.h"
 #include "util/parse.h"
+#include "util/scoped.h"
 
 void exchange_init(Exchange *exchange, Buffer *body) {
         buffer_clear(body);
@@ -216,4 +217,31 @@ int exchange_parameter_bool(const Target *target, Response *response, const char
                                       text);
 
         return 0;
+}
+
+int exchange_parameter_word(const Target *target, Response *response, const char *name, const char *const *words,
+                            int *ret) {
+        const char *text = exchange_parameter(target, name);
+        scoped(buffer_deinit) Buffer list = {};
+
+        *ret = 0;
+        if (!text)
+                return 0;
+        for (int i = 0; words[i]; i++) {
+                if (strcmp(words[i], text) == 0) {
+                        *ret = i;
+                        return 0;
+                }
+                buffer_printf(&list, "%s%s", i > 0 ? ", " : "", words[i]);
+        }
+        return exchange_error(response, 400, "query parameter '%s' must be one of %s, not '%s'", name, list.text ?: "",
+                              text);
+}
+
+int exchange_parameter_is_csv(const Target *target, Response *response, bool *ret) {
+        static const char *const formats[] = { "json", "csv", NULL };
+        int format, r = exchange_parameter_word(target, response, "format", formats, &format);
+
+        *ret = format == 1;
+        return r;
 }

@@ -126,3 +126,8 @@ const char *exchange_parameter(const Target *target, const char *name);
 int exchange_parameter_u64(const Target *target, Response *response, const char *name, uint64_t min, uint64_t max,
                            uint64_t fallback, uint64_t *ret);
 int exchange_parameter_bool(const Target *target, Response *response, const char *name, bool *ret);
+/* *ret: index of the value in the list, which ends with NULL; 0 if the parameter is not given. */
+int exchange_parameter_word(const Target *target, Response *response, const char *name, const char *const *words,
+                            int *ret);
+/* Whether the parameter `format` asks for CSV instead of JSON. */
+int exchange_parameter_is_csv(const Target *target, Response *response, bool *ret);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reports of data pipelines in a real store, read back and as JSON. */
 /* tests: daemon/store/pipelines/pipeline_rows.c daemon/store/pipelines/pipeline_reader.c
-          daemon/http/pipelines/pipelines_subject.c daemon/http/pipelines/verdict_json.c */
+          daemon/http/pipelines/pipelines_subject.c */
 #include "store_fixture.h"
 
 #include "http/routes.h"

@@ -29,16 +29,6 @@ static void query_deinit(PointQuery *query) {
         buffer_deinit(&query->note);
 }
 
-static int parse_format(const Target *target, Response *response, bool *ret_is_csv) {
-        const char *format = exchange_parameter(target, "format") ?: "json";
-
-        if (strcmp(format, "json") != 0 && strcmp(format, "csv") != 0)
-                return exchange_error(response, 400, "query parameter 'format' must be json or csv, not '%s'", format);
-
-        *ret_is_csv = strcmp(format, "csv") == 0;
-        return 0;
-}
-
 static int parse(const Target *target, Response *response, PointQuery *query) {
         Selection *selection = &query->selection;
         int r;
@@ -50,7 +40,7 @@ static int parse(const Target *target, Response *response, PointQuery *query) {
                 r = selection_parse_fields(response, "group_by", exchange_parameter(target, "group_by"),
                                            &selection->fields);
         if (r == 0)
-                r = parse_format(target, response, &query->is_csv);
+                r = exchange_parameter_is_csv(target, response, &query->is_csv);
         /* CSV has no place for a note that the list is truncated. */
         if (r == 0)
                 r = exchange_parameter_u64(target, response, "limit", 1, GROUPS_MAX,

@@ -341,19 +341,14 @@ static int scopes_parse(const Target *target, Response *response, MetricChoice *
 }
 
 static int choice_parse(const Target *target, Response *response, MetricChoice *ret) {
-        const char *names = exchange_parameter(target, "names");
-        int r;
+        static const char *const names[] = { "sanitised", "raw", NULL };
+        int has_raw_keys;
 
         *ret = (MetricChoice){ .key = exchange_parameter(target, "key") };
-        r = exchange_parameter_bool(target, response, "compat", &ret->is_compat);
-        if (r > 0)
-                return r;
-
-        ret->has_raw_keys = names && strcmp(names, "raw") == 0;
-        if (names && !ret->has_raw_keys && strcmp(names, "sanitised") != 0)
-                return exchange_error(response, 400, "query parameter 'names' must be raw or sanitised, not '%s'",
-                                      names);
-
+        if (exchange_parameter_bool(target, response, "compat", &ret->is_compat) > 0 ||
+            exchange_parameter_word(target, response, "names", names, &has_raw_keys) > 0)
+                return EXCHANGE_ANSWERED;
+        ret->has_raw_keys = has_raw_keys;
         return scopes_parse(target, response, ret);
 }
 

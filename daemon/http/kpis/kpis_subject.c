@@ -8,7 +8,6 @@
 #include "http/kpis/kpis_subject.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -386,26 +385,6 @@ static void request_deinit(RegressRequest *request) {
 
 /* --- the request ---------------------------------------------------------------------------------- */
 
-/* Finds a word in a list that ends with NULL. */
-static int parse_word(const Target *target, Response *response, const char *parameter, const char *const *words,
-                      int *ret) {
-        const char *text = exchange_parameter(target, parameter);
-        scoped(buffer_deinit) Buffer list = {};
-
-        *ret = 0;
-        if (!text)
-                return 0;
-        for (int i = 0; words[i]; i++) {
-                if (strcmp(words[i], text) == 0) {
-                        *ret = i;
-                        return 0;
-                }
-                buffer_printf(&list, "%s%s", i > 0 ? ", " : "", words[i]);
-        }
-        return exchange_error(response, 400, "query parameter '%s' must be one of %s, not '%s'", parameter,
-                              list.text ?: "", text);
-}
-
 static int parse_request(const Target *target, Response *response, RegressRequest *request) {
         const char *text = exchange_parameter(target, "fdr");
         int method, order, unused, r;
@@ -414,11 +393,11 @@ static int parse_request(const Target *target, Response *response, RegressReques
         if (text && (parse_double(text, &request->fdr) != 0 || request->fdr <= 0 || request->fdr > 1))
                 return exchange_error(response, 400,
                                       "query parameter 'fdr' must be a number above 0 and at most 1, not '%s'", text);
-        r = parse_word(target, response, "method", judge_method_names, &method);
+        r = exchange_parameter_word(target, response, "method", judge_method_names, &method);
         if (r == 0)
-                r = parse_word(target, response, "order", history_order_names, &order);
+                r = exchange_parameter_word(target, response, "order", history_order_names, &order);
         if (r == 0)
-                r = parse_word(target, response, "direction", judge_direction_names, &unused);
+                r = exchange_parameter_word(target, response, "direction", judge_direction_names, &unused);
         if (r == 0)
                 r = exchange_parameter_bool(target, response, "compat", &request->question.is_compat);
         if (r == 0)
