@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config_watch.h"
 
-#include <signal.h>
 #include <string.h>
-#include <time.h>
 
 #include "util/clock.h"
-#include "util/scoped.h"
+#include "util/lock.h"
+#include "util/thread.h"
 
 #define INTERVAL_NS (14 * NS_PER_S)
 #define END_NS (2 * NS_PER_S)
@@ -38,24 +37,14 @@ static void *on_start(void *userdata) {
 }
 
 int config_watch_init(ConfigWatch *watch, const char *path, bool is_optional, const ConfigFiles *files) {
-        pthread_condattr_t monotonic;
-        sigset_t all, before;
         int r;
 
         *watch = (ConfigWatch){ .path = path, .is_optional = is_optional, .files = *files };
         (void)pthread_mutex_init(&watch->mutex, NULL);
-        (void)pthread_condattr_init(&monotonic);
-        (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-        (void)pthread_cond_init(&watch->changed, &monotonic);
-        (void)pthread_condattr_destroy(&monotonic);
-
-        /* The thread inherits the mask: signals belong to the event loop. */
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before);
-        r = pthread_create(&watch->thread, NULL, on_start, watch);
-        pthread_sigmask(SIG_SETMASK, &before, NULL);
+        lock_init_condition(&watch->changed);
+        r = thread_start(&watch->thread, on_start, watch);
         watch->is_running = r == 0;
-        return -r;
+        return r;
 }
 
 void config_watch_deinit(ConfigWatch *watch) {
@@ -83,23 +72,18 @@ void config_watch_deinit(ConfigWatch *watch) {
 }
 
 void config_watch_set(ConfigWatch *watch, const ConfigFiles *files) {
-        pthread_mutex_lock(&watch->mutex);
+        LOCKED(&watch->mutex);
         watch->files = *files;
         watch->n_loads++;
         watch->edited[0] = '\0';
         (void)pthread_cond_signal(&watch->changed);
-        pthread_mutex_unlock(&watch->mutex);
 }
 
 void config_watch_get(ConfigWatch *watch, char ret[static CONFIG_PATH_MAX]) {
-        bool is_due;
-
-        pthread_mutex_lock(&watch->mutex);
+        LOCKED(&watch->mutex);
         memcpy(ret, watch->edited, CONFIG_PATH_MAX);
-        is_due = watch->due_ns > 0 && clock_boottime_ns() >= watch->due_ns;
-        if (is_due)
-                watch->due_ns = 0;
-        pthread_mutex_unlock(&watch->mutex);
-        if (is_due)
-                (void)pthread_cond_signal(&watch->changed);
+        if (watch->due_ns == 0 || clock_boottime_ns() < watch->due_ns)
+                return;
+        watch->due_ns = 0;
+        (void)pthread_cond_signal(&watch->changed);
 }

@@ -5,7 +5,6 @@
 
 #include "base/log.h"
 #include "store/retention/erasure.h"
-#include "util/clock.h"
 
 /* A running job would store its rows again. True after filling the answer. */
 static bool refuse_running(const Forget *forget, uint32_t uid, Answer *ret) {

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "base/user_counts.h"
-#include "util/scoped.h"
 
 struct QueuedKpis {
         Ticket ticket;

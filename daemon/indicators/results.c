@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "desk/desk.h"
-#include "util/array.h"
 #include "util/clock.h"
 #include "util/utf8.h"
 #include "value/value_parse.h"

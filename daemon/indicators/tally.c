@@ -2,11 +2,9 @@
 #include "indicators/tally.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/hash.h"
 #include "base/user_counts.h"
 #include "util/buffer.h"
 #include "util/scoped.h"
@@ -19,44 +17,10 @@ void tally_deinit(Tally *tally) {
 
 /* --- series --------------------------------------------------------------------------------------- */
 
-static uint32_t next_bucket(uint32_t at) {
-        return (at + 1) % TALLY_BUCKETS;
-}
-
-/* Returns the bucket of a series, or the free bucket in which to insert it. */
-static uint32_t find_bucket(const Tally *tally, uint32_t uid, const char *name, const char *component) {
-        uint32_t at = (uint32_t)(hash_text(hash_text(hash_bytes(HASH_BEGIN, &uid, sizeof(uid)), name), component) %
-                                 TALLY_BUCKETS);
-
-        for (; tally->buckets[at]; at = next_bucket(at)) {
-                const IndicatorCount *count = &tally->series[tally->buckets[at]].count;
-
-                if (count->uid == uid && strcmp(count->name, name) == 0 && strcmp(count->component, component) == 0)
-                        break;
-        }
-        return at;
-}
-
-static uint32_t find_bucket_of(const Tally *tally, const IndicatorCount *count) {
-        return find_bucket(tally, count->uid, count->name, count->component);
-}
-
-/* Frees a bucket, and moves the following entries to where a search finds them. */
-static void free_bucket(Tally *tally, uint32_t at) {
-        tally->buckets[at] = 0;
-        for (at = next_bucket(at); tally->buckets[at]; at = next_bucket(at)) {
-                uint16_t i = tally->buckets[at];
-
-                tally->buckets[at] = 0;
-                tally->buckets[find_bucket_of(tally, &tally->series[i].count)] = i;
-        }
-}
-
 /* Frees a series. Its counts are added to the series of all others, so that no sum decreases. */
 static void release_series(Tally *tally, TallySeries *series) {
         for (IndicatorOutcome outcome = 0; outcome < N_INDICATOR_OUTCOMES; outcome++)
                 tally->series[0].count.n[outcome] += series->count.n[outcome];
-        free_bucket(tally, find_bucket_of(tally, &series->count));
         free(series->text);
 }
 
@@ -84,7 +48,6 @@ static uint32_t add_series(Tally *tally, uint32_t uid, const char *name, const c
                 return 0;
         }
 
-        tally->buckets[find_bucket(tally, uid, name, component)] = (uint16_t)i;
         strcpy(text, name);
         strcpy(text + n_name, component);
         tally->series[i] = (TallySeries){ .count = { .name = text, .component = text + n_name, .uid = uid },
@@ -93,16 +56,18 @@ static uint32_t add_series(Tally *tally, uint32_t uid, const char *name, const c
         return i;
 }
 
+/* Searches the series from the last one back: they are few, and new ones are used most. */
 static uint32_t find_series(Tally *tally, uint32_t uid, const char *name, const char *component) {
-        uint32_t i = tally->buckets[find_bucket(tally, uid, name, component)];
+        uint32_t i = (uint32_t)tally->n_series;
 
+        while (i > 0 && (tally->series[i].count.uid != uid || strcmp(tally->series[i].count.name, name) != 0 ||
+                         strcmp(tally->series[i].count.component, component) != 0))
+                i--;
         if (i == 0)
                 i = add_series(tally, uid, name, component);
         tally->series[i].used = ++tally->n_uses;
         return i;
 }
-
-_Static_assert(TALLY_BUCKETS > INDICATOR_SERIES_MAX, "a search ends at a free bucket");
 
 /* --- counting ------------------------------------------------------------------------------------- */
 
@@ -117,10 +82,7 @@ void tally_forget(Tally *tally, uint32_t uid) {
                 if (series->count.uid != uid)
                         continue;
                 release_series(tally, series);
-                if (series != last) {
-                        tally->buckets[find_bucket_of(tally, &last->count)] = (uint16_t)i;
-                        *series = *last;
-                }
+                *series = *last;
                 *last = (TallySeries){};
                 tally->n_series--;
                 tally->version++;

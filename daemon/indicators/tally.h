@@ -13,12 +13,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "request/request.h"
 #include "snapshot/snapshot.h"
 
 #define INDICATOR_SERIES_MAX                                                                                           \
         200U /* maximum number of pairs of name and component, of all users, with their own counters */
-#define TALLY_BUCKETS 512U
 
 typedef struct TallySeries {
         IndicatorCount count;
@@ -30,7 +28,6 @@ typedef struct Tally {
         TallySeries series[INDICATOR_SERIES_MAX + 1]; /* the first counts the results of all pairs without a series */
         size_t n_series;
         uint64_t n_uses, version; /* version: incremented when a name changes */
-        uint16_t buckets[TALLY_BUCKETS]; /* indices of series, by hash; 0: free */
         IndicatorsStats stats;
 } Tally;
 

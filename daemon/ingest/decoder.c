@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
+#include "util/lock.h"
 #include "util/scoped.h"
 #include "util/thread.h"
 
@@ -60,20 +61,15 @@ void decoder_deinit(Decoder *decoder) {
 }
 
 static void set_state(Decoder *decoder, int from, int to) {
-        pthread_mutex_lock(&decoder->mutex);
+        LOCKED(&decoder->mutex);
         assert((int)decoder->state == from);
         decoder->state = to;
         (void)pthread_cond_signal(&decoder->changed);
-        pthread_mutex_unlock(&decoder->mutex);
 }
 
 bool decoder_is_free(Decoder *decoder) {
-        bool is_free;
-
-        pthread_mutex_lock(&decoder->mutex);
-        is_free = decoder->state == DECODER_FREE;
-        pthread_mutex_unlock(&decoder->mutex);
-        return is_free;
+        LOCKED(&decoder->mutex);
+        return decoder->state == DECODER_FREE;
 }
 
 static int start_thread(Decoder *decoder) {
@@ -105,9 +101,8 @@ int decoder_put(Decoder *decoder, const Frame *frame, const Peer *peer, Document
 }
 
 int decoder_take(Decoder *decoder, const Decoded **ret) {
-        pthread_mutex_lock(&decoder->mutex);
+        LOCKED(&decoder->mutex);
         assert(decoder->state == DECODER_DONE);
-        pthread_mutex_unlock(&decoder->mutex);
         *ret = &decoder->decoded;
         return decoder->outcome;
 }

@@ -2,7 +2,6 @@
 #include "pipelines/pipeline_room.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -301,13 +301,10 @@ int shares_resize(Charge *charge, uint64_t amount) {
 
 bool shares_has_room(const Charge *charge, uint64_t amount) {
         const ShareAccount *account = charge->account;
-        bool has;
 
         assert(account);
-        pthread_mutex_lock(&account->shares->mutex);
-        has = has_room(account, charge->resource, charge->amount, amount);
-        pthread_mutex_unlock(&account->shares->mutex);
-        return has;
+        LOCKED(&account->shares->mutex);
+        return has_room(account, charge->resource, charge->amount, amount);
 }
 
 void shares_set(Charge *charge, uint64_t amount) {

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "codec_fixture.h"
 #include "ingest/codec/codec_decode.h"
@@ -376,6 +377,20 @@ static void hello_names_the_limits_whatever_the_length_of_the_names(void **state
         assert_non_null(memmem(reply, n, "\x10\x80\x80\x40\x18\x80\x08\x20\x01", 9));
 }
 
+static void statuses_and_isolations_have_the_numbers_of_the_protocol(void **state) {
+        const ProtobufCEnumDescriptor *statuses = &perfd__v1__status__descriptor,
+                                      *isolations = &perfd__v1__isolation__descriptor;
+
+        (void)state;
+        assert_int_equal(statuses->n_values, N_STATUSES);
+        for (size_t i = 0; i < statuses->n_values; i++)
+                assert_string_equal(statuses->values[i].name, request_status_name((Status)statuses->values[i].value));
+        assert_int_equal(isolations->n_values, N_ISOLATIONS);
+        for (size_t i = 0; i < isolations->n_values; i++)
+                assert_int_equal(strcasecmp(isolations->values[i].name,
+                                            job_isolation_name((Isolation)isolations->values[i].value)), 0);
+}
+
 int main(void) {
         static const struct CMUnitTest tests[] = {
                 TEST(a_submission_arrives_with_its_document),
@@ -402,6 +417,7 @@ int main(void) {
                 TEST(a_reply_is_a_frame_of_a_few_bytes),
                 TEST(a_reply_with_the_longest_texts_fits_and_is_utf8),
                 TEST(hello_names_the_limits_whatever_the_length_of_the_names),
+                TEST(statuses_and_isolations_have_the_numbers_of_the_protocol),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -255,24 +255,3 @@ _Static_assert(CODEC_REPLY_MAX >= FRAME_HEADER_MAX + 128 + 256 + 64, "a reply to
 _Static_assert(CODEC_REPLY_MAX >=
                        FRAME_HEADER_MAX + COMPLAINT_PATH_MAX + COMPLAINT_TEXT_MAX + JOB_ID_MAX + PHASE_NAME_MAX + 64,
                "every other one does");
-
-#define SAME_NUMBER(WIRE, MODEL, name)                                                                                 \
-        _Static_assert((int)WIRE##__##name == (int)MODEL##_##name, "the wire's numbers are the model's")
-#define SAME_STATUS(name) SAME_NUMBER(PERFD__V1__STATUS, STATUS, name)
-#define SAME_ISOLATION(name) SAME_NUMBER(PERFD__V1__ISOLATION, ISOLATION, name)
-SAME_STATUS(OK);
-SAME_STATUS(DUPLICATE);
-SAME_STATUS(INVALID);
-SAME_STATUS(TOO_LARGE);
-SAME_STATUS(QUOTA);
-SAME_STATUS(UNAVAILABLE);
-SAME_STATUS(DENIED);
-SAME_STATUS(NOT_FOUND);
-SAME_STATUS(UNSUPPORTED);
-_Static_assert(N_STATUSES == STATUS_UNSUPPORTED + 1, "each status has a number on the wire");
-SAME_ISOLATION(NONE);
-SAME_ISOLATION(SCOPE);
-SAME_ISOLATION(CGROUP);
-SAME_ISOLATION(SUBREAPER);
-SAME_ISOLATION(FOUND);
-_Static_assert(N_ISOLATIONS == ISOLATION_FOUND + 1, "each means has a number on the wire");

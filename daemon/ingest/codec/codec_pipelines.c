@@ -2,7 +2,6 @@
 #include "ingest/codec/codec_decode.h"
 
 #include <assert.h>
-#include <math.h>
 #include <string.h>
 
 #include "ingest/codec/refuse.h"

@@ -2,7 +2,6 @@
 #include "store/catalog/indexing.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <stdint.h>
 
 #include "store/catalog/catalog.h"

@@ -2,7 +2,6 @@
 #include "store/indicators/result_rows.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <stdalign.h>
 #include <stdlib.h>
 #include <string.h>

@@ -22,7 +22,6 @@
 #include "store/table/table_salvage.h"
 #include "store/indicators/attachments.h"
 #include "store/indicators/job_results.h"
-#include "store/indicators/model_rows.h"
 #include "store/jobs/job_rows.h"
 
 /* --- removal ------------------------------------------------------------------------------------- */
