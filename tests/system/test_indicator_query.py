@@ -104,7 +104,7 @@ class IndicatorQuery(TestCase):
         for words, text in (({"where": "matrix_size"}, "KEY=VALUE"), ({"where": "matrix_size<many"}, "a number after < or >"),
                             ({"stat": "middle:rate"}, "median:rate,p95:elapsed"), ({"stat": "p101:rate"}, "p0 to p100"),
                             ({"stat": "median:"}, "not 'median:'"), ({"group_by": "a,,b"}, "names of parameters"),
-                            ({"format": "xml"}, "json or csv"), ({"limit": "0"}, "from 1 to 10000"),
+                            ({"format": "xml"}, "one of json, csv"), ({"limit": "0"}, "from 1 to 10000"),
                             ({"where": ["a=1"] * 17}, "more than 16 times"), ({"group_by": ",".join("abcdefghi")}, "more than 8"),
                             ({"stat": ",".join(f"n:r{i}" for i in range(17))}, "at most 16 results"),
                             ({"group_by": "dtype,version,dtype"}, "names 'dtype' twice"),

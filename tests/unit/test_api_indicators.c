@@ -147,7 +147,7 @@ static void statistics_are_of_groups(void **state) {
         check(fixture, PATH "/query?stat=n:rate,n:rate", 400, "twice");
         check(fixture, PATH "/query?group_by=dtype,dtype", 400, "twice");
         check(fixture, PATH "/query?group_by=,", 400, "must be a list");
-        check(fixture, PATH "/query?format=xml", 400, "json or csv");
+        check(fixture, PATH "/query?format=xml", 400, "one of json, csv");
 }
 
 static void an_unknown_key_is_explained(void **state) {

@@ -292,7 +292,7 @@ static void invalid_values_are_named_with_the_expected_ones(void **state) {
                 { "/api/v1/node/samples?until_ms=-1", "'until_ms'" },
                 { "/api/v1/node/samples?limit=0", "'limit'" },
                 { "/api/v1/jobs/a/metrics?compat=maybe", "'compat'" },
-                { "/api/v1/jobs/a/metrics?names=pretty", "raw or sanitised" },
+                { "/api/v1/jobs/a/metrics?names=pretty", "one of sanitised, raw" },
                 { "/api/v1/jobs/a/metrics?scope=cgroup", "node or job, not 'cgroup'" },
                 { "/api/v1/indicators/a/results?page=zz", "'page'" },
         };

@@ -4,9 +4,9 @@
 #include <assert.h>
 #include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "analysis/statistics.h"
 #include "json/json.h"
 #include "json/json_text.h"
 #include "store/indicators/result_reader.h"
@@ -55,12 +55,6 @@ RunProfile kpi_profile_unknown(void) {
         return profile;
 }
 
-static int compare_doubles(const void *a, const void *b) {
-        const double *x = a, *y = b;
-
-        return (*x > *y) - (*x < *y);
-}
-
 /* Returns the median of the known values of a number; NAN: there is none. */
 static double median_of(const RunProfile *runs, size_t n, RunNumber number) {
         double values[RUN_PROFILE_RUNS_MAX];
@@ -69,10 +63,7 @@ static double median_of(const RunProfile *runs, size_t n, RunNumber number) {
         for (size_t i = 0; i < n; i++)
                 if (!isnan(runs[i].numbers[number]))
                         values[n_known++] = runs[i].numbers[number];
-        if (n_known == 0)
-                return NAN;
-        qsort(values, n_known, sizeof(values[0]), compare_doubles);
-        return n_known % 2 ? values[n_known / 2] : (values[n_known / 2 - 1] + values[n_known / 2]) / 2;
+        return statistics_median_in_place(values, n_known);
 }
 
 /* False if one of the numbers is not known. */

@@ -527,12 +527,6 @@ static int add_all(PointList *list, JsonText from, const char *path) {
         return r;
 }
 
-static int compare_doubles(const void *a, const void *b) {
-        double x = *(const double *)a, y = *(const double *)b;
-
-        return (x > y) - (x < y);
-}
-
 /* Takes a number of @result, or the median of a list of them. */
 static int take_result(JsonText result, const char *key, PointList *list, double *ret) {
         JsonText value = json_text_find_path(result, key);
@@ -542,7 +536,7 @@ static int take_result(JsonText result, const char *key, PointList *list, double
                 return 0;
         r = add_all(list, result, key);
         if (r == 0 && list->n > 0) {
-                qsort(list->items, list->n, sizeof(*list->items), compare_doubles);
+                statistics_sort(list->items, list->n);
                 *ret = statistics_quantile_of_sorted(list->items, list->n, 0.5);
         }
         return r;
