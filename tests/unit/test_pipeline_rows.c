@@ -390,7 +390,7 @@ static void rows_are_removed_with_their_job_and_belong_to_its_user(void **state)
 
 /* A detected job may have an unknown user until its user begins it. */
 static void rows_are_charged_to_the_later_user_of_their_job(void **state) {
-        const StoreJobIdentity identity = { .job = "train", .name = "", .uid = UID + 1, .gid = UID + 1 };
+        const StoreJobIdentity identity = { .job = "train", .name = "", .user = "", .uid = UID + 1, .gid = UID + 1 };
         PipelineInterval intervals[] = { tasks_of(1), queue_of(1) };
         PipelineEvent event = { "gc", BEGIN_MS, 1 };
         PipelineReport report = events_of(&event, 1);

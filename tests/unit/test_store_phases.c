@@ -151,6 +151,7 @@ static void a_running_job_may_turn_out_to_have_a_cgroup_and_an_owner(void **stat
         StoreJobIdentity learned = {
                 .job = "job-1",
                 .name = "training/pod-0",
+                .user = "ada",
                 .isolation = ISOLATION_FOUND,
                 .cgroup = "cpuacct:/slurm/uid_0/job_7",
                 .uid = 2000,
