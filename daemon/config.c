@@ -64,6 +64,7 @@ static const Setting settings[] = {
         { "limits", "http_connections", SETTING_COUNT, AT(shares.limits[RESOURCE_HTTP_CONNECTIONS]), "512", 8, 65536, "a whole number from 8 to 65536", true },
         { "limits", "answers_size", SETTING_SIZE, AT(shares.limits[RESOURCE_ANSWERS]), "32M", 32 * MIB, UINT64_C(1) << 32, "a size from 32M to 4G", false },
         { "limits", "queries", SETTING_COUNT, AT(shares.limits[RESOURCE_QUERIES]), "256", 2, 65536, "a whole number from 2 to 65536", false },
+        { "limits", "streams", SETTING_COUNT, AT(shares.limits[RESOURCE_STREAMS]), "64", 2, 4096, "a whole number from 2 to 4096", false },
         { "limits", "models_size", SETTING_SIZE, AT(shares.limits[RESOURCE_MODELS]), "4M", 64 * KIB, UINT64_C(1) << 30, "a size from 64K to 1G", false },
         { "limits", "names", SETTING_COUNT, AT(shares.limits[RESOURCE_NAMES]), "4000000", 8, UINT32_MAX, "a whole number from 8 to 4294967295", false },
         { "limits", "series", SETTING_COUNT, AT(shares.limits[RESOURCE_SERIES]), "4000000", 8, UINT32_MAX, "a whole number from 8 to 4294967295", false },

@@ -33,7 +33,11 @@ typedef enum ContentType {
         CONTENT_CSV,
         CONTENT_METRICS_TEXT, /* Prometheus' text format 0.0.4 */
         CONTENT_OPENMETRICS,
+        CONTENT_EVENTS,
 } ContentType;
+
+/* Appends the events since *position, initially 0, as text/event-stream; nothing: there is none. */
+typedef void WriteEvent(const Snapshot *snapshot, uint64_t *position, Buffer *out);
 
 typedef struct Parameter {
         const char *name, *value;
@@ -78,6 +82,7 @@ typedef struct Response {
         Scrape scrape;
         Buffer *body;
         const Asset *file; /* the answer instead of the body, or NULL */
+        WriteEvent *events; /* the answer is a stream of these; or NULL */
         char next[EXCHANGE_NEXT_MAX]; /* name of the following page, for a header; "": none */
         uint64_t query_timeout_ns;    /* time limit of queries of the store */
 } Response;

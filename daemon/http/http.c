@@ -76,6 +76,7 @@ static const char *const content_types[] = {
         [CONTENT_HTML] = "text/html; charset=utf-8",
         [CONTENT_CSV] = "text/csv; charset=utf-8; header=present",
         [CONTENT_METRICS_TEXT] = "text/plain; version=0.0.4; charset=utf-8",
+        [CONTENT_EVENTS] = "text/event-stream",
         [CONTENT_OPENMETRICS] = "application/openmetrics-text; version=1.0.0; charset=utf-8",
 };
 
@@ -333,12 +334,34 @@ static size_t pack_answer(const HttpRequest *request, Worker *worker, Response *
         return worker_pack(worker, response);
 }
 
+/* Makes a stream, or the answer says why not. */
+static struct MHD_Response *respond_stream(Http *http, const HttpRequest *request, Response *response) {
+        struct MHD_Response *made = NULL;
+        char reason[SHARES_REASON_MAX] = "out of memory";
+        int r;
+
+        r = event_streams_respond(&request->thread->streams, response->events, http->publisher, request->connection,
+                                  &made);
+        if (r == 0) {
+                response->type = CONTENT_EVENTS;
+                add_headers(made, response, false);
+                return made;
+        }
+        if (r == EVENT_STREAMS_REFUSED)
+                shares_explain(connection_limits_account(find_connection(request->connection)), RESOURCE_STREAMS,
+                               reason);
+        (void)exchange_error(response, r == EVENT_STREAMS_REFUSED ? 429 : 503, "%s", reason);
+        return NULL;
+}
+
 static void make_response(Http *http, const HttpRequest *request, Worker *worker, Response *response,
                           HttpResponse *ret) {
+        if (response->events)
+                ret->response = respond_stream(http, request, response);
         (void)exchange_check_body(response);
         if (response->file)
                 ret->response = respond_file(find_header(request, "If-None-Match"), response);
-        else {
+        else if (!ret->response) {
                 atomic_fetch_add(&http->counters.n_bytes_sent, pack_answer(request, worker, response));
                 ret->response = worker_make_response(worker, response);
         }
@@ -810,6 +833,8 @@ void http_tick(Http *http) {
                 scrape_cache_expire(http->scrapes, snapshot->serial);
         publisher_release(http->publisher, snapshot);
         free_retired(http);
+        for (HttpListener *listener = http->listeners; listener; listener = listener->next)
+                http_thread_wake_streams(&listener->thread);
         if (now_ns > limit_ns && limit_ns > 0)
                 connection_limits_close_slow(http->limits, now_ns - limit_ns);
 }

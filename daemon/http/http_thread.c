@@ -138,6 +138,8 @@ static void run_once(HttpThread *thread, int library_fd) {
                 accept_waiting(thread);
         if (n > 0 && fds[2].revents)
                 (void)eventfd_read(thread->wake_fd, &unused);
+        if (n > 0 && fds[2].revents)
+                event_streams_resume(&thread->streams);
         (void)MHD_run(thread->daemon);
         remove_added(thread);
         if (n == 0)
@@ -152,6 +154,8 @@ static void *on_start(void *userdata) {
         pthread_setname_np(pthread_self(), "perfd-http");
         while (!atomic_load(&thread->is_stopping))
                 run_once(thread, info->epoll_fd);
+        event_streams_resume(&thread->streams); /* the library aborts when it ends with a suspended connection */
+        (void)MHD_run(thread->daemon);
         answer_refused(thread, thread->n_refused);
         return NULL;
 }
@@ -160,6 +164,7 @@ int http_thread_start(HttpThread *thread, struct MHD_Daemon *daemon, int listen_
         int r;
 
         *thread = (HttpThread){ .parts = *parts, .daemon = daemon, .listen_fd = listen_fd };
+        thread->streams.limits = parts->limits;
         thread->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
         r = thread->wake_fd >= 0 ? thread_start(&thread->thread, on_start, thread) : -errno;
         thread->is_running = r == 0;
@@ -172,6 +177,7 @@ int http_thread_start(HttpThread *thread, struct MHD_Daemon *daemon, int listen_
 
 void http_thread_retire(HttpThread *thread) {
         atomic_store(&thread->is_retired, true);
+        atomic_store(&thread->streams.is_ending, true);
         (void)eventfd_write(thread->wake_fd, 1);
 }
 
@@ -180,11 +186,17 @@ void http_thread_stop(HttpThread *thread) {
                 return;
 
         atomic_store(&thread->is_stopping, true);
+        atomic_store(&thread->streams.is_ending, true);
         (void)eventfd_write(thread->wake_fd, 1);
         (void)pthread_join(thread->thread, NULL);
         thread->is_running = false;
         closep(&thread->wake_fd);
         closep(&thread->listen_fd);
+}
+
+void http_thread_wake_streams(HttpThread *thread) {
+        if (atomic_load(&thread->streams.n) > 0)
+                (void)eventfd_write(thread->wake_fd, 1);
 }
 
 /* --- for the library ---------------------------------------------------------------------------- */

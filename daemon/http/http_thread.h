@@ -16,6 +16,7 @@
 #include <stddef.h>
 
 #include "http/connection_limits.h"
+#include "http/event_streams.h"
 
 /* Refused connections that are not answered yet. */
 #define HTTP_THREAD_REFUSED_MAX 256U
@@ -39,6 +40,7 @@ struct HttpThread {
         bool is_running;
         atomic_bool is_retired, is_stopping;
         atomic_size_t n_connections, n_resuming;
+        EventStreams streams;
 
         /* Used by the thread only. */
         struct {
@@ -59,6 +61,8 @@ void http_thread_retire(HttpThread *thread);
 /* Ends the thread; the caller then stops the library. Accepts a thread that was not started, zeroed. */
 void http_thread_stop(HttpThread *thread);
 
+/* Lets the streams of the thread send what is new, from any thread. */
+void http_thread_wake_streams(HttpThread *thread);
 /* Resumes a suspended connection, from any thread. The library alone would notice only when something else happens. */
 void http_thread_resume(HttpThread *thread, struct MHD_Connection *connection);
 /* True if the library has no connection, and no thread resumes a connection. */

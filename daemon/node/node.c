@@ -49,6 +49,7 @@ int node_init(Node *node, const char *root, const NodeConfig *config) {
 void node_deinit(Node *node) {
         recording_deinit(&node->interval.point);
         recording_deinit(&node->minutes.block);
+        recent_log_deinit(&node->recent);
         meter_free(node->meter);
         sampler_free(node->sampler);
         sampler_free(node->processes);
@@ -205,6 +206,7 @@ static int account(Node *node) {
 
         window_observe(&node->window.peaks, &node->window.begin, &node->observation, node->sample.realtime_ns);
         add_to_history(node);
+        (void)recent_log_add(&node->recent, &node->observation, &node->sample);
         return NODE_OBSERVED;
 }
 
@@ -377,6 +379,7 @@ int node_publish(const Node *node, NodeSnapshot *ret) {
         ret->totals = *meter_totals(node->meter);
         ret->events = *meter_events(node->meter);
         ret->observation = node->observation;
+        recent_share(&node->recent.recent, &ret->recent);
         ret->window = node->window;
         ret->window_begin_realtime_ns = node->window_begin_realtime_ns;
         ret->sampler = *sampler_stats(node->sampler);

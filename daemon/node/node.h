@@ -10,6 +10,7 @@
 
 #include "base/runtime_file.h"
 #include "measure/meter.h"
+#include "node/recent_log.h"
 #include "node/recording.h"
 #include "sample/host/pid_namespace.h"
 #include "sample/host/sampler.h"
@@ -62,6 +63,7 @@ typedef struct Node {
         uint64_t window_begin_realtime_ns; /* 0: before the first sample */
         NodeInterval interval;
         NodeMinutes minutes;
+        RecentLog recent;
         NodeCost cost;
         NodeAccount account;
         NodeIdentity identity;

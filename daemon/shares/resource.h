@@ -18,6 +18,7 @@
         X(JOBS, "jobs", "running jobs", 0, 2)                                              \
         X(ANSWERS, "answers_size", "bytes of answers that were not read", 30, 1048576)     \
         X(QUERIES, "queries", "running or waiting queries", 4, 1)                          \
+        X(STREAMS, "streams", "open streams of events", 4, 2)                              \
         X(MODELS, "models_size", "bytes of registered models", 4, 8192)                    \
         X(NAMES, "names", "names of indicators", 4, 1)                                     \
         X(SERIES, "series", "series of results", 4, 1)                                     \

@@ -42,6 +42,7 @@ SharedTotals *snapshot_totals_unref(SharedTotals *totals) {
 
 void snapshot_node_deinit(NodeSnapshot *node) {
         sample_deinit(&node->sample);
+        recent_deinit(&node->recent);
         *node = (NodeSnapshot){};
 }
 

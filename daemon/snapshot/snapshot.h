@@ -21,6 +21,7 @@
 #include "measure/usage.h"
 #include "pipeline/pipeline_report.h"
 #include "snapshot/job_description.h"
+#include "snapshot/recent.h"
 #include "snapshot/sample_log.h"
 #include "snapshot/shared_texts.h"
 #include "snapshot/stats.h"
@@ -72,6 +73,7 @@ typedef struct NodeSnapshot {
         Totals totals;                     /* totals since perfd's first sample of this boot */
         MeterEvents events;
         Observation observation;           /* the latest observation; end_ns 0: none yet */
+        Recent recent;
         Window window;                     /* since perfd started */
         uint64_t window_begin_realtime_ns;
         SamplerStats sampler;

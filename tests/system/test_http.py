@@ -143,7 +143,7 @@ class Answers(harness.TestCase):
         stack, specification = self.find_digests(daemon)
         needed = {**self.NEEDED, "/api/v1/stacks/{digest}/diff": f"?to={stack}"}
         for path, item in document["paths"].items():
-            for id_ in self.find_ids(path):
+            for id_ in self.find_ids(path) if path != "/api/v1/events" else ():  # has no end: test_events.py
                 digest = specification if "/specifications/" in path else stack
                 asked = path.replace("{id}", id_).replace("{name}", "matmul").replace("{digest}", digest) + needed.get(path, "")
                 asked = asked.replace("{file}", self.FILES.get(path, ""))

@@ -57,6 +57,7 @@ static inline void start(Fixture *fixture, unsigned n_max, unsigned timeout_s) {
         };
         SharesConfig shares = { .limits = { [RESOURCE_HTTP_CONNECTIONS] = n_max,
                                             [RESOURCE_QUERIES] = 16,
+                                            [RESOURCE_STREAMS] = 4,
                                             [RESOURCE_ANSWERS] = 8U << 20 } };
         HttpSources sources = { .store_path = "/nonexistent/perfd.db", .hostname = "node.example" };
 

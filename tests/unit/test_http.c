@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests: daemon/http/format/gzip.c daemon/http/http_thread.c daemon/http/http.c */
+/* tests: daemon/http/format/gzip.c daemon/http/http_thread.c daemon/http/event_streams.c daemon/http/http.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -423,6 +423,54 @@ static void the_threads_leave_signals_to_the_loop(void **state) {
         assert_int_equal(pthread_sigmask(SIG_SETMASK, &before, &now), 0);
 }
 
+static void publish_point(Fixture *fixture, uint64_t end_ms) {
+        Snapshot *snapshot = publisher_begin(fixture->publisher);
+        const SnapshotSize size = { .n_cpus = 2, .n_disks = 1, .n_nets = 1, .n_filesystems = 1 };
+        RecentPoint point = { .end_realtime_ms = end_ms };
+
+        assert_non_null(snapshot);
+        fixture_fill(snapshot, &size);
+        assert_int_equal(recent_add(&snapshot->node.recent, &point, (const uint8_t[]){ 7, RECENT_UNKNOWN }, 2), 0);
+        publisher_publish(fixture->publisher, snapshot);
+        http_tick(fixture->http);
+}
+
+static void await(int fd, const char *wanted) {
+        char bytes[8192] = "";
+
+        for (size_t n = 0; !strstr(bytes, wanted);) {
+                ssize_t r = recv(fd, bytes + n, sizeof(bytes) - n - 1, 0);
+
+                assert_true(r > 0);
+                n += (size_t)r;
+        }
+}
+
+/* The last stream is open when the server ends. */
+static void each_snapshot_is_an_event_of_a_stream(void **state) {
+        static const char request[] = GET("/api/v1/events") END;
+        Fixture *fixture = *state;
+        int fds[4];
+
+        start(fixture, 64, 10);
+        publish_point(fixture, 1000);
+        for (size_t i = 0; i < N_ELEMENTS(fds); i++) {
+                fds[i] = dial_tcp(fixture);
+                assert_true(say(fds[i], request, strlen(request)));
+                await(fds[i], i < 2 ? "\"cores\":[[7],[null]]" : "429");
+        }
+        publish_point(fixture, 500); /* a clock that was set back */
+        await(fds[0], "\"times_ms\":[500]");
+        await(fds[1], "\"times_ms\":[500]");
+        for (size_t i = 1; i < N_ELEMENTS(fds); i++)
+                close(fds[i]);
+        publish_point(fixture, 2000);
+        await(fds[0], "\"times_ms\":[2000]");
+        assert_int_equal(http_listen(fixture->http, -1), 0);
+        await(fds[0], "0\r\n\r\n"); /* the port was closed */
+        close(fds[0]);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(both_listeners_answer, setup, teardown),
@@ -430,6 +478,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(readiness_is_set_by_the_daemon, setup, teardown),
                 cmocka_unit_test_setup_teardown(requests_on_one_connection_are_answered_in_order, setup, teardown),
                 cmocka_unit_test_setup_teardown(head_is_get_without_the_body, setup, teardown),
+                cmocka_unit_test_setup_teardown(each_snapshot_is_an_event_of_a_stream, setup, teardown),
                 cmocka_unit_test_setup_teardown(methods_that_change_something_are_refused, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_get_with_a_body_is_answered_all_the_same, setup, teardown),
                 cmocka_unit_test_setup_teardown(answers_carry_the_headers_browsers_need, setup, teardown),

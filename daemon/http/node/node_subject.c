@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "http/measure/metric_json.h"
+#include "http/node/node_recent.h"
 #include "http/measure/node_history.h"
 #include "http/metrics.h"
 #include "http/pagination.h"
@@ -611,7 +612,9 @@ int node_subject_metrics_sampling(Exposition *exposition, const Snapshot *snapsh
 /* --- tables ------------------------------------------------------------------------------------------ */
 
 static const Route routes[] = {
+        { "/api/v1/events",       "",                        true,  false, node_recent_stream },
         { "/api/v1/node",         "",                        true,  false, answer_state },
+        { "/api/v1/node/recent",  "since_ms",                true,  false, node_recent_answer },
         { "/api/v1/node/samples", "since_ms until_ms limit step_ms", false, true,  answer_samples },
         {},
 };
