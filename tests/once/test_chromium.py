@@ -8,7 +8,7 @@ from page import PageCase
 SCREENSHOTS = BUILD / "screenshots"
 # View: texts that it shows.
 VIEWS = {
-    "#/node": ("CPU, all cores", "Memory in use", "killed (signal 9)", "Time at or over a utilization", "Disks"),
+    "#/node": ("CPU, all cores", "Each core", "Pressure", "Memory in use", "killed (signal 9)", "Time at or over a utilization", "Disks"),
     "#/node?range=24h": ("CPU, all cores",),
     "#/jobs": ("failed (exit 3)", "killed (signal 9)", "finished", "project=web", "\\u{202e}"),
     "#/jobs?state=failed": ("failed (exit 3)", "killed (signal 9)"),
@@ -60,7 +60,7 @@ PURE = (
     ("parse('').view", "node"), ("parse('#/job/%').argument", "%"),
     ("parse('#/jobs?label=a%3Db&label=c').params.getAll('label').join()", "a=b,c"), ("ofPath('jobs/x', '')", "#/job/x"),
     ("ofPath('indicators/a', '?by=version')", "#/indicator/a?by=version"), ("ofPath('', '')", None),
-    ("range(new URLSearchParams('range=1h'), 4e6).from", 400000), ("range(new URLSearchParams('range=evil'), 1e6).name", "15m"),
+    ("range(new URLSearchParams('range=1h'), 4e6).from", 400000), ("range(new URLSearchParams('range=evil'), 1e6).name", "10m"),
     ("range(new URLSearchParams('from=1000&to=2000'), 1e6).live", False),
 )
 

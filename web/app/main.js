@@ -3,6 +3,7 @@
 
 import { get, ApiError } from "./api.js";
 import { el, empty, link, pill } from "./dom.js";
+import { seconds } from "./format.js";
 import { build, ofPath, parse } from "./url.js";
 import * as node from "./node.js";
 import * as jobs from "./jobs.js";
@@ -30,12 +31,18 @@ const VIEWS = {
 const REFRESH_MS = 3000;
 const RETRY_MS = 2000;
 const BUSY_MS = 10000; /* perfd answers, but a query took too long */
+const LIVE_MS = 10000; /* of a view that gets samples as events */
+const REFUSED_MS = 30000; /* until a stream is asked for again */
+const JUMP_MS = 30000;
 
 const view = document.getElementById("view");
 const banner = document.getElementById("banner");
 let current = null; /* { view, update, abort, title } */
 let timer = 0;
 let state = null; /* of the node */
+let stream = null; /* of events; refusedAt: when there was none left */
+let refusedAt = -REFUSED_MS;
+let heard = { at: -LIVE_MS, time_ms: 0 }; /* the last event */
 
 function showBanner(text) {
         banner.hidden = !text;
@@ -86,7 +93,36 @@ function describe(error, at) {
 const isAway = (error) => error instanceof ApiError && (error.status === 0 || error.status === 503);
 const awayText = (error) => (error.status === 503 ? error.message : "perfd is away, trying again");
 
+/* Where the stream goes on after a computer slept or a clock was set, the view is opened anew. */
+function onSample(event) {
+        const sample = JSON.parse(event.data), at = performance.now(), time_ms = sample.times_ms[0];
+        const jump_ms = time_ms - heard.time_ms - (at - heard.at), isJump = heard.time_ms > 0 && Math.abs(jump_ms) > JUMP_MS;
+
+        heard = { at, time_ms };
+        if (isJump)
+                open().then(() => showBanner(`Time has jumped by ${seconds(Math.abs(jump_ms) / 1000)}: a computer slept, or a clock was set`));
+        else
+                current?.live?.(sample);
+}
+
+/* A hidden page has no stream. The browser connects again by itself, unless perfd refuses. */
+function listen() {
+        const isWanted = !document.hidden && current?.live;
+
+        if (!isWanted || stream?.readyState === 2) {
+                refusedAt = isWanted ? performance.now() : refusedAt;
+                stream?.close();
+                stream = null;
+        } else if (!stream && performance.now() - refusedAt > REFUSED_MS) {
+                stream = new EventSource("api/v1/events");
+                stream.addEventListener("sample", onSample);
+        }
+}
+
+const refreshMs = () => (stream && performance.now() - heard.at < LIVE_MS ? LIVE_MS : REFRESH_MS);
+
 function schedule(ms) {
+        listen();
         clearTimeout(timer);
         if (!document.hidden)
                 timer = setTimeout(tick, ms);
@@ -101,7 +137,7 @@ async function tick() {
                 await readNode(mine.abort.signal);
                 await mine.update?.(state);
                 showBanner("");
-                schedule(REFRESH_MS);
+                schedule(refreshMs());
         } catch (error) {
                 if (mine !== current || error.name === "AbortError")
                         return;
@@ -185,7 +221,12 @@ function start() {
                         field.focus();
                 }
         });
-        document.addEventListener("visibilitychange", () => (document.hidden ? clearTimeout(timer) : tick()));
+        document.addEventListener("visibilitychange", () => {
+                clearTimeout(timer);
+                listen();
+                if (!document.hidden)
+                        tick();
+        });
         open();
 }
 

@@ -7,18 +7,22 @@ import { bytes, count, figure, jobState, percent, plural, rate, seconds, time } 
 import { RANGES, build, range } from "./url.js";
 import { bar, meter } from "../figures/meter.js";
 import { columns, timeseries } from "../figures/timeseries.js";
+import { cores } from "../figures/cores.js";
 import { spans } from "../figures/spans.js";
 
 const N_POINTS = 600;
 const N_BARS = 12;
 const HISTORY_MS = 10000; /* the store has a row for each ten seconds */
-const PIECE_MS = 4 * 86400e3;
+const PIECE_MS = 4 * 86400e3, MINUTE_PIECE_MS = 120 * 86400e3; /* minutes are fewer rows */
+const RECENT_MS = 600e3; /* of each sample, and of each core */
 
 const PLOTS = [
         { label: "CPU, all cores", unit: "ratio", names: ["cpu"], series: [{ name: "busy", color: "c1" }] },
         { label: "Memory", unit: "ratio", names: ["memory"], series: [{ name: "in use", color: "c2" }] },
         { label: "Disks", unit: "bytes_per_second", names: ["disk_read", "disk_write"], series: [{ name: "read", color: "c3" }, { name: "written", color: "c4", dash: [6, 3] }] },
         { label: "Network", unit: "bytes_per_second", names: ["net_received", "net_sent"], series: [{ name: "received", color: "c5" }, { name: "sent", color: "c6", dash: [6, 3] }] },
+        { label: "Pressure", unit: "ratio", names: ["pressure_cpu", "pressure_memory", "pressure_io"],
+                series: [{ name: "waited for a CPU", color: "c1" }, { name: "memory", color: "c2", dash: [6, 3] }, { name: "I/O", color: "c4", dash: [2, 3] }] },
 ];
 
 const value = (list, key) => list.find((m) => m.key === key)?.value;
@@ -126,7 +130,7 @@ export function joinTimelines(parts, step) {
                 return known[0] ?? parts[0];
         for (const series of Object.keys(known[0].series)) {
                 joined.series[series] = {};
-                for (const stat of ["mean", "min", "max"]) {
+                for (const stat of Object.keys(known[0].series[series]).filter((key) => key !== "unit")) {
                         const values = Array(n).fill(null);
 
                         for (const t of known)
@@ -139,7 +143,7 @@ export function joinTimelines(parts, step) {
 
 /* A long time is read in pieces, each of which is a short query. */
 async function readTimeline(chosen, signal) {
-        const step = stepOf(chosen), piece = Math.ceil(PIECE_MS / step) * step;
+        const step = stepOf(chosen), piece = Math.ceil((step < 60e3 ? PIECE_MS : MINUTE_PIECE_MS) / step) * step;
         const parts = [];
 
         for (let from = Math.floor(chosen.from / step) * step; from < chosen.to; from += piece) {
@@ -148,48 +152,113 @@ async function readTimeline(chosen, signal) {
 
                 parts.push((await get("node/samples", { since_ms: from, until_ms: until, step_ms: step, limit: 1000 }, signal)).timeline);
         }
-        return joinTimelines(parts, step);
+        return withCores(joinTimelines(parts, step));
+}
+
+/* The range of the CPU is that of the cores. */
+function withCores(timeline) {
+        const { cpu, core_min: least, core_max: most } = timeline.series;
+
+        if (least)
+                timeline.series.cpu = { ...cpu, min: least.min, max: most.max };
+        return timeline;
+}
+
+/* Data of a plot from the points of the API's node/recent, as of columns(). */
+function recentColumns({ times_ms, series }, names) {
+        return [times_ms.map((ms) => ms / 1000), ...names.flatMap((name) => (name === "cpu" ? [series.cpu, series.core_max, series.core_min]
+                : [series[name], series[name], series[name]]))];
+}
+
+/* Adds later points to those of node/recent, in place. */
+export function append(recent, more) {
+        const n = more.times_ms.length, cut = (list) => list.splice(0, Math.max(0, list.length - N_POINTS));
+        const n_before = recent.times_ms.length;
+
+        if (n === 0 || (n_before > 0 && more.times_ms[0] <= recent.times_ms[n_before - 1]))
+                return;
+        recent.times_ms.push(...more.times_ms);
+        cut(recent.times_ms);
+        for (const [name, values] of Object.entries(more.series)) {
+                recent.series[name].push(...values);
+                cut(recent.series[name]);
+        }
+        while (recent.cores.length < more.cores.length)
+                recent.cores.push(Array(Math.min(n_before, N_POINTS - n)).fill(null));
+        recent.cores.forEach((values, core) => {
+                values.push(...(more.cores[core] ?? Array(n).fill(null)));
+                cut(values);
+        });
 }
 
 export async function show(at) {
-        let chosen = range(at.params, at.node.time_ms), timeline = null, readAt = 0;
-        const tail = [];
+        let chosen = range(at.params, at.node.time_ms), timeline = null, readAt = 0, recent = null;
+        const strip = cores();
         const top = el("div", { class: "bigs" }), bars = el("div"), below = el("div", { class: "grid" });
         const zoom = (from, to) => to - from > 1000 && (location.hash = build("node", "", { from, to }));
         const plots = PLOTS.map((p) => ({ ...p, figure: timeseries({ ...p, from: chosen.from, to: chosen.to, onselect: zoom }) }));
 
         async function readHistory() {
-                timeline = await readTimeline(chosen, at.signal);
+                timeline = isRecent() ? timeline : await readTimeline(chosen, at.signal);
                 bars.replaceChildren(...jobBars(await readJobs(at, chosen), chosen, at.node).filter(Boolean));
                 readAt = Date.now();
         }
 
-        async function update(node) {
-                const now = node.latest;
+        const isRecent = () => chosen.live && chosen.to - chosen.from <= RECENT_MS;
 
+        function draw() {
+                const tail = chosen.live ? recent.times_ms.slice(-30).map((time_ms, i, all) => ({
+                        time_ms, values: Object.fromEntries(Object.entries(recent.series).map(([name, values]) => [name, values.at(i - all.length)])) })) : [];
+                const [from, to] = isRecent() ? [chosen.from, chosen.to] : [at.node.time_ms - RECENT_MS, at.node.time_ms];
+
+                for (const p of plots)
+                        p.figure.set(isRecent() ? recentColumns(recent, p.names) : columns(timeline, p.names, tail), chosen.from, chosen.to);
+                strip.set(recent, from, to);
+        }
+
+        function choose() {
+                chosen = range(at.params, at.node.time_ms);
+                if (isRecent() && !at.params.get("range") && recent.times_ms.length) /* a young node has no empty plot */
+                        chosen.from = Math.min(Math.max(chosen.from, recent.times_ms[0]), chosen.to - 60000);
+        }
+
+        /* All points if some are missing: after a pause, or if the clock was set back. */
+        async function readRecent(isWhole) {
+                const last = recent?.times_ms.at(-1) ?? 0;
+
+                if (isWhole || !last || at.node.time_ms < last)
+                        recent = await get("node/recent", {}, at.signal);
+                else
+                        append(recent, await get("node/recent", { since_ms: last }, at.signal));
+        }
+
+        async function update(node) {
                 at.node = node;
-                chosen = range(at.params, node.time_ms);
-                if (chosen.live && !at.params.get("range") && timeline?.series.cpu.mean.length) /* a young node has no empty plot */
-                        chosen.from = Math.min(Math.max(chosen.from, timeline.begin_ms), chosen.to - 60000);
-                tail.push({ time_ms: node.time_ms, values: {
-                        cpu: now.cpu_utilization?.mean, memory: now.memory_used_ratio, disk_read: now.disk_read_bytes_per_second,
-                        disk_write: now.disk_written_bytes_per_second, net_sent: now.network_sent_bytes_per_second, net_received: now.network_received_bytes_per_second,
-                } });
-                if (!timeline || (chosen.live && Date.now() - readAt > stepOf(chosen)))
+                await readRecent(!recent);
+                choose();
+                if ((!timeline && !isRecent()) || !readAt || (chosen.live && Date.now() - readAt > stepOf(chosen)))
                         await readHistory();
-                tail.splice(0, Math.max(0, tail.length - 30));
                 top.replaceChildren(...numbers(node));
                 below.replaceChildren(...since(node), ...devices(node));
-                for (const p of plots)
-                        p.figure.set(columns(timeline, p.names, chosen.live ? tail : []), chosen.from, chosen.to);
+                draw();
+        }
+
+        /* A sample that was sent as an event. */
+        function live(sample) {
+                append(recent, sample);
+                at.node = { ...at.node, time_ms: sample.times_ms[0] };
+                if (chosen.live) {
+                        choose();
+                        draw();
+                }
         }
 
         await update(at.node);
         return {
-                title: "Node", update,
+                title: "Node", update, live,
                 end: () => plots.forEach((p) => p.figure.end()),
                 element: el("div", null, el("h1", { class: "hidden" }, `Node ${at.node.hostname}`), top, picker(at, chosen),
-                        el("div", { class: "plots" }, plots.map((p) => card(null, null, p.figure.element))),
+                        el("div", { class: "plots" }, plots.map((p) => card(null, null, p.figure.element)), card(null, null, strip.element)),
                         card("Jobs", null, bars), below,
                         facts([["Kernel", at.node.kernel, " ", at.node.machine], ["Sampled every", seconds(at.node.interval_ms / 1000)], ["perfd up since", time(at.node.started_ms)]])),
         };

@@ -37,10 +37,10 @@ export function ofPath(path, search = "") {
         return build(view === "jobs" ? "job" : "indicator", decode(name), new URLSearchParams(search));
 }
 
-export const RANGES = { "5m": 300, "15m": 900, "1h": 3600, "6h": 21600, "24h": 86400, "7d": 604800, "30d": 2592000 };
+export const RANGES = { "10m": 600, "1h": 3600, "6h": 21600, "24h": 86400, "7d": 604800, "30d": 2592000, "1y": 31536000 };
 
 /* Times in ms of "1h", or of from= and to=; live: the end moves with the clock. */
-export function range(params, now, fallback = "15m") {
+export function range(params, now, fallback = "10m") {
         const from = Number(params.get("from")), to = Number(params.get("to"));
         const name = params.get("range") in RANGES ? params.get("range") : fallback;
 

@@ -21,7 +21,7 @@ export function columns(timeline, names, tail = []) {
         const times = first.map((_, i) => (timeline.begin_ms + (i + 0.5) * timeline.interval_ms) / 1000);
 
         return [[...times, ...later.map((p) => p.time_ms / 1000)], ...names.flatMap((name) => {
-                const { mean, min, max } = timeline.series[name];
+                const { mean, min = mean, max = mean } = timeline.series[name];
                 const values = later.map((p) => p.values[name] ?? null);
 
                 return [[...mean, ...values], [...max, ...values], [...min, ...values]];
