@@ -19,7 +19,7 @@
 
 #define EXEC_FAILED 127
 
-static pid_t start(char *const *command, int *ret_fd) {
+static pid_t start(char *const *command, const sigset_t *mask, int *ret_fd) {
         int ends[2];
         pid_t pid;
 
@@ -29,6 +29,7 @@ static pid_t start(char *const *command, int *ret_fd) {
         if (pid == 0) {
                 /* with a group of its own, all that it started can be ended */
                 (void)setpgid(0, 0);
+                (void)sigprocmask(SIG_SETMASK, mask, NULL);
                 (void)dup2(ends[1], STDOUT_FILENO);
                 (void)close(STDIN_FILENO);
                 (void)open("/dev/null", O_RDONLY);
@@ -36,6 +37,9 @@ static pid_t start(char *const *command, int *ret_fd) {
                 _exit(EXEC_FAILED);
         }
         (void)close(ends[1]);
+        /* also here: whichever of the two processes runs first */
+        if (pid > 0)
+                (void)setpgid(pid, pid);
         if (pid < 0) {
                 int error = errno;
 
@@ -47,16 +51,15 @@ static pid_t start(char *const *command, int *ret_fd) {
 }
 
 /* Reads to the end. 0, -ETIME, -EFBIG or another negative errno. */
-static int read_output(int fd, uint64_t timeout_ns, Buffer *out) {
-        uint64_t now = clock_boottime_ns(), deadline = now + timeout_ns;
+static int read_output(int fd, uint64_t deadline, Buffer *out) {
         ssize_t k = 1;
 
         out->n_max = PARSER_STEP_BYTES_MAX;
         while (k > 0 || k == -EINTR) {
                 struct pollfd poller = { .fd = fd, .events = POLLIN };
+                uint64_t now = clock_boottime_ns();
                 int r;
 
-                now = clock_boottime_ns();
                 if (now >= deadline)
                         return -ETIME;
                 r = poll(&poller, 1, (int)((deadline - now) / NS_PER_MS) + 1);
@@ -67,18 +70,43 @@ static int read_output(int fd, uint64_t timeout_ns, Buffer *out) {
         return (int)k;
 }
 
+/* Waits for the end of a program, which may have closed its output long before. 0 or -ETIME. */
+static int await(pid_t pid, uint64_t deadline, int *ret_status) {
+        sigset_t ends;
+
+        sigemptyset(&ends);
+        sigaddset(&ends, SIGCHLD);
+        while (waitpid(pid, ret_status, WNOHANG) != pid) {
+                uint64_t now = clock_boottime_ns(), left = now < deadline ? deadline - now : 0;
+
+                if (left == 0)
+                        return -ETIME;
+                (void)sigtimedwait(&ends, NULL,
+                                   &(struct timespec){ (time_t)(left / NS_PER_S), (long)(left % NS_PER_S) });
+        }
+        return 0;
+}
+
 static int run(char *const *command, uint64_t timeout_ns, Buffer *out, int *ret_status) {
+        uint64_t deadline = clock_boottime_ns() + timeout_ns;
         scoped(closep) int fd = -1;
-        pid_t pid = start(command, &fd);
+        sigset_t ends, before;
+        pid_t pid;
         int r;
 
-        if (pid < 0)
-                return (int)pid;
-        r = read_output(fd, timeout_ns, out);
-        if (r < 0)
+        /* until the end of the program has been awaited, so that it cannot be missed */
+        sigemptyset(&ends);
+        sigaddset(&ends, SIGCHLD);
+        (void)sigprocmask(SIG_BLOCK, &ends, &before);
+        pid = start(command, &before, &fd);
+        r = pid < 0 ? (int)pid : read_output(fd, deadline, out);
+        if (pid > 0 && r == 0)
+                r = await(pid, deadline, ret_status);
+        if (pid > 0 && r < 0) {
                 (void)kill(-pid, SIGKILL);
-        while (waitpid(pid, ret_status, 0) < 0 && errno == EINTR)
-                ;
+                (void)waitpid(pid, ret_status, 0);
+        }
+        (void)sigprocmask(SIG_SETMASK, &before, NULL);
         return r;
 }
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "client/cli/command.h"
 #include "client/cli/message.h"
@@ -88,12 +89,25 @@ static void put_markdown(const ResultsRun *run, Buffer *out) {
         put_findings(run, out);
 }
 
+/* The verdicts of an earlier run are not those of this one. */
+static void remove_verdicts(const char *directory) {
+        static const char *const names[] = { "junit.xml", "regression_summary.yaml", "NO_RESULTS_FOUND",
+                                             "NO_HISTORICAL_RESULTS", "FAILURE" };
+        char path[PATH_MAX];
+
+        for (size_t i = 0; i < N_ELEMENTS(names); i++)
+                if (snprintf(path, sizeof(path), "%s/%s", directory, names[i]) < (int)sizeof(path))
+                        (void)unlink(path);
+}
+
 int results_report_write(const ResultsRun *run, const char *directory) {
         scoped(buffer_deinit) Buffer junit = {}, markdown = {};
         int r;
 
         put_markdown(run, &markdown);
         r = write_file(directory, "summary.md", &markdown);
+        if (r == EXIT_DONE && !run->check.is_judged)
+                remove_verdicts(directory);
         if (r != EXIT_DONE || !run->check.is_judged)
                 return r;
         kpi_report_put_junit(&run->check.answer, &junit);

@@ -464,35 +464,55 @@ static int read_directory(TestTree *tree, const char *directory, const SettingsL
 
 /* --- duplicates ----------------------------------------------------------------------------------- */
 
-static int by_settings(const void *a, const void *b) {
-        const TestRecord *x = *(const TestRecord *const *)a, *y = *(const TestRecord *const *)b;
-        int order = strcmp(x->settings ?: "", y->settings ?: "");
-
-        return order ? order : (x > y) - (x < y);
+static int by_settings(const TestRecord *a, const TestRecord *b) {
+        return strcmp(a->settings ?: "", b->settings ?: "");
 }
 
-/* Leaves out a test with the settings, or the id, of an earlier one. */
+static int by_id(const TestRecord *a, const TestRecord *b) {
+        return memcmp(a->id, b->id, sizeof(a->id));
+}
+
+static int compare_settings(const void *a, const void *b) {
+        const TestRecord *x = *(const TestRecord *const *)a, *y = *(const TestRecord *const *)b;
+
+        return by_settings(x, y) ?: (x > y) - (x < y);
+}
+
+static int compare_ids(const void *a, const void *b) {
+        const TestRecord *x = *(const TestRecord *const *)a, *y = *(const TestRecord *const *)b;
+
+        return by_id(x, y) ?: (x > y) - (x < y);
+}
+
+/* Leaves out tests that equal an earlier one. sorted: equal ones are neighbours. */
+static void leave_out(TestRecord **sorted, size_t n, int (*compare)(const TestRecord *, const TestRecord *),
+                      const char *why, const char *fix) {
+        const TestRecord *first = NULL;
+
+        for (size_t i = 0; i < n; i++) {
+                if (sorted[i]->left_out)
+                        continue;
+                if (first && compare(first, sorted[i]) == 0) {
+                        sorted[i]->left_out = why;
+                        findings_warn(&sorted[i]->findings, "%s: %s, %s, and is left out; %s", sorted[i]->path, why,
+                                      first->path, fix);
+                } else
+                        first = sorted[i];
+        }
+}
+
 static int find_duplicates(TestTree *tree) {
         scoped(freep) TestRecord **sorted = calloc(tree->n + 1, sizeof(TestRecord *));
-        const TestRecord *first = NULL;
 
         if (!sorted)
                 return -ENOMEM;
         for (size_t i = 0; i < tree->n; i++)
                 sorted[i] = &tree->records[i];
-        qsort(sorted, tree->n, sizeof(TestRecord *), by_settings);
-        for (size_t i = 0; i < tree->n; i++) {
-                if (sorted[i]->left_out)
-                        continue;
-                if (first && strcmp(first->settings, sorted[i]->settings) == 0) {
-                        sorted[i]->left_out = "has the settings of an earlier test";
-                        findings_warn(&sorted[i]->findings,
-                                      "%s: has the settings of %s, and is left out; a setting that begins with @, such "
-                                      "as '@repeat', tells repetitions apart",
-                                      sorted[i]->path, first->path);
-                } else
-                        first = sorted[i];
-        }
+        qsort(sorted, tree->n, sizeof(TestRecord *), compare_settings);
+        leave_out(sorted, tree->n, by_settings, "has the settings of an earlier test",
+                  "a setting that begins with @, such as '@repeat', tells repetitions apart");
+        qsort(sorted, tree->n, sizeof(TestRecord *), compare_ids);
+        leave_out(sorted, tree->n, by_id, "has the id of an earlier test", "a copied .uuid is to be removed");
         return 0;
 }
 

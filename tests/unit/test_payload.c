@@ -200,6 +200,11 @@ static void a_run_is_described_in_files(void **state) {
         assert_contains(anchor = read_text("lts/source.lts.yaml"), "index: Serving\n");
         payload = read_text("lts/Serving_7b6471e2-103e-43c2-9fda-f62548f2f8ed.json");
         assert_contains(payload, "\"regression_results\":{\"Serving.rate\":{\"kpi\":\"Serving.rate\"");
+        run.check.is_judged = false;
+        assert_int_equal(results_report_write(&run, "report/inner"), EXIT_DONE);
+        assert_int_equal(access("report/inner/summary.md", F_OK), 0);
+        assert_true(access("report/inner/junit.xml", F_OK) < 0 &&
+                    access("report/inner/regression_summary.yaml", F_OK) < 0);
         results_put("file", "");
         assert_int_equal(results_report_write(&run, "file/inner"), EXIT_FAILED);
 }

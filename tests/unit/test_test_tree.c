@@ -131,6 +131,22 @@ static void of_tests_with_the_same_settings_the_first_counts(void **state) {
         assert_string_equal(tree.records[2].key, tree.records[0].key);
 }
 
+static void of_tests_with_the_same_id_the_first_counts(void **state) {
+        scoped(test_tree_deinit) TestTree tree;
+
+        (void)state;
+        results_put("tree/1/settings.yaml", "a: 1");
+        results_put("tree/1/exit_code", "0");
+        results_put("tree/1/.uuid", "7b6471e2-103e-43c2-9fda-f62548f2f8ed");
+        results_put("tree/2/settings.yaml", "a: 2");
+        results_put("tree/2/exit_code", "0");
+        results_put("tree/2/.uuid", "7b6471e2103e43c29fdaf62548f2f8ed");
+        tree = read_tree();
+        assert_null(tree.records[0].left_out);
+        assert_left_out(&tree, "2", "id of an earlier test");
+        assert_found(&tree.records[1].findings, "warning: 2: has the id of an earlier test, 1,");
+}
+
 static void links_are_followed_within_the_directory_only(void **state) {
         scoped(test_tree_deinit) TestTree tree;
         struct stat st;
@@ -194,6 +210,8 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(ids_are_those_of_the_files_or_are_derived, results_set_up,
                                                 results_tear_down),
                 cmocka_unit_test_setup_teardown(of_tests_with_the_same_settings_the_first_counts, results_set_up,
+                                                results_tear_down),
+                cmocka_unit_test_setup_teardown(of_tests_with_the_same_id_the_first_counts, results_set_up,
                                                 results_tear_down),
                 cmocka_unit_test_setup_teardown(links_are_followed_within_the_directory_only, results_set_up,
                                                 results_tear_down),

@@ -271,6 +271,9 @@ static void a_parser_that_does_not_end_is_ended(void **state) {
         (void)state;
         assert_string_equal(run_parser("sleep 1000 & wait", NS_PER_MS, &findings, &out), "");
         assert_non_null(strstr(findings.text.text, "t: sh did not end within parser_timeout"));
+        buffer_clear(&findings.text);
+        assert_string_equal(run_parser("echo '{}'; exec >&-; sleep 1000", 500 * NS_PER_MS, &findings, &out), "");
+        assert_non_null(strstr(findings.text.text, "t: sh did not end within parser_timeout"));
 }
 
 static void values_of_the_parser_follow_the_declared_ones(void **state) {
