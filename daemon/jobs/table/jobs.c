@@ -7,12 +7,10 @@
 
 #include "util/hash.h"
 
-#define N_BUCKETS 1024U
-
 int jobs_init(Jobs *jobs) {
-        *jobs = (Jobs){ .n_buckets = N_BUCKETS };
-        jobs->buckets = calloc(jobs->n_buckets, sizeof(*jobs->buckets));
-        jobs->group_buckets = calloc(jobs->n_buckets, sizeof(*jobs->group_buckets));
+        *jobs = (Jobs){};
+        jobs->buckets = calloc(JOBS_BUCKETS, sizeof(*jobs->buckets));
+        jobs->group_buckets = calloc(JOBS_BUCKETS, sizeof(*jobs->group_buckets));
         return jobs->buckets && jobs->group_buckets ? 0 : -ENOMEM;
 }
 
@@ -34,20 +32,11 @@ void jobs_deinit(Jobs *jobs) {
 }
 
 /* Clients choose the ids, but the table has at most [limits] jobs entries: a long chain costs little. */
-static size_t hash_of(const Jobs *jobs, const char *name) {
-        return hash_text(HASH_BEGIN, name) % jobs->n_buckets;
-}
-
-static Job **bucket_of(const Jobs *jobs, const char *id) {
-        return &jobs->buckets[hash_of(jobs, id)];
-}
-
-static Job **group_bucket_of(const Jobs *jobs, const char *name) {
-        return &jobs->group_buckets[hash_of(jobs, name)];
+static struct JobBucket *bucket_of(struct JobBucket *buckets, const char *name) {
+        return &buckets[hash_text(HASH_BEGIN, name) % JOBS_BUCKETS];
 }
 
 int jobs_add(Jobs *jobs, const JobInfo *info, const Totals *begin, Job **ret) {
-        Job **bucket = bucket_of(jobs, info->id);
         JobInfo without_cgroup = *info;
         Job *job;
 
@@ -63,8 +52,7 @@ int jobs_add(Jobs *jobs, const JobInfo *info, const Totals *begin, Job **ret) {
 
         assert(!jobs->last == (jobs->n == 0));
         assert(!jobs->last || !jobs->last->links.next);
-        job->links.next_in_bucket = *bucket;
-        *bucket = job;
+        LIST_INSERT_HEAD(bucket_of(jobs->buckets, info->id), job, links.in_bucket);
         job->links.previous = jobs->last;
         *(jobs->last ? &jobs->last->links.next : &jobs->first) = job;
         jobs->last = job;
@@ -74,30 +62,24 @@ int jobs_add(Jobs *jobs, const JobInfo *info, const Totals *begin, Job **ret) {
 }
 
 Job *jobs_find(const Jobs *jobs, const char *id) {
-        for (Job *job = *bucket_of(jobs, id); job; job = job->links.next_in_bucket)
+        Job *job;
+
+        LIST_FOREACH(job, bucket_of(jobs->buckets, id), links.in_bucket)
                 if (strcmp(job->info.id, id) == 0)
                         return job;
         return NULL;
 }
 
 static void unlink_group(Jobs *jobs, Job *job) {
-        Job **link;
-
         if (!job->info.cgroup)
                 return;
 
-        link = group_bucket_of(jobs, job->info.cgroup);
-        while (*link != job) {
-                assert(*link);
-                link = &(*link)->links.next_in_group_bucket;
-        }
-        *link = job->links.next_in_group_bucket;
+        LIST_REMOVE(job, links.in_group_bucket);
         assert(jobs->stats.n_with_cgroup > 0);
         jobs->stats.n_with_cgroup--;
 }
 
 int jobs_set_group(Jobs *jobs, Job *job, const char *name) {
-        Job **bucket = group_bucket_of(jobs, name);
         JobDescription renamed = {};
         int r;
 
@@ -116,31 +98,21 @@ int jobs_set_group(Jobs *jobs, Job *job, const char *name) {
         unlink_group(jobs, job);
         job_description_deinit(&job->info);
         job->info = renamed;
-        job->links.next_in_group_bucket = *bucket;
-        *bucket = job;
+        LIST_INSERT_HEAD(bucket_of(jobs->group_buckets, name), job, links.in_group_bucket);
         jobs->stats.n_with_cgroup++;
         return 0;
 }
 
 Job *jobs_find_group(const Jobs *jobs, const char *name) {
-        for (Job *job = *group_bucket_of(jobs, name); job; job = job->links.next_in_group_bucket)
+        Job *job;
+
+        LIST_FOREACH(job, bucket_of(jobs->group_buckets, name), links.in_group_bucket)
                 if (strcmp(job->info.cgroup, name) == 0)
                         return job;
         return NULL;
 }
 
-static void unlink_id(Jobs *jobs, Job *job) {
-        Job **link = bucket_of(jobs, job->info.id);
-
-        while (*link != job) {
-                assert(*link);
-                link = &(*link)->links.next_in_bucket;
-        }
-        *link = job->links.next_in_bucket;
-}
-
 int jobs_rename(Jobs *jobs, Job *job, const char *id) {
-        Job **bucket = bucket_of(jobs, id);
         JobDescription renamed = {};
         int r;
 
@@ -152,16 +124,15 @@ int jobs_rename(Jobs *jobs, Job *job, const char *id) {
                 return r;
         }
 
-        unlink_id(jobs, job);
+        LIST_REMOVE(job, links.in_bucket);
         job_description_deinit(&job->info);
         job->info = renamed;
-        job->links.next_in_bucket = *bucket;
-        *bucket = job;
+        LIST_INSERT_HEAD(bucket_of(jobs->buckets, id), job, links.in_bucket);
         return 0;
 }
 
 void jobs_remove(Jobs *jobs, Job *job) {
-        unlink_id(jobs, job);
+        LIST_REMOVE(job, links.in_bucket);
         unlink_group(jobs, job);
 
         assert(job->links.previous ? job->links.previous->links.next == job : jobs->first == job);

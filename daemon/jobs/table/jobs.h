@@ -54,10 +54,11 @@ typedef struct FinishedJobs {
         HiddenJobs hidden; /* removed because of the limit on their number */
 } FinishedJobs;
 
+#define JOBS_BUCKETS 1024U
+LIST_HEAD(JobBucket, Job);
+
 typedef struct Jobs {
-        Job **buckets;       /* owned */
-        Job **group_buckets; /* owned */
-        size_t n_buckets;
+        struct JobBucket *buckets, *group_buckets; /* owned; JOBS_BUCKETS of each */
         Job *first, *last;
         size_t n;
         FinishedJobs finished;

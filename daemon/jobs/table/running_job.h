@@ -7,6 +7,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 #include <systemd/sd-event.h>
 
 #include "jobs/table/steps.h"
@@ -68,8 +69,7 @@ typedef struct Job Job;
 
 /* Places of a job in the lists of Jobs. */
 typedef struct JobLinks {
-        Job *next_in_bucket;
-        Job *next_in_group_bucket;
+        LIST_ENTRY(Job) in_bucket, in_group_bucket;
         Job *previous, *next; /* sorted by begin */
 } JobLinks;
 

@@ -19,8 +19,10 @@
 
 typedef struct EndedJob {
         JobInfo info;
+        const char *labels; /* with the numbers: borrowed from the row while it is read */
+        JobNumberTexts numbers;
         bool has_exit_status;
-        int32_t exit_status;
+        int64_t exit_status;
         uint64_t end_ms;
         MetricSet metrics;
         UsageSet usage;
@@ -35,39 +37,19 @@ static void ended_job_deinit(EndedJob *job) {
         buffer_deinit(&job->run);
 }
 
-enum {
-        JOB_ID,
-        JOB_NAME,
-        JOB_UID,
-        JOB_LABELS,
-        JOB_END,
-        JOB_EXIT,
-        JOB_METRIC_KEYS,
-        JOB_METRICS,
-        JOB_USAGE_KEYS,
-        JOB_USAGE,
-        N_JOB_COLUMNS
+static const StoreColumn job_columns[] = {
+        COLUMN_REQUIRED(EndedJob, info.id, "job.id"),
+        COLUMN_REQUIRED(EndedJob, info.name, "name"),
+        COLUMN(EndedJob, info.uid, "uid"),
+        COLUMN_REQUIRED(EndedJob, labels, "labels"),
+        COLUMN(EndedJob, end_ms, "end_ms"),
+        COLUMN_OPTIONAL(EndedJob, exit_status, has_exit_status, "exit_status"),
+        JOB_NUMBER_COLUMNS(EndedJob, numbers),
 };
 
 /* Leaves out an interrupted job, whose numbers are not those of its whole time. */
-STATEMENT job_find = SQL(
-        "SELECT job.id, name, uid, labels, end_ms, exit_status, m.keys, metrics, u.keys, usage FROM job"
-        " LEFT JOIN layout AS m ON m.id = job.layout LEFT JOIN layout AS u ON u.id = job.usage_layout"
-        " WHERE job.id = ?1 AND state = 'finished'", N_JOB_COLUMNS);
-
-static int read_job(const Prepared *row, EndedJob *ret) {
-        const JobNumberTexts texts = { column_text(row, JOB_METRIC_KEYS), column_text(row, JOB_METRICS),
-                                       column_text(row, JOB_USAGE_KEYS), column_text(row, JOB_USAGE) };
-
-        (void)snprintf(ret->info.id, sizeof(ret->info.id), "%s", column_text(row, JOB_ID) ?: "");
-        (void)snprintf(ret->info.name, sizeof(ret->info.name), "%s", column_text(row, JOB_NAME) ?: "");
-        ret->info.uid = (uint32_t)column_i64(row, JOB_UID);
-        ret->end_ms = column_u64(row, JOB_END);
-        ret->has_exit_status = !column_is_null(row, JOB_EXIT);
-        ret->exit_status = (int32_t)column_i64(row, JOB_EXIT);
-        (void)job_text_read_numbers(&texts, &ret->metrics, &ret->usage);
-        return job_text_parse_labels(column_text(row, JOB_LABELS) ?: "", &ret->info) == -ENOMEM ? -ENOMEM : 0;
-}
+STATEMENT job_find = SELECT(EndedJob, job_columns,
+                            " FROM job" JOB_LAYOUTS("job") " WHERE job.id = ?1 AND state = 'finished'");
 
 /* DATABASE_ROW: the job was found. */
 static int find_job(Database *database, Field id, EndedJob *ret) {
@@ -77,9 +59,10 @@ static int find_job(Database *database, Field id, EndedJob *ret) {
         r = database_step(database, find);
         if (r != DATABASE_ROW)
                 return r;
-        r = read_job(find, ret);
+        r = statement_read(find, ret) ? job_text_parse_labels(ret->labels, &ret->info) : -ENOMEM;
+        (void)job_text_read_numbers(&ret->numbers, &ret->metrics, &ret->usage);
         end = database_finish(database, find);
-        return r < 0 ? r : end != 0 ? end : DATABASE_ROW;
+        return r == -ENOMEM ? r : end != 0 ? end : DATABASE_ROW;
 }
 
 static const char *find_label(const void *data, const char *key) {
@@ -308,7 +291,7 @@ static RowSet *pack_results(const EndedJob *job, const MadeResults *results) {
                         .time_ms = job->end_ms,
                         .indicator = { .name = result->model.name, .component = component_of(&result->model) },
                         .has_exit_status = job->has_exit_status,
-                        .exit_status = job->exit_status,
+                        .exit_status = (int)job->exit_status,
                         .replaces = true,
                         .run = &run,
                         .run_text = json_text(job->run.text, job->run.n),

@@ -138,10 +138,7 @@ typedef struct RunTexts {
 
 static const StoreColumn run_columns[] = {
         COLUMN(RunTexts, duration_ms, "ifnull(j.end_ms - j.begin_ms, 0)"),
-        COLUMN(RunTexts, numbers.metric_keys, "m.keys"),
-        COLUMN(RunTexts, numbers.metrics, "j.metrics"),
-        COLUMN(RunTexts, numbers.usage_keys, "u.keys"),
-        COLUMN(RunTexts, numbers.usage, "j.usage"),
+        JOB_NUMBER_COLUMNS(RunTexts, numbers),
         COLUMN(RunTexts, run, "r.run"),
         COLUMN(RunTexts, stack_digest, "lower(hex(k.digest))"),
 };
@@ -150,7 +147,7 @@ static const StoreColumn run_columns[] = {
 STATEMENT run_find = SELECT(RunTexts, run_columns,
         " FROM result AS r LEFT JOIN job AS j"
         " ON j.row = coalesce(r.job_row, (SELECT b.row FROM job AS b WHERE b.id = r.job AND b.uid = r.uid))"
-        " LEFT JOIN layout AS m ON m.id = j.layout LEFT JOIN layout AS u ON u.id = j.usage_layout"
+        JOB_LAYOUTS("j")
         " LEFT JOIN stack AS k ON k.id = r.stack WHERE r.row = ?1 AND visible(r.uid)");
 
 int result_reader_find_run(Reader *reader, int64_t result, RunRow *ret) {

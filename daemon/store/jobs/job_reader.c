@@ -42,13 +42,6 @@ typedef struct JobColumns {
                 MEMBER(n_phases), COLUMN_OPTIONAL(JobColumns, exit_status, has_exit_status, "exit_status"),            \
                 MEMBER(signal), MEMBER(rusage), MEMBER(note)
 
-/* Four columns of a row of a job or phase, whose layouts are joined by LAYOUTS(). */
-#define NUMBER_COLUMNS(Type, member)                                                                                   \
-        COLUMN(Type, member.metric_keys, "m.keys"), COLUMN(Type, member.metrics, "metrics"),                           \
-                COLUMN(Type, member.usage_keys, "u.keys"), COLUMN(Type, member.usage, "usage")
-#define LAYOUTS(table)                                                                                                 \
-        " LEFT JOIN layout AS m ON m.id = " table ".layout LEFT JOIN layout AS u ON u.id = " table ".usage_layout"
-
 /* Reads the description of the job. Malformed labels are left out. 0 or -ENOMEM; deinit *ret in any case. */
 static int read_info(const JobColumns *columns, JobInfo *ret) {
         int isolation = job_isolation_find(columns->isolation ?: "");
@@ -160,13 +153,13 @@ enum {
 };
 
 static const StoreColumn list_columns[] = {
-        JOB_COLUMNS, NUMBER_COLUMNS(JobColumns, numbers),
+        JOB_COLUMNS, JOB_NUMBER_COLUMNS(JobColumns, numbers),
         COLUMN(JobColumns, has_pipeline, "EXISTS (SELECT 1 FROM pipeline WHERE pipeline.job = job.row)"),
 };
 
 /* For reader_begin_page(). */
 #define LIST(index, filters)                                                                                  \
-        SELECT(JobColumns, list_columns, " FROM job INDEXED BY job_by_" index LAYOUTS("job")                  \
+        SELECT(JobColumns, list_columns, " FROM job INDEXED BY job_by_" index JOB_LAYOUTS("job")                  \
                " WHERE begin_ms >= ? AND (begin_ms, row) < (?, ?) AND visible(uid)" filters                         \
                " ORDER BY begin_ms DESC, row DESC")
 #define OF_NAME " AND name = ?"
@@ -186,12 +179,12 @@ STATEMENT lists[] = {
 
 #define TIMELINE(i) COLUMN(JobColumns, timeline[i], "(SELECT bytes FROM timeline WHERE part = 3 * row + " #i ")")
 static const StoreColumn find_columns[] = {
-        JOB_COLUMNS, NUMBER_COLUMNS(JobColumns, numbers), MEMBER(steps), TIMELINE(0), TIMELINE(1), TIMELINE(2),
+        JOB_COLUMNS, JOB_NUMBER_COLUMNS(JobColumns, numbers), MEMBER(steps), TIMELINE(0), TIMELINE(1), TIMELINE(2),
 };
 
 STATEMENT job_find_row = SELECT(JobColumns, list_columns,
-                                " FROM job" LAYOUTS("job") " WHERE job.row = ? AND visible(uid)");
-STATEMENT job_find = SELECT(JobColumns, find_columns, " FROM job" LAYOUTS("job") " WHERE job.id = ?");
+                                " FROM job" JOB_LAYOUTS("job") " WHERE job.row = ? AND visible(uid)");
+STATEMENT job_find = SELECT(JobColumns, find_columns, " FROM job" JOB_LAYOUTS("job") " WHERE job.id = ?");
 
 int job_reader_list(Reader *reader, const JobFilter *filter) {
         const PageFilter page = {
@@ -300,11 +293,11 @@ static const StoreColumn phase_columns[] = {
         COLUMN(PhaseColumns, phase.begin_realtime_ms, "begin_ms"),
         COLUMN(PhaseColumns, phase.end_realtime_ms, "end_ms"),
         COLUMN_OPTIONAL(PhaseColumns, phase.wall_seconds, phase.has_wall_seconds, "wall_seconds"),
-        NUMBER_COLUMNS(PhaseColumns, numbers),
+        JOB_NUMBER_COLUMNS(PhaseColumns, numbers),
 };
 
 STATEMENT phases = SELECT(PhaseColumns, phase_columns,
-                          " FROM phase INDEXED BY phase_by_job" LAYOUTS(
+                          " FROM phase INDEXED BY phase_by_job" JOB_LAYOUTS(
                                   "phase") " WHERE job = (SELECT row FROM job WHERE id = ?) ORDER BY number");
 
 int job_reader_list_phases(Reader *reader, const char *job) {

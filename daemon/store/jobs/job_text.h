@@ -14,6 +14,7 @@
 #include "job/job.h"
 #include "json/record.h"
 #include "measure/metric.h"
+#include "store/database/statement.h"
 #include "util/buffer.h"
 
 extern const Record job_labels_record; /* the labels of a JobInfo, and nothing else of it */
@@ -52,5 +53,11 @@ int job_text_parse_usage(const char *text, const Layout *layout, UsageSet *ret);
 typedef struct JobNumberTexts {
         const char *metric_keys, *metrics, *usage_keys, *usage;
 } JobNumberTexts;
+/* Four columns of a row of a job or phase, whose layouts are joined by JOB_LAYOUTS(). */
+#define JOB_NUMBER_COLUMNS(Type, member)                                                                               \
+        COLUMN(Type, member.metric_keys, "m.keys"), COLUMN(Type, member.metrics, "metrics"),                           \
+                COLUMN(Type, member.usage_keys, "u.keys"), COLUMN(Type, member.usage, "usage")
+#define JOB_LAYOUTS(table)                                                                                             \
+        " LEFT JOIN layout AS m ON m.id = " table ".layout LEFT JOIN layout AS u ON u.id = " table ".usage_layout"
 /* Numbers that cannot be read are absent. Returns true if both sets were read. */
 bool job_text_read_numbers(const JobNumberTexts *texts, MetricSet *ret_metrics, UsageSet *ret_usage);

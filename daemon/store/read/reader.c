@@ -7,14 +7,10 @@
 
 #include "store/read/read_connection.h"
 
-#define STATES_MAX 4
-
 struct Reader {
         ReadConnection connection;
-        struct {
-                const ReaderState *kind; /* NULL: free */
-                void *state;             /* owned */
-        } states[STATES_MAX];
+        const ReaderState *kind; /* NULL: there is no state yet */
+        void *state;             /* owned */
 };
 
 int reader_new(Reader **ret, const char *path, WalBarrier *barrier, uint64_t timeout_ns) {
@@ -37,10 +33,9 @@ Reader *reader_free(Reader *reader) {
                 return NULL;
 
         read_connection_deinit(&reader->connection);
-        for (size_t i = 0; i < STATES_MAX && reader->states[i].kind; i++) {
-                reader->states[i].kind->deinit(reader->states[i].state);
-                free(reader->states[i].state);
-        }
+        if (reader->state)
+                reader->kind->deinit(reader->state);
+        free(reader->state);
         free(reader);
         return NULL;
 }
@@ -62,18 +57,11 @@ ReadConnection *reader_connection(Reader *reader) {
 }
 
 void *reader_state(Reader *reader, const ReaderState *kind) {
-        size_t i = 0;
-
-        while (i < STATES_MAX && reader->states[i].kind && reader->states[i].kind != kind)
-                i++;
-        assert(i < STATES_MAX);
-        if (reader->states[i].kind)
-                return reader->states[i].state;
-
-        reader->states[i].state = calloc(1, kind->size);
-        if (reader->states[i].state)
-                reader->states[i].kind = kind;
-        return reader->states[i].state;
+        assert(!reader->kind || reader->kind == kind);
+        reader->kind = kind;
+        if (!reader->state)
+                reader->state = calloc(1, kind->size);
+        return reader->state;
 }
 
 /* --- pages --------------------------------------------------------------------------------------- */

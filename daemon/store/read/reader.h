@@ -48,7 +48,7 @@ int reader_next(Reader *reader, void *ret, size_t n_ret);
 
 struct ReadConnection *reader_connection(Reader *reader);
 
-/* State of a subject in each reader. */
+/* State of the subject that needs one in each reader. */
 typedef struct ReaderState {
         size_t size;
         void (*deinit)(void *state);
