@@ -47,6 +47,8 @@ def names_of(document, path, item):
 def requests_of(document):
     """Yields (path, its query parameters) for each path alone, and with each parameter in addition to the required ones."""
     for path, item in document["paths"].items():
+        if path == "/api/v1/events":
+            continue  # its answer does not end; test_events reads it
         names, needed = list(names_of(document, path, item)), NEEDED.get(path, ())
         yield path, needed
         for name in names:
