@@ -40,6 +40,7 @@ typedef struct IngestStats {
 /* Damaged database files and the fate of their rows. */
 typedef struct DamageStats {
         uint64_t n_files, n_rows_salvaged; /* since start */
+        uint64_t n_texts;      /* answers with a text that is no longer JSON, since start */
         uint64_t n_log_frames; /* frames of the log with a wrong checksum and those behind, since start */
         bool is_salvaging;
         bool is_condemned; /* a damaged file could not be replaced yet; nothing is stored */

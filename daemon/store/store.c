@@ -177,5 +177,6 @@ void store_stats(Store *store, StoreStats *ret) {
         ret->queue_rows = n_rows;
         ret->queue_bytes = n_bytes;
         ret->is_volatile = store->opening.is_volatile;
+        ret->damage.n_texts = wal_barrier_count_texts(&store->barrier);
         ret->directory = store->opening.directory;
 }

@@ -71,6 +71,18 @@ void wal_barrier_note_damage(WalBarrier *barrier, unsigned generation) {
                 queue_poke(barrier->writers);
 }
 
+void wal_barrier_note_text(WalBarrier *barrier) {
+        LOCKED(&barrier->mutex);
+
+        barrier->n_damaged_texts++;
+}
+
+uint64_t wal_barrier_count_texts(WalBarrier *barrier) {
+        LOCKED(&barrier->mutex);
+
+        return barrier->n_damaged_texts;
+}
+
 bool wal_barrier_is_damaged(WalBarrier *barrier) {
         LOCKED(&barrier->mutex);
 

@@ -28,6 +28,7 @@ typedef struct WalBarrier {
         /* generation of the database file: a query whose connection has another generation opens the file again */
         unsigned generation;
         bool is_damaged;     /* a query found damage in the file of this generation */
+        uint64_t n_damaged_texts;
 } WalBarrier;
 
 void wal_barrier_init(WalBarrier *barrier, Queue *writers);
@@ -40,6 +41,9 @@ unsigned wal_barrier_enter(WalBarrier *barrier, uint64_t wait_max_ns);
 void wal_barrier_leave(WalBarrier *barrier);
 /* For a query: reports to the writer that the file of this generation is damaged. */
 void wal_barrier_note_damage(WalBarrier *barrier, unsigned generation);
+/* For a query: counts a text that is no longer valid, of a file that SQLite can read. */
+void wal_barrier_note_text(WalBarrier *barrier);
+uint64_t wal_barrier_count_texts(WalBarrier *barrier);
 
 /* For the writer: true if no query is inside; then none enters until the writer opens the barrier. */
 bool wal_barrier_close(WalBarrier *barrier);

@@ -649,6 +649,16 @@ int value_parse_only(const char *text, size_t n, Arena *arena, const Value **ret
         return r == VALUE_NO_ROOM ? -ENOMEM : r;
 }
 
+bool value_parse_write_kept(JsonText text, Json *json) {
+        scoped(arena_deinit) Arena arena = {};
+        const Value *unused;
+        ValueError error;
+        bool is_whole = !text.text || value_parse_only(text.text, text.n, &arena, &unused, &error) == 0;
+
+        json_text_write(is_whole ? text : (JsonText){}, json);
+        return is_whole;
+}
+
 bool value_parse_seek(ValueReader *reader) {
         reader->n_other_lines = 0;
         while (reader->at < reader->n) {

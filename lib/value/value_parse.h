@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "json/json_text.h"
 #include "util/arena.h"
 #include "value/value.h"
 
@@ -98,6 +99,8 @@ bool value_parse_seek(ValueReader *reader);
  * for an empty one.
  */
 int value_parse_only(const char *text, size_t n, Arena *arena, const Value **ret, ValueError *ret_error);
+/* Writes a text that was kept on a disk, which may have damaged it. False: it is no longer JSON, and null is written. */
+bool value_parse_write_kept(JsonText text, Json *json);
 /* Moves to the end of the line. */
 void value_parse_skip_line(ValueReader *reader);
 

@@ -2,6 +2,7 @@
 it."""
 
 import contextlib
+import json
 import os
 import random
 import re
@@ -118,6 +119,60 @@ class Damage(harness.TestCase):
                 self.assertGreater(len(results), 100)
                 self.assertEqual(results - found, set())
                 self.assertLessEqual(len({row for row in expected if row[0] != "phase"} - found), 0.01 * len(expected))
+
+    def test_a_damaged_text_is_null_in_answers_that_stay_valid(self):
+        daemon = self.daemon("[sampling]\ninterval = 100ms\n")
+        stack = harness.to_json({"packages": [{"name": "numpy", "kind": "python", "version": "2.1"}]})
+        with daemon.client() as client:
+            self.assert_status(client.begin("trained"), "OK")
+            for i in range(40):
+                document = {"name": "demo", "framework": "c", "@parameters": {"size": f"n{i}"}, "@result": {"rate": i + 0.5}}
+                request = client.submit_request(document, job="trained")
+                request.submit.indicators[0].run = harness.to_json({"environment": {"HOSTNAME": f"node{i}"}})
+                if i == 0:
+                    request.submit.stacks.append(stack)
+                    request.submit.indicators[0].stack = 1
+                self.assert_status(client.call(request), "OK")
+            request = client.request()
+            request.register.model.append(harness.to_json({"name": "demo", "component": "c", "results": {"rate": {"direction": "higher"}}}))
+            self.assert_status(client.call(request), "OK")
+            request = client.request()
+            request.pipeline_report.job, request.pipeline_report.description = "trained", harness.to_json({"batch": 32})
+            request.pipeline_report.stages.add(stage="0:0:read").tasks.elapsed = 1
+            self.assert_status(client.call(request), "OK")
+        paths = ["/api/v1/indicators/demo/results", "/api/v1/results?job=trained", "/api/v1/results?name=demo&where=size=n1",
+                 "/api/v1/stacks", "/api/v1/indicators/demo/query?group_by=size&stat=median:rate", "/api/v1/indicators/demo/rank?objective=rate&direction=higher",
+                 "/api/v1/kpis/demo/regress",
+                 "/api/v1/jobs/trained/pipeline", "/api/v1/jobs/trained", "/api/v1/models", "/api/v1/indicators"]
+        for path in paths:
+            self.assertEqual(daemon.get(path).status, 200, path)
+        daemon.stop()
+        with contextlib.closing(sqlite3.connect(daemon.state / "perfd.db")) as database:
+            database.text_factory, damaged = bytes, set()
+            columns = [(table.decode(), column[1].decode()) for (table,) in database.execute(
+                "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE '%WITHOUT ROWID%'").fetchall()
+                       for column in database.execute(f"PRAGMA table_info({table.decode()})").fetchall()]
+            for table, column in columns:
+                for row, text in database.execute(f"SELECT rowid, {column} FROM {table} WHERE typeof({column}) = 'text' AND"
+                                                  f" {column} LIKE '{{%'").fetchall():
+                    damaged.add((table, column))
+                    at = row * 7 % len(text)
+                    text = text[:at] + (b"\xff", b'"', b"\x01", b"}")[row % 4] + text[at + 1:]
+                    database.execute(f"UPDATE {table} SET {column} = CAST(? AS TEXT) WHERE rowid = ?", (text, row))
+            database.commit()
+        self.assertLessEqual({("result", "document"), ("result", "run"), ("pipeline", "description"), ("stack", "facts"),
+                              ("model", "document")}, damaged)
+        daemon.start()
+        for path in paths:
+            reply = daemon.get(path)
+            self.assertEqual(reply.status, 400 if path.endswith("/regress") else 200, path)  # the model is lost
+            json.loads(reply.body.decode("utf-8", "strict"))  # valid
+        results = daemon.get("/api/v1/results?job=trained").json["results"]
+        self.assertEqual(len(results), 40)
+        self.assertGreater(sum(result["document"] is None for result in results), 20)
+        for result in results:
+            self.assertEqual("damaged" in result.get("note", ""), result["document"] is None or result["run"] is None)
+        self.assertGreaterEqual(daemon.wait_tick()["perfd_store_damaged_texts_total"], sum("note" in result for result in results))
 
     def test_perfd_continues_with_a_new_file_and_keeps_acknowledged_rows(self):
         """Writes random data over pages of the file while perfd runs and clients submit."""

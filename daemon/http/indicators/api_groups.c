@@ -8,6 +8,7 @@
 #include "http/indicators/indicators_subject.h"
 #include "http/indicators/vocabulary.h"
 #include "http/selection/grouping.h"
+#include "value/value_parse.h"
 
 #define LIMIT_DEFAULT 1000U
 
@@ -108,7 +109,7 @@ static void write_group(Json *json, const PointQuery *query, Group *group) {
         json_put_object_begin(json, "key");
         for (size_t i = 0; i < query->fields.n; i++) {
                 json_key(json, query->fields.names[i]);
-                json_text_write(grouping_field(group, i), json);
+                (void)value_parse_write_kept(grouping_field(group, i), json);
         }
         json_object_end(json);
         json_put_uint(json, "n", group->n);

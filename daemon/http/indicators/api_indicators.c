@@ -13,6 +13,7 @@
 #include "store/indicators/indicator_reader.h"
 #include "store/indicators/result_reader.h"
 #include "util/parse.h"
+#include "value/value_parse.h"
 
 void indicators_subject_list(const Target *target, const Sources *sources, Response *response) {
         bool is_cut = false, of_kpis;
@@ -73,7 +74,8 @@ static void put_id(Json *json, const char *key, const uint8_t id[static 16]) {
 }
 
 /* Writes the run's record if the sender ran the indicator. */
-static void write_run(Json *json, const ResultRow *row, const Viewer *viewer) {
+/* False: the text is damaged. */
+static bool write_run(Json *json, const ResultRow *row, const Viewer *viewer) {
         /* who knows the digest of a specification may read it: it has values of variables and a script, as the run's
          * record */
         if (row->specification_digest && privacy_may_see(viewer, row->uid))
@@ -85,14 +87,14 @@ static void write_run(Json *json, const ResultRow *row, const Viewer *viewer) {
                 json_put_uint(json, "batch_index", row->batch.index);
         }
         if (!row->run)
-                return;
+                return true;
 
         if (!privacy_may_see(viewer, row->uid)) {
                 privacy_put_run(json, json_text(row->run, strlen(row->run)));
-                return;
+                return true;
         }
         json_key(json, "run");
-        json_raw(json, row->run);
+        return value_parse_write_kept(json_text(row->run, strlen(row->run)), json);
 }
 
 /* Writes the derived numbers of the model beside the document, which is unchanged; a failed run has none. */
@@ -106,7 +108,9 @@ static int write_derived(Json *json, const ResultRow *row, const DerivedModels *
 }
 
 /* derived: NULL for results of several names. 0 or -ENOMEM. */
-static int write_result(Json *json, const ResultRow *row, const Viewer *viewer, const DerivedModels *derived) {
+static int write_result(Json *json, const ResultRow *row, const Viewer *viewer, const DerivedModels *derived,
+                        Reader *reader) {
+        bool is_whole;
         int r;
 
         json_object_begin(json);
@@ -123,9 +127,13 @@ static int write_result(Json *json, const ResultRow *row, const Viewer *viewer, 
         if (row->stack_digest)
                 json_put_string(json, "stack", row->stack_digest);
         json_key(json, "document");
-        json_raw(json, row->document);
+        is_whole = value_parse_write_kept(json_text(row->document, strlen(row->document)), json);
         r = write_derived(json, row, derived);
-        write_run(json, row, viewer);
+        is_whole &= write_run(json, row, viewer);
+        if (!is_whole) {
+                json_put_string(json, "note", "a text of this result is damaged in the database, and shown as null");
+                reader_note_damaged_text(reader);
+        }
         json_object_end(json);
         return r;
 }
@@ -167,7 +175,7 @@ static int write_met(const Target *target, const Sources *sources, Response *res
                         return exchange_store_error(response, r);
                 if (!pagination_admit(page, response->body, latest->keys[i]))
                         break;
-                r = write_result(json, &row, &target->viewer, filter->derived);
+                r = write_result(json, &row, &target->viewer, filter->derived, sources->reader);
         }
         reader_reset(sources->reader);
         return r < 0 ? exchange_store_error(response, r) : r;
@@ -216,7 +224,7 @@ static int write_filtered(const Target *target, const Sources *sources, Response
                         continue;
                 if (!pagination_admit(page, response->body, (PageKey){ row.time_ms, row.row }))
                         break;
-                r = write_result(json, &row, &target->viewer, selection->filter.derived);
+                r = write_result(json, &row, &target->viewer, selection->filter.derived, sources->reader);
         }
         return r == 0 || r == READER_END ? 0 : exchange_store_error(response, r);
 }
@@ -302,6 +310,6 @@ void indicators_subject_specification(const Target *target, const Sources *sourc
         json_object_begin(&json);
         json_put_uint(&json, "results", row.n_results);
         json_key(&json, "specification");
-        json_raw(&json, row.document);
+        (void)value_parse_write_kept(json_text(row.document, strlen(row.document)), &json);
         json_object_end(&json);
 }

@@ -20,6 +20,7 @@
 #include "http/selection/grouping.h"
 #include "util/clock.h"
 #include "util/parse.h"
+#include "value/value_parse.h"
 
 #define CONFIDENCE_DEFAULT 0.95
 #define RANK_VALUES_MAX 100000U /* each resample draws and sorts all values of an alternative again */
@@ -233,7 +234,7 @@ static void write_key(Json *json, const RankQuery *rank, const Group *group) {
         json_put_object_begin(json, "key");
         for (size_t i = rank->n_common - n_before; i < rank->fields.n; i++) {
                 json_key(json, rank->fields.names[i]);
-                json_text_write(grouping_field(group, n_before + i), json);
+                (void)value_parse_write_kept(grouping_field(group, n_before + i), json);
         }
         json_object_end(json);
         json_put_uint(json, "n", rank_query_values(rank, group)->n);
@@ -246,11 +247,11 @@ static void write_common(Json *json, const RankQuery *rank, const Group *group) 
 
         if (rank->fields.has_parameters) {
                 json_key(json, "parameters");
-                json_text_write(grouping_field(group, 0), json);
+                (void)value_parse_write_kept(grouping_field(group, 0), json);
         }
         for (size_t i = n_before; i < rank->n_common; i++) {
                 json_key(json, rank->fields.names[i - n_before]);
-                json_text_write(grouping_field(group, i), json);
+                (void)value_parse_write_kept(grouping_field(group, i), json);
         }
 }
 

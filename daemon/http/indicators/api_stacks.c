@@ -10,6 +10,7 @@
 #include "http/pagination.h"
 #include "http/selection/grouping.h"
 #include "store/indicators/stack_reader.h"
+#include "value/value_parse.h"
 
 #define PREFIX_MIN 4U
 
@@ -18,7 +19,7 @@ static void put_stack(Json *json, const StackRow *row) {
         json_put_uint(json, "results", row->n_results);
         json_put_uint(json, "n_packages", row->n_packages);
         json_key(json, "facts");
-        json_text_write(row->facts, json);
+        (void)value_parse_write_kept(row->facts, json);
 }
 
 void indicators_subject_stacks(const Target *target, const Sources *sources, Response *response) {

@@ -7,6 +7,7 @@
 
 #include "util/array.h"
 #include "util/scoped.h"
+#include "value/value_parse.h"
 
 void judged_kpis_deinit(JudgedKpis *kpis) {
         arena_deinit(&kpis->texts);
@@ -155,7 +156,7 @@ static void write_kpi(Json *json, const JudgedKpi *kpi) {
                 json_put_string(json, "unit", kpi->unit);
         json_put_string(json, "direction", judge_direction_names[kpi->direction]);
         json_key(json, "labels");
-        json_raw(json, kpi->labels);
+        (void)value_parse_write_kept(json_text(kpi->labels, strlen(kpi->labels)), json);
         write_verdict(json, &kpi->verdict);
         write_excluded(json, kpi);
         if (kpi->profile) {

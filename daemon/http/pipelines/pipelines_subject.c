@@ -21,6 +21,7 @@
 #include "store/pipelines/pipeline_reader.h"
 #include "util/array.h"
 #include "util/parse.h"
+#include "value/value_parse.h"
 
 /* A page ends early at this number of rows, which are kept in memory for their order, or bytes. */
 #define PAGE_ROWS_MAX  10000U
@@ -381,10 +382,7 @@ static void put_head(Json *json, const PipelineHeadRow *head) {
                 json_null(json);
         }
         json_key(json, "description");
-        if (head->description.text)
-                json_text_write(head->description, json);
-        else
-                json_null(json);
+        (void)value_parse_write_kept(head->description, json);
 }
 
 static int parse_options(const Target *target, Response *response, uint64_t *ret_threads, bool *ret_has_changes) {

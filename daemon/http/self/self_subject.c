@@ -209,6 +209,8 @@ static const Scalar store_scalars[] = {
                        "Database files that were found damaged and moved aside"),
         SCALAR_COUNTER(StoreStats, damage.n_log_frames, "perfd_store_damaged_log_frames",
                        "Frames of the database's log with a wrong checksum, and complete ones behind them"),
+        SCALAR_COUNTER(StoreStats, damage.n_texts, "perfd_store_damaged_texts",
+                       "Answers with a text that was found damaged in the database, and left out"),
         SCALAR_COUNTER(StoreStats, damage.n_rows_salvaged, "perfd_store_rows_salvaged",
                        "Rows moved out of damaged database files"),
         SCALAR_GAUGE(StoreStats, damage.is_salvaging, SCALAR_BOOL, "perfd_store_salvaging", "",

@@ -48,6 +48,11 @@ void reader_reset(Reader *reader) {
         read_connection_end(&reader->connection);
 }
 
+void reader_note_damaged_text(Reader *reader) {
+        if (reader->connection.barrier)
+                wal_barrier_note_text(reader->connection.barrier);
+}
+
 int reader_next(Reader *reader, void *ret, size_t n_ret) {
         return read_connection_next(&reader->connection, ret, n_ret);
 }

@@ -33,6 +33,8 @@ DEFINE_SCOPED(Reader, reader_free);
 /* Whether the next queries leave out rows of all users but this one, -1: of all users. */
 void reader_hide_others(Reader *reader, bool is_hiding, int64_t uid);
 
+/* Counts a text that is damaged in the database, in the statistics of the store. */
+void reader_note_damaged_text(Reader *reader);
 /* Ends the query early; later queries end immediately, too. */
 void reader_reset(Reader *reader);
 
