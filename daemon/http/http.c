@@ -2,6 +2,7 @@
 #include "http/http.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -547,13 +548,30 @@ static enum MHD_Result answer_request(HttpListener *listener, const HttpRequest 
 /* Headers that say where a request ends and for whom it is. */
 typedef struct Framing {
         unsigned n_lengths, n_hosts, n_encodings;
-        bool is_foreign; /* a transfer encoding that the library does not know */
+        bool is_foreign;  /* a field that others may read in another way, or a transfer encoding that is not known */
+        const char *next; /* place of the next field, which ends with CRLF; NULL: it does not matter */
 } Framing;
 
-static enum MHD_Result on_header(void *userdata, enum MHD_ValueKind kind, const char *key, const char *value) {
+/* The rules of RFC 9110, section 5: others may read "Transfer-Encoding : chunked", or a NUL, in another way. */
+static bool is_field(const char *name, size_t n_name, const char *value, size_t n_value) {
+        for (size_t i = 0; i < n_name; i++)
+                if (!isalnum((unsigned char)name[i]) && !memchr("!#$%&'*+-.^_`|~", name[i], 15))
+                        return false;
+        for (size_t i = 0; i < n_value; i++)
+                if (iscntrl((unsigned char)value[i]) && value[i] != '\t')
+                        return false;
+        return n_name > 0;
+}
+
+static enum MHD_Result on_header(void *userdata, enum MHD_ValueKind kind, const char *key, size_t n_key,
+                                 const char *value, size_t n_value) {
         Framing *framing = userdata;
 
         (void)kind;
+        framing->is_foreign |= !is_field(key, n_key, value, n_value);
+        framing->is_foreign |= framing->next && key != framing->next;
+        if (framing->next)
+                framing->next = value + n_value + strlen("\r\n");
         framing->n_lengths += strcasecmp(key, "Content-Length") == 0;
         framing->n_hosts += strcasecmp(key, "Host") == 0;
         if (strcasecmp(key, "Transfer-Encoding") == 0) {
@@ -563,12 +581,20 @@ static enum MHD_Result on_header(void *userdata, enum MHD_ValueKind kind, const 
         return MHD_YES;
 }
 
-/* A proxy may take another of several headers than the library, and see the end of the request elsewhere: RFC 9112,
- * section 6.3. */
-static bool is_ambiguous(struct MHD_Connection *connection) {
+/*
+ * A proxy may take another of several headers than the library, and see the end of the request elsewhere: RFC 9112,
+ * section 6.3. Libraries before 1.0 leave out what follows a NUL, and lines without a name or that continue others, in
+ * silence: their fields, which are in the buffer of the request, do not follow one another then.
+ */
+static bool is_ambiguous(struct MHD_Connection *connection, const char *method, const char *version) {
+        const union MHD_ConnectionInfo *info =
+                MHD_get_connection_info(connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
         Framing framing = {};
 
-        (void)MHD_get_connection_values(connection, MHD_HEADER_KIND, on_header, &framing);
+        if (info && strncmp(MHD_get_version(), "0.", 2) == 0)
+                framing.next = version + strlen(version) + strlen("\r\n");
+        if (MHD_get_connection_values_n(connection, MHD_HEADER_KIND, on_header, &framing) > 0 && framing.next)
+                framing.is_foreign |= framing.next + strlen("\r\n") != method + info->header_size;
         return framing.n_lengths + framing.n_encodings > 1 || framing.n_hosts > 1 || framing.is_foreign;
 }
 
@@ -577,7 +603,8 @@ static enum MHD_Result refuse_ambiguous(HttpListener *listener, const HttpReques
         HttpResponse response = {};
 
         answer_error(listener->http, request, &listener->worker, 400,
-                     "expected one Host, and one Content-Length or Transfer-Encoding: chunked at most",
+                     "expected lines of the form 'Name: value', one Host, and one Content-Length or "
+                     "Transfer-Encoding: chunked at most",
                      &response);
         if (response.response)
                 (void)MHD_add_response_header(response.response, "Connection", "close");
@@ -594,12 +621,12 @@ static enum MHD_Result on_request(void *userdata, struct MHD_Connection *connect
         const HttpRequest request = { connection, method, path, &listener->thread };
         bool is_first = !*context;
 
-        (void)version, (void)upload;
+        (void)upload;
         if (!is_first && *context != listener)
                 return send_response(listener, connection, &((Query *)*context)->response);
 
         *context = listener;
-        if (is_first && is_ambiguous(connection))
+        if (is_first && is_ambiguous(connection, method, version))
                 return refuse_ambiguous(listener, &request);
         if (is_first && is_read(method))
                 return MHD_YES;

@@ -141,8 +141,8 @@ class Damage(harness.TestCase):
             request.pipeline_report.stages.add(stage="0:0:read").tasks.elapsed = 1
             self.assert_status(client.call(request), "OK")
         paths = ["/api/v1/indicators/demo/results", "/api/v1/results?job=trained", "/api/v1/results?name=demo&where=size=n1",
-                 "/api/v1/stacks", "/api/v1/indicators/demo/query?group_by=size&stat=median:rate", "/api/v1/indicators/demo/rank?objective=rate&direction=higher",
-                 "/api/v1/kpis/demo/regress",
+                 "/api/v1/stacks", "/api/v1/indicators/demo/query?group_by=size&stat=median:rate",
+                 "/api/v1/indicators/demo/rank?objective=rate&direction=higher", "/api/v1/kpis/demo/regress",
                  "/api/v1/jobs/trained/pipeline", "/api/v1/jobs/trained", "/api/v1/models", "/api/v1/indicators"]
         for path in paths:
             self.assertEqual(daemon.get(path).status, 200, path)

@@ -474,6 +474,29 @@ class Abuse(harness.TestCase):
                                                                                                  b"\r\nConnection: close\r\n\r\n"))
         self.assertEqual(re.findall(rb"HTTP/1\.1 (\d+) ", self.drain(s)), [b"200", b"200"])
 
+    def test_a_field_that_others_may_read_in_another_way_is_refused_and_ends_the_connection(self):
+        daemon = self.daemon(CONFIG, tcp=True)
+        host, te = b"Host: localhost\r\n", b"Transfer-Encoding"
+        following = b"0\r\n\r\nGET /-/healthy HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+        for field in (te + b" : chunked\r\n", te + b"\t: chunked\r\n", te + b":\x0bchunked\r\n", te + b": \x0cchunked\r\n",
+                      te + b":\r\n chunked\r\n", te + b": chunked\0\r\n", te + b"\0: chunked\r\n", te + b": chunked \r\n",
+                      te + b': "chunked"\r\n', b" " + te + b": chunked\r\n", b"X: a\r\n b\r\n", b"X: a\r\n\tb\r\n", b"X: a\0b\r\n",
+                      b"X: a\rb\r\n", b"X: a\r" + te + b": chunked\r\n", b"X: a\n" + te + b": chunked\r\n", b": x\r\n",
+                      b"Content-Length : 5\r\n", b"Host : example.org\r\n", b"X(: a\r\n", b"X\x01: a\r\n"):
+            for headers in (host + field, field + host, host + field + b"Content-Length: %d\r\n" % len(following)):
+                s = self.connect(daemon)
+                s.sendall(b"GET /-/healthy HTTP/1.1\r\n" + headers + b"\r\n" + following)
+                answer = self.drain(s)
+                self.assertEqual(set(re.findall(rb"HTTP/1\.1 (\d+) ", answer)), {b"400"}, (headers, answer))
+        for field in (b"X:\r\n", b"X: \r\n", b"X: \t a b \r\n", b"X:a\r\n", "X: grün\r\n".encode(), b"Cookie: a=b; c=d\r\n",
+                      te + b":\tCHUNKED\r\n"):
+            for headers in (host + field, field + host):
+                s = self.connect(daemon)
+                rest = b"\r\n" + following if te in field else b"Connection: close\r\n\r\n"
+                s.sendall(b"GET /-/healthy HTTP/1.1\r\n" + headers + rest)
+                answer = self.drain(s)
+                self.assertEqual(set(re.findall(rb"HTTP/1\.1 (\d+) ", answer)), {b"200"}, (headers, answer))
+
     def test_methods_that_would_change_something_are_refused(self):
         daemon = self.daemon(CONFIG, tcp=True)
         for method in ("POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "PROPFIND", "X" * 100):
