@@ -99,7 +99,7 @@ bool value_parse_seek(ValueReader *reader);
  * for an empty one.
  */
 int value_parse_only(const char *text, size_t n, Arena *arena, const Value **ret, ValueError *ret_error);
-/* Writes a text that was kept on a disk, which may have damaged it. False: it is no longer JSON, and null is written. */
+/* Writes a text that was kept on a disk, which may have damaged it. False: it is not JSON any more, null is written. */
 bool value_parse_write_kept(JsonText text, Json *json);
 /* Moves to the end of the line. */
 void value_parse_skip_line(ValueReader *reader);
