@@ -60,8 +60,13 @@ Prolog={directory}/prolog.d/*
 Epilog={directory}/perfd-epilog
 EpilogSlurmctld={directory}/perfd-epilog_slurmctld
 PrologFlags=Contain
-NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 CPUs={cpus} State=UNKNOWN
+MaxArraySize=10001
+MaxJobCount=20000
+PreemptType=preempt/partition_prio
+PreemptMode=CANCEL
+NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 CPUs={cpus} RealMemory=1000 State=UNKNOWN
 PartitionName=batch Nodes=ALL Default=YES State=UP
+PartitionName=urgent Nodes=ALL PriorityTier=10 State=UP
 """
 
 CGROUP_CONF = """
@@ -320,6 +325,33 @@ class Jobs(TestCase):
         listed = self.slurm.run("env", f"PERFD_REPORTS={self.slurm.shared}", "PERFD_SOCKET=/absent/perfd.sock", "perfctl", "job", "list",
                                 "--failed", uid=NOBODY)
         self.assertEqual(re.findall(r"(FAILED|CANCELLED|COMPLETED) ", listed), ["CANCELLED", "FAILED"], listed)
+
+    def test_a_job_that_another_preempts(self):
+        job = self.slurm.submit("sleep 600\n", self.perfd.socket, "--exclusive")
+        self.wait_job(job, lambda j: j["cgroup"], "to have a group")
+        self.slurm.submit("exit 0\n", self.perfd.socket, "--exclusive", "--partition=urgent")
+        self.assertEqual(self.report(job)["slurm"]["state"], "PREEMPTED")
+
+    def test_a_job_cancelled_in_its_prolog(self):
+        hangs = self.slurm.directory / "prolog.d" / "slow"
+        mark = self.slurm.directory / "in-prolog"
+        self.slurm.write_script(hangs, f"#!/bin/sh\n: >{mark}\nsleep 5\n")
+        job = self.slurm.submit("exit 0\n", self.perfd.socket)
+        wait_for(mark.exists, "the prolog")
+        self.slurm.run("scancel", job)
+        hangs.unlink()
+        next_job = self.slurm.submit("exit 0\n", self.perfd.socket)
+        self.wait_done(next_job) # the node is not drained
+        self.wait_state(next_job, "finished")
+        self.assertNotEqual((self.job(job) or {"state": "none"})["state"], "running")
+
+    def test_an_array_of_ten_thousand_tasks(self):
+        array = self.slurm.submit("srun true\n", self.perfd.socket, "--array=0-9999%2")
+        report = self.report(f"{array}_1")
+        self.slurm.run("scancel", array)
+        self.assertEqual((report["slurm"]["array_job_id"], report["slurm"]["array_task_id"]), (array, "1"))
+        wait_for(lambda: self.slurm.run("squeue", "-h").strip() == "", "the end of all tasks", 60)
+        self.assertEqual(self.slurm.run("sinfo", "-h", "-o", "%T").strip(), "idle")
 
 
 if __name__ == "__main__":
