@@ -10,6 +10,7 @@ import { chart } from "../figures/chart.js";
 const TONES = { regression: "bad", improvement: "ok", "no change": "ok", returned: "live", changed: "odd", "run again": "odd", unknown: "odd" };
 const ORDER = ["regression", "changed", "run again", "improvement", "returned", "no change", "unknown"];
 const N_VERSIONS = 200;
+const N_ROWS = 300; /* of a list; the worst come first */
 
 const parameters = (kpi) => Object.entries(kpi.labels.parameters ?? {}).map(([key, value]) => `${key}=${typeof value === "string" ? value : JSON.stringify(value)}`);
 const interval = (kpi) => (kpi.low === null || kpi.low === undefined ? "–" : `${change(kpi.low)} to ${change(kpi.high)}`);
@@ -73,7 +74,9 @@ export async function showList(at) {
 
                 const { accepted } = await get("kpis/accepted", {}, at.signal);
 
-                body.replaceChildren(...(kpis.length ? [el("p", null, summary(judged.counts)), list(kpis), judged.note && note(judged.note), accepted.length > 0 && acceptedLevels(accepted)].filter(Boolean)
+                body.replaceChildren(...(kpis.length ? [el("p", null, summary(judged.counts)), list(kpis.slice(0, N_ROWS)),
+                        kpis.length > N_ROWS && note(`The first ${N_ROWS} of ${plural(kpis.length, "KPI")}, the worst first; a name in the field above selects others.`),
+                        judged.note && note(judged.note), accepted.length > 0 && acceptedLevels(accepted)].filter(Boolean)
                         : [empty("No KPIs", judged?.note ?? "A number of an indicator that has a model with a direction is a KPI. Submit one:", el("code", null, "perfctl kpi submit NAME VALUE --direction lower"))]));
         }
 

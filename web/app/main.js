@@ -3,7 +3,7 @@
 
 import { get, ApiError } from "./api.js";
 import { el, empty, link, pill } from "./dom.js";
-import { seconds } from "./format.js";
+import { cut, seconds } from "./format.js";
 import { build, ofPath, parse } from "./url.js";
 import * as node from "./node.js";
 import * as jobs from "./jobs.js";
@@ -46,7 +46,7 @@ let heard = { at: -LIVE_MS, time_ms: 0 }; /* the last event */
 
 function showBanner(text) {
         banner.hidden = !text;
-        banner.textContent = text;
+        banner.textContent = cut(text, 400);
 }
 
 /* What is wrong with perfd, as perfctl status says, or with the node, in words. A kernel may have no pressure, and an image of a file
@@ -80,13 +80,13 @@ async function readNode(signal) {
 function setTitle() {
         const parts = [current?.title, state?.hostname, "perfd"].filter(Boolean);
 
-        document.title = `${state && illness(state).length ? "⚠ ill: " : ""}${parts.join(" · ")}`;
+        document.title = `${state && illness(state).length ? "⚠ ill: " : ""}${parts.map((p) => cut(p, 120)).join(" · ")}`; /* no element, so that nothing else makes it safe */
 }
 
 function describe(error, at) {
         if (error.status === 404)
-                return empty("Not found", error.message, link(build(VIEWS[at.view]?.of ?? "node"), "Back"));
-        return empty(error instanceof ApiError ? "perfd cannot answer this" : "This page failed", error.message,
+                return empty("Not found", cut(error.message, 600), link(build(VIEWS[at.view]?.of ?? "node"), "Back"));
+        return empty(error instanceof ApiError ? "perfd cannot answer this" : "This page failed", cut(error.message, 600),
                 el("button", { type: "button", onclick: () => open() }, "Try again"));
 }
 
@@ -183,15 +183,19 @@ async function open() {
         } catch (error) {
                 if (mine !== current || error.name === "AbortError")
                         return;
-                if (isAway(error)) {
+                if (error.status === 0 && error instanceof ApiError) {
                         showBanner(awayText(error));
-                        schedule(error.status === 0 ? RETRY_MS : BUSY_MS);
+                        schedule(RETRY_MS);
+                        return;
+                }
+                view.replaceChildren(describe(error, at));
+                view.dataset.shown = location.hash;
+                if (error.status === 503) { /* opened again soon */
+                        schedule(BUSY_MS);
                         return;
                 }
                 mine.at = at;
-                mine.element = describe(error, at);
-                view.replaceChildren(mine.element);
-                view.dataset.shown = location.hash;
+                mine.element = view.firstChild;
         }
         setTitle();
         schedule(REFRESH_MS);
