@@ -78,6 +78,7 @@ CPPFLAGS += $(call pkg,--cflags,$(CORE_PKGS) $(DAEMON_PKGS))
 CORE_LIBS   = $(call pkg,--libs,$(CORE_PKGS)) -lm
 DAEMON_LIBS = $(call pkg,--libs,$(DAEMON_PKGS)) $(CORE_LIBS)
 CLIENT_LIBS = $(CORE_LIBS) -ldl
+NCURSES_LIBS = $(call pkg,--libs,ncursesw)
 
 PROTO_C := $(B)/proto/perfd.pb-c.c
 PROTO_H := $(B)/proto/perfd.pb-c.h
@@ -108,7 +109,7 @@ BENCHES    := $(patsubst %.c,$(B)/%,$(wildcard bench/*.c))
 # Sanitizers need the dynamic C library.
 PERFCTL_STATIC := $(if $(SANITIZE)$(COVERAGE),,$(B)/perfctl-static)
 
-all: $(B)/perfd $(B)/perfctl $(B)/perfctl-results $(PERFCTL_STATIC) $(B)/libperfd.so $(B)/libperfd.a $(B)/perfd.pc
+all: $(B)/perfd $(B)/perfctl $(B)/perfctl-results $(B)/perfctl-top $(PERFCTL_STATIC) $(B)/libperfd.so $(B)/libperfd.a $(B)/perfd.pc
 
 $(B)/perfd: $(filter-out $(REQUEST_OBJ),$(B)/daemon/main.o $(DAEMON_OBJ) $(CORE_OBJ)) $(REQUEST_OBJ)
 	$(CC) $(CFLAGS) -pie $(LDFLAGS) -o $@ $^ $(DAEMON_LIBS)
@@ -119,6 +120,9 @@ $(B)/perfctl: $(B)/client/perfctl.o $(B)/client/perfctl_commands.o $(B)/libclien
 # The program has a list of commands of its own.
 $(B)/perfctl-results: $(B)/client/perfctl_results.o $(B)/client/perfctl.o $(B)/libclient.a $(B)/libcore.a
 	$(CC) $(CFLAGS) -pie $(LDFLAGS) -o $@ $^ $(CLIENT_LIBS)
+
+$(B)/perfctl-top: $(B)/client/perfctl_top.o $(B)/libclient.a $(B)/libcore.a
+	$(CC) $(CFLAGS) -pie $(LDFLAGS) -o $@ $^ $(CLIENT_LIBS) $(NCURSES_LIBS)
 
 # perfctl for containers. Distributions without static libraries build and install the rest.
 $(B)/perfctl-static: $(B)/client/perfctl_static.o $(B)/client/perfctl.o $(B)/client/perfctl_commands.o $(B)/libclient.a $(B)/libcore.a
@@ -286,6 +290,7 @@ install: all
 	install -D -m 755 $(B)/perfd $(DESTDIR)$(SBIN_DIR)/perfd
 	install -D -m 755 $(B)/perfctl $(DESTDIR)$(BIN_DIR)/perfctl
 	install -D -m 755 $(B)/perfctl-results $(DESTDIR)$(LIBEXEC_DIR)/perfctl-results
+	install -D -m 755 $(B)/perfctl-top $(DESTDIR)$(LIBEXEC_DIR)/perfctl-top
 	test ! -e $(B)/perfctl-static || install -D -m 755 $(B)/perfctl-static $(DESTDIR)$(BIN_DIR)/perfctl-static
 	install -D -m 755 $(B)/libperfd.so.0 $(DESTDIR)$(LIB_DIR)/libperfd.so.0
 	ln -sf libperfd.so.0 $(DESTDIR)$(LIB_DIR)/libperfd.so
@@ -336,5 +341,5 @@ always:
 
 .PHONY: always all deb examples deps run-deps test-deps interop-deps wheel run check check-once check-hostile check-mutations unit-tests bench bench-regress bench-compare bench-pipelines benches lint coverage install uninstall help clean compile_commands.json
 .SECONDARY:
--include $(B)/daemon/main.d $(B)/client/perfctl.d $(B)/client/perfctl_static.d $(B)/client/perfctl_results.d $(B)/client/perfctl_commands.d $(CORE_OBJ:.o=.d) $(DAEMON_OBJ:.o=.d) $(CLIENT_OBJ:.o=.d) $(UNIT_TESTS:=.d) $(BENCHES:=.d) \
+-include $(B)/daemon/main.d $(B)/client/perfctl.d $(B)/client/perfctl_static.d $(B)/client/perfctl_results.d $(B)/client/perfctl_top.d $(B)/client/perfctl_commands.d $(CORE_OBJ:.o=.d) $(DAEMON_OBJ:.o=.d) $(CLIENT_OBJ:.o=.d) $(UNIT_TESTS:=.d) $(BENCHES:=.d) \
          $(FUZZ_OBJ:.o=.d)

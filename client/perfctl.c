@@ -4,15 +4,14 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "client/cli/libexec.h"
 #include "client/cli/message.h"
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
-#include "util/error_text.h"
 #include "util/file.h"
 
 /* Options before the command's name. */
@@ -42,7 +41,7 @@ static const char overview[] =
         "  perfctl kpi check                     find regressions of key numbers\n"
         "  perfctl pipeline show                 show what limits a data pipeline\n"
         "  perfctl job list                      list jobs\n"
-        "  perfctl status --watch                show what the node is doing now\n"
+        "  perfctl top                           show what the node and its jobs do\n"
         "  perfctl doctor                        show what cannot be measured, and fixes\n"
         "\n"
         "  perfctl help all | admin | COMMAND    all, admin or one of the commands\n"
@@ -100,23 +99,6 @@ static int print_group(const GlobalOptions *global, const char *word) {
         command_write_list(&screen, commands, word);
         buffer_puts(&out, "\nSee 'perfctl COMMAND --help' for a command's options and examples.\n");
         return output_print(&out);
-}
-
-/* --- programs of their own ------------------------------------------------------------------------- */
-
-/* Runs a program of perfctl with the same arguments. It is beside perfctl in a build, and in libexec once installed. */
-static int run_program(const char *program, char **argv) {
-        static const char *const places[] = { "", "../libexec/perfd/" };
-        char own[PATH_MAX] = "", path[2 * PATH_MAX];
-        ssize_t n = readlink("/proc/self/exe", own, sizeof(own) - 1);
-        char *slash = n > 0 ? strrchr(own, '/') : NULL;
-
-        for (size_t i = 0; slash && i < N_ELEMENTS(places); i++) {
-                (void)snprintf(path, sizeof(path), "%.*s%s%s", (int)(slash - own) + 1, own, places[i], program);
-                (void)execv(path, argv);
-        }
-        message_print("cannot run %s: %s (package perfd-results)", program, error_text(errno));
-        return EXIT_FAILED;
 }
 
 /* --- completion ------------------------------------------------------------------------------------ */
@@ -260,7 +242,7 @@ static int complete(int n_words, char *const *words, char **argv) {
                 return i + 2 == n_words ? print_commands(words[i]) : print_value(OPTION_VALUE_OTHER);
 
         if (command->program)
-                return run_program(command->program, argv);
+                return libexec_run(command->program, "perfd-results", argv);
         i += n_taken;
         assert(i < n_words);
         return complete_arguments(command, i + 1, n_words - i, words + i);
@@ -383,7 +365,7 @@ int main(int argc, char **argv) {
         if (!command)
                 return refuse_command(&options.global, &arguments, nearest);
         if (command->program)
-                return run_program(command->program, words);
+                return libexec_run(command->program, "perfd-results", words);
 
         return parse_and_run(command, &options.global, arguments.n - (n_taken - 1), arguments.items + (n_taken - 1));
 }

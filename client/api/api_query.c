@@ -13,6 +13,7 @@
 #include "client/wire/user.h"
 #include "client/wire/wire.h"
 #include "util/clock.h"
+#include "util/error_text.h"
 #include "value/value_parse.h"
 
 #define REQUEST_TIMEOUT_NS (10 * NS_PER_S)
@@ -160,6 +161,23 @@ const Value *api_query_peek(ApiQuery *query, const GlobalOptions *global, const 
             !is_success(query, status))
                 return NULL;
         return query->answer;
+}
+
+const Value *api_query_read(ApiQuery *query, const char *path, Buffer *ret_reason) {
+        unsigned status = 0;
+        int r;
+
+        buffer_clear(&query->body);
+        query->answer = NULL;
+        r = http_client_get(query->client, path, &status, &query->body);
+        if (r == 0 && parse_answer(query) == 0 && is_success(query, status))
+                return query->answer;
+
+        buffer_puts(ret_reason, r == HTTP_CLIENT_UNREACHABLE ? http_client_error(query->client)
+                                : r < 0                      ? error_text(-r)
+                                : query->answer ? answer_text(value_get(query->answer, "error"), "message")
+                                                : "unexpected answer from perfd");
+        return NULL;
 }
 
 int api_query_ask(ApiQuery *query, const char *path) {

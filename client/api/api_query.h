@@ -63,6 +63,11 @@ int api_query_try(ApiQuery *query, const char *path);
  * api_query_deinit() in both cases.
  */
 const Value *api_query_peek(ApiQuery *query, const GlobalOptions *global, const char *path, uint64_t timeout_ns);
+/*
+ * As api_query_ask() for a display that a message would spoil. Returns the answer, or NULL with the reason appended to
+ * `ret_reason`.
+ */
+const Value *api_query_read(ApiQuery *query, const char *path, Buffer *ret_reason);
 /* As api_query_ask() for an answer that is not JSON: `body` contains the text, and `answer` is NULL. */
 int api_query_ask_text(ApiQuery *query, const char *path);
 

@@ -27,6 +27,7 @@
         COMMAND(cmd_job_list)            \
         COMMAND(cmd_job_wait)            \
         COMMAND(cmd_pipeline_show)       \
+        COMMAND(cmd_top)                 \
         COMMAND(cmd_status)              \
         COMMAND(cmd_doctor)              \
         HEADING("Compare indicators and KPIs") \

@@ -142,7 +142,7 @@ class Debian11(BareRoot):
 
     release = "bullseye"
     packages = ("gcc,make,pkg-config,binutils,libsystemd-dev,protobuf-c-compiler,libprotobuf-c-dev,libmicrohttpd-dev,libsqlite3-dev,"
-                "nettle-dev,libinih-dev,libyaml-dev,libcurl4-openssl-dev,zlib1g-dev,libcmocka-dev,libjansson-dev,libpcre2-8-0,"
-                "python3,python3-protobuf,python3-yaml,protobuf-compiler,git,ca-certificates")
+                "nettle-dev,libinih-dev,libyaml-dev,libcurl4-openssl-dev,zlib1g-dev,libncurses-dev,libcmocka-dev,libjansson-dev,"
+                "libpcre2-8-0,python3,python3-protobuf,python3-yaml,protobuf-compiler,git,ca-certificates")
     # The package lists of a release without support have expired.
     options = ("--aptopt=Acquire::Check-Valid-Until false",)

@@ -260,7 +260,7 @@ class Run(harness.TestCase):
         try:
             for line in process.stdout:
                 lines.append(line)
-                if line.rstrip().endswith("watch"):
+                if line.rstrip().endswith("perfctl top"):
                     break
             os.killpg(process.pid, signal.SIGINT)
             status = process.wait(harness.TIMEOUT_S)

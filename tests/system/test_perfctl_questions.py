@@ -230,38 +230,6 @@ class Questions(WithJobs):
             self.assertIn("timed out", self.ask("status", *words, status=3))
             self.assertLess(calm_s() - begin, limit_s + (0.9 if not IS_SANITIZED else 5))
 
-    def test_watch_prints_a_line_for_each_update(self):
-        lines = self.ask("status", "--watch", "--limit", "3", "--interval", "0.1").splitlines()
-        self.assertEqual(len(lines), 4)
-        self.assertEqual(lines[0].split()[0], "time")
-        documents = [json.loads(line) for line in self.ask("status", "--watch", "--limit=2", "--interval=0.1", "--json").splitlines()]
-        self.assertEqual([sorted(d) for d in documents], [["jobs_running", "latest", "time_ms"]] * 2)
-
-    def test_unknown_values_are_no_numbers(self):
-        self.running = self.daemon("[sampling]\ninterval = 10s\n")
-        row = self.ask("status", "--watch", "--limit", "1").splitlines()[1].split()
-        self.assertEqual((row[2], row[4:8]), ("-", ["-"] * 4))
-        status, text = self.on_terminal("status", "--watch", "--limit", "1")
-        lines = {line.split()[0]: line.split()[1:] for line in ESCAPES.sub("", text).splitlines() if line.strip()}
-        self.assertEqual((status, lines["CPUs"][:2], lines["CPUs"][-7:-4]), (0, ["-", "%"], ["-", "to", "-"]))
-        self.assertEqual(lines["network"], ["-", "received", "-", "sent"])
-
-    def test_watch_outlives_a_restart(self):
-        process = subprocess.Popen([str(PERFCTL), "status", "--watch", "--interval", "0.1", "--socket", str(self.running.socket)],
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        self.assertTrue(process.stdout.readline())
-        self.assertTrue(process.stdout.readline())
-        self.running.stop()
-        self.assertIn("waiting", process.stderr.readline())
-        while select.select([process.stdout], [], [], 0)[0]:
-            os.read(process.stdout.fileno(), 65536)
-        self.running.start()
-        self.assertTrue(process.stdout.readline())
-        process.send_signal(signal.SIGINT)
-        self.assertEqual(process.wait(TIMEOUT_S), 0)
-        process.stdout.close()
-        process.stderr.close()
-
 
 class Terminal(WithJobs):
     def test_colours_are_used_on_a_terminal_and_can_be_disabled(self):
@@ -282,12 +250,6 @@ class Terminal(WithJobs):
             for character in ("\x1b", "\x07", "\x9b", "\x7f"):
                 self.assertNotIn(character, text)
 
-    def test_watch_redraws_and_ends_with_ctrl_c(self):
-        status, text = self.on_terminal("status", "--watch", "--interval", "0.1", until=b"\x1b[?25l\x1b[2J")
-        self.assertEqual(status, 0)
-        self.assertIn("CPUs", text)
-        self.assertTrue(text.endswith("\x1b[?25h"), "the cursor is left hidden")
-
 
 class Unreachable(TestCase):
     def perfctl(self, *words, **environment):
@@ -295,7 +257,7 @@ class Unreachable(TestCase):
                               env={**os.environ, "PERFD_SOCKET": "/nonexistent/perfd.sock", **environment})
 
     def test_every_question_ends_with_three(self):
-        for words in (["report", "j"], ["metrics"], ["status", "--watch"], ["job", "list"], ["report", "--brief", "j"], ["status"],
+        for words in (["report", "j"], ["metrics"], ["top", "--once"], ["job", "list"], ["report", "--brief", "j"], ["status"],
                       ["job", "begin", "--timeout", "0", "j"], ["job", "end", "--timeout", "0", "j"]):
             result = self.perfctl(*words)
             self.assertEqual(result.returncode, 3, words)
@@ -342,7 +304,7 @@ class CommandLine(TestCase):
     def test_wrong_usage_is_two_with_a_suggestion(self):
         for words, text in ((["sumbit"], "did you mean 'submit'?"), (["jobs"], "did you mean 'job list'?"),
                             (["indicator", "compare"], "did you mean 'indicator rank'?"),
-                            (["status", "--count", "3"], "did you mean '--limit'?"), (["job", "lst"], "did you mean 'job list'?"),
+                            (["top", "--count", "3"], "did you mean '--limit'?"), (["job", "lst"], "did you mean 'job list'?"),
                             (["job"], "list, wait, begin or end"),
                             (["submit", "--tiemout", "3"], "did you mean '--timeout'?"),
                             (["report", "--all-nodes"], "--all-nodes requires files"), (["report", "a", "b"], "unexpected argument 'b'"),

@@ -6,7 +6,6 @@
 #include "client/api/refusals.h"
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
-#include "client/commands/node/node_watch.h"
 #include "client/deliver/spool.h"
 #include "client/wire/wire.h"
 #include "util/clock.h"
@@ -14,20 +13,6 @@
 
 #define LABEL_COLUMNS 12U
 
-typedef struct StatusOptions {
-        SpoolOptions common;
-        WatchOptions watch;
-} StatusOptions;
-
-static const Option options_table[] = {
-        OPTION_ROW_TIMEOUT(StatusOptions, common.timeout_ns),
-        OPTION_ROW_SPOOL(StatusOptions, common.spool),
-        OPTION_ROW_WATCH(StatusOptions, watch.watch),
-        OPTION_ROW_INTERVAL(StatusOptions, watch.interval_ns),
-        OPTION_ROW_UPDATES(StatusOptions, watch.limit),
-        OPTION_ROW_JSON(StatusOptions, watch.json),
-        {},
-};
 
 typedef struct Health {
         const char *path; /* of the socket for submissions */
@@ -275,17 +260,14 @@ static bool ask_http(ApiQuery *query, const GlobalOptions *global, const char *p
 
 /* One deadline for both sockets: the first has half of the time, the second the rest. */
 static int status_run(const CommandLine *line) {
-        const StatusOptions *options = line->options;
+        const SpoolOptions *options = line->options;
         scoped(api_query_deinit) ApiQuery query = {}, quota = {};
         Health health = { .path = wire_path(line->global.socket) };
-        uint64_t now_ns = clock_boottime_ns(), deadline_ns = now_ns + options->common.timeout_ns;
+        uint64_t now_ns = clock_boottime_ns(), deadline_ns = now_ns + options->timeout_ns;
         int r;
 
-        if (options->watch.watch)
-                return node_watch_run(&line->global, &options->watch);
-
-        ask_wire(&health, now_ns + options->common.timeout_ns / 2);
-        read_spool(options->common.spool, &health);
+        ask_wire(&health, now_ns + options->timeout_ns / 2);
+        read_spool(options->spool, &health);
 
         if (!ask_http(&query, &line->global, "/api/v1/node", deadline_ns, &r))
                 return r;
@@ -294,18 +276,16 @@ static int status_run(const CommandLine *line) {
         if (health.node && ask_http(&quota, &line->global, "/api/v1/quota", deadline_ns, &r) && r == EXIT_DONE)
                 health.users = value_get(quota.answer, "users");
 
-        return options->watch.json ? print_json(&health, &query) : print_text(line, &health, &query);
+        return options->json ? print_json(&health, &query) : print_text(line, &health, &query);
 }
 
 const Command cmd_status = {
         .name = "status",
         .arguments = "",
-        .summary = "Show whether perfd is healthy, or what the node does",
+        .summary = "Show whether perfd is healthy",
         .help = "Checks both sockets. Exits with 3 when perfd is unreachable, and with 1 when it does not provide "
-                "everything that its configuration requires. With --watch, shows the node's metrics as they change: "
-                "redraws on a terminal, otherwise prints one line for each update.",
-        .examples = { "perfctl status", "perfctl status --timeout 1 --json",
-                      "perfctl status --watch --interval 5s --limit 12 > minute.txt" },
-        COMMAND_OPTIONS(StatusOptions, options_table),
+                "everything that its configuration requires.",
+        .examples = { "perfctl status", "perfctl status --timeout 1 --json" },
+        COMMAND_OPTIONS(SpoolOptions, spool_options),
         .run = status_run,
 };

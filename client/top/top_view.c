@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/top/top_view.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "util/clock.h"
+
+#define LABEL_COLUMNS 9U
+#define BAR_MAX 40U
+#define TREND_MIN 16U        /* columns for a part of the last ten minutes */
+#define SHORT_ROWS 24U       /* a screen with fewer has no empty lines */
+
+/* --- numbers -------------------------------------------------------------------------------------- */
+
+static void format_percent(double ratio, char ret[static TEXT_MAX]) {
+        (void)snprintf(ret, TEXT_MAX, isnan(ratio) ? "-" : "%.1f %%", 100 * ratio);
+}
+
+static void format_bytes(double v, const char *unit, char ret[static TEXT_MAX]) {
+        char text[TEXT_MAX] = "-";
+
+        if (!isnan(v))
+                text_mib(v / 1048576, text);
+        (void)snprintf(ret, TEXT_MAX, "%.40s%s", text, isnan(v) ? "" : unit);
+}
+
+static void format_column(TopColumn column, double v, char ret[static TEXT_MAX]) {
+        switch (column) {
+        case TOP_COLUMN_CPUS:
+                (void)snprintf(ret, TEXT_MAX, isnan(v) ? "-" : "%.2f", v);
+                return;
+        case TOP_COLUMN_MEMORY:
+        case TOP_COLUMN_IO:
+                format_bytes(v, column == TOP_COLUMN_IO ? "/s" : "", ret);
+                return;
+        case TOP_COLUMN_WAITED:
+                format_percent(v, ret);
+                return;
+        case N_TOP_COLUMNS:
+                break;
+        }
+}
+
+/* --- the node ------------------------------------------------------------------------------------- */
+
+/* Writes the last ten minutes as a line of levels: of a ratio, or of the sum of two rates, relative to its highest. */
+static void write_trend(Screen *screen, const TopNode *node, const TopNumber *numbers, size_t n_numbers,
+                        size_t n_columns) {
+        static const char *const levels[] = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
+        size_t n = n_columns < TOP_TREND_MAX ? n_columns : TOP_TREND_MAX;
+        double sum[TOP_TREND_MAX], highest = 1;
+
+        for (size_t i = 0; i < TOP_TREND_MAX; i++) {
+                sum[i] = node->trend[numbers[0]][i] + (n_numbers > 1 ? node->trend[numbers[1]][i] : 0);
+                highest = n_numbers > 1 ? fmax(highest, sum[i]) : 1;
+        }
+        screen_style_begin(screen, STYLE_BAR);
+        for (size_t i = TOP_TREND_MAX - n; i < TOP_TREND_MAX; i++) {
+                double share = sum[i] / highest;
+                size_t level = isnan(share) ? 0 : (size_t)(share > 1 ? 7 : share * 7 + 0.5);
+
+                buffer_puts(screen->out, isnan(share) ? " " : screen->has_unicode ? levels[level] :
+                                                              (const char[]){ ".:-=+*%#"[level], '\0' });
+        }
+        screen_style_end(screen);
+}
+
+/* Ends a row of the node: a text, cut, and the trend of one or two numbers where there is space behind `end`. */
+static void end_row(Screen *screen, const TopNode *node, size_t column, const char *text, size_t end,
+                    const TopNumber *numbers, size_t n_numbers) {
+        bool has_trend = n_numbers > 0 && screen->width >= end + TREND_MIN;
+
+        end = has_trend ? end : screen->width;
+        if (end > column)
+                column += screen_text_cut(screen, text, end - column);
+        if (has_trend) {
+                screen_pad(screen, column, end + 1);
+                write_trend(screen, node, numbers, n_numbers, screen->width - end - 1);
+        }
+        buffer_putc(screen->out, '\n');
+}
+
+static void write_bar_row(Screen *screen, const TopNode *node, const char *label, TopNumber number, const char *text) {
+        size_t n = screen->width / 3 > BAR_MAX ? BAR_MAX : screen->width / 3;
+        double ratio = node->number[number];
+        char percent[TEXT_MAX];
+
+        format_percent(ratio, percent);
+        buffer_printf(screen->out, "%-*s%7s ", (int)LABEL_COLUMNS, label, percent);
+        screen_bar(screen, ratio, n);
+        buffer_putc(screen->out, ' ');
+        end_row(screen, node, LABEL_COLUMNS + n + 9, text, LABEL_COLUMNS + n + 30, &number, number != TOP_ROOT);
+}
+
+/* The number, and the next: of what goes in, and out. */
+static void write_rate_row(Screen *screen, const TopNode *node, const char *label, TopNumber number, const char *in,
+                           const char *out) {
+        char first[TEXT_MAX], second[TEXT_MAX], text[3 * TEXT_MAX];
+        const TopNumber both[] = { number, number + 1 };
+
+        format_bytes(node->number[number], "/s", first);
+        format_bytes(node->number[number + 1], "/s", second);
+        (void)snprintf(text, sizeof(text), "%s %s, %s %s", first, in, second, out);
+        buffer_printf(screen->out, "%-*s", (int)LABEL_COLUMNS, label);
+        end_row(screen, node, LABEL_COLUMNS, text, screen->width >= 100 ? LABEL_COLUMNS + BAR_MAX + 30 : 57, both, 2);
+}
+
+static void write_pressure_row(Screen *screen, const TopNode *node) {
+        static const char *const labels[] = { "CPU", "mem", "I/O" };
+        size_t n = (screen->width - LABEL_COLUMNS) / N_TOP_PRESSURES;
+
+        buffer_printf(screen->out, "%-*s", (int)LABEL_COLUMNS, "waited");
+        for (size_t i = 0; i < N_TOP_PRESSURES; i++) {
+                double ratio = node->number[TOP_PRESSURE_CPU + i];
+                char percent[TEXT_MAX];
+
+                if (n <= 16) {
+                        (void)snprintf(percent, sizeof(percent), isnan(ratio) ? "-" : "%.0f %%", 100 * ratio);
+                        buffer_printf(screen->out, "%s %5s%s", labels[i], percent, i + 1 < N_TOP_PRESSURES ? " " : "");
+                        continue;
+                }
+                format_percent(ratio, percent);
+                buffer_printf(screen->out, "%s %7s ", labels[i], percent);
+                screen_bar(screen, ratio, n - 14);
+                buffer_puts(screen->out, "  ");
+        }
+        buffer_putc(screen->out, '\n');
+}
+
+static void write_node(Screen *screen, const TopNode *node) {
+        char first[TEXT_MAX], second[TEXT_MAX], text[3 * TEXT_MAX];
+
+        text[0] = '\0';
+        if (!isnan(node->number[TOP_CORE_MAX]))
+                (void)snprintf(text, sizeof(text), "cores %.0f to %.0f %%", 100 * node->number[TOP_CORE_MIN],
+                               100 * node->number[TOP_CORE_MAX]);
+        write_bar_row(screen, node, "CPUs", TOP_CPU, text);
+        format_bytes(node->number[TOP_MEMORY] * node->memory_bytes, "", first);
+        format_bytes(node->memory_bytes, "", second);
+        (void)snprintf(text, sizeof(text), "%s of %s", first, second);
+        write_bar_row(screen, node, "memory", TOP_MEMORY, text);
+        write_bar_row(screen, node, "disk /", TOP_ROOT, "");
+        write_rate_row(screen, node, "disks", TOP_DISK_READ, "read", "written");
+        write_rate_row(screen, node, "network", TOP_NET_RECEIVED, "received", "sent");
+        write_pressure_row(screen, node);
+}
+
+/* --- jobs ----------------------------------------------------------------------------------------- */
+
+/* A column of the table, which a narrower screen leaves out. */
+typedef struct TopField {
+        const char *head;
+        unsigned n_columns, width_min;
+        bool is_left; /* aligned; otherwise right */
+} TopField;
+
+/* After those of TopColumn. */
+enum { FIELD_USER = N_TOP_COLUMNS, FIELD_TIME, FIELD_COMMAND, N_FIELDS };
+
+static const TopField fields[N_FIELDS] = {
+        [TOP_COLUMN_CPUS] = { "CPUS", 7, 0, false }, [TOP_COLUMN_MEMORY] = { "MEMORY", 10, 0, false },
+        [TOP_COLUMN_IO] = { "I/O", 12, 60, false },  [TOP_COLUMN_WAITED] = { "WAITED", 8, 0, false },
+        [FIELD_USER] = { "USER", 10, 76, true },     [FIELD_TIME] = { "TIME", 12, 64, false },
+        [FIELD_COMMAND] = { "COMMAND", 40, 116, true },
+};
+static const unsigned field_order[N_FIELDS] = { FIELD_USER, FIELD_TIME, TOP_COLUMN_CPUS, TOP_COLUMN_MEMORY,
+                                                TOP_COLUMN_IO, TOP_COLUMN_WAITED, FIELD_COMMAND };
+
+/* Name and command share what the others leave. */
+#define NAME_MAX_COLUMNS 40U
+
+static size_t columns_left(const Screen *screen) {
+        size_t n = screen->width - 1;
+
+        for (size_t i = 0; i < N_FIELDS; i++)
+                if (screen->width >= fields[i].width_min)
+                        n -= fields[i].n_columns;
+        return n;
+}
+
+static size_t name_columns(const Screen *screen) {
+        size_t n = columns_left(screen);
+
+        return n > NAME_MAX_COLUMNS ? NAME_MAX_COLUMNS : n;
+}
+
+static size_t field_columns(const Screen *screen, const TopField *field) {
+        return field->n_columns + (field == &fields[FIELD_COMMAND] ? columns_left(screen) - name_columns(screen) : 0);
+}
+
+static void write_cell(Screen *screen, const TopField *field, const char *text) {
+        size_t n = field_columns(screen, field);
+
+        if (!field->is_left) {
+                screen_pad(screen, strlen(text), n);
+                buffer_puts(screen->out, text);
+                return;
+        }
+        buffer_putc(screen->out, ' ');
+        screen_pad(screen, screen_text_cut(screen, text, n - 1) + 1, n);
+}
+
+static void write_heads(Screen *screen, TopColumn sort) {
+        screen_style_begin(screen, STYLE_BOLD);
+        buffer_puts(screen->out, " JOB");
+        screen_pad(screen, 3, name_columns(screen));
+        for (size_t i = 0; i < N_FIELDS; i++) {
+                const TopField *field = &fields[field_order[i]];
+                char text[TEXT_MAX];
+
+                (void)snprintf(text, sizeof(text), "%s%s", field_order[i] == sort ? "*" : "", field->head);
+                if (screen->width >= field->width_min)
+                        write_cell(screen, field, text);
+        }
+        screen_style_end(screen);
+        buffer_putc(screen->out, '\n');
+}
+
+static const char *format_field(const TopNode *node, const TopJob *job, unsigned field, char room[static TEXT_MAX]) {
+        uint64_t begin_ms = answer_time(job->of, "begin_ms");
+
+        if (field == FIELD_USER && *answer_text(job->of, "user"))
+                return answer_text(job->of, "user");
+        if (field == FIELD_COMMAND)
+                return answer_text(job->of, "command");
+        if (field == FIELD_USER)
+                (void)snprintf(room, TEXT_MAX, "uid %ju", (uintmax_t)answer_time(job->of, "uid"));
+        else if (field == FIELD_TIME)
+                text_duration((node->time_ms > begin_ms ? node->time_ms - begin_ms : 0) / 1000 * NS_PER_S, room);
+        else
+                format_column(field, job->value[field], room);
+        return room;
+}
+
+static void write_job(Screen *screen, const TopNode *node, const TopJob *job, bool is_selected) {
+        const char *name = answer_text(job->of, "name");
+        size_t n = name_columns(screen);
+        char room[TEXT_MAX];
+
+        buffer_putc(screen->out, is_selected ? '>' : ' ');
+        screen_pad(screen, screen_text_cut(screen, *name ? name : answer_text(job->of, "id"), n), n);
+        for (size_t i = 0; i < N_FIELDS; i++)
+                if (screen->width >= fields[field_order[i]].width_min)
+                        write_cell(screen, &fields[field_order[i]], format_field(node, job, field_order[i], room));
+        buffer_putc(screen->out, '\n');
+}
+
+/* --- the screen ----------------------------------------------------------------------------------- */
+
+static void write_title(Screen *screen, const TopState *state) {
+        const TopNode *node = &state->node;
+        scoped(buffer_deinit) Buffer text = {};
+        size_t n_jobs = state->jobs.n;
+        char time[TEXT_MAX];
+        size_t n;
+
+        text_time(node->time_ms, time);
+        screen_style_begin(screen, STYLE_BOLD);
+        n = screen_text_cut(screen, node->hostname, screen->width / 3);
+        screen_style_end(screen);
+        buffer_printf(&text, "  %s%s  %ju CPUs  %zu job%s", time, state->at_ms > 0 ? " (past)" : "",
+                      (uintmax_t)node->n_cpus, n_jobs, n_jobs == 1 ? "" : "s");
+        if (state->n_hidden > 0)
+                buffer_printf(&text, " and %ju of others", (uintmax_t)state->n_hidden);
+        (void)screen_text_cut(screen, text.text ?: "", screen->width - n);
+        buffer_putc(screen->out, '\n');
+}
+
+static void write_jobs(Screen *screen, const TopState *state, TopWindow *window, size_t n_lines) {
+        size_t n = state->jobs.n, last = n > 0 ? n - 1 : 0;
+
+        window->selected = window->selected < n ? window->selected : last;
+        if (window->selected < window->first)
+                window->first = window->selected;
+        if (window->selected >= window->first + n_lines)
+                window->first = window->selected + 1 - n_lines;
+        for (size_t i = window->first; i < n && i < window->first + n_lines; i++)
+                write_job(screen, &state->node, &state->jobs.items[i], window->n_rows > 0 && i == window->selected);
+        if (n == 0)
+                buffer_puts(screen->out, state->n_hidden > 0 ? " Jobs of other users are shown to them.\n"
+                                         : state->at_ms > 0  ? " No job ran then.\n"
+                                                             : " No job runs. perfctl run -- COMMAND runs one.\n");
+}
+
+static size_t count_lines(const Buffer *out) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < out->n; i++)
+                n += out->text[i] == '\n';
+        return n;
+}
+
+void top_view_write(Screen *screen, const TopState *state, TopWindow *window) {
+        bool has_blanks = window->n_rows == 0 || window->n_rows >= SHORT_ROWS;
+        size_t n;
+
+        write_title(screen, state);
+        if (has_blanks)
+                buffer_putc(screen->out, '\n');
+        write_node(screen, &state->node);
+        if (has_blanks)
+                buffer_putc(screen->out, '\n');
+        write_heads(screen, state->sort);
+        n = count_lines(screen->out) + 1; /* and the line with the keys */
+        write_jobs(screen, state, window,
+                   window->n_rows == 0 ? SIZE_MAX / 2 : window->n_rows > n ? window->n_rows - n : 1);
+        window->selected_row = state->jobs.n > 0 ? (unsigned)(n - 1 + window->selected - window->first) : 0;
+}
+
+const char *top_view_keys(const Screen *screen) {
+        if (!screen->has_unicode)
+                return "Enter report  c m i p sort  left right 10 s  [ ] 10 min  n now  q quit";
+        if (screen->width < 72)
+                return "Enter report  cmip sort  ←→ time  n now  q quit";
+        return "↑↓ Enter report  c m i p sort  ←→ 10 s  [ ] 10 min  n now  q quit";
+}
+
+/* --- for programs --------------------------------------------------------------------------------- */
+
+static const char *const number_keys[] = {
+#define X(id, key, ...) key,
+        TOP_NUMBERS(X)
+#undef X
+};
+static const char *const column_keys[] = {
+#define X(id, word, key) key,
+        TOP_COLUMNS(X)
+#undef X
+};
+static const char *const identity_keys[] = { "id", "name", "user", "command" };
+
+static void put_numbers(Json *json, const char *const *keys, const double *values, size_t n) {
+        for (size_t i = 0; i < n; i++)
+                json_put_double_or_null(json, keys[i], !isnan(values[i]), values[i]);
+}
+
+void top_view_write_json(const TopState *state, Json *json) {
+        const TopNode *node = &state->node;
+
+        json_object_begin(json);
+        json_put_string(json, "hostname", node->hostname);
+        json_put_uint(json, "time_ms", node->time_ms);
+        json_put_bool(json, "past", state->at_ms > 0);
+        json_put_uint(json, "cpus", node->n_cpus);
+        json_put_double_or_null(json, "memory_bytes", !isnan(node->memory_bytes), node->memory_bytes);
+        put_numbers(json, number_keys, node->number, N_TOP_NUMBERS);
+        json_put_uint(json, "others_running", state->n_hidden);
+        json_put_array_begin(json, "jobs");
+        for (size_t i = 0; i < state->jobs.n; i++) {
+                const TopJob *job = &state->jobs.items[i];
+
+                json_object_begin(json);
+                for (size_t k = 0; k < N_ELEMENTS(identity_keys); k++)
+                        json_put_string(json, identity_keys[k], answer_text(job->of, identity_keys[k]));
+                json_put_uint(json, "begin_ms", answer_time(job->of, "begin_ms"));
+                put_numbers(json, column_keys, job->value, N_TOP_COLUMNS);
+                json_object_end(json);
+        }
+        json_array_end(json);
+        json_object_end(json);
+        buffer_putc(json->out, '\n');
+}
