@@ -303,7 +303,28 @@ static bool refresh_history(TopState *state) {
         return true;
 }
 
+/* The cores are known of the last ten minutes: the first sample that is not before the time. */
+static bool refresh_cores(TopState *state) {
+        TopNode *node = &state->node;
+        const Value *answer, *times, *cores;
+
+        node->n_cores = 0;
+        answer = ask(state, TOP_QUERY_CORES, "/api/v1/node/recent?since_ms=%ju", (uintmax_t)node->time_ms - 1);
+        times = value_get(answer, "times_ms");
+        cores = value_get(answer, "cores");
+        if (!answer || answer_length(times) == 0 ||
+            value_number(&times->items[0]) > (double)(node->time_ms + 2 * node->interval_ms))
+                return answer != NULL;
+        while (node->n_cores < answer_length(cores) && node->n_cores < TOP_CORES_MAX) {
+                const Value *core = &cores->items[node->n_cores];
+                bool is_known = answer_length(core) > 0 && value_is_number(&core->items[0]);
+
+                node->core[node->n_cores++] = is_known ? value_number(&core->items[0]) / 100 : NAN;
+        }
+        return true;
+}
+
 bool top_state_refresh(TopState *state) {
         buffer_clear(&state->problem);
-        return refresh_node(state) && refresh_jobs(state) && refresh_history(state);
+        return refresh_node(state) && refresh_jobs(state) && refresh_history(state) && refresh_cores(state);
 }

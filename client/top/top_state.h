@@ -66,6 +66,7 @@ typedef struct TopJobs {
 } TopJobs;
 
 #define TOP_TREND_MAX 60U
+#define TOP_CORES_MAX 4096U
 
 typedef struct TopNode {
         char hostname[65];
@@ -74,10 +75,19 @@ typedef struct TopNode {
         double memory_bytes; /* in all */
         double waited_s[N_TOP_PRESSURES]; /* since boot, at waited_ms */
         uint64_t waited_ms;
+        double core[TOP_CORES_MAX]; /* utilization of each; NAN: unknown */
+        size_t n_cores; /* 0: unknown */
         double trend[N_TOP_NUMBERS][TOP_TREND_MAX]; /* the latest last; NAN: unknown */
 } TopNode;
 
-typedef enum TopQuery { TOP_QUERY_NODE, TOP_QUERY_RUNNING, TOP_QUERY_BEGUN, TOP_QUERY_HISTORY, N_TOP_QUERIES } TopQuery;
+typedef enum TopQuery {
+        TOP_QUERY_NODE,
+        TOP_QUERY_RUNNING,
+        TOP_QUERY_BEGUN,
+        TOP_QUERY_HISTORY,
+        TOP_QUERY_CORES,
+        N_TOP_QUERIES,
+} TopQuery;
 
 typedef struct TopState {
         ApiQuery query[N_TOP_QUERIES];

@@ -44,10 +44,40 @@ static void format_column(TopColumn column, double v, char ret[static TEXT_MAX])
 
 /* --- the node ------------------------------------------------------------------------------------- */
 
+/* Writes a share from 0 to 1 as one character. */
+static void write_level(Screen *screen, double share) {
+        static const char *const levels[] = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
+        size_t level = isnan(share) ? 0 : (size_t)(share > 1 ? 7 : share * 7 + 0.5);
+
+        buffer_puts(screen->out, isnan(share)          ? " "
+                                 : screen->has_unicode ? levels[level]
+                                                       : (const char[]){ ".:-=+*%#"[level], '\0' });
+}
+
+/* Writes a level for each core or, if there are too many for the lines, for the busiest of each few. */
+static void write_cores(Screen *screen, const TopNode *node, size_t n_lines_max) {
+        size_t n_columns = screen->width - LABEL_COLUMNS, n_places = n_columns * n_lines_max;
+        size_t n_each = (node->n_cores + n_places - 1) / n_places;
+
+        for (size_t i = 0, column = 0; i < node->n_cores; i += n_each, column++) {
+                double busiest = NAN;
+
+                if (column % n_columns == 0)
+                        buffer_printf(screen->out, "%s%-*s", column > 0 ? "\n" : "", (int)LABEL_COLUMNS,
+                                      column > 0 ? "" : "cores");
+                for (size_t k = i; k < i + n_each && k < node->n_cores; k++)
+                        busiest = fmax(busiest, node->core[k]);
+                screen_style_begin(screen, STYLE_BAR);
+                write_level(screen, busiest);
+                screen_style_end(screen);
+        }
+        if (node->n_cores > 0)
+                buffer_putc(screen->out, '\n');
+}
+
 /* Writes the last ten minutes as a line of levels: of a ratio, or of the sum of two rates, relative to its highest. */
 static void write_trend(Screen *screen, const TopNode *node, const TopNumber *numbers, size_t n_numbers,
                         size_t n_columns) {
-        static const char *const levels[] = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
         size_t n = n_columns < TOP_TREND_MAX ? n_columns : TOP_TREND_MAX;
         double sum[TOP_TREND_MAX], highest = 1;
 
@@ -56,13 +86,8 @@ static void write_trend(Screen *screen, const TopNode *node, const TopNumber *nu
                 highest = n_numbers > 1 ? fmax(highest, sum[i]) : 1;
         }
         screen_style_begin(screen, STYLE_BAR);
-        for (size_t i = TOP_TREND_MAX - n; i < TOP_TREND_MAX; i++) {
-                double share = sum[i] / highest;
-                size_t level = isnan(share) ? 0 : (size_t)(share > 1 ? 7 : share * 7 + 0.5);
-
-                buffer_puts(screen->out, isnan(share) ? " " : screen->has_unicode ? levels[level] :
-                                                              (const char[]){ ".:-=+*%#"[level], '\0' });
-        }
+        for (size_t i = TOP_TREND_MAX - n; i < TOP_TREND_MAX; i++)
+                write_level(screen, sum[i] / highest);
         screen_style_end(screen);
 }
 
@@ -128,7 +153,7 @@ static void write_pressure_row(Screen *screen, const TopNode *node) {
         buffer_putc(screen->out, '\n');
 }
 
-static void write_node(Screen *screen, const TopNode *node) {
+static void write_node(Screen *screen, const TopNode *node, size_t n_core_lines) {
         char first[TEXT_MAX], second[TEXT_MAX], text[3 * TEXT_MAX];
 
         text[0] = '\0';
@@ -136,6 +161,7 @@ static void write_node(Screen *screen, const TopNode *node) {
                 (void)snprintf(text, sizeof(text), "cores %.0f to %.0f %%", 100 * node->number[TOP_CORE_MIN],
                                100 * node->number[TOP_CORE_MAX]);
         write_bar_row(screen, node, "CPUs", TOP_CPU, text);
+        write_cores(screen, node, n_core_lines);
         format_bytes(node->number[TOP_MEMORY] * node->memory_bytes, "", first);
         format_bytes(node->memory_bytes, "", second);
         (void)snprintf(text, sizeof(text), "%s of %s", first, second);
@@ -298,7 +324,7 @@ void top_view_write(Screen *screen, const TopState *state, TopWindow *window) {
         write_title(screen, state);
         if (has_blanks)
                 buffer_putc(screen->out, '\n');
-        write_node(screen, &state->node);
+        write_node(screen, &state->node, has_blanks ? 4 : 1);
         if (has_blanks)
                 buffer_putc(screen->out, '\n');
         write_heads(screen, state->sort);

@@ -39,8 +39,8 @@ class Top(TestCase):
 
     def test_once_prints_the_screen(self):
         text = self.ask("--once")
-        for words in ("CPUs", "memory", "disk /", "disks", "network", "waited", "*CPUS", "2 jobs", "steady", "evil\\u{202e}\u65e5",
-                      "./train.py"):
+        for words in ("CPUs", "memory", "disk /", "disks", "network", "cores ", "waited", "*CPUS", "2 jobs", "steady",
+                      "evil\\u{202e}\u65e5", "./train.py"):
             self.assertIn(words, text)
         self.assertNotIn("\x1b", text)
         self.assertLessEqual(max(map(len, self.ask("--once", COLUMNS="50").splitlines())), 50)

@@ -117,6 +117,27 @@ static void a_screen_fits_each_width_and_escapes_names(void **state) {
         assert_non_null(strstr(f->out.text, "1 min 05 s"));
 }
 
+static void cores_are_merged_if_there_are_many(void **state) {
+        Fixture *f = *state;
+        TopWindow window = { .n_rows = 24 };
+        TopJob jobs[3];
+        TopState top;
+
+        fill(f, &top, jobs);
+        top.node.n_cores = 600;
+        top.node.core[599] = 1;
+        f->screen.has_unicode = false;
+        top_view_write(&f->screen, &top, &window);
+        assert_non_null(strstr(f->out.text, "\ncores    ...."));
+        assert_non_null(strstr(f->out.text, ".#\nmemory"));
+        check_widths(&f->out, 80);
+        top.node.n_cores = 2;
+        top.node.core[1] = 1;
+        buffer_clear(&f->out);
+        top_view_write(&f->screen, &top, &window);
+        assert_non_null(strstr(f->out.text, "\ncores    .#\n"));
+}
+
 static void the_selected_job_is_shown(void **state) {
         Fixture *f = *state;
         TopWindow window = { .n_rows = 10, .selected = 2 }; /* room for one job */
@@ -178,6 +199,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(missing_numbers_of_a_job_are_unknown, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(jobs_are_sorted_by_a_column, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_screen_fits_each_width_and_escapes_names, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(cores_are_merged_if_there_are_many, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(the_selected_job_is_shown, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_document_has_null_for_what_is_unknown, set_up, tear_down),
                 cmocka_unit_test(times_are_local_and_past),
