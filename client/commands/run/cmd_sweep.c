@@ -14,7 +14,6 @@
 #include "client/commands/commands.h"
 #include "client/sweep/sweep_plan.h"
 #include "client/sweep/sweep_run.h"
-#include "client/sweep/sweep_text.h"
 #include "text/text.h"
 #include "util/error_text.h"
 #include "util/utf8.h"
@@ -96,8 +95,6 @@ static int read_plan(SweepInput *input) {
                 r = sweep_plan_read(file, specification, &input->arena, &input->plan, &error);
                 if (r == SWEEP_WRONG)
                         message_print("%s: %s", input->file, error.text);
-                if (r == 0)
-                        sweep_text_check_spelling(file, input->text.text, input->text.n, &input->plan.warnings);
         }
         if (r < 0)
                 return command_fail(r);
@@ -151,65 +148,16 @@ static int read_file(SweepInput *input) {
 
 /* --- --dry-run ------------------------------------------------------------------------------------ */
 
-#define COLUMNS_BESIDE 2U /* point, state */
-
-/* Returns whether each setting has a column. Points that differ in their settings, or have very many, are written as
- * one text. */
-static bool has_columns(const SweepPlan *plan) {
-        const SweepBlock *first = &plan->blocks[0];
-
-        for (size_t b = 1; b < plan->n_blocks; b++) {
-                if (plan->blocks[b].n != first->n)
-                        return false;
-                for (size_t k = 0; k < first->n; k++)
-                        if (strcmp(plan->blocks[b].settings[k].key, first->settings[k].key) != 0)
-                                return false;
-        }
-        return first->n + COLUMNS_BESIDE <= GRID_COLUMNS_MAX;
-}
-
-static void add_setting(Grid *grid, const SweepSetting *setting, const char *text) {
-        if (setting->values[0].type == VALUE_STRING)
-                grid_text(grid, text);
-        else
-                grid_right(grid, text);
-}
-
-static void add_heads(Grid *grid, const SweepPlan *plan) {
-        grid_text(grid, "POINT");
-        for (size_t k = 0; has_columns(plan) && k < plan->blocks[0].n; k++)
-                add_setting(grid, &plan->blocks[0].settings[k], plan->blocks[0].settings[k].key);
-        if (!has_columns(plan))
-                grid_text(grid, "SETTINGS");
-        grid_text(grid, "STATE");
-}
-
-static int add_settings(Grid *grid, const SweepPlan *plan, const SweepPoint *point) {
-        scoped(buffer_deinit) Buffer text = {};
-
-        if (!has_columns(plan)) {
-                sweep_plan_put_point(plan, point, &text);
-                if (buffer_error(&text) < 0)
-                        return -ENOMEM;
-                grid_text(grid, text.text ?: "");
-                return 0;
-        }
-
-        for (size_t k = 0; k < plan->blocks[0].n; k++)
-                add_setting(grid, &plan->blocks[0].settings[k], sweep_plan_text(plan, point, k));
-        return 0;
-}
-
 static int add_point(Grid *grid, const SweepOrder *order, size_t i) {
-        const SweepPlan *plan = order->plan;
+        scoped(buffer_deinit) Buffer settings = {};
         char number[TEXT_MAX];
-        int r;
 
         (void)snprintf(number, sizeof(number), "%03zu", i + 1);
+        sweep_plan_put_point(order->plan, &order->plan->points[i], &settings);
         grid_whole(grid, number);
-        r = add_settings(grid, plan, &plan->points[i]);
+        grid_text(grid, settings.text ?: "");
         grid_whole(grid, sweep_run_is_recorded(order, i) ? "recorded" : "to run");
-        return r;
+        return buffer_error(&settings);
 }
 
 /* Writes the command of a point without `perfctl run`, which is the same for every point. */
@@ -239,8 +187,7 @@ static int put_points(const SweepOrder *order, size_t first, Screen *screen) {
         scoped(grid_deinit) Grid grid = {};
         int r = put_command(order, first, screen);
 
-        grid_init(&grid, (has_columns(plan) ? plan->blocks[0].n : 1) + COLUMNS_BESIDE, 1);
-        add_heads(&grid, plan);
+        grid_init_heads(&grid, "POINT|SETTINGS|STATE");
         for (size_t i = 0; r == 0 && i < plan->n_points; i++)
                 r = add_point(&grid, order, i);
         return r == 0 ? grid_write(&grid, screen, isatty(STDOUT_FILENO) == 1) : r;
