@@ -82,6 +82,23 @@ bool answer_model_applies(const Value *model) {
         return !uid || uid->type == VALUE_NULL || answer_time(model, "applies_to_uid") == geteuid();
 }
 
+const Value *answer_find_declaration(const Value *models, const char *name, const char *component) {
+        const Value *of_any = NULL;
+
+        for (size_t i = 0; i < answer_length(models); i++) {
+                const Value *model = &models->items[i];
+                const char *of = value_get_string(model, "component");
+
+                if (strcmp(answer_text(model, "name"), name) != 0 || !answer_model_applies(model))
+                        continue;
+                if (of && strcmp(of, component) == 0)
+                        return value_get(model, "declaration");
+                if (!of)
+                        of_any = value_get(model, "declaration");
+        }
+        return of_any;
+}
+
 size_t answer_length(const Value *list) {
         return list && list->type == VALUE_LIST ? list->n_items : 0;
 }

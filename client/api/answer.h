@@ -24,6 +24,8 @@ void answer_put_value(Buffer *out, const Value *value);
 bool answer_flag(const Value *from, const char *key);
 /* Returns false if a model, from the answer to /api/v1/models, applies only to results of another user. */
 bool answer_model_applies(const Value *model);
+/* Finds the declaration of an indicator by its model for the component, else by that for any. NULL: none. */
+const Value *answer_find_declaration(const Value *models, const char *name, const char *component);
 /* Returns the number of items of a list or of members of an object; 0 for any other value and for NULL. */
 size_t answer_length(const Value *list);
 size_t answer_n_members(const Value *object);

@@ -160,14 +160,6 @@ static void check_pressure(Checks *checks, int root_fd) {
                       "%s", fix);
 }
 
-static void check_delays(Checks *checks, int root_fd) {
-        scoped(freep) char *text = file_read_text(root_fd, "proc/sys/kernel/task_delayacct", TEXT_BYTES_MAX);
-
-        if (text)
-                check_detail(checks_add(checks, "task delays"), "accounting is %s; perfd does not need it",
-                             text[0] == '0' ? "off" : "on");
-}
-
 /* --- control groups ------------------------------------------------------------------------------- */
 
 #define OWN_NUMBERS "no CPU time, memory, I/O and number of processes of a job, only those of the node"
@@ -468,7 +460,6 @@ void checks_add_tree(Checks *checks, int root_fd) {
                 check_own_group(checks, root_fd, &groups);
                 check_hidden_processes(checks, mounts);
         }
-        check_delays(checks, root_fd);
         check_open_files(checks, root_fd);
         if (exists(root_fd, "run/systemd/system")) {
                 check_unit(checks, root_fd, "perfd.socket", "sockets.target");

@@ -9,6 +9,7 @@
 #include "document/semver.h"
 #include "util/clock.h"
 #include "util/hash.h"
+#include "util/nearest.h"
 #include "util/scoped.h"
 #include "value/value_parse.h"
 
@@ -18,14 +19,7 @@ static const char *const own_keys[] = {
         "format",      "full_format", "divisor", "divisor_unit", "kpi_settings_version",
 };
 
-static bool is_among(const char *key, const char *const *keys, size_t n) {
-        for (size_t i = 0; i < n; i++)
-                if (strcmp(keys[i], key) == 0)
-                        return true;
-        return false;
-}
-
-#define IS_AMONG(key, keys) is_among(key, keys, N_ELEMENTS(keys))
+#define IS_AMONG(key, keys) nearest_is_among(key, keys, N_ELEMENTS(keys))
 
 int kpi_documents_read(const Value *payload, Arena *arena, Kpi **ret, size_t *ret_n, const char **ret_error) {
         const Value *object = value_get(payload, "kpis") ?: payload;
@@ -77,23 +71,13 @@ int kpi_documents_index(Kpi *kpis, size_t n) {
 
 /* --- documents ------------------------------------------------------------------------------------ */
 
-static bool is_same_text(const Value *a, const Value *b) {
-        scoped(buffer_deinit) Buffer x = {}, y = {};
-
-        if (!a || !b || a->type != b->type)
-                return a == b;
-        value_write_json(a, &(Json){ .out = &x });
-        value_write_json(b, &(Json){ .out = &y });
-        return buffer_error(&x) == 0 && buffer_error(&y) == 0 && x.n == y.n && memcmp(x.text, y.text, x.n) == 0;
-}
-
 /* Returns true if two KPIs are of one test: all members that do not describe the KPI are the same. */
 static bool is_same_test(const Value *a, const Value *b) {
-        if (!is_same_text(value_get(a, "@timestamp"), value_get(b, "@timestamp")))
+        if (!value_equals(value_get(a, "@timestamp"), value_get(b, "@timestamp")))
                 return false;
         for (size_t i = 0; i < a->n_members; i++)
                 if (!IS_AMONG(a->members[i].key, own_keys) &&
-                    !is_same_text(&a->members[i].value, value_get(b, a->members[i].key)))
+                    !value_equals(&a->members[i].value, value_get(b, a->members[i].key)))
                         return false;
         for (size_t i = 0; i < b->n_members; i++)
                 if (!IS_AMONG(b->members[i].key, own_keys) && !value_get(a, b->members[i].key))

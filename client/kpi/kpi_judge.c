@@ -17,17 +17,6 @@ static bool is_same_indicator(const Indicator *a, const Indicator *b) {
         return strcmp(a->name, b->name) == 0 && strcasecmp(a->component ?: "", b->component ?: "") == 0;
 }
 
-static bool is_same_value(const Value *a, const Value *b) {
-        scoped(buffer_deinit) Buffer left = {}, right = {};
-        Json json = { .out = &left }, other = { .out = &right };
-
-        if (value_is_number(a) && value_is_number(b))
-                return value_number(a) == value_number(b);
-        value_write_json(a, &json);
-        value_write_json(b, &other);
-        return left.text && right.text && strcmp(left.text, right.text) == 0;
-}
-
 /* Returns true if the item has all parameters of the KPI. */
 static bool has_parameters_of(const Value *kpi, const Indicator *indicator) {
         const Value *wanted = value_get(value_get(kpi, "labels"), "parameters"),
@@ -36,7 +25,7 @@ static bool has_parameters_of(const Value *kpi, const Indicator *indicator) {
         for (size_t i = 0; i < answer_n_members(wanted); i++) {
                 const Value *value = value_get(given, wanted->members[i].key);
 
-                if (!value || !is_same_value(value, &wanted->members[i].value))
+                if (!value_equals(value, &wanted->members[i].value))
                         return false;
         }
         return true;

@@ -327,57 +327,6 @@ static int read_conda_list(LockReader *reader) {
         return r;
 }
 
-/* Takes NAME=VERSION=BUILD, also after a channel: conda-forge::numpy=1.26. A range of versions does not count as a
- * version. */
-static int add_conda_words(LockReader *reader, const char *text) {
-        const char *channel = strstr(text, "::"), *name = channel ? channel + 2 : text;
-        size_t n_name = strcspn(name, "=<>!~ ["), n_version;
-        const char *version = name + n_name, *build;
-        DraftPackage package = { .name = { name, n_name }, .kind = "conda" };
-
-        if (channel)
-                package.source = (Slice){ text, (size_t)(channel - text) };
-        if (*version == '=') {
-                version += strspn(version, "=");
-                n_version = strcspn(version, "= ");
-                build = version[n_version] == '=' ? version + n_version + 1 : "";
-                package.version = (Slice){ version, n_version };
-                package.build = stack_builder_slice(build);
-        }
-        return add_package(reader, &package);
-}
-
-static int add_pip_words(LockReader *reader, const char *text) {
-        size_t n_name = strcspn(text, "=<>!~ [;@");
-        const char *version = strstr(text + n_name, "==");
-        DraftPackage package = { .name = { text, n_name }, .kind = STACK_KIND_PYTHON };
-
-        if (version)
-                package.version = (Slice){ version + 2, strcspn(version + 2, " ;,") };
-        return add_package(reader, &package);
-}
-
-static int read_conda_environment(LockReader *reader) {
-        const Value *list = value_get(reader->document, "dependencies");
-        int r = 0;
-
-        for (size_t i = 0; i < list->n_items && r == 0; i++) {
-                const Value *item = &list->items[i], *pip = value_get(item, "pip");
-
-                if (item->type == VALUE_STRING)
-                        r = add_conda_words(reader, item->string);
-                else if (!pip || pip->type != VALUE_LIST)
-                        return refuse(reader, 0,
-                                      "dependencies[%zu] is %s: expected NAME=VERSION=BUILD, or a list 'pip'", i,
-                                      value_type_text(item));
-                for (size_t k = 0; pip && k < pip->n_items && r == 0; k++)
-                        if (pip->items[k].type == VALUE_STRING && pip->items[k].string[0] != '-')
-                                r = add_pip_words(reader, pip->items[k].string);
-        }
-        reader->stack->package_manager = stack_builder_slice("conda");
-        return r;
-}
-
 /* --- forms ------------------------------------------------------------------------------------------ */
 
 static bool is_list(const Value *value) {
@@ -390,10 +339,6 @@ static bool is_pipfile(const LockReader *reader) {
 
 static bool is_conda_list(const LockReader *reader) {
         return is_list(reader->document);
-}
-
-static bool is_conda_environment(const LockReader *reader) {
-        return is_list(value_get(reader->document, "dependencies"));
 }
 
 static bool is_explicit(const LockReader *reader) {
@@ -413,7 +358,6 @@ typedef struct LockForm {
 static const LockForm forms[] = { /* the first that recognises a file reads it */
         { "Pipfile.lock", is_pipfile, read_pipfile },
         { "conda list --json", is_conda_list, read_conda_list },
-        { "environment.yml", is_conda_environment, read_conda_environment },
         { "conda list --explicit", is_explicit, read_explicit },
         { "requirements.txt", is_requirements, read_requirements },
 };
@@ -487,7 +431,7 @@ static int check_stack(LockReader *reader, const Value *document) {
 static bool is_document(const LockReader *reader) {
         char first = reader->text[strspn(reader->text, " \t\r\n")];
 
-        return first == '{' || first == '[' || has_line(reader, "dependencies:");
+        return first == '{' || first == '[';
 }
 
 static int read_form(LockReader *reader, const Value **ret) {

@@ -4,8 +4,7 @@
 /*
  * Lock file: the software stack that a file names
  *
- * Forms: Pipfile.lock; requirements.txt with hashes and markers; environment.yml, `conda list --json` and `conda
- * list --explicit`; a
+ * Forms: Pipfile.lock; requirements.txt with hashes and markers; `conda list --json` and `conda list --explicit`; a
  * stack document. The form is found by the content, not by the name of the file.
  */
 

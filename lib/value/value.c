@@ -131,6 +131,18 @@ int value_compare(const Value *a, const Value *b) {
         return a->type == VALUE_DOUBLE ? -compare_mixed(b, a->number) : compare_integers(a, b);
 }
 
+bool value_equals(const Value *a, const Value *b) {
+        scoped(buffer_deinit) Buffer left = {}, right = {};
+
+        if (!a || !b)
+                return a == b;
+        if (value_is_scalar(a) && value_is_scalar(b))
+                return value_compare(a, b) == 0;
+        value_write_json(a, &(Json){ .out = &left });
+        value_write_json(b, &(Json){ .out = &right });
+        return buffer_error(&left) == 0 && buffer_error(&right) == 0 && strcmp(left.text, right.text) == 0;
+}
+
 /* Compares items of one list; equal items are ordered by their position. */
 static int compare_items(const void *a, const void *b) {
         const Value *const *left = a, *const *right = b;

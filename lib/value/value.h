@@ -74,6 +74,8 @@ double value_number(const Value *value);
 /* Orders scalars: -1, 0 or 1. Booleans come first, then numbers by value (1 and 1.0 are equal, no NaN), then strings
  * by bytes. */
 int value_compare(const Value *a, const Value *b);
+/* Returns true for equal scalars, and for lists and objects with the same JSON; NULL equals only NULL. */
+bool value_equals(const Value *a, const Value *b);
 /* Finds the first item of a list of scalars that equals an earlier item, and the index of the earlier item, in O(n
  * log n).
  * room: space for a pointer to each item. False if all items differ. */

@@ -28,8 +28,6 @@ FORMS = {
     "list.json": (json.dumps([{"name": "numpy", "version": "1.26.4", "build_string": "py311_0", "channel": "conda-forge"},
                               {"name": "torch", "version": "2.2.0", "build_string": "pypi_0", "channel": "pypi"}]),
                   [("numpy", "conda", "1.26.4"), ("torch", "python", "2.2.0")]),
-    "environment.yml": ("name: e\ndependencies:\n  - python=3.11.8=hab00c5b_0\n  - conda-forge::blas=2.1\n  - pip:\n    - torch==2.2.0\n",
-                        [("blas", "conda", "2.1"), ("python", "conda", "3.11.8"), ("torch", "python", "2.2.0")]),
 }
 
 

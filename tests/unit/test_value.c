@@ -141,6 +141,22 @@ static void json_keeps_types_and_order(void **state) {
                             "\"huge\":9.223372036854776e+18,\"flag\":true,\"none\":null}]");
 }
 
+static void equal_values_have_one_value_or_one_text(void **state) {
+        const Value one = { .type = VALUE_INT, .integer = 1 }, also = { .type = VALUE_DOUBLE, .number = 1 };
+        const Value list = { .type = VALUE_LIST, .items = &one, .n_items = 1 }, none = {};
+        const Value other = { .type = VALUE_LIST, .items = &members[2].value, .n_items = 1 };
+
+        (void)state;
+        assert_true(value_equals(&one, &also));
+        assert_true(value_equals(&list, &(Value){ .type = VALUE_LIST, .items = &one, .n_items = 1 }));
+        assert_true(value_equals(&object, &object));
+        assert_true(value_equals(NULL, NULL));
+        assert_false(value_equals(&one, NULL));
+        assert_false(value_equals(&one, &none));
+        assert_false(value_equals(&one, &members[0].value));
+        assert_false(value_equals(&list, &other));
+}
+
 static void every_type_has_words(void **state) {
         static const char *const texts[] = {
                 "null", "a boolean", "an integer", "an integer", "a number", "a string", "a list", "an object",
@@ -160,6 +176,7 @@ int main(void) {
                 cmocka_unit_test(scalars_have_one_order_whatever_their_type),
                 cmocka_unit_test(a_duplicate_in_a_long_list_is_found_with_its_position),
                 cmocka_unit_test(json_keeps_types_and_order),
+                cmocka_unit_test(equal_values_have_one_value_or_one_text),
                 cmocka_unit_test(every_type_has_words),
         };
 

@@ -158,24 +158,6 @@ static void fill_versions(Grid *grid, const Value *groups) {
         }
 }
 
-/* Finds the declaration of the indicator for the component, else for any. NULL: none. */
-static const Value *find_declaration(const Value *models, const char *name, const char *component) {
-        const Value *of_any = NULL;
-
-        for (size_t i = 0; i < answer_length(models); i++) {
-                const Value *model = &models->items[i];
-                const char *of = value_get_string(model, "component");
-
-                if (strcmp(answer_text(model, "name"), name) != 0 || !answer_model_applies(model))
-                        continue;
-                if (of && strcmp(of, component) == 0)
-                        return value_get(model, "declaration");
-                if (!of)
-                        of_any = value_get(model, "declaration");
-        }
-        return of_any;
-}
-
 /* Shows the specification of the result. */
 static int show_specification(const CommandLine *line, const char *digest, Screen *screen) {
         scoped(api_query_deinit) ApiQuery query = {};
@@ -213,7 +195,7 @@ static int show_latest(const CommandLine *line, ApiQuery *query, const Value *mo
                 buffer_printf(screen->out, ", failed with exit status %.0f",
                               answer_number_or_zero(&results->items[0], "exit_status"));
         buffer_putc(screen->out, '\n');
-        declaration = find_declaration(models, name, answer_text(&results->items[0], "component"));
+        declaration = answer_find_declaration(models, name, answer_text(&results->items[0], "component"));
         write_members(screen, "Parameters", value_get(document, "@parameters"), value_get(declaration, "parameters"),
                       false);
         write_members(screen, "Results", value_get(document, "@result"), value_get(declaration, "results"), true);

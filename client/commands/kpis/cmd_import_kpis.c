@@ -142,18 +142,6 @@ static int make_items(KpiImport *import) {
 
 /* --- the model ------------------------------------------------------------------------------------ */
 
-static const Value *find_model(const Value *models, const char *name) {
-        for (size_t i = 0; i < answer_length(models); i++) {
-                const Value *model = &models->items[i];
-                const char *component = value_get_string(model, "component");
-
-                if (strcmp(answer_text(model, "name"), name) == 0 && answer_model_applies(model) &&
-                    (!component || strcmp(component, KPI_COMPONENT) == 0))
-                        return value_get(model, "declaration");
-        }
-        return NULL;
-}
-
 /* Reports a difference between the file and the model, which is not changed. */
 static void compare_text(const Kpi *kpi, const Value *declared, const char *member, const char *here) {
         const char *there = value_get_string(declared, member);
@@ -193,7 +181,7 @@ static int provide_model(KpiImport *import, const CommandLine *line, Courier *co
         r = api_query_open(&query, &line->global, "/api/v1/models");
         if (r != EXIT_DONE)
                 return r;
-        declaration = find_model(value_get(query.answer, "models"), import->options->name);
+        declaration = answer_find_declaration(value_get(query.answer, "models"), import->options->name, KPI_COMPONENT);
         if (declaration) {
                 compare_model(import, declaration);
                 return EXIT_DONE;

@@ -354,16 +354,6 @@ static void write_notes(Screen *screen, const Value *kpis, bool wants_time) {
                               n_disturbed, n_disturbed == 1 ? "" : "s");
 }
 
-static bool is_same_value(const Value *a, const Value *b) {
-        scoped(buffer_deinit) Buffer x = {}, y = {};
-
-        if (!a || !b)
-                return a == b;
-        answer_put_value(&x, a);
-        answer_put_value(&y, b);
-        return x.n == y.n && memcmp(x.text ?: "", y.text ?: "", x.n) == 0;
-}
-
 static bool has_word(const Buffer *words, const char *word) {
         size_t n = strlen(word);
 
@@ -381,7 +371,7 @@ static void add_differing(const Value *one, const Value *other, Buffer *out) {
         for (size_t i = 0; i < answer_n_members(a); i++) {
                 const char *key = a->members[i].key;
 
-                if (!is_same_value(&a->members[i].value, value_get(b, key)) && !has_word(out, key))
+                if (!value_equals(&a->members[i].value, value_get(b, key)) && !has_word(out, key))
                         buffer_printf(out, "%s%s", out->n > 0 ? "," : "", key);
         }
 }

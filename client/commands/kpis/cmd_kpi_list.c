@@ -46,23 +46,6 @@ static void kpi_set_deinit(KpiSet *set) {
         api_query_deinit(&set->models);
 }
 
-/* Returns the declaration of the model of the indicator for the component, or for any. */
-static const Value *find_model(const Value *models, const char *name, const char *component) {
-        const Value *found = NULL;
-
-        for (size_t i = 0; i < answer_length(models); i++) {
-                const Value *model = &models->items[i];
-                const char *of = value_get_string(model, "component");
-
-                if (strcmp(answer_text(model, "name"), name) != 0 || !answer_model_applies(model) ||
-                    (of && strcmp(of, component) != 0))
-                        continue;
-                if (of || !found)
-                        found = value_get(model, "declaration");
-        }
-        return found;
-}
-
 static bool is_in(const KpiSet *set, const char *name) {
         for (size_t i = 0; i < set->n; i++)
                 if (strcmp(set->indicators[i].name, name) == 0)
@@ -93,7 +76,8 @@ static int read_results(KpiIndicator *indicator, const GlobalOptions *global) {
 
 static int add_indicator(KpiSet *set, const GlobalOptions *global, const Value *row) {
         const char *name = answer_text(row, "name");
-        const Value *model = find_model(value_get(set->models.answer, "models"), name, answer_text(row, "component"));
+        const Value *model = answer_find_declaration(value_get(set->models.answer, "models"), name,
+                                                     answer_text(row, "component"));
         const Value *declared = value_get(model, "results");
         KpiIndicator *indicator = &set->indicators[set->n];
 

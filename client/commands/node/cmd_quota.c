@@ -33,14 +33,7 @@ static int print_user(const Value *answer, bool no_color) {
         const Value *resources = value_get(user, "resources");
         scoped(grid_deinit) Grid grid = {};
 
-        grid_init(&grid, 7, 1);
-        grid_text(&grid, "RESOURCE");
-        grid_right(&grid, "HELD");
-        grid_right(&grid, "SHARE");
-        grid_right(&grid, "LIMIT OF ALL");
-        grid_right(&grid, "USERS");
-        grid_right(&grid, "REFUSED");
-        grid_text(&grid, "LAST REFUSED");
+        grid_init_heads(&grid, "RESOURCE|>HELD|>SHARE|>LIMIT OF ALL|>USERS|>REFUSED|LAST REFUSED");
         for (size_t i = 0; i < answer_length(resources); i++) {
                 const Value *held = &resources->items[i],
                             *total = answer_find(totals, "name", answer_text(held, "name"));
@@ -78,14 +71,7 @@ static int print_users(const Value *answer, bool no_color) {
         const Value *users = value_get(answer, "users");
         scoped(grid_deinit) Grid grid = {};
 
-        grid_init(&grid, 7, 1);
-        grid_text(&grid, "USER");
-        grid_text(&grid, "RESOURCE");
-        grid_right(&grid, "HELD");
-        grid_right(&grid, "SHARE");
-        grid_right(&grid, "REFUSED");
-        grid_text(&grid, "SINCE");
-        grid_text(&grid, "LAST REFUSED");
+        grid_init_heads(&grid, "USER|RESOURCE|>HELD|>SHARE|>REFUSED|SINCE|LAST REFUSED");
         for (size_t i = 0; i < answer_length(users); i++)
                 fill_user(&grid, &users->items[i]);
         return grid_print(&grid, no_color);
