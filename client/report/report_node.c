@@ -21,8 +21,8 @@ static const struct {
 } rows[] = {
         { "CPUs", { { "cpu_avg_utilization_pct", "", " busy", PIECE_BUSY }, { "max_t_cpu_pct_per_cpu_avg", "", " peak", PIECE_PEAK },
                     { "max_t_cpu_pct_per_cpu_max", "busiest ", "", PIECE_PEAK } }, false },
-        { "", { { "cpu_avg_utilization_over20_pct", "over 20 % in ", " of the time", PIECE_PEAK }, { "cpu_avg_utilization_over40_pct", "over 40 % in ", "", PIECE_PEAK },
-                { "cpu_avg_utilization_over80_pct", "over 80 % in ", "", PIECE_PEAK }, { "cpu_avg_utilization_at100_pct", "at 100 % in ", "", PIECE_PEAK } }, true },
+        { "CPUs over", { { "cpu_avg_utilization_over20_pct", "20 % in ", " of the time", PIECE_PEAK }, { "cpu_avg_utilization_over40_pct", "40 % in ", "", PIECE_PEAK },
+                         { "cpu_avg_utilization_over80_pct", "80 % in ", "", PIECE_PEAK }, { "cpu_avg_utilization_at100_pct", "at 100 % in ", "", PIECE_PEAK } }, true },
         { "CPU time", { { "node_cpu_hours", "", " available", PIECE_SUM }, { "node_unused_cpu_hours", "", " unused", PIECE_SUM },
                         { "max_t_cpu_pct_per_cpu_min", "idlest CPU ", " peak", PIECE_PEAK } }, true },
         { "memory", { { "max_t_mem_percent", "", " peak", PIECE_PEAK }, { "max_t_disk_usage_percent", "file system / ", " full", PIECE_PEAK } }, false },
@@ -72,7 +72,8 @@ static void write_row(Sheet *sheet, const ReportRun *run, size_t i, bool has_det
                         sheet_row_printf(&row, "%s%s%s%s%s", before, text, after, has_host ? " on " : "",
                                          !has_host ? "" : *total.at->hostname ? total.at->hostname : "a node");
                 } else if (has_details && row.has_pieces && sheet_absence(sheet, rows[i].pieces[k].key, reason))
-                        sheet_row_printf(&row, "%s%s: %s", before, after + (*after == ' '), reason);
+                        sheet_row_printf(&row, "%.*s%s: %s", (int)strlen(before) - (*before && !*after), before,
+                                         after + (*after == ' '), reason);
         }
         if (!row.has_pieces)
                 sheet_row_put_styled(&row, STYLE_DIM,
@@ -84,7 +85,6 @@ void report_write_node(Sheet *sheet, const ReportRun *run) {
         bool has_details = run->n_reports == 1 && !*answer_text(sheet->job, "cgroup");
         char words[2 * TEXT_MAX] = "", memory[TEXT_MAX];
         int64_t cpus, n_bytes;
-        AnswerMetric value;
 
         if (run->n_hosts == 0)
                 return;
@@ -97,6 +97,6 @@ void report_write_node(Sheet *sheet, const ReportRun *run) {
 
         sheet_heading(sheet->screen, run->n_hosts > 1 ? "Nodes during the run" : "Node during the job", words);
         for (size_t i = 0; i < N_ELEMENTS(rows); i++)
-                if (!rows[i].is_detail || (has_details && answer_metric(sheet->job, rows[i].pieces[0].key, &value)))
+                if (has_details || !rows[i].is_detail)
                         write_row(sheet, run, i, has_details);
 }

@@ -206,14 +206,14 @@ static void the_node_is_brief_beside_a_jobs_own_numbers(void **state) {
         assert_says(text, "Node during the job, 64 CPUs and 256 GiB\n");
         assert_says(text, "CPUs      43.2 % busy, 98.1 %~ peak, busiest 100.0 %~\n");
         assert_says(text, "disks     1.50 GiB read, 12.5 MiB written\n");
-        assert_null(strstr(text, " available, "));
+        assert_null(strstr(text, "CPUs over "));
 }
 
 static void a_job_without_a_cgroup_has_the_nodes_numbers(void **state) {
         const char *text = report_document(*state, "none");
 
         assert_says(text, "none for this job; metrics are of the node");
-        assert_says(text, " available, ");
+        assert_says(text, "CPUs over ");
         assert_says(text, "rusage    CPU 4 h 07 min user");
         assert_null(strstr(text, "Allocated and used"));
 }
@@ -225,7 +225,7 @@ static void cpu_time_from_wait4_is_shown_and_other_metrics_as_unavailable(void *
         assert_says(text, "CPU hours 4.29 of 44.3 used");
         assert_says(text, "          unavailable: peak cores, memory, waiting, throttling, disks,\n"
                           "            number of processes (the job has no cgroup of its own)\n");
-        assert_says(text, " available, ");
+        assert_says(text, "CPUs over ");
 }
 
 static void each_reason_is_shown_once(void **state) {
@@ -253,7 +253,7 @@ static void an_answer_of_an_older_perfd_is_a_report(void **state) {
         buffer_clear(&f->out);
         report_write_job(&f->screen, read_document(f, "older"), read_value(f, node_json), NULL);
         assert_says(f->out.text, "n17, 64 CPUs, rank 3, process 4242, by alice");
-        assert_says(f->out.text, " available, ");
+        assert_says(f->out.text, "CPUs over ");
         assert_says(f->out.text, "~ from samples every 1 s");
         assert_null(strstr(f->out.text, "cgroup"));
 }
