@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "text/text.h"
+#include "util/buffer.h"
 #include "value/value.h"
 
 /* Returns NAN if the member is missing or not a number: the value is unknown or not yet available. */
@@ -42,3 +43,20 @@ typedef struct AnswerMetric {
 bool answer_metric(const Value *from, const char *key, AnswerMetric *ret);
 /* Formats a value with its unit: "43.1 %", "12.3 MiB"; hours and seconds as "1 h 50 min". */
 void answer_metric_format(const AnswerMetric *metric, char ret[static TEXT_MAX]);
+
+/* Refusals: users whose requests were recently refused by a limit, from the answer to /api/v1/quota */
+
+/*
+ * Returns the next user in the list, starting at *i, with a refusal in the last 10 minutes, and sets *i to the
+ * following index. NULL if there is none.
+ */
+const Value *answer_next_refused(const Value *users, uint64_t now_ms, size_t *i);
+/* Returns true if a resource of a user was refused in the last 10 minutes. */
+bool answer_refusal_is_recent(const Value *resource, uint64_t now_ms);
+
+/* Appends the user's name if this machine knows the uid, else perfd's term: "uid 1000", an address, or "unknown". */
+void answer_put_refused_name(const Value *user, Buffer *out);
+/*
+ * Appends "alice: queries (12 refused since …, last …)" with each resource that was refused in the last 10 minutes.
+ */
+void answer_put_refused_user(const Value *user, uint64_t now_ms, Buffer *out);

@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "client/cli/command.h"
@@ -12,9 +13,64 @@
 #include "client/wire/own_job.h"
 #include "client/wire/user.h"
 #include "client/wire/wire.h"
+#include "document/condition.h"
 #include "util/clock.h"
 #include "util/error_text.h"
 #include "value/value_parse.h"
+
+/* --- indicator path -------------------------------------------------------------------------------- */
+
+void api_query_begin_path(Buffer *path, const char *name, const char *what) {
+        buffer_puts(path, "/api/v1/indicators/");
+        buffer_put_encoded(path, name);
+        buffer_printf(path, "/%s", what);
+}
+
+void api_query_batch_path(Buffer *path, const char *id) {
+        buffer_puts(path, "/api/v1/batches/");
+        buffer_put_encoded(path, id);
+}
+
+void api_query_put_path(Buffer *path, const char *name, const char *value) {
+        if (!value)
+                return;
+
+        buffer_printf(path, "%c%s=", path->text && strchr(path->text, '?') ? '&' : '?', name);
+        buffer_put_encoded(path, value);
+}
+
+void api_query_put_path_list(Buffer *path, const char *name, const OptionTexts *values) {
+        scoped(buffer_deinit) Buffer list = {};
+
+        for (size_t i = 0; i < values->n; i++)
+                buffer_printf(&list, "%s%s", i > 0 ? "," : "", values->items[i]);
+        path->failed |= buffer_error(&list) < 0;
+        api_query_put_path(path, name, list.text);
+}
+
+void api_query_put_age(Buffer *path, const char *name, uint64_t age_ns) {
+        uint64_t now_ns = clock_realtime_ns();
+        char time_ms[24];
+
+        snprintf(time_ms, sizeof(time_ms), "%" PRIu64, (now_ns > age_ns ? now_ns - age_ns : 0) / NS_PER_MS);
+        api_query_put_path(path, name, time_ms);
+}
+
+void api_query_select_path(Buffer *path, const SelectionOptions *selection) {
+        for (size_t i = 0; i < selection->where.n; i++) {
+                const char *text = selection->where.items[i];
+                scoped(buffer_deinit) Buffer condition = {};
+
+                for (size_t at = 0; condition_next(text, &at, &condition); buffer_clear(&condition))
+                        api_query_put_path(path, "where", condition.text);
+        }
+        if (selection->since_ns.is_given)
+                api_query_put_age(path, "since_ms", selection->since_ns.value);
+        if (selection->until_ns.is_given)
+                api_query_put_age(path, "until_ms", selection->until_ns.value);
+}
+
+/* --- api query --------------------------------------------------------------------------------------- */
 
 #define REQUEST_TIMEOUT_NS (10 * NS_PER_S)
 

@@ -14,6 +14,7 @@
 #include "client/cli/common_options.h"
 #include "client/wire/protocol.h"
 #include "util/arena.h"
+#include "util/buffer.h"
 #include "value/value.h"
 
 typedef struct ApiQuery {
@@ -91,3 +92,18 @@ void api_query_say_cut(const ApiQuery *query, const char *list);
 
 /* Prints the answer as JSON to standard output. */
 int api_query_print_json(const ApiQuery *query);
+
+/* Indicator path: URL paths of queries about indicators, with all user input percent-encoded */
+
+/* Starts a path: "/api/v1/indicators/NAME/WHAT". */
+void api_query_begin_path(Buffer *path, const char *name, const char *what);
+/* Writes "/api/v1/batches/ID". */
+void api_query_batch_path(Buffer *path, const char *id);
+/* Appends a query parameter; does nothing if value is NULL. */
+void api_query_put_path(Buffer *path, const char *name, const char *value);
+/* Appends the values of a repeatable option as one parameter, with commas between; does nothing without a value. */
+void api_query_put_path_list(Buffer *path, const char *name, const OptionTexts *values);
+/* Appends the time in ms that was age_ns ago, as the parameter `name`. */
+void api_query_put_age(Buffer *path, const char *name, uint64_t age_ns);
+/* Appends the parameters of --where, --since and --until. */
+void api_query_select_path(Buffer *path, const SelectionOptions *selection);

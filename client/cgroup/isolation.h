@@ -12,9 +12,25 @@
 #include <stdint.h>
 
 #include "client/cgroup/cgroup_context.h"
-#include "client/cgroup/child_group.h"
 #include "client/cgroup/limits.h"
 #include "job/job.h"
+
+/*
+ * Child group: a control group of version 2 below the group of this process
+ *
+ * This process makes the group, enters it, and leaves and removes it at the end, unless processes are left in it.
+ * Such a group, and the group of a killed perfctl, is removed by a later run of perfctl once the group is empty.
+ */
+
+typedef struct ChildGroup {
+        int parent_fd; /* owned; -1: the group was not entered */
+        char name[160];
+} ChildGroup;
+
+/* Makes and enters a group. directory: of the parent, below root_fd. 0, or a negative errno if nothing has changed. */
+int isolation_enter_group(ChildGroup *ret, int root_fd, const char *directory, const char *job);
+/* Returns to the parent. removes: remove the group if it is empty. Does nothing when the group was not entered. */
+void isolation_leave_group(ChildGroup *group, bool removes);
 
 /* Return why the kind of isolation cannot be tried, for users; NULL: it can. Borrowed from the context. */
 const char *isolation_refuse_scope(const CgroupContext *context);

@@ -118,7 +118,7 @@ static void put_drift(const PairedRuns *runs, const ComparisonRow *row, const Co
 static void put_remarks(const PairedRuns *runs, const ComparisonRow *decisive, const CompareFacts *facts,
                         Buffer *out) {
         Noise noise;
-        double share = node_noise_usual(&facts->noise, &noise);
+        double share = comparison_usual_noise(&facts->noise, &noise);
 
         if (facts->stop[0])
                 buffer_printf(out, "stopped: %s\n", facts->stop);

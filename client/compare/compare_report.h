@@ -5,7 +5,6 @@
 
 #include "client/cli/screen.h"
 #include "client/compare/comparison.h"
-#include "client/compare/node_noise.h"
 #include "client/wire/id.h"
 
 /* Facts beside the numbers. */

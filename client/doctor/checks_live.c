@@ -9,7 +9,6 @@
 #include <sys/timex.h>
 
 #include "client/api/answer.h"
-#include "client/api/refusals.h"
 #include "client/deliver/spool.h"
 #include "util/clock.h"
 #include "util/error_text.h"
@@ -339,11 +338,11 @@ void checks_live_add_quota(Checks *checks, const Value *answer, uint64_t now_ms)
         scoped(buffer_deinit) Buffer all = {}, first = {};
         Check *check = checks_add(checks, "quota");
 
-        for (size_t i = 0; (user = refusals_next_user(users, now_ms, &i));) {
+        for (size_t i = 0; (user = answer_next_refused(users, now_ms, &i));) {
                 if (first.n == 0)
-                        refusals_put_name(user, &first);
+                        answer_put_refused_name(user, &first);
                 buffer_puts(&all, all.n > 0 ? "; " : "");
-                refusals_put_user(user, now_ms, &all);
+                answer_put_refused_user(user, now_ms, &all);
         }
         if (all.n == 0) {
                 check_detail(check, "no requests were refused in the last 10 minutes");

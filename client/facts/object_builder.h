@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "document/indicator.h"
 #include "util/arena.h"
 #include "value/value.h"
 
@@ -43,3 +44,16 @@ int object_builder_end(const ObjectBuilder *object, Value *ret);
 
 /* Returns the object with a text under a key that is missing or null, else the object unchanged. 0 or -ENOMEM. */
 int object_builder_complete(const Value *from, const char *key, const char *text, Arena *arena, const Value **ret);
+
+/*
+ * Given parameters: the parameters of all results of a program, in $PERFD_PARAMETERS
+ *
+ * The variable is a JSON object. A sweep sets it to the settings of each point, so that results of different settings
+ * are not taken for repetitions of one measurement. What a document names itself comes first.
+ */
+
+#define GIVEN_PARAMETERS_VARIABLE "PERFD_PARAMETERS"
+
+/* Returns the document with the parameters that it lacks, else the document unchanged. 0, INDICATOR_INVALID with a
+ * complaint, or -ENOMEM. */
+int object_builder_add_given(const Value *document, Arena *arena, const Value **ret, Complaint *ret_complaint);

@@ -6,7 +6,6 @@
 #include <strings.h>
 
 #include "client/api/api_query.h"
-#include "client/api/indicator_path.h"
 #include "client/cli/command.h"
 #include "client/cli/message.h"
 #include "client/cli/output.h"
@@ -83,7 +82,7 @@ static int judge_indicator(ApiQuery *query, const Indicator *indicator, const Su
         buffer_puts(&path, "/api/v1/kpis/");
         buffer_put_encoded(&path, indicator->name);
         buffer_puts(&path, "/regress");
-        indicator_path_put(&path, "component", indicator->component);
+        api_query_put_path(&path, "component", indicator->component);
         r = api_query_ask_path(query, &path);
         if (r != EXIT_DONE)
                 return r;
@@ -137,7 +136,7 @@ int kpi_judge_job(const GlobalOptions *global, const KpiGate *gate, const char *
         int r;
 
         buffer_printf(&path, "/api/v1/results?limit=%u", KPI_JUDGE_RESULTS_MAX);
-        indicator_path_put(&path, "job", job);
+        api_query_put_path(&path, "job", job);
         r = api_query_open_path(&query, global, &path);
         if (r != EXIT_DONE)
                 return r;

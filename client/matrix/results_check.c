@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "client/api/indicator_path.h"
+#include "client/api/api_query.h"
 #include "client/cli/command.h"
 #include "client/kpi/kpi_judge.h"
 
@@ -21,7 +21,7 @@ int results_check(ResultsCheck *ret, const GlobalOptions *global, const Submissi
         buffer_puts(&path, "/api/v1/kpis/");
         buffer_put_encoded(&path, items[0].indicator.name);
         buffer_puts(&path, "/regress");
-        indicator_path_put(&path, "component", items[0].indicator.component);
+        api_query_put_path(&path, "component", items[0].indicator.component);
         r = api_query_open_path(&ret->query, global, &path);
         if (r != EXIT_DONE)
                 return r;

@@ -13,8 +13,13 @@
  *   {"producer": "spdl 0.8.0", "threads": 12}
  */
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "pipeline/pipeline_report.h"
+#include "pipeline/pipeline_set.h"
 #include "util/arena.h"
+#include "util/buffer.h"
 
 typedef enum PipelineLineKind {
         PIPELINE_LINE_INTERVAL,
@@ -40,3 +45,13 @@ enum {
 /* counts_open_periods: as of pipeline_report_counts_open_periods(). Returns 0, PIPELINE_LINE_INVALID or -ENOMEM. */
 int pipeline_line_read(const char *text, size_t n, bool counts_open_periods, Arena *arena, PipelineLine *ret,
                        char ret_error[static PIPELINE_LINE_ERROR_MAX]);
+
+/* Stage set: the stages of data pipelines with sums over a run, from lines of pipeline_line.h. */
+
+/*
+ * Reads the stages in lines of pipeline_line.h. counts_open_periods: as of pipeline_report_counts_open_periods(),
+ * until a line names the producer. Returns 0, PIPELINE_LINE_INVALID, with the number of the line and the error, or a
+ * negative errno. Call pipeline_set_deinit() in all cases.
+ */
+int pipeline_line_read_stages(PipelineSet *ret, const Buffer *text, bool counts_open_periods, size_t *ret_line,
+                              unsigned *ret_column, char ret_error[static PIPELINE_LINE_ERROR_MAX]);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "client/cli/grid.h"
-#include "client/report/missing_nodes.h"
+#include "client/report/report_run.h"
 #include "client/report/report_total.h"
 #include "util/clock.h"
 
@@ -79,7 +79,7 @@ static void write_missing(Screen *screen, const ReportRun *run) {
 
         report_run_missing_ranks(run, &missing);
         if (run->n_nodes > run->n_hosts)
-                missing_nodes_write(run, &nodes);
+                report_run_write_missing(run, &nodes);
         if (missing.n > 0)
                 buffer_printf(&text, "rank%s %s of %" PRIu32, strpbrk(missing.text, ",-") ? "s" : "", missing.text,
                               run->n_ranks);

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/api/indicator_path.h"
+#include "client/api/api_query.h"
 #include "client/cli/command.h"
 #include "client/cli/output.h"
 #include "client/pipeline/verdict_text.h"
@@ -73,9 +73,9 @@ static void ask_results(ApiQuery *indicators, ApiQuery *results, const Value *jo
                 if (answer_time(&list->items[i], "latest_ms") < answer_time(job, "begin_ms"))
                         continue;
                 ret->has_more = n_asked++ == QUESTIONS_MAX;
-                indicator_path_begin(&path, answer_text(&list->items[i], "name"), "results?limit=1");
-                indicator_path_put(&path, "job", answer_text(job, "id"));
-                indicator_path_put(&path, "component", answer_text(&list->items[i], "component"));
+                api_query_begin_path(&path, answer_text(&list->items[i], "name"), "results?limit=1");
+                api_query_put_path(&path, "job", answer_text(job, "id"));
+                api_query_put_path(&path, "component", answer_text(&list->items[i], "component"));
                 if (ret->has_more || buffer_error(&path) < 0 || api_query_try(results, path.text) != EXIT_DONE)
                         return;
                 found = value_get(results->answer, "results");

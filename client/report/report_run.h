@@ -15,6 +15,7 @@
 #include "client/report/sheet.h"
 #include "json/json.h"
 #include "util/arena.h"
+#include "util/buffer.h"
 #include "value/value.h"
 
 /* All pointers are borrowed: from the run's arenas; `file` from the caller. */
@@ -121,3 +122,13 @@ void report_run_rank_name(const RankReport *report, Buffer *ret);
 const Value *report_run_step(const ReportRun *run, size_t i);
 /* Writes the report as one document, described in perfctl-report(1). */
 void report_run_write_json(const ReportRun *run, Json *json);
+
+/* Missing nodes: those of a job of Slurm that no report is of */
+
+/*
+ * Appends the names of a list as Slurm writes it, cn[1-3,07]-ib,login, each with a newline. Returns false, and appends
+ * a part, if it is no such list, or has more than a million bytes.
+ */
+bool report_run_expand_missing(const char *list, Buffer *ret);
+/* Writes "cn2, cn5 and 3 more"; "" if no node is missing or the run has no list of nodes. */
+void report_run_write_missing(const ReportRun *run, Buffer *ret);

@@ -11,7 +11,6 @@
 #include "client/cli/input.h"
 #include "client/cli/message.h"
 #include "client/results/command_result.h"
-#include "client/facts/given_parameters.h"
 #include "client/facts/object_builder.h"
 #include "client/results/run_stack.h"
 #include "client/wire/id.h"
@@ -208,7 +207,7 @@ static int take_document(const Value *document, const RunPlace *place, Arena *ar
         int r = 0;
 
         if (submission_has_failed(item) && document)
-                r = given_parameters_add(document, arena, &document, complaint);
+                r = object_builder_add_given(document, arena, &document, complaint);
         if (r != 0)
                 return r;
         if (submission_has_failed(item))
@@ -219,7 +218,7 @@ static int take_document(const Value *document, const RunPlace *place, Arena *ar
         if (r == 0 && place->component)
                 r = object_builder_complete(document, "component", place->component, arena, &document);
         if (r == 0)
-                r = given_parameters_add(document, arena, &document, complaint);
+                r = object_builder_add_given(document, arena, &document, complaint);
         return r == 0 ? indicator_from_value(document, DOCUMENT_LIMITS_NONE, &item->indicator, complaint) : r;
 }
 

@@ -76,3 +76,20 @@ size_t child_count_left(const ChildEnd *end);
 
 /* Prints why a command could not be executed: "NAME: command not found", "FILE: Permission denied". */
 void child_print_exec_error(const char *file, int error);
+
+/*
+ * Descendants: processes below a process, and their CPU time
+ *
+ * Counts the processes that a command leaves behind, and their CPU time until now, which wait4(2) does not report
+ * before they end.
+ */
+
+typedef struct Descendants {
+        size_t n_living;
+        /* CPU time of living and unreaped processes, including their reaped children. Ticks of _SC_CLK_TCK. */
+        uint64_t user_ticks, system_ticks;
+} Descendants;
+
+/* Reads the processes below `root`, without `except` and its descendants (0: none). proc_fd: /proc. 0 or a negative
+ * errno. */
+int child_read_descendants(int proc_fd, pid_t root, pid_t except, Descendants *ret);

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "analysis/judge.h"
-#include "analysis/partition.h"
+#include "analysis/shift.h"
 #include "analysis/student.h"
 #include "util/scoped.h"
 
@@ -99,7 +99,7 @@ static void a_partition_has_the_lowest_cost_of_all(void **state) {
                         if (round % 4 == 0)
                                 series[i] = floor(series[i]);
                 }
-                assert_int_equal(partition_find(series, n_values, &settings, begins, &n), 0);
+                assert_int_equal(shift_find_partition(series, n_values, &settings, begins, &n), 0);
                 for (size_t i = 0; i <= n; i++) {
                         size_t end = i < n ? begins[i] : n_values;
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* tests: client/cgroup/isolation.c */
 /* Creates a child group in an ordinary directory and, if cgroup v2 is writable, in a real hierarchy. */
 
 #include <setjmp.h>
@@ -18,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "client/cgroup/child_group.h"
+#include "client/cgroup/isolation.h"
 #include "tree.h"
 
 static void a_directory_outside_a_hierarchy_is_unchanged(void **state) {
@@ -29,10 +30,10 @@ static void a_directory_outside_a_hierarchy_is_unchanged(void **state) {
         (void)state;
         assert_non_null(mkdtemp(root));
         fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-        assert_int_equal(child_group_enter(&group, fd, ".", "j1"), -ENOENT);
-        child_group_leave(&group, true);
-        assert_int_equal(child_group_enter(&group, fd, "absent", "j1"), -ENOENT);
-        child_group_leave(&group, true);
+        assert_int_equal(isolation_enter_group(&group, fd, ".", "j1"), -ENOENT);
+        isolation_leave_group(&group, true);
+        assert_int_equal(isolation_enter_group(&group, fd, "absent", "j1"), -ENOENT);
+        isolation_leave_group(&group, true);
         assert_int_equal(rmdir(root), 0);
 }
 
@@ -67,9 +68,9 @@ static void skip_unless_writable(const Real *real) {
         ChildGroup group;
 
         if (!real->at_first.is_writable ||
-            child_group_enter(&group, real->root_fd, real->at_first.directory, real->id) < 0)
+            isolation_enter_group(&group, real->root_fd, real->at_first.directory, real->id) < 0)
                 skip(); /* no cgroup can be made here */
-        child_group_leave(&group, true);
+        isolation_leave_group(&group, true);
 }
 
 static bool exists(const Real *real) {
@@ -97,12 +98,12 @@ static void a_child_group_is_entered_left_and_removed(void **state) {
 
         skip_unless_writable(real);
         for (int i = 0; i < 2; i++) {
-                assert_int_equal(child_group_enter(&group, real->root_fd, real->at_first.directory, real->id), 0);
+                assert_int_equal(isolation_enter_group(&group, real->root_fd, real->at_first.directory, real->id), 0);
                 assert_inside(real, true);
-                child_group_leave(&group, true);
+                isolation_leave_group(&group, true);
                 assert_inside(real, false);
                 assert_false(exists(real));
-                child_group_leave(&group, true); /* a second call is harmless */
+                isolation_leave_group(&group, true); /* a second call is harmless */
         }
 }
 
@@ -111,13 +112,13 @@ static void a_child_group_remains_if_not_to_be_removed(void **state) {
         ChildGroup group;
 
         skip_unless_writable(real);
-        assert_int_equal(child_group_enter(&group, real->root_fd, real->at_first.directory, real->id), 0);
-        child_group_leave(&group, false);
+        assert_int_equal(isolation_enter_group(&group, real->root_fd, real->at_first.directory, real->id), 0);
+        isolation_leave_group(&group, false);
         assert_inside(real, false);
         assert_true(exists(real));
 
-        assert_int_equal(child_group_enter(&group, real->root_fd, real->at_first.directory, real->id), 0);
-        child_group_leave(&group, true);
+        assert_int_equal(isolation_enter_group(&group, real->root_fd, real->at_first.directory, real->id), 0);
+        isolation_leave_group(&group, true);
         assert_false(exists(real));
 }
 
@@ -128,28 +129,28 @@ static void a_child_group_remains_while_it_has_processes(void **state) {
         pid_t child;
 
         skip_unless_writable(real);
-        assert_int_equal(child_group_enter(&group, real->root_fd, real->at_first.directory, real->id), 0);
+        assert_int_equal(isolation_enter_group(&group, real->root_fd, real->at_first.directory, real->id), 0);
         child = fork();
         if (child == 0) {
                 (void)pause();
                 _exit(0);
         }
-        child_group_leave(&group, true);
+        isolation_leave_group(&group, true);
         assert_inside(real, false);
         assert_true(exists(real));
 
         /* Another job cannot use a group with processes and counters of this one. */
-        assert_int_equal(child_group_enter(&another, real->root_fd, real->at_first.directory, real->id), -EBUSY);
+        assert_int_equal(isolation_enter_group(&another, real->root_fd, real->at_first.directory, real->id), -EBUSY);
         assert_inside(real, false);
-        child_group_leave(&another, true);
+        isolation_leave_group(&another, true);
 
         assert_int_equal(kill(child, SIGKILL), 0);
         assert_int_equal(waitpid(child, &status, 0), child);
 
         /* After the group is empty, it is created again with counters of 0. */
-        assert_int_equal(child_group_enter(&another, real->root_fd, real->at_first.directory, real->id), 0);
+        assert_int_equal(isolation_enter_group(&another, real->root_fd, real->at_first.directory, real->id), 0);
         assert_inside(real, true);
-        child_group_leave(&another, true);
+        isolation_leave_group(&another, true);
         assert_false(exists(real));
 }
 

@@ -149,7 +149,7 @@ static void too_few_pairs_are_unknown_with_the_reasons(void **state) {
         f->runs.n_pairs = 3;
         f->facts.n_failed = 2;
         for (size_t i = 0; i < 5; i++)
-                assert_false(node_noise_add_pair(&f->facts.noise, &busy));
+                assert_false(comparison_add_noise_pair(&f->facts.noise, &busy));
         assert_non_null(strstr(report(f, "wall time"), "\nwall time of B against A: unknown, after 3 pairs\n"));
         assert_non_null(strstr(f->out.text, "\na verdict needs at least 10 pairs\n"));
         assert_non_null(strstr(f->out.text, "the machine was not quiet: waiting for CPUs, 50 % of the time"));

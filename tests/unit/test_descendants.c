@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* tests: client/run/child.c */
 /* Descendants of a process, in a generated /proc and in the real one. */
 
 #include <setjmp.h>
@@ -17,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "client/run/descendants.h"
+#include "client/run/child.h"
 #include "tree.h"
 
 static int setup(void **state) {
@@ -59,7 +60,7 @@ static Descendants read_below(const char *root, pid_t pid, pid_t except) {
         scoped(closep) int fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         Descendants below;
 
-        assert_int_equal(descendants_read(fd, pid, except, &below), 0);
+        assert_int_equal(child_read_descendants(fd, pid, except, &below), 0);
         return below;
 }
 
@@ -112,7 +113,7 @@ static void without_proc_it_is_an_error(void **state) {
         Descendants below;
 
         (void)state;
-        assert_int_equal(descendants_read(-1, 1, 0, &below), -EBADF);
+        assert_int_equal(child_read_descendants(-1, 1, 0, &below), -EBADF);
 }
 
 static void the_kernels_own_text_is_understood(void **state) {

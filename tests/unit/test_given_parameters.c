@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests: client/facts/given_parameters.c */
+/* tests: client/facts/object_builder.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "client/facts/given_parameters.h"
+#include "client/facts/object_builder.h"
 #include "util/buffer.h"
 #include "util/scoped.h"
 #include "value/value_parse.h"
@@ -24,7 +24,7 @@ static int add(const char *given, const char *document, char *ret_text, size_t n
         assert_int_equal(setenv(GIVEN_PARAMETERS_VARIABLE, given, 1), 0);
         assert_int_equal(value_parse_only(document, strlen(document), &tree, &value, &error), 0);
         assert_int_equal(arena_init(&arena, value_parse_arena_size(strlen(given))), 0);
-        r = given_parameters_add(value, &arena, &completed, complaint);
+        r = object_builder_add_given(value, &arena, &completed, complaint);
         if (r == 0) {
                 value_write_json(completed, &(Json){ .out = &out });
                 assert_true(out.n < n);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* tests: client/run/job_info.c */
 /* Environment variables of launchers: complete, partial, invalid, and nested. */
 
 #include <setjmp.h>
@@ -14,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client/run/launcher.h"
+#include "client/run/job_info.h"
 #include "util/scoped.h"
 
 static void unset_all(void) {
@@ -51,7 +52,7 @@ static Launch find(const char *words) {
                 assert_int_equal(setenv(word, equals + 1, 1), 0);
         }
 
-        launcher_find(&launch);
+        job_info_find_launcher(&launch);
         return launch;
 }
 

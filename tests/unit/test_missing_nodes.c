@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* tests: client/report/report_run.c */
 /* Lists of nodes as Slurm writes them, and those of a job that no report is of. */
 
-#include "client/report/missing_nodes.h"
+#include "client/report/report_run.h"
 #include "report_fixture.h"
 
 static void assert_expands(const char *list, const char *names) {
         scoped(buffer_deinit) Buffer out = {};
 
-        assert_true(missing_nodes_expand(list, &out));
+        assert_true(report_run_expand_missing(list, &out));
         assert_string_equal(out.text ?: "", names);
 }
 
@@ -28,7 +29,7 @@ static void what_is_no_list_of_nodes_is_refused(void **state) {
         for (size_t i = 0; i < N_ELEMENTS(lists); i++) {
                 scoped(buffer_deinit) Buffer out = {};
 
-                if (missing_nodes_expand(lists[i], &out))
+                if (report_run_expand_missing(lists[i], &out))
                         fail_msg("%s is taken", lists[i]);
         }
 }
@@ -54,7 +55,7 @@ static void nodes_without_a_report_are_named(void **state) {
                 buffer_printf(&text, "{\"id\":\"4711\",\"labels\":{\"slurm_node\":\"cn1\",\"nodelist\":\"%s\"}}",
                               cases[i].list);
                 report_run_of_job(&run, &report, &host, read_value(f, text.text), NULL);
-                missing_nodes_write(&run, &missing);
+                report_run_write_missing(&run, &missing);
                 assert_string_equal(missing.text ?: "", cases[i].missing);
         }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests: client/compare/node_noise.c */
+/* tests: client/compare/comparison.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client/compare/node_noise.h"
+#include "client/compare/comparison.h"
 #include "util/file.h"
 
 static void write_file(const char *root, const char *name, const char *text) {
@@ -32,7 +32,7 @@ static void the_node_tells_pressure_steal_and_frequency(void **state) {
         (void)state;
         assert_non_null(mkdtemp(root));
         fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        noise = node_noise_read(fd);
+        noise = comparison_read_noise(fd);
         for (Noise i = 0; i < N_NOISES; i++)
                 assert_true(noise.values[i] == 0);
         write_file(root, "proc/pressure/cpu", "some avg10=0.00 avg60=0.00 total=2500000\nfull avg10=0 total=1\n");
@@ -40,7 +40,7 @@ static void the_node_tells_pressure_steal_and_frequency(void **state) {
         write_file(root, "proc/stat", "cpu  1 2 3 4 5 6 7 800 9 10\ncpu0 1 2 3 4 5 6 7 8 9 10\n");
         write_file(root, "sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq", "1200000\n");
         write_file(root, "sys/devices/system/cpu/cpu1/cpufreq/scaling_cur_freq", "3400000\n");
-        noise = node_noise_read(fd);
+        noise = comparison_read_noise(fd);
         assert_true(noise.values[NOISE_CPU] == 2.5 && noise.values[NOISE_IO] == 1 && noise.values[NOISE_MEMORY] == 0);
         assert_true(noise.values[NOISE_STEAL] > 0);
         assert_true(noise.values[NOISE_FREQUENCY] == 3400000);
@@ -56,10 +56,10 @@ static void the_share_of_a_pair_is_that_of_its_worst_run(void **state) {
         NoiseHistory history = {};
 
         (void)state;
-        node_noise_add_run(&shares, &begin, &end, 2, 0.5, &history);
+        comparison_add_noise_run(&shares, &begin, &end, 2, 0.5, &history);
         end.values[NOISE_CPU] = 10.2;
         end.values[NOISE_FREQUENCY] = 1.5e6;
-        node_noise_add_run(&shares, &begin, &end, 2, 0, &history);
+        comparison_add_noise_run(&shares, &begin, &end, 2, 0, &history);
         assert_true(fabs(shares.values[NOISE_CPU] - 0.25) < 1e-9);
         assert_true(fabs(shares.values[NOISE_THROTTLING] - 0.25) < 1e-9);
         assert_true(fabs(shares.values[NOISE_FREQUENCY] - 0.5) < 1e-9);
@@ -70,7 +70,7 @@ static bool add(NoiseHistory *history, Noise noise, double share) {
         NodeNoise shares = {};
 
         shares.values[noise] = share;
-        return node_noise_add_pair(history, &shares);
+        return comparison_add_noise_pair(history, &shares);
 }
 
 static void more_than_usual_is_a_disturbance(void **state) {
@@ -85,7 +85,7 @@ static void more_than_usual_is_a_disturbance(void **state) {
         assert_true(add(&history, NOISE_STEAL, 0.1));
         assert_int_equal(history.n_disturbed[NOISE_CPU], 1);
         assert_int_equal(history.n_disturbed[NOISE_STEAL], 1);
-        assert_true(node_noise_usual(&history, &noise) == 0);
+        assert_true(comparison_usual_noise(&history, &noise) == 0);
 }
 
 static void a_machine_that_is_always_busy_disturbs_no_pair(void **state) {
@@ -95,7 +95,7 @@ static void a_machine_that_is_always_busy_disturbs_no_pair(void **state) {
         (void)state;
         for (size_t i = 0; i < 20; i++)
                 assert_false(add(&history, NOISE_IO, 0.4 + 0.01 * (double)i));
-        assert_true(node_noise_usual(&history, &noise) > 0.4);
+        assert_true(comparison_usual_noise(&history, &noise) > 0.4);
         assert_int_equal(noise, NOISE_IO);
 }
 

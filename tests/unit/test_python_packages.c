@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Distributions of an environment of Python, and their copies until it changes. */
-/* tests: client/stack/python_packages.c client/stack/stack_cache.c */
+/* tests: client/stack/stack_source.c client/stack/stack_cache.c */
 
-#include "client/stack/python_packages.h"
+#include "client/stack/stack_source.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
@@ -89,7 +89,7 @@ static void read_package(const Tree *tree, const char *name, char ret_hash[stati
         assert_true(fd >= 0);
         assert_int_equal(arena_init(&arena, 1 << 20), 0);
         stack.arena = &arena;
-        assert_int_equal(python_packages_read(fd, "/venv", tree->cache, &stack), 0);
+        assert_int_equal(stack_source_read_python(fd, "/venv", tree->cache, &stack), 0);
         assert_int_equal(stack.n, 1);
         assert_string_equal(value_get_string(&stack.packages[0], "name"), name);
         assert_string_equal(value_get_string(&stack.packages[0], "version"), "1.2");
@@ -155,8 +155,8 @@ static void a_prefix_without_packages_is_reported(void **state) {
         scoped(closep) int fd = open(tree->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         scoped(stack_builder_deinit) StackBuilder stack = {};
 
-        assert_int_equal(python_packages_read(fd, "/", tree->cache, &stack), PYTHON_PACKAGES_NONE);
-        assert_int_equal(python_packages_read(fd, "/absent", NULL, &stack), PYTHON_PACKAGES_NONE);
+        assert_int_equal(stack_source_read_python(fd, "/", tree->cache, &stack), PYTHON_PACKAGES_NONE);
+        assert_int_equal(stack_source_read_python(fd, "/absent", NULL, &stack), PYTHON_PACKAGES_NONE);
         assert_int_equal(stack.n, 0);
 }
 

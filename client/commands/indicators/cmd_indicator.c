@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "client/api/api_query.h"
-#include "client/api/indicator_path.h"
 #include "client/cli/grid.h"
 #include "client/cli/message.h"
 #include "client/cli/output.h"
@@ -181,7 +180,7 @@ static int show_latest(const CommandLine *line, ApiQuery *query, const Value *mo
         char when[TEXT_MAX];
         int r;
 
-        indicator_path_begin(&path, name, "results");
+        api_query_begin_path(&path, name, "results");
         buffer_puts(&path, "?limit=1");
         r = api_query_ask_path(query, &path);
         results = value_get(query->answer, "results");
@@ -255,7 +254,7 @@ static int show_batch(const CommandLine *line, const IndicatorShowOptions *optio
         Screen screen;
         int r;
 
-        indicator_path_batch(&path, options->batch);
+        api_query_batch_path(&path, options->batch);
         r = api_query_open_path(&query, &line->global, &path);
         if (r != EXIT_DONE)
                 return r;
@@ -278,7 +277,7 @@ static int show_indicator(const CommandLine *line, const IndicatorShowOptions *o
         Screen screen;
         int r;
 
-        indicator_path_begin(&path, name, "query");
+        api_query_begin_path(&path, name, "query");
         buffer_puts(&path, "?group_by=component,version");
         r = api_query_open_path(&query, &line->global, &path);
         if (r != EXIT_DONE)
@@ -396,13 +395,13 @@ static int indicator_query_run(const CommandLine *line) {
              is_json = options->json || strcmp(options->format, "json") == 0;
         int r;
 
-        indicator_path_begin(&path, line->arguments[0], "query");
-        indicator_path_select(&path, &options->selection);
-        indicator_path_put_list(&path, "group_by", &options->by);
-        indicator_path_put_list(&path, "stat", &options->stat);
-        indicator_path_put(&path, "format", is_csv && !is_json ? "csv" : NULL);
+        api_query_begin_path(&path, line->arguments[0], "query");
+        api_query_select_path(&path, &options->selection);
+        api_query_put_path_list(&path, "group_by", &options->by);
+        api_query_put_path_list(&path, "stat", &options->stat);
+        api_query_put_path(&path, "format", is_csv && !is_json ? "csv" : NULL);
         /* JSON goes to programs, which would not notice a truncated page. */
-        indicator_path_put(&path, "limit", is_json ? GROUPS_LIMIT : NULL);
+        api_query_put_path(&path, "limit", is_json ? GROUPS_LIMIT : NULL);
         r = api_query_init(&query, &line->global);
         if (r != EXIT_DONE)
                 return r;

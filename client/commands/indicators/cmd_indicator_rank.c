@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "client/api/api_query.h"
-#include "client/api/indicator_path.h"
 #include "client/cli/grid.h"
 #include "client/cli/message.h"
 #include "client/cli/output.h"
@@ -393,7 +392,7 @@ static void put_hold(Buffer *path, const char *text, Buffer *keys) {
 
                 buffer_put(&item, text, n);
                 if (n_key < n)
-                        indicator_path_put(path, "where", item.text);
+                        api_query_put_path(path, "where", item.text);
                 else
                         buffer_printf(keys, "%s%s", keys->n > 0 ? "," : "", item.text ?: "");
                 text += n + (text[n] == ',');
@@ -446,8 +445,8 @@ static void choose_objective(const CommandLine *line, char ret[static OBJECTIVE_
         const Value *results = api_query_peek(&models, &line->global, "/api/v1/models", OBJECTIVE_TIMEOUT_NS);
 
         objective = find_declared(value_get(results, "models"), name);
-        indicator_path_begin(&path, name, "results");
-        indicator_path_put(&path, "limit", "1");
+        api_query_begin_path(&path, name, "results");
+        api_query_put_path(&path, "limit", "1");
         if (!objective && buffer_error(&path) == 0) {
                 results = value_get(api_query_peek(&newest, &line->global, path.text, OBJECTIVE_TIMEOUT_NS), "results");
                 if (answer_length(results) > 0)
@@ -466,16 +465,16 @@ static int indicator_rank_run(const CommandLine *line) {
 
         if (!options->objective)
                 choose_objective(line, chosen);
-        indicator_path_begin(&path, line->arguments[0], "rank");
-        indicator_path_select(&path, &options->selection);
-        indicator_path_put_list(&path, "by", &options->by);
-        indicator_path_put(&path, "objective", options->objective ?: chosen[0] ? chosen : NULL);
-        indicator_path_put(&path, "direction", options->direction);
-        indicator_path_put(&path, "confidence", options->confidence);
-        indicator_path_put_list(&path, "across", &options->across);
+        api_query_begin_path(&path, line->arguments[0], "rank");
+        api_query_select_path(&path, &options->selection);
+        api_query_put_path_list(&path, "by", &options->by);
+        api_query_put_path(&path, "objective", options->objective ?: chosen[0] ? chosen : NULL);
+        api_query_put_path(&path, "direction", options->direction);
+        api_query_put_path(&path, "confidence", options->confidence);
+        api_query_put_path_list(&path, "across", &options->across);
         for (size_t i = 0; i < options->hold.n; i++)
                 put_hold(&path, options->hold.items[i], &held);
-        indicator_path_put(&path, "hold", held.text);
+        api_query_put_path(&path, "hold", held.text);
         r = api_query_open_path(&query, &line->global, &path);
         if (r != EXIT_DONE)
                 return r;

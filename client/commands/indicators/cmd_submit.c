@@ -11,7 +11,6 @@
 #include "client/commands/commands.h"
 #include "client/commands/delivery_failure.h"
 #include "client/deliver/deliver.h"
-#include "client/facts/given_parameters.h"
 #include "client/facts/object_builder.h"
 #include "client/format/format.h"
 #include "client/deliver/spool.h"
@@ -141,7 +140,7 @@ static int take_document(Intake *intake, Arena *arena, const Origin *origin, con
         if (r == 0 && !is_amun)
                 r = complete(&intake->context, arena, &document);
         if (r == 0 && !is_amun)
-                r = given_parameters_add(document, arena, &document, &complaint);
+                r = object_builder_add_given(document, arena, &document, &complaint);
         if (r == 0)
                 r = is_amun ? amun_read(document, &intake->context, arena, &item, &complaint) :
                               indicator_from_value(document, DOCUMENT_LIMITS_NONE, &item.indicator, &complaint);
@@ -259,7 +258,7 @@ static int take_numbers(Intake *intake, Arena *arena, const char *name, const Bu
 
         r = latencies_from_lines(text->text, text->n, intake->batch_length, arena, &document, &complaint, &origin.line);
         if (r == 0)
-                r = given_parameters_add(document, arena, &document, &complaint);
+                r = object_builder_add_given(document, arena, &document, &complaint);
         if (r == 0)
                 r = indicator_from_value(document, DOCUMENT_LIMITS_NONE, &item.indicator, &complaint);
         if (r == 0)

@@ -6,7 +6,6 @@
 #include <time.h>
 
 #include "client/api/api_query.h"
-#include "client/api/indicator_path.h"
 #include "client/cli/grid.h"
 #include "client/cli/message.h"
 #include "client/cli/output.h"
@@ -121,14 +120,14 @@ static void put_path(const JobListOptions *options, Buffer *path) {
         char name[TEXT_MAX];
 
         buffer_printf(path, "/api/v1/jobs?limit=%ju", (uintmax_t)options->limit);
-        indicator_path_put(path, "state", options->state);
-        indicator_path_put(path, "user", find_user(options->user, name));
-        indicator_path_put(path, "name", options->name);
-        indicator_path_put(path, "failed", options->failed ? "true" : NULL);
+        api_query_put_path(path, "state", options->state);
+        api_query_put_path(path, "user", find_user(options->user, name));
+        api_query_put_path(path, "name", options->name);
+        api_query_put_path(path, "failed", options->failed ? "true" : NULL);
         for (size_t i = 0; i < options->labels.n; i++)
-                indicator_path_put(path, "label", options->labels.items[i]);
+                api_query_put_path(path, "label", options->labels.items[i]);
         if (options->since_ns.is_given)
-                indicator_path_put_age(path, "since_ms", options->since_ns.value);
+                api_query_put_age(path, "since_ms", options->since_ns.value);
 }
 
 static int print_jobs(const CommandLine *line, const Value *jobs, bool is_filtered) {
@@ -393,7 +392,7 @@ static int job_begin_run(const CommandLine *line) {
                 return r;
 
         job.id = id;
-        launcher_find(&launch);
+        job_info_find_launcher(&launch);
         r = job_info_fill(&info, &job, &launch, NULL);
         if (r == 0)
                 r = deliver_begin(

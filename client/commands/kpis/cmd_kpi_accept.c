@@ -5,7 +5,6 @@
 
 #include "analysis/judge.h"
 #include "client/api/api_query.h"
-#include "client/api/indicator_path.h"
 #include "client/cli/grid.h"
 #include "client/cli/message.h"
 #include "client/cli/output.h"
@@ -199,8 +198,8 @@ static int accept(const CommandLine *line) {
         buffer_puts(&path, "/api/v1/kpis/");
         buffer_put_encoded(&path, line->arguments[0]);
         buffer_puts(&path, "/regress");
-        indicator_path_select(&path, &(SelectionOptions){ .where = options->where });
-        indicator_path_put_list(&path, "ignore", &options->ignore);
+        api_query_select_path(&path, &(SelectionOptions){ .where = options->where });
+        api_query_put_path_list(&path, "ignore", &options->ignore);
         r = api_query_open_path(&query, &line->global, &path);
         if (r != EXIT_DONE)
                 return r;

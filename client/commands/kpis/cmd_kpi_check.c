@@ -5,7 +5,6 @@
 
 #include "analysis/judge.h"
 #include "client/api/api_query.h"
-#include "client/api/indicator_path.h"
 #include "client/cli/grid.h"
 #include "client/cli/message.h"
 #include "client/cli/output.h"
@@ -191,19 +190,19 @@ static void put_path(const CommandLine *line, const char *kpi, Buffer *path) {
         buffer_puts(path, "/api/v1/kpis/");
         buffer_put_encoded(path, kpi);
         buffer_puts(path, "/regress");
-        indicator_path_select(path, &options->selection);
-        indicator_path_put(path, "component", options->component);
-        indicator_path_put(path, "current", options->component_version);
-        indicator_path_put_list(path, "compare_by", &options->by);
-        indicator_path_put_list(path, "ignore", &options->ignore);
+        api_query_select_path(path, &options->selection);
+        api_query_put_path(path, "component", options->component);
+        api_query_put_path(path, "current", options->component_version);
+        api_query_put_path_list(path, "compare_by", &options->by);
+        api_query_put_path_list(path, "ignore", &options->ignore);
         for (size_t i = 0; i < options->ignore_entry.n; i++)
-                indicator_path_put(path, "ignore_entry", options->ignore_entry.items[i]);
-        indicator_path_put(path, "compat", options->as ? "true" : NULL);
-        indicator_path_put(path, "across", options->across);
-        indicator_path_put(path, "order", options->order);
-        indicator_path_put(path, "method", options->method);
-        indicator_path_put(path, "direction", options->direction);
-        indicator_path_put(path, "fdr", options->fdr);
+                api_query_put_path(path, "ignore_entry", options->ignore_entry.items[i]);
+        api_query_put_path(path, "compat", options->as ? "true" : NULL);
+        api_query_put_path(path, "across", options->across);
+        api_query_put_path(path, "order", options->order);
+        api_query_put_path(path, "method", options->method);
+        api_query_put_path(path, "direction", options->direction);
+        api_query_put_path(path, "fdr", options->fdr);
 }
 
 /* Makes one answer of several: the KPIs of all, their counts, and the first note. */

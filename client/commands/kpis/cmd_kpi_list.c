@@ -4,7 +4,6 @@
 
 #include "analysis/statistics.h"
 #include "client/api/api_query.h"
-#include "client/api/indicator_path.h"
 #include "client/cli/grid.h"
 #include "client/cli/message.h"
 #include "client/commands/commands.h"
@@ -59,7 +58,7 @@ static int read_results(KpiIndicator *indicator, const GlobalOptions *global) {
         int r;
 
         (void)snprintf(limit, sizeof(limit), "?limit=%u", KPI_RESULTS_MAX);
-        indicator_path_begin(&path, indicator->name, "results");
+        api_query_begin_path(&path, indicator->name, "results");
         buffer_puts(&path, limit);
         r = api_query_open_path(&indicator->query, global, &path);
         indicator->results = value_get(indicator->query.answer, "results");

@@ -7,7 +7,7 @@
 #include "client/commands/commands.h"
 #include "client/commands/delivery_failure.h"
 #include "client/deliver/deliver.h"
-#include "client/facts/given_parameters.h"
+#include "client/facts/object_builder.h"
 #include "client/import/kpi_documents.h"
 #include "client/wire/id.h"
 #include "util/clock.h"
@@ -100,7 +100,7 @@ static int kpi_submit_run(const CommandLine *line) {
                           .n_parameters = options->parameters.n };
         r = kpi_documents_make_one(&kpi, &arena, &document);
         if (r == 0)
-                r = given_parameters_add(document, &arena, &document, &complaint);
+                r = object_builder_add_given(document, &arena, &document, &complaint);
         if (r == 0)
                 r = id_make_result(item.time_ms, item.id);
         if (r == 0)

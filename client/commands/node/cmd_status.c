@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "client/api/api_query.h"
-#include "client/api/refusals.h"
+#include "client/api/answer.h"
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
 #include "client/deliver/spool.h"
@@ -68,17 +68,17 @@ static void put_users_at_limit(Json *json, const Value *users) {
         const Value *user;
 
         json_put_array_begin(json, "users_at_limit");
-        for (size_t i = 0; (user = refusals_next_user(users, now_ms, &i));) {
+        for (size_t i = 0; (user = answer_next_refused(users, now_ms, &i));) {
                 const Value *resources = value_get(user, "resources");
                 scoped(buffer_deinit) Buffer name = {};
 
-                refusals_put_name(user, &name);
+                answer_put_refused_name(user, &name);
                 json_object_begin(json);
                 json_put_string(json, "user", answer_text(user, "user"));
                 json_put_string(json, "name", name.text);
                 json_put_array_begin(json, "resources");
                 for (size_t k = 0; k < answer_length(resources); k++)
-                        if (refusals_is_recent(&resources->items[k], now_ms))
+                        if (answer_refusal_is_recent(&resources->items[k], now_ms))
                                 value_write_json(&resources->items[k], json);
                 json_array_end(json);
                 json_object_end(json);
@@ -217,12 +217,12 @@ static void write_users_at_limit(Screen *screen, const Value *users) {
         const Value *user;
         size_t n = 0;
 
-        for (size_t i = 0; (user = refusals_next_user(users, now_ms, &i)); n++) {
+        for (size_t i = 0; (user = answer_next_refused(users, now_ms, &i)); n++) {
                 scoped(buffer_deinit) Buffer text = {};
 
                 if (n >= USERS_SHOWN_MAX)
                         continue;
-                refusals_put_user(user, now_ms, &text);
+                answer_put_refused_user(user, now_ms, &text);
                 write_field(screen, "at limit", "%s", text.text ?: "");
         }
         if (n > USERS_SHOWN_MAX)

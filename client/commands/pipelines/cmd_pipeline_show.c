@@ -10,7 +10,7 @@
 #include "client/cli/message.h"
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
-#include "client/pipeline/stage_set.h"
+#include "client/pipeline/pipeline_line.h"
 #include "client/pipeline/verdict_text.h"
 #include "document/indicator.h"
 #include "json/json.h"
@@ -202,7 +202,7 @@ static int read_file(const char *file, bool counts_open_periods, unsigned n_thre
         r = input_read(file, &text);
         if (r != EXIT_DONE)
                 return r;
-        r = stage_set_read_lines(&set, &text, counts_open_periods, &n_line, &column, error);
+        r = pipeline_line_read_stages(&set, &text, counts_open_periods, &n_line, &column, error);
         if (r < 0)
                 return command_fail(r);
         if (r == PIPELINE_LINE_INVALID && column > 0)

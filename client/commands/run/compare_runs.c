@@ -201,9 +201,9 @@ static int run_side(CompareRun *run, ComparisonSide side, size_t round, NodeNois
         if (r != 0)
                 return r < 0 ? r : 0;
 
-        begin = node_noise_read(run->root_fd);
+        begin = comparison_read_noise(run->root_fd);
         r = execute(run, &plan, &is_late);
-        end = node_noise_read(run->root_fd);
+        end = comparison_read_noise(run->root_fd);
         if (r < 0 || run->signal > 0)
                 return r < 0 ? r : 0;
         ret->is_there = r == 0 && !is_late && run->measured->is_there;
@@ -216,7 +216,7 @@ static int run_side(CompareRun *run, ComparisonSide side, size_t round, NodeNois
         }
         run->n_failures[side == COMPARISON_B] = 0;
         take_resources(run, plan.job, ret->resources, &throttled_s);
-        node_noise_add_run(shares, &begin, &end, ret->measured.wall_seconds, throttled_s, &run->facts->noise);
+        comparison_add_noise_run(shares, &begin, &end, ret->measured.wall_seconds, throttled_s, &run->facts->noise);
         return 0;
 }
 
@@ -259,7 +259,7 @@ static int run_pair(CompareRun *run, size_t round) {
         }
         if (round < run->options->warmup || !numbers[sides[n - 1]].is_there)
                 return 0;
-        if (node_noise_add_pair(&run->facts->noise, &shares))
+        if (comparison_add_noise_pair(&run->facts->noise, &shares))
                 run->facts->n_disturbed++;
         else
                 keep_pair(run->runs, numbers, n_sides);

@@ -10,7 +10,6 @@
 #include <sys/wait.h>
 
 #include "client/api/api_query.h"
-#include "client/api/indicator_path.h"
 #include "client/cgroup/isolation.h"
 #include "client/cgroup/limits.h"
 #include "client/cli/message.h"
@@ -30,6 +29,7 @@
 #include "client/run/child.h"
 #include "client/wire/id.h"
 #include "client/wire/own_job.h"
+#include "client/wire/user.h"
 #include "text/text.h"
 #include "util/array.h"
 #include "util/clock.h"
@@ -412,7 +412,7 @@ static const Value *ask_units(const RunJob *run, const GlobalOptions *global, co
 
         if (run->series.n_stored == 0)
                 return NULL;
-        indicator_path_batch(&path, batch);
+        api_query_batch_path(&path, batch);
         return buffer_error(&path) == 0 ? value_get(api_query_peek(query, global, path.text, UNITS_TIMEOUT_NS), "units")
                                         : NULL;
 }
@@ -536,7 +536,7 @@ static int prepare(RunJob *run) {
         const RunOptions *options = run->options;
         int r;
 
-        launcher_find(&run->launch);
+        job_info_find_launcher(&run->launch);
         for (size_t i = 0; i < run->launch.n_ignored && run->options->verbose; i++)
                 message_print("ignoring $%s: invalid value", run->launch.ignored[i]);
 

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "client/api/api_query.h"
-#include "client/api/indicator_path.h"
 #include "client/cli/grid.h"
 #include "client/cli/message.h"
 #include "client/cli/output.h"
@@ -184,13 +183,13 @@ static int stack_diff_run(const CommandLine *line) {
         if (line->n_arguments != (options->runs ? 0 : 2))
                 return command_refuse("stack diff", "%s", "expected DIGEST DIGEST or --runs NAME");
         if (options->runs) {
-                indicator_path_begin(&path, options->runs, "stacks");
-                indicator_path_select(&path, &options->selection);
+                api_query_begin_path(&path, options->runs, "stacks");
+                api_query_select_path(&path, &options->selection);
         } else {
                 buffer_puts(&path, "/api/v1/stacks/");
                 buffer_put_encoded(&path, line->arguments[0]);
                 buffer_puts(&path, "/diff");
-                indicator_path_put(&path, "to", line->arguments[1]);
+                api_query_put_path(&path, "to", line->arguments[1]);
         }
         r = api_query_open_path(&query, &line->global, &path);
         if (r != EXIT_DONE)
