@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <link.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 
 #include "util/file.h"
 #include "util/scoped.h"
+#include "util/thread.h"
 
 #define PROGRAM_BYTES_MAX ((off_t)256 << 20) /* a larger file would delay the end of a short run */
 #define SEGMENTS_MAX 64U
@@ -140,15 +140,6 @@ static void *read_program(void *userdata) {
 }
 
 /* Signals are for the other thread, which passes them on to the command. */
-static void start_thread(ProgramVersion *version) {
-        sigset_t all, before;
-
-        sigfillset(&all);
-        (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-        version->is_read = pthread_create(&version->thread, NULL, read_program, version) == 0;
-        (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-}
-
 void program_version_begin(ProgramVersion *version, const char *program) {
         struct stat st;
 
@@ -158,7 +149,7 @@ void program_version_begin(ProgramVersion *version, const char *program) {
                 return;
         find_cache(&st, version->cache);
         if (!read_cache(version->cache, &st, version->text))
-                start_thread(version);
+                version->is_read = thread_start(&version->thread, read_program, version) == 0;
 }
 
 const char *program_version_get(ProgramVersion *version) {

@@ -11,6 +11,7 @@
 #include "client/facts/host_facts.h"
 #include "client/facts/object_builder.h"
 #include "client/run/capture.h"
+#include "client/stack/lock_file.h"
 #include "request/request.h"
 #include "stack/stack.h"
 #include "util/clock.h"
@@ -321,22 +322,6 @@ static void put_version(ObjectBuilder *stack, const char *key, const char *name,
         object_builder_put_object(stack, key, &object);
 }
 
-/* Returns the URL of the index with this name; without a name, of the only index. NULL: unknown. */
-static const char *find_source(const Value *sources, const char *index) {
-        if (!sources || sources->type != VALUE_LIST)
-                return NULL;
-        if (!index)
-                return sources->n_items == 1 ? value_get_string(&sources->items[0], "url") : NULL;
-
-        for (size_t i = 0; i < sources->n_items; i++) {
-                const char *name = value_get_string(&sources->items[i], "name");
-
-                if (name && strcmp(name, index) == 0)
-                        return value_get_string(&sources->items[i], "url");
-        }
-        return index;
-}
-
 /* A lock file has exact versions: ==1.18.5. */
 static const char *exact_version(const char *version) {
         return version && strncmp(version, "==", 2) == 0 ? version + strspn(version, "=") : version;
@@ -352,7 +337,7 @@ static int put_locked(const Member *member, const Value *sources, const Value *p
         object_builder_put_text(&package, "name", member->key);
         object_builder_put_text(&package, "kind", STACK_KIND_PYTHON);
         object_builder_put_text(&package, "version", exact_version(value_get_string(locked, "version")));
-        object_builder_put_text(&package, "source", find_source(sources, value_get_string(locked, "index")));
+        object_builder_put_text(&package, "source", lock_file_find_source(sources, value_get_string(locked, "index")));
         object_builder_put(&package, "hashes", value_get(locked, "hashes"));
         build_info_put(printed, member->key, &build);
         if (buffer_error(&build) < 0)

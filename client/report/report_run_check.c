@@ -13,62 +13,49 @@ typedef enum MemberKind {
         KIND_OBJECT,
 } MemberKind;
 
-typedef struct Expected {
+static const struct {
+        const char *of; /* the object or list of objects with the member; NULL: the report */
         const char *key;
         MemberKind kind;
         bool is_needed; /* must be present and not null */
-} Expected;
-
-static const Expected of_report[] = {
-        { "name", KIND_TEXT, false },
-        { "command", KIND_TEXT, false },
-        { "note", KIND_TEXT, false },
-        { "cgroup", KIND_TEXT, false },
-        { "isolation", KIND_TEXT, false },
-        { "uid", KIND_COUNT, false },
-        { "rank", KIND_COUNT, false },
-        { "ranks", KIND_COUNT, false },
-        { "node_index", KIND_COUNT, false },
-        { "nodes", KIND_COUNT, false },
-        { "end_ms", KIND_COUNT, false },
-        { "exit", KIND_OBJECT, false },
-        { "limits", KIND_OBJECT, false },
-        { "on", KIND_OBJECT, false },
-        { "advice", KIND_LIST, false },
-        { "phases", KIND_LIST, false },
-        { "steps", KIND_LIST, false },
-};
-static const Expected of_node[] = {
-        { "hostname", KIND_TEXT, false },
-        { "cpus", KIND_NUMBER, false },
-        { "memory_bytes", KIND_NUMBER, false },
-        { "time_ms", KIND_COUNT, false },
-};
-static const Expected of_limits[] = {
-        { "cpus", KIND_NUMBER, false },
-        { "memory_bytes", KIND_NUMBER, false },
-};
-static const Expected of_exit[] = {
-        { "status", KIND_COUNT, true },
-        { "signal", KIND_COUNT, false },
-};
-static const Expected of_metric[] = {
-        { "key", KIND_TEXT, true },
-        { "value", KIND_NUMBER, true },
-        { "unit", KIND_TEXT, false },
-        { "quality", KIND_TEXT, false },
-};
-static const Expected of_step[] = {
-        { "kind", KIND_TEXT, true },
-        { "name", KIND_TEXT, false },
-        { "cpu_seconds", KIND_NUMBER, false },
-        { "memory_peak_bytes", KIND_NUMBER, false },
-        { "read_bytes", KIND_NUMBER, false },
-        { "written_bytes", KIND_NUMBER, false },
-};
-static const Expected of_advice[] = {
-        { "rule", KIND_TEXT, true },
-        { "text", KIND_TEXT, true },
+} members[] = {
+        { NULL, "name", KIND_TEXT, false },
+        { NULL, "command", KIND_TEXT, false },
+        { NULL, "note", KIND_TEXT, false },
+        { NULL, "cgroup", KIND_TEXT, false },
+        { NULL, "isolation", KIND_TEXT, false },
+        { NULL, "uid", KIND_COUNT, false },
+        { NULL, "rank", KIND_COUNT, false },
+        { NULL, "ranks", KIND_COUNT, false },
+        { NULL, "node_index", KIND_COUNT, false },
+        { NULL, "nodes", KIND_COUNT, false },
+        { NULL, "end_ms", KIND_COUNT, false },
+        { NULL, "exit", KIND_OBJECT, false },
+        { NULL, "limits", KIND_OBJECT, false },
+        { NULL, "on", KIND_OBJECT, false },
+        { NULL, "advice", KIND_LIST, false },
+        { NULL, "phases", KIND_LIST, false },
+        { NULL, "steps", KIND_LIST, false },
+        { "on", "hostname", KIND_TEXT, false },
+        { "on", "cpus", KIND_NUMBER, false },
+        { "on", "memory_bytes", KIND_NUMBER, false },
+        { "on", "time_ms", KIND_COUNT, false },
+        { "limits", "cpus", KIND_NUMBER, false },
+        { "limits", "memory_bytes", KIND_NUMBER, false },
+        { "exit", "status", KIND_COUNT, true },
+        { "exit", "signal", KIND_COUNT, false },
+        { "metrics", "key", KIND_TEXT, true },
+        { "metrics", "value", KIND_NUMBER, true },
+        { "metrics", "unit", KIND_TEXT, false },
+        { "metrics", "quality", KIND_TEXT, false },
+        { "steps", "kind", KIND_TEXT, true },
+        { "steps", "name", KIND_TEXT, false },
+        { "steps", "cpu_seconds", KIND_NUMBER, false },
+        { "steps", "memory_peak_bytes", KIND_NUMBER, false },
+        { "steps", "read_bytes", KIND_NUMBER, false },
+        { "steps", "written_bytes", KIND_NUMBER, false },
+        { "advice", "rule", KIND_TEXT, true },
+        { "advice", "text", KIND_TEXT, true },
 };
 
 static bool is_of_kind(const Value *value, MemberKind kind) {
@@ -99,54 +86,44 @@ static void add_invalid(ReportCheck *check, const char *before, const char *key)
         check->n++;
 }
 
-/* Checks the object `value`, whose path in the report is `before`: "", "on.", "metrics[3].". */
-static void check_object(ReportCheck *check, const Value *value, const char *before, const Expected *members,
-                         size_t n) {
-        for (size_t i = 0; i < n; i++) {
+/* Checks an object of the report, whose path in it is `before`: "", "on.", "metrics[3].". */
+static void check_object(ReportCheck *check, const Value *value, const char *of, const char *before) {
+        for (size_t i = 0; i < N_ELEMENTS(members); i++) {
                 const Value *member = value_get(value, members[i].key);
                 bool is_there = member && member->type != VALUE_NULL;
 
-                if (is_there ? !is_of_kind(member, members[i].kind) : members[i].is_needed)
+                if (strcmp(members[i].of ?: "", of) == 0 &&
+                    (is_there ? !is_of_kind(member, members[i].kind) : members[i].is_needed))
                         add_invalid(check, before, members[i].key);
         }
 }
 
-/* A member that is not an object has already been reported. */
-static void check_member(ReportCheck *check, const Value *report, const char *key, const Expected *members, size_t n) {
+/* A member of another type has already been reported. */
+static void check_inner(ReportCheck *check, const Value *report, const char *key) {
         const Value *value = value_get(report, key);
-        char before[32];
+        char before[48];
 
         (void)snprintf(before, sizeof(before), "%s.", key);
         if (value && value->type == VALUE_OBJECT)
-                check_object(check, value, before, members, n);
-}
+                check_object(check, value, key, before);
+        for (size_t i = 0; value && value->type == VALUE_LIST && i < value->n_items; i++) {
+                bool is_object = value->items[i].type == VALUE_OBJECT;
 
-static void check_list(ReportCheck *check, const Value *report, const char *key, const Expected *members, size_t n) {
-        const Value *list = value_get(report, key);
-        char before[48];
-
-        for (size_t i = 0; list && list->type == VALUE_LIST && i < list->n_items; i++) {
-                (void)snprintf(before, sizeof(before), "%s[%zu]", key, i);
-                if (list->items[i].type != VALUE_OBJECT) {
+                (void)snprintf(before, sizeof(before), "%s[%zu]%s", key, i, is_object ? "." : "");
+                if (is_object)
+                        check_object(check, &value->items[i], key, before);
+                else
                         add_invalid(check, before, "");
-                        continue;
-                }
-                strcat(before, ".");
-                check_object(check, &list->items[i], before, members, n);
         }
 }
 
 size_t report_run_check(const Value *report, Buffer *ret) {
+        static const char *const inner[] = { "on", "limits", "exit", "metrics", "advice", "phases", "steps" };
         ReportCheck check = { .names = ret };
 
-        check_object(&check, report, "", of_report, N_ELEMENTS(of_report));
-        check_member(&check, report, "on", of_node, N_ELEMENTS(of_node));
-        check_member(&check, report, "limits", of_limits, N_ELEMENTS(of_limits));
-        check_member(&check, report, "exit", of_exit, N_ELEMENTS(of_exit));
-        check_list(&check, report, "metrics", of_metric, N_ELEMENTS(of_metric));
-        check_list(&check, report, "advice", of_advice, N_ELEMENTS(of_advice));
-        check_list(&check, report, "phases", NULL, 0);
-        check_list(&check, report, "steps", of_step, N_ELEMENTS(of_step));
+        check_object(&check, report, "", "");
+        for (size_t i = 0; i < N_ELEMENTS(inner); i++)
+                check_inner(&check, report, inner[i]);
         if (check.n > NAMES_MAX)
                 buffer_printf(ret, " and %zu more", check.n - NAMES_MAX);
         return check.n;

@@ -264,8 +264,7 @@ static void add_hash(DraftPackage *package, const char *hash) {
 
 /* --- Pipfile.lock ---------------------------------------------------------------------------------- */
 
-/* Returns the URL of the index with this name; without a name, of the only index. */
-static const char *find_index(const Value *sources, const char *name) {
+const char *lock_file_find_source(const Value *sources, const char *name) {
         size_t n = sources && sources->type == VALUE_LIST ? sources->n_items : 0;
 
         if (!name)
@@ -294,7 +293,7 @@ static int read_pipfile(LockReader *reader) {
                 while (package.version.n > 0 && *package.version.text == '=')
                         package.version = (Slice){ package.version.text + 1, package.version.n - 1 };
                 package.source = stack_builder_slice(
-                        find_index(value_get(meta, "sources"), value_get_string(from, "index")));
+                        lock_file_find_source(value_get(meta, "sources"), value_get_string(from, "index")));
                 for (size_t k = 0; hashes && hashes->type == VALUE_LIST && k < hashes->n_items; k++)
                         add_hash(&package, hashes->items[k].type == VALUE_STRING ? hashes->items[k].string : NULL);
                 r = add_package(reader, &package);

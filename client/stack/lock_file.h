@@ -18,3 +18,7 @@ enum {
 /* Reads the document of a stack, which lives in *ret_arena; the caller releases it in all cases. 0, LOCK_FILE_WRONG
  * or -ENOMEM. */
 int lock_file_read(const char *file, Arena *ret_arena, const Value **ret);
+
+/* Returns the URL of the index with this name in the `sources` of a Pipfile.lock; without a name, of the only index.
+ * NULL: unknown. */
+const char *lock_file_find_source(const Value *sources, const char *name);
