@@ -49,7 +49,7 @@ static inline void tree_remove(const char *root) {
 /* Changes the content of a file of the copy in place. */
 static inline void tree_write(const char *root, const char *path, const char *text) {
         scoped(closep) int fd = -1;
-        char full[256];
+        char full[512];
 
         (void)snprintf(full, sizeof(full), "%s/%s", root, path);
         fd = open(full, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
