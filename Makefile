@@ -188,7 +188,7 @@ $(B)/%.o: $(B)/%.c
 	$(CC) $(CPPFLAGS) $(CFLAGS) -w -c -o $@ $<
 
 $(B)/tests/unit/%: $(B)/tests/unit/%.o $(B)/libclient.a $(B)/libdaemon.a $(B)/libcore.a
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) $(CLIENT_LIBS) $(DAEMON_LIBS) -lcmocka -ljansson
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(CLIENT_LIBS) $(DAEMON_LIBS) -lcmocka -ljansson
 
 # It looks at the commands of perfctl.
 $(B)/tests/unit/test_options: $(B)/client/perfctl_commands.o
