@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* tests: daemon/store/node/store_node.c */
 #include "store_fixture.h"
 
 #include <math.h>

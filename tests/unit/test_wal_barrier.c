@@ -54,6 +54,21 @@ static void readers_wait_for_a_closed_gate_to_open(void **state) {
         queue_deinit(&queue);
 }
 
+static void damaged_texts_are_counted(void **state) {
+        Queue queue;
+        WalBarrier gate;
+
+        (void)state;
+        assert_int_equal(queue_init(&queue), 0);
+        wal_barrier_init(&gate, &queue);
+        assert_int_equal(wal_barrier_count_texts(&gate), 0);
+        wal_barrier_note_text(&gate);
+        wal_barrier_note_text(&gate);
+        assert_int_equal(wal_barrier_count_texts(&gate), 2);
+        wal_barrier_deinit(&gate);
+        queue_deinit(&queue);
+}
+
 static void readers_enter_after_the_maximum_wait(void **state) {
         Queue queue;
         WalBarrier gate;
@@ -215,6 +230,7 @@ static void another_reading_program_delays_nothing(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(readers_wait_for_a_closed_gate_to_open),
+                cmocka_unit_test(damaged_texts_are_counted),
                 cmocka_unit_test(readers_enter_after_the_maximum_wait),
                 cmocka_unit_test(the_last_to_leave_a_closed_gate_wakes_the_writer),
                 cmocka_unit_test_setup_teardown(the_log_grows_during_a_query_and_restarts_after_it, open_small,
