@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Sweep text: settings as text, and their identity
+ * Sweep text: spelling and identity of settings
  */
 
 #include <stddef.h>
@@ -27,3 +27,10 @@ void sweep_text_put_yaml(Buffer *out, const char *key, const Value *value);
  * -ENOMEM, or SWEEP_TEXT_OTHER unless it is an object of at most SWEEP_SETTINGS_MAX scalars.
  */
 int sweep_text_identify(const Value *settings, Buffer *out);
+
+/*
+ * Appends a warning, on a line of its own, for each number of settings and extra that loses zeros at its end. For
+ * YAML, 3.10 is the same number as 3.1. If a version was meant, no later step would notice. text: of the file, n
+ * bytes.
+ */
+void sweep_text_check_spelling(const Value *file, const char *text, size_t n, Buffer *warnings);

@@ -163,6 +163,16 @@ class Points(SweepTestCase):
         self.assertEqual(self.printed.splitlines()[-6:-2], ["POINT  SETTINGS  STATE", "001    a=1       to run", "002    a=2       to run",
                                                             "003    b=z       to run"])
 
+    def test_a_version_read_as_a_number_causes_a_warning(self):
+        file = self.directory / "sweep.yaml"
+        file.write_text("# \u00fc\ncommand: [echo, '{v}', '{w}']\noutput: out\n"
+                        "settings: {w: \u00fc, v: ['3.20', 3.10, 3.9, 1.0, 1e3]}\nextra: [{\"v\" :  2.500, w: 1}, {w: 4.0, v: 1.50}]\n")
+        said = self.sweep("--dry-run")
+        self.assertEqual([line.split("sweep.yaml: ")[1] for line in said.splitlines()],
+                         ["settings.v[1]: 3.10 is read as the number 3.1: quote it if it is text",
+                          "extra[0].v: 2.500 is read as the number 2.5: quote it if it is text",
+                          "extra[1].v: 1.50 is read as the number 1.5: quote it if it is text"])
+
     def test_a_sweep_can_stop_at_the_first_failure(self):
         self.write(command="exit {a}", settings={"a": [0, 5, 6]})
         said = self.sweep("--stop-on-failure", "--no-perfd", status=1)

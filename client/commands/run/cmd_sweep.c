@@ -14,6 +14,7 @@
 #include "client/commands/commands.h"
 #include "client/sweep/sweep_plan.h"
 #include "client/sweep/sweep_run.h"
+#include "client/sweep/sweep_text.h"
 #include "text/text.h"
 #include "util/error_text.h"
 #include "util/utf8.h"
@@ -95,6 +96,8 @@ static int read_plan(SweepInput *input) {
                 r = sweep_plan_read(file, specification, &input->arena, &input->plan, &error);
                 if (r == SWEEP_WRONG)
                         message_print("%s: %s", input->file, error.text);
+                if (r == 0)
+                        sweep_text_check_spelling(file, input->text.text, input->text.n, &input->plan.warnings);
         }
         if (r < 0)
                 return command_fail(r);
