@@ -68,7 +68,7 @@ void report_write_time(Screen *screen, const Value *job, uint64_t begin_ms, uint
 
 /* Returns true if the job has metrics of its own cgroup. */
 bool report_has_own(const Value *job);
-/* Writes allocated and used resources, pressure and I/O of all ranks together. */
+/* Writes allocated and used resources, pressure and I/O of all ranks together, and their spread. */
 void report_write_usage(Sheet *sheet, const ReportRun *run);
 /* Writes a table of the phases; nothing if the job has no marks. */
 void report_write_phases(Sheet *sheet);

@@ -192,6 +192,39 @@ static void write_cpu_shares(const ReportRun *run, Json *json) {
                     &(ReportTotal){ .value = used.value / given.value, .is_exact = given.is_exact, .n = given.n });
 }
 
+static void write_spread(const ReportRun *run, Json *json, const char *key, const char *unit, const char *metric) {
+        double imbalance;
+        Spread spread;
+
+        if (!report_total_spread(run, metric, &spread))
+                return;
+
+        imbalance = report_total_imbalance(&spread);
+        json_object_begin(json);
+        json_put_string(json, "key", key);
+        json_put_string(json, "unit", unit);
+        json_put_double(json, "min", spread.min);
+        put_index(json, "min_rank", spread.least->rank);
+        json_put_double(json, "mean", spread.mean);
+        json_put_double(json, "max", spread.max);
+        put_index(json, "max_rank", spread.most->rank);
+        json_put_double(json, "imbalance", imbalance);
+        json_put_uint(json, "count", spread.n);
+        json_object_end(json);
+}
+
+static void write_spreads(const ReportRun *run, Json *json) {
+        static const UsageMetric metrics[] = { USAGE_CPU_SECONDS, USAGE_MEMORY_PEAK, USAGE_READ_BYTES,
+                                               USAGE_WRITE_BYTES };
+
+        json_put_array_begin(json, "spread");
+        write_spread(run, json, "seconds", "s", NULL);
+        for (size_t i = 0; i < N_ELEMENTS(metrics); i++)
+                write_spread(run, json, usage_info[metrics[i]].key, usage_info[metrics[i]].key_unit,
+                             usage_info[metrics[i]].key);
+        json_array_end(json);
+}
+
 /* --- advice --------------------------------------------------------------------------------------- */
 
 static void write_advice(const ReportRun *run, Json *json) {
@@ -234,6 +267,7 @@ void report_run_write_json(const ReportRun *run, Json *json) {
                         write_total_of(run, json, TOTAL_OF_HOSTS, info, is_summed(info));
         json_array_end(json);
 
+        write_spreads(run, json);
         write_advice(run, json);
         json_object_end(json);
 }

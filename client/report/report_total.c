@@ -120,3 +120,37 @@ bool report_total_given(const ReportRun *run, bool is_seconds, ReportTotal *ret)
         add_given(run, SIZE_MAX, INFINITY, is_seconds, ret);
         return ret->n > 0;
 }
+
+/* --- spread --------------------------------------------------------------------------------------- */
+
+bool report_total_spread(const ReportRun *run, const char *key, Spread *ret) {
+        double sum = 0;
+
+        *ret = (Spread){ .is_exact = true };
+        for (size_t i = 0; i < run->n_reports; i++) {
+                const RankReport *report = &run->reports[i];
+                AnswerMetric value = { .value = report_run_rank_seconds(report), .is_exact = true };
+
+                if (key && !find_part(run, TOTAL_OF_RANKS, i, key, &value))
+                        continue;
+                if (ret->n == 0 || value.value < ret->min) {
+                        ret->min = value.value;
+                        ret->least = report;
+                }
+                if (ret->n == 0 || value.value > ret->max) {
+                        ret->max = value.value;
+                        ret->most = report;
+                }
+                sum += value.value;
+                ret->is_exact &= value.is_exact;
+                ret->n++;
+        }
+
+        if (ret->n > 0)
+                ret->mean = sum / (double)ret->n;
+        return ret->n > 1;
+}
+
+double report_total_imbalance(const Spread *spread) {
+        return spread->mean > 0 ? spread->max / spread->mean : NAN;
+}

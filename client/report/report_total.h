@@ -32,3 +32,16 @@ void report_total_format(Sheet *sheet, const ReportTotal *total, char ret[static
 
 /* Computes the CPUs or CPU seconds allocated to the ranks, limited on each host to the CPUs of the host. */
 bool report_total_given(const ReportRun *run, bool is_seconds, ReportTotal *ret);
+
+/* Range of the values of all ranks. */
+typedef struct Spread {
+        const RankReport *least, *most;
+        double min, mean, max;
+        bool is_exact;
+        size_t n;
+} Spread;
+
+/* key: a metric of the job itself; NULL: the duration. Returns false if fewer than two ranks have it. */
+bool report_total_spread(const ReportRun *run, const char *key, Spread *ret);
+/* Returns maximum divided by mean: 1 if all are equal, NAN if all are 0. */
+double report_total_imbalance(const Spread *spread);

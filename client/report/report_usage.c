@@ -9,6 +9,7 @@
 #define WAITING_HIGH 0.25
 #define THROTTLED_HIGH 0.10
 #define STALLED_SHOWN 0.05
+#define IMBALANCE_HIGH 1.25
 
 /* Writes " in rank 3" for the rank that has a maximum; nothing in the report of one job, or if the maximum is 0. */
 static void put_where(const ReportRun *run, const ReportTotal *max, Buffer *out) {
@@ -367,6 +368,58 @@ static void write_unknown(Sheet *sheet) {
         }
 }
 
+/* --- spread --------------------------------------------------------------------------------------- */
+
+static void format_bytes(double bytes, char ret[static TEXT_MAX]) {
+        text_mib(bytes / 1048576, ret);
+}
+
+static void write_spread_row(Sheet *sheet, const ReportRun *run, const char *label, const char *key, bool is_bytes) {
+        scoped(buffer_deinit) Buffer least = {}, most = {};
+        char min[TEXT_MAX], max[TEXT_MAX], text[TEXT_MAX];
+        const char *mark;
+        double imbalance;
+        Spread spread;
+        SheetRow row;
+
+        if (!report_total_spread(run, key, &spread))
+                return;
+
+        report_run_rank_name(spread.least, &least);
+        report_run_rank_name(spread.most, &most);
+        (is_bytes ? format_bytes : text_seconds)(spread.min, min);
+        (is_bytes ? format_bytes : text_seconds)(spread.max, max);
+        mark = sheet_mark(sheet, spread.is_exact);
+        imbalance = report_total_imbalance(&spread);
+
+        sheet_row_begin(&row, sheet->screen, label);
+        if (strcmp(min, max) == 0)
+                sheet_row_printf(&row, "%s%s in all", max, mark);
+        else
+                sheet_row_printf(&row, "%s%s in %s to %s%s in %s", min, mark, least.text ? least.text : "", max, mark,
+                           most.text ? most.text : "");
+        if (!isnan(imbalance)) {
+                snprintf(text, sizeof(text), "most/mean %.2f", imbalance);
+                if (imbalance >= IMBALANCE_HIGH)
+                        sheet_row_put_styled(&row, STYLE_WARN, text);
+                else
+                        sheet_row_put(&row, text);
+        }
+        sheet_row_end(&row);
+}
+
+static void write_spread(Sheet *sheet, const ReportRun *run) {
+        Spread spread;
+
+        if (!report_total_spread(run, NULL, &spread))
+                return;
+
+        sheet_heading(sheet->screen, "Range over ranks", "");
+        write_spread_row(sheet, run, "time", NULL, false);
+        write_spread_row(sheet, run, "CPU time", "job_cpu_seconds", false);
+        write_spread_row(sheet, run, "memory", "job_memory_peak_bytes", true);
+}
+
 bool report_has_own(const Value *job) {
         return answer_find(value_get(job, "metrics"), "scope", "job");
 }
@@ -390,4 +443,5 @@ void report_write_usage(Sheet *sheet, const ReportRun *run) {
                 if (is_job)
                         write_unknown(sheet);
         }
+        write_spread(sheet, run);
 }

@@ -57,6 +57,23 @@ static void two_ranks_in_one_cgroup_count_once(void **state) {
                 assert_int_equal(value_get(&reports->items[i], "counted")->boolean, i % 2 == 0);
 }
 
+static void the_spread_names_the_least_and_the_most(void **state) {
+        Fixture *f = *state;
+        const Value *spread;
+        Rank ranks[4];
+
+        make_four(ranks);
+        ranks[3].cpus_used = 2;
+        ranks[1].cpus_used = 0.5;
+        assert_int_equal(join(f, ranks, 4), 0);
+        assert_says(screen_of(f, true), "time      10 s in all, most/mean 1.00\n");
+        assert_says(f->out.text, "CPU time  5 s in rank 1 to 20 s in rank 3, most/mean 1.78\n");
+        spread = find_item(value_get(json_of(f), "spread"), "job_cpu_seconds");
+        assert_true(fabs(answer_number_or_zero(spread, "imbalance") - 20 / 11.25) < 1e-9);
+        assert_int_equal(answer_number_or_zero(spread, "min_rank"), 1);
+        assert_int_equal(answer_number_or_zero(spread, "max_rank"), 3);
+}
+
 static void waiting_is_that_of_the_rank_that_waited_most(void **state) {
         Fixture *f = *state;
         Rank ranks[4];
@@ -73,6 +90,7 @@ int main(void) {
                 TEST(numbers_of_ranks_add_up_and_those_of_nodes_count_once),
                 TEST(allocations_are_limited_to_the_host),
                 TEST(two_ranks_in_one_cgroup_count_once),
+                TEST(the_spread_names_the_least_and_the_most),
                 TEST(waiting_is_that_of_the_rank_that_waited_most),
         };
 
