@@ -281,6 +281,18 @@ static const struct {
         int key;
 } arrows[] = { { "\x1b[A", KEY_UP }, { "\x1b[B", KEY_DOWN }, { "\x1b[C", KEY_RIGHT }, { "\x1b[D", KEY_LEFT } };
 
+/* Returns whether the description of the terminal is there and tells how to move the cursor. newterm() would leak. */
+static bool has_cursor(const char *name) {
+        int error;
+        bool ret;
+
+        if (!name || !*name || setupterm(name, STDOUT_FILENO, &error) != OK)
+                return false;
+        ret = cursor_address != NULL;
+        (void)del_curterm(cur_term);
+        return ret;
+}
+
 static int open_terminal(Terminal *terminal, const GlobalOptions *global) {
         Screen *screen = &terminal->screen;
         const char *name = getenv("TERM");
@@ -288,10 +300,8 @@ static int open_terminal(Terminal *terminal, const GlobalOptions *global) {
         screen_init(screen, &terminal->out, STDOUT_FILENO, global->no_color);
         screen->has_unicode = set_locale(screen);
         (void)set_escdelay(ESCAPE_DELAY_MS);
-        terminal->curses = name && *name ? newterm(NULL, stdout, stdin) : NULL;
-        if (!terminal->curses || !cursor_address) {
-                if (terminal->curses)
-                        (void)endwin();
+        terminal->curses = has_cursor(name) ? newterm(NULL, stdout, stdin) : NULL;
+        if (!terminal->curses) {
                 message_print("the terminal '%s' cannot show a screen: set TERM, or use --once or --json", name ?: "");
                 return EXIT_FAILED;
         }
