@@ -8,7 +8,7 @@ import harness
 from harness import wait_for
 from test_job_groups import Group
 
-CONFIG = "[sampling]\ninterval = 100ms\n"
+CONFIG = "[sampling]\ninterval = 100ms\n[http]\nquery_timeout = 60s\n" # a query takes longer with a sanitizer
 
 
 class Disk(harness.TestCase):

@@ -15,7 +15,7 @@ import urllib.parse
 import harness
 from harness import PERFCTL, spdl_lines, wait_for
 
-CONFIG = "[sampling]\ninterval = 100ms\n"
+CONFIG = "[sampling]\ninterval = 100ms\n[http]\nquery_timeout = 60s\n" # a query takes longer with a sanitizer
 STAGE = "0:1:decode[4]"
 BEGIN_S = 1764000000
 
