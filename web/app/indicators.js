@@ -10,6 +10,9 @@ import { chart } from "../figures/chart.js";
 import { interval } from "../figures/intervals.js";
 
 const N_RESULTS = 30;
+const N_GROUPS = 300; /* of a figure */
+const N_RANKINGS = 50;
+const N_COLOURS = 12; /* values of a setting that divides a figure unasked */
 const N_POINTS = 200; /* newest results of which each is a point */
 const KINDS = [["box", "boxes: quartiles"], ["distribution", "each of the newest runs"], ["line", "medians, as a line"], ["bar", "medians, as bars"], ["scatter", "points over x"]];
 const STATS = ["median", "q1", "q3", "min", "max"];
@@ -89,7 +92,7 @@ async function readRows(path, common, chosen, signal) {
         const answer = await get(`${path}/query`, { ...common, stat: STATS.map((s) => `${s}:${objective}`).join(","), group_by: keys.join(",") }, signal);
         const isBox = kind === "box";
 
-        return answer.groups.map(({ key, n, values }) => {
+        return answer.groups.slice(0, N_GROUPS).map(({ key, n, values }) => {
                 const of = (stat) => values[`${stat}:${objective}`];
 
                 return { ...key, n, [objective]: of("median"), median: of("median"), low: of(isBox ? "min" : "q1"), high: of(isBox ? "max" : "q3"), ...(isBox ? { q1: of("q1"), q3: of("q3") } : {}) };
@@ -108,12 +111,13 @@ function settings(results) {
 
 function choose(at, seen, numbers) {
         const differing = [...seen].filter(([, values]) => values.size > 1).map(([key]) => key);
+        const few = differing.filter((k) => seen.get(k).size <= N_COLOURS);
         const first = (...keys) => keys.find((k) => differing.includes(k)) ?? keys.find((k) => seen.has(k)) ?? "component";
         const of = (key, fallback) => at.params.get(key) ?? fallback;
         const x = of("x", first("version", "component")), objective = at.params.get("objective") || numbers[0];
         const kind = KINDS.some(([k]) => k === at.params.get("kind")) ? at.params.get("kind") : "box";
 
-        return { objective, x, kind, legend: of("legend", differing.find((k) => k !== x) ?? ""), facet: of("facet", differing.filter((k) => k !== x)[1] ?? ""),
+        return { objective, x, kind, legend: of("legend", few.find((k) => k !== x) ?? ""), facet: of("facet", few.filter((k) => k !== x)[1] ?? ""),
                 direction: of("direction", ""), by: of("by", ""), component: of("component", "") };
 }
 
@@ -147,11 +151,12 @@ async function distribution(at, path, common, chosen, seen, unit) {
         });
         const key = (k) => (k ? { key: k, label: k } : null);
 
+        const some = rows.length === N_GROUPS ? `, the first ${N_GROUPS} groups` : "";
         const what = { box: "boxes: quartiles and median; lines: least and greatest", line: "medians, with quartiles", bar: "medians, with quartiles" };
 
         return card(null, null, figureForm(at, chosen, seen), typeof rows === "string" ? empty("No figure", rows)
                 : chart({ kind: chosen.x === "time" && chosen.kind !== "line" ? "scatter" : chosen.kind, title: `${chosen.objective} of ${at.argument}`, x: { ...key(chosen.x), unit: chosen.x === "time" ? "time" : null },
-                        y: { key: chosen.objective, unit, label: what[chosen.kind] ?? `each of the newest ${N_POINTS} runs` },
+                        y: { key: chosen.objective, unit, label: what[chosen.kind] ? what[chosen.kind] + some : `each of the newest ${N_POINTS} runs` },
                         legend: key(chosen.legend), facets: key(chosen.facet), rows }));
 }
 
@@ -196,7 +201,7 @@ export async function showOne(at) {
                         form(at, numbers, chosen),
                         numbers.length > 0 && await distribution(at, path, common, chosen, keys, ranks?.unit ?? of.find((r) => r.key === chosen.objective)?.unit),
                         problem && empty("No ranking", problem),
-                        ranks?.rankings.map((one) => ranking(one, ranks)), ranks && ranks.rankings.length === 0 && empty("Nothing to rank", ranks.note ?? "A ranking needs two components or versions with the same parameters and hardware."),
+                        ranks?.rankings.slice(0, N_RANKINGS).map((one) => ranking(one, ranks)), ranks?.rankings.length > N_RANKINGS && note(`${N_RANKINGS} of ${ranks.rankings.length} rankings: select parameters in "Where".`), ranks && ranks.rankings.length === 0 && empty("Nothing to rank", ranks.note ?? "A ranking needs two components or versions with the same parameters and hardware."),
                         ranks && command(`perfctl indicator rank ${quote(indicator)} --objective ${quote(chosen.objective)}${words.map((w) => ` ${quote(w)}`).join("")}`),
                         card("Latest results", null, latest.results.length ? results(latest.results) : empty("No matching results", "perfctl run and perfctl submit store them."))),
         };
