@@ -201,7 +201,9 @@ export async function showOne(at) {
                         form(at, numbers, chosen),
                         numbers.length > 0 && await distribution(at, path, common, chosen, keys, ranks?.unit ?? of.find((r) => r.key === chosen.objective)?.unit),
                         problem && empty("No ranking", problem),
-                        ranks?.rankings.slice(0, N_RANKINGS).map((one) => ranking(one, ranks)), ranks?.rankings.length > N_RANKINGS && note(`${N_RANKINGS} of ${ranks.rankings.length} rankings: select parameters in "Where".`), ranks && ranks.rankings.length === 0 && empty("Nothing to rank", ranks.note ?? "A ranking needs two components or versions with the same parameters and hardware."),
+                        ranks?.rankings.slice(0, N_RANKINGS).map((one) => ranking(one, ranks)),
+                        ranks?.rankings.length > N_RANKINGS && note(`${N_RANKINGS} of ${ranks.rankings.length} rankings: select parameters in "Where".`),
+                        ranks && ranks.rankings.length === 0 && empty("Nothing to rank", ranks.note ?? "A ranking needs two components or versions with the same parameters and hardware."),
                         ranks && command(`perfctl indicator rank ${quote(indicator)} --objective ${quote(chosen.objective)}${words.map((w) => ` ${quote(w)}`).join("")}`),
                         card("Latest results", null, latest.results.length ? results(latest.results) : empty("No matching results", "perfctl run and perfctl submit store them."))),
         };
