@@ -591,7 +591,8 @@ static bool is_ambiguous(struct MHD_Connection *connection, const char *method, 
                 MHD_get_connection_info(connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
         Framing framing = {};
 
-        if (info && strncmp(MHD_get_version(), "0.", 2) == 0)
+        /* Older ones have other places. */
+        if (info && strverscmp(MHD_get_version(), "0.9.75") >= 0 && strverscmp(MHD_get_version(), "1.0") < 0)
                 framing.next = version + strlen(version) + strlen("\r\n");
         if (MHD_get_connection_values_n(connection, MHD_HEADER_KIND, on_header, &framing) > 0 && framing.next)
                 framing.is_foreign |= framing.next + strlen("\r\n") != method + info->header_size;

@@ -14,7 +14,7 @@ import harness
 from harness import ROOT
 
 NAMES = {"perfd": "perfd", "perfctl": "perfctl", "libperfd0": "libperfd", "libperfd-dev": "libperfd-devel",
-         "perfd-slurm": "perfd-slurm", "python3-perfd": "python3-perfd", "perfd-doc": "perfd-doc"}
+         "perfd-slurm": "perfd-slurm", "perfd-results": "perfd-results", "python3-perfd": "python3-perfd", "perfd-doc": "perfd-doc"}
 DOCUMENTS = re.compile(r"usr/share/(doc|licenses)/|usr/lib/\.build-id")
 
 
