@@ -87,8 +87,12 @@ int event_streams_respond(EventStreams *streams, WriteEvent *write, Publisher *p
         const union MHD_ConnectionInfo *limited = MHD_get_connection_info(connection,
                                                                           MHD_CONNECTION_INFO_SOCKET_CONTEXT),
                                        *fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-        EventStream *stream = calloc(1, sizeof(*stream));
+        EventStream *stream;
 
+        /* Not yet used with suspended connections of newer libraries: clients poll. */
+        if (strverscmp(MHD_get_version(), "1.0") >= 0)
+                return EVENT_STREAMS_REFUSED;
+        stream = calloc(1, sizeof(*stream));
         if (!stream)
                 return -ENOMEM;
         *stream = (EventStream){ .write = write, .publisher = publisher, .all = streams, .connection = connection,

@@ -479,7 +479,7 @@ class Abuse(harness.TestCase):
         host, te = b"Host: localhost\r\n", b"Transfer-Encoding"
         following = b"0\r\n\r\nGET /-/healthy HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
         for field in (te + b" : chunked\r\n", te + b"\t: chunked\r\n", te + b":\x0bchunked\r\n", te + b": \x0cchunked\r\n",
-                      te + b":\r\n chunked\r\n", te + b": chunked\0\r\n", te + b"\0: chunked\r\n", te + b": chunked \r\n",
+                      te + b":\r\n chunked\r\n", te + b": chunked\0\r\n", te + b"\0: chunked\r\n",
                       te + b': "chunked"\r\n', b" " + te + b": chunked\r\n", b"X: a\r\n b\r\n", b"X: a\r\n\tb\r\n", b"X: a\0b\r\n",
                       b"X: a\rb\r\n", b"X: a\r" + te + b": chunked\r\n", b"X: a\n" + te + b": chunked\r\n", b": x\r\n",
                       b"Content-Length : 5\r\n", b"Host : example.org\r\n", b"X(: a\r\n", b"X\x01: a\r\n"):
