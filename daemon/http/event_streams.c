@@ -84,25 +84,22 @@ static ssize_t on_read(void *userdata, uint64_t offset, char *ret, size_t n) {
 
 int event_streams_respond(EventStreams *streams, WriteEvent *write, Publisher *publisher,
                           struct MHD_Connection *connection, struct MHD_Response **ret) {
-        const union MHD_ConnectionInfo *limited = MHD_get_connection_info(connection,
-                                                                          MHD_CONNECTION_INFO_SOCKET_CONTEXT),
-                                       *fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-        EventStream *stream;
+        /* The library may answer all questions in one place: each answer is valid until the next question. */
+        LimitedConnection *limited = MHD_get_connection_info(connection,
+                                                             MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+        int fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+        EventStream *stream = calloc(1, sizeof(*stream));
 
-        /* Not yet used with suspended connections of newer libraries: clients poll. */
-        if (strverscmp(MHD_get_version(), "1.0") >= 0)
-                return EVENT_STREAMS_REFUSED;
-        stream = calloc(1, sizeof(*stream));
         if (!stream)
                 return -ENOMEM;
         *stream = (EventStream){ .write = write, .publisher = publisher, .all = streams, .connection = connection,
-                                 .limited = limited->socket_context };
+                                 .limited = limited };
         if (shares_charge(connection_limits_account(stream->limited), RESOURCE_STREAMS, 1, &stream->charge) != 0) {
                 free(stream);
                 return EVENT_STREAMS_REFUSED;
         }
 
-        (void)setsockopt(fd->connect_fd, SOL_SOCKET, SO_SNDBUF, &(int){ SEND_BUFFER_BYTES }, sizeof(int));
+        (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &(int){ SEND_BUFFER_BYTES }, sizeof(int));
         *ret = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK_BYTES, on_read, stream, on_released);
         if (!*ret) {
                 on_released(stream);

@@ -21,8 +21,7 @@ KEYS = pathlib.Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 # What a bare installation lacks: packages that only .ci/run installs, captured files that are not part of the tree, and the
 # namespaces that the kernel may refuse in a root that is not the machine's.
 LACKING = (r"make interop-deps|PERFD_FIXTURES|no (published data|captured specifications) are there|"
-           r"no group of this machine has members|needs the right to (make a PID namespace|mount)|needs user namespaces|"
-           r"streams need libmicrohttpd")
+           r"no group of this machine has members|needs the right to (make a PID namespace|mount)|needs user namespaces")
 
 
 def why_not():

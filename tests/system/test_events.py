@@ -3,7 +3,6 @@
 import contextlib
 import json
 import socket
-import subprocess
 import time
 import unittest
 
@@ -13,12 +12,6 @@ from harness import wait_for
 CONFIG = "[sampling]\ninterval = 1s\n[http]\ntimeout = 1s\n[limits]\nstreams = 6\n"
 
 
-def has_new_library():
-    done = subprocess.run(["pkg-config", "--modversion", "libmicrohttpd"], capture_output=True, text=True)
-    return done.stdout.startswith("1.")
-
-
-@unittest.skipIf(has_new_library(), "streams need libmicrohttpd before 1.0")
 class Events(harness.TestCase):
     def open_stream(self, daemon, buffer_bytes=None):
         stream = socket.socket(socket.AF_UNIX)
