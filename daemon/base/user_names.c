@@ -2,6 +2,7 @@
 #include "base/user_names.h"
 
 #include <pwd.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,13 @@
 typedef struct UserQuestion {
         pthread_t thread;
         UserName answer;
+        atomic_flag is_left; /* by its thread, or by perfd, which does not wait for it: the second one frees it */
 } UserQuestion;
+
+static void leave(UserQuestion *question) {
+        if (atomic_flag_test_and_set(&question->is_left))
+                free(question);
+}
 
 static UserName *find(UserNames *names, uint32_t uid) {
         for (size_t i = 0; i < names->n && i < USER_NAMES_MAX; i++)
@@ -53,13 +60,15 @@ void user_names_init(UserNames *names, const char *root) {
 }
 
 static void *on_start(void *userdata) {
-        UserName *answer = userdata;
+        UserQuestion *question = userdata;
+        UserName *answer = &question->answer;
         struct passwd entry, *found = NULL;
         char text[ENTRY_MAX];
 
         pthread_setname_np(pthread_self(), "perfd-users");
         if (getpwuid_r(answer->uid, &entry, text, sizeof(text), &found) == 0 && found)
                 utf8_copy(answer->text, sizeof(answer->text), entry.pw_name);
+        leave(question);
         return NULL;
 }
 
@@ -70,17 +79,17 @@ static void ask(UserNames *names, uint32_t uid) {
         if (!question)
                 return;
         question->answer.uid = uid;
-        if (thread_start(&question->thread, on_start, &question->answer) == 0)
+        if (thread_start(&question->thread, on_start, question) == 0)
                 names->asked = TAKE(question);
         free(question);
 }
 
 void user_names_deinit(UserNames *names) {
-        if (names->asked && pthread_tryjoin_np(names->asked->thread, NULL) == 0)
-                free(TAKE(names->asked));
-        if (names->asked)
-                (void)pthread_detach(names->asked->thread); /* the thread keeps its question */
-        names->asked = NULL;
+        if (!names->asked)
+                return;
+        if (pthread_tryjoin_np(names->asked->thread, NULL) != 0)
+                (void)pthread_detach(names->asked->thread);
+        leave(TAKE(names->asked));
 }
 
 bool user_names_find(UserNames *names, uint32_t uid, char ret[static USER_NAME_MAX]) {
