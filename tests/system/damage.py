@@ -4,11 +4,19 @@ Reads the file format of SQLite independently of perfd: https://www.sqlite.org/f
 """
 
 import contextlib
+import os
 import random
 import sqlite3
 import struct
+import uuid
+
+import harness
 
 PAGE = 4096
+# Number of damages of one database; a larger number finds more and takes longer.
+N_DAMAGES = int(os.environ.get("PERFD_DAMAGES", "8"))
+SEED = int(os.environ.get("PERFD_SEED", "1"))
+MODEL = {"name": "demo", "parameters": {"n": {"type": "int", "index": "int"}}, "results": {"rate": "float"}}
 # Tables whose rows perfd salvages unchanged. The other tables are rebuilt from these.
 TABLES = ("job", "timeline", "phase", "layout", "result", "shape", "model", "node_sample")
 
@@ -107,3 +115,30 @@ def found_in(path, rows):
     with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
         assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         return {(table, rowid) for table in rows for (rowid,) in database.execute(f"SELECT rowid FROM {table}")}
+
+
+def documents(rng, n):
+    for _ in range(n):
+        yield {**harness.indicator(name=rng.choice(("demo", "other")), rate=rng.random()), "@parameters": {"n": rng.randrange(9)},
+               "version": f"v{rng.randrange(3)}", "text": "x" * rng.choice((0, 10, 300, 300, 9000 if rng.random() < 0.1 else 100))}
+
+
+def fill(test, daemon, n=8000, n_jobs=150):
+    """Returns the ids of the acknowledged results."""
+    rng = random.Random(SEED)
+    ids = []
+    with daemon.client() as client:
+        request = client.request()
+        request.register.model.append(harness.to_json(MODEL))
+        test.assert_status(client.call(request), "OK")
+        for _ in range(n // 200):
+            new = [uuid.uuid4().bytes for _ in range(200)]
+            test.assert_status(client.submit(*documents(rng, 200), ids=new), "OK")
+            ids += new
+        for i in range(n_jobs):
+            test.assert_status(client.begin(f"job-{i}"), "OK")
+            for k in range(i % 4):
+                test.assert_status(client.mark(f"phase {k}", job=f"job-{i}"), "OK")
+            if i % 10:
+                test.assert_status(client.end(f"job-{i}", 0), "OK")
+    return ids

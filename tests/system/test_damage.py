@@ -1,5 +1,4 @@
-"""Damages pages of the database: perfd continues with a new file, and moves the rows outside of the damaged pages to
-it."""
+"""Damages pages of the database: the rows outside of them are salvaged, and perfd continues with a new file."""
 
 import contextlib
 import json
@@ -15,46 +14,15 @@ import damage
 import harness
 from harness import wait_for
 
-# Number of damaged copies of one database; tests/hostile sets a larger number.
-N_DAMAGES = int(os.environ.get("PERFD_DAMAGES", "8"))
-SEED = int(os.environ.get("PERFD_SEED", "1"))
-MODEL = {"name": "demo", "parameters": {"n": {"type": "int", "index": "int"}}, "results": {"rate": "float"}}
-
-
-def documents(rng, n):
-    for _ in range(n):
-        yield {**harness.indicator(name=rng.choice(("demo", "other")), rate=rng.random()), "@parameters": {"n": rng.randrange(9)},
-               "version": f"v{rng.randrange(3)}", "text": "x" * rng.choice((0, 10, 300, 300, 9000 if rng.random() < 0.1 else 100))}
-
 
 class Damage(harness.TestCase):
-    def fill(self, daemon, n=8000, n_jobs=150):
-        """Returns the ids of the acknowledged results."""
-        rng = random.Random(SEED)
-        ids = []
-        with daemon.client() as client:
-            request = client.request()
-            request.register.model.append(harness.to_json(MODEL))
-            self.assert_status(client.call(request), "OK")
-            for _ in range(n // 200):
-                new = [uuid.uuid4().bytes for _ in range(200)]
-                self.assert_status(client.submit(*documents(rng, 200), ids=new), "OK")
-                ids += new
-            for i in range(n_jobs):
-                self.assert_status(client.begin(f"job-{i}"), "OK")
-                for k in range(i % 4):
-                    self.assert_status(client.mark(f"phase {k}", job=f"job-{i}"), "OK")
-                if i % 10:
-                    self.assert_status(client.end(f"job-{i}", 0), "OK")
-        return ids
-
     def perfd_db(self, *words):
         return subprocess.run([harness.PERFD, "--config", "/dev/null", "--db", *words], capture_output=True, text=True,
                               timeout=harness.TIMEOUT_S * 5)
 
     def test_rows_outside_of_damaged_pages_are_salvaged(self):
         daemon = self.daemon()
-        self.fill(daemon)
+        damage.fill(self, daemon)
         daemon.stop()
         sound = daemon.state / "perfd.db"
         rows = damage.read_rows(sound)
@@ -63,10 +31,10 @@ class Damage(harness.TestCase):
         # Phases have other rowids in the new file: they are counted.
         worst, n_lost, n_kept, n_silent = 1.0, 0, 0, 0
         directory = self.temporary_directory()
-        for i in range(N_DAMAGES):
+        for i in range(damage.N_DAMAGES):
             damaged, salvaged = directory / f"{i}.db", directory / f"{i}-salvaged.db"
             damaged.write_bytes(sound.read_bytes())
-            numbers, how = damage.damage(damaged, random.Random(1000 * SEED + i))
+            numbers, how = damage.damage(damaged, random.Random(1000 * damage.SEED + i))
             done = self.perfd_db("salvage", damaged, salvaged)
             found = damage.found_in(salvaged, rows)
             n_silent += not self.reports_loss(done) and len(found) < n_rows
@@ -81,9 +49,9 @@ class Damage(harness.TestCase):
             for path in directory.iterdir():
                 path.unlink()
         # A page that still is a valid one, with fewer rows, is not known to be damaged.
-        self.assertLessEqual(n_silent, max(3, N_DAMAGES // 10))
-        print(f"@damages {N_DAMAGES} of {n_rows} rows on {sound.stat().st_size // damage.PAGE} pages: {n_lost} of {n_kept} rows outside "
-              f"of damaged pages lost, worst {100 * worst:.3f} %")
+        self.assertLessEqual(n_silent, max(3, damage.N_DAMAGES // 10))
+        print(f"@damages {damage.N_DAMAGES} of {n_rows} rows on {sound.stat().st_size // damage.PAGE} pages: {n_lost} of {n_kept} rows "
+              f"outside of damaged pages lost, worst {100 * worst:.3f} %")
 
     def reports_loss(self, done):
         """Returns true if the command says that something is missing, as its exit status must; it may be a page without a row."""
@@ -96,7 +64,7 @@ class Damage(harness.TestCase):
     def test_rows_of_a_truncated_file_are_salvaged(self):
         """All rows whose pages are left are found, and the loss is reported."""
         daemon = self.daemon()
-        self.fill(daemon, 4000, 100)
+        damage.fill(self, daemon, 4000, 100)
         daemon.stop()
         data = (daemon.state / "perfd.db").read_bytes()
         rows = damage.read_rows(daemon.state / "perfd.db")
@@ -177,7 +145,7 @@ class Damage(harness.TestCase):
     def test_perfd_continues_with_a_new_file_and_keeps_acknowledged_rows(self):
         """Writes random data over pages of the file while perfd runs and clients submit."""
         daemon = self.daemon("[sampling]\ninterval = 100ms\n[jobs]\ncheckpoint_interval = 1s\n")
-        ids = self.fill(daemon, 4000, 30)
+        ids = damage.fill(self, daemon, 4000, 30)
         daemon.restart()  # after a restart, the pages are in the file and in no cache
         path = daemon.state / "perfd.db"
         with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
@@ -187,7 +155,7 @@ class Damage(harness.TestCase):
         with open(path, "r+b", buffering=0) as f:
             for root in roots:
                 f.seek((root - 1) * damage.PAGE)
-                f.write(random.Random(SEED).randbytes(damage.PAGE))
+                f.write(random.Random(damage.SEED).randbytes(damage.PAGE))
         with daemon.client() as client:
             for i in range(200):
                 new = uuid.uuid4().bytes
@@ -217,134 +185,6 @@ class Damage(harness.TestCase):
         done = daemon.perfctl("db", "check")
         self.assertEqual((done.returncode, "no damage found" in done.stdout), (0, True), done.stdout + done.stderr)
 
-    def test_perfd_starts_whatever_page_is_damaged(self):
-        """Damages the first page of each table and index, and of the file, one at a time: acknowledged rows exist
-        after the next start."""
-        daemon = self.daemon()
-        self.fill(daemon, 400, 12)
-        daemon.stop()
-        path = daemon.state / "perfd.db"
-        sound = path.read_bytes()
-        with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True)) as database:
-            roots = {"the file": 1, **dict(database.execute("SELECT name, rootpage FROM sqlite_schema WHERE rootpage > 0"))}
-        self.assertGreater(len(roots), 30)
-        for name, root in roots.items():
-            with self.subTest(name):
-                for left in daemon.state.glob("perfd.db*"):
-                    left.unlink()
-                at = (root - 1) * damage.PAGE
-                path.write_bytes(sound[:at] + random.Random(root).randbytes(damage.PAGE) + sound[at + damage.PAGE:])
-                if daemon.process.poll() is None:
-                    daemon.kill()  # in case the test of the previous page failed
-                daemon.start()
-                new = [uuid.uuid4().bytes for _ in range(2)]
-                with daemon.client() as client:
-                    self.assert_status(client.submit(harness.indicator(), ids=new[:1]), "OK")
-                    self.assert_status(client.begin("new"), "OK")
-                    self.assert_status(client.mark("phase", job="new"), "OK")
-                    self.assert_status(client.end("new", 0), "OK")
-                    self.assert_status(client.submit(harness.indicator(), ids=new[1:]), "OK")
-                daemon.stop()
-                daemon.start()
-                with daemon.client() as client:
-                    for i in new:
-                        self.assert_status(client.submit(harness.indicator(), ids=[i]), "DUPLICATE")
-                self.assertEqual(daemon.get("/api/v1/jobs/new").json["state"], "finished")
-                daemon.stop()
-
-    def test_a_byte_flipped_in_the_log_is_found_and_costs_its_page_only(self):
-        """SQLite takes the first bad frame for the end of its log: all that was acknowledged behind it would be gone in silence."""
-        daemon = self.daemon()
-        ids = []
-        with daemon.client() as client:
-            for _ in range(60):
-                ids += [uuid.uuid4().bytes for _ in range(5)]
-                self.assert_status(client.submit(*[harness.indicator()] * 5, ids=ids[-5:]), "OK")
-        daemon.kill()
-        files = {path.name: path.read_bytes() for path in daemon.state.glob("perfd.db*")}
-        log = files["perfd.db-wal"]
-        frame = 24 + damage.PAGE
-        n_frames = (len(log) - 32) // frame
-        self.assertGreater(n_frames, 100)
-        rng = random.Random(SEED)
-        # In the header, the header of the first frame, pages, salts and checksums of frames, and the last frame.
-        places = [5, 17, 25, 33, 41, len(log) - 100, len(log) - frame + 5, 32 + frame * (n_frames // 2) + 9, 32 + frame * 20 + 18]
-        places += [rng.randrange(len(log)) for _ in range(N_DAMAGES)]
-        for place in places:
-            with self.subTest(place=place, frame=(place - 32) // frame, of=n_frames):
-                if daemon.process.poll() is None:
-                    daemon.kill()
-                for left in daemon.state.glob("perfd.db*"):
-                    left.unlink()
-                for name, data in files.items():
-                    (daemon.state / name).write_bytes(data)
-                damaged = log[:place] + bytes([log[place] ^ 0x10]) + log[place + 1:]
-                (daemon.state / "perfd.db-wal").write_bytes(damaged)
-                daemon.start()
-                wait_for(lambda: daemon.get("/api/v1/node").json["store"]["salvage"], "the salvage")
-                store = daemon.get("/api/v1/node").json["store"]
-                said = r"the checksums of (\d+) frames of perfd\.db-wal are wrong, with (\d+) frames behind them"
-                self.assertRegex(store["damage"], said)
-                self.assertEqual([path.read_bytes() for path in daemon.state.glob("perfd.db.salvaged-*Z-wal")], [damaged])
-                bad, behind = map(int, re.search(said, store["damage"]).groups())
-                self.assertEqual(daemon.metrics()["perfd_store_damaged_log_frames_total"], bad + behind)
-                self.assertLessEqual(bad, 2)
-                self.assertAlmostEqual(behind, n_frames - max(0, (place - 32) // frame + 1), delta=2)
-                self.assertRegex(daemon.get("/-/ready").text, said)
-                self.assertRegex(daemon.perfctl("status").stdout.replace("\n", " "), r"checksums of")
-                self.assertRegex(daemon.log(), said)
-                with daemon.client() as client:
-                    kept = sum(client.submit(harness.indicator(), ids=[i]).status == harness.wire.DUPLICATE for i in ids)
-                self.assertGreaterEqual(kept, len(ids) - 45)
-
-    def test_a_salt_flipped_in_the_last_frame_is_found_without_the_index(self):
-        """The checksum of the log goes on in the frame, so that it is none of a former log, which may lie behind the last one."""
-        daemon = self.daemon()
-        ids = [uuid.uuid4().bytes for _ in range(20)]
-        with daemon.client() as client:
-            for i in ids:
-                self.assert_status(client.submit(harness.indicator(), ids=[i]), "OK")
-        daemon.kill()
-        path = daemon.state / "perfd.db-wal"
-        log = path.read_bytes()
-        for place in (8, 15):
-            at = len(log) - 24 - damage.PAGE + place
-            path.write_bytes(log[:at] + bytes([log[at] ^ 1]) + log[at + 1:])
-            (daemon.state / "perfd.db-shm").unlink(missing_ok=True)
-            files = {each: each.read_bytes() for each in daemon.state.glob("perfd.db*") if each != path}
-            daemon.start()
-            wait_for(lambda: daemon.get("/api/v1/node").json["store"]["salvage"], "the salvage")
-            self.assertRegex(daemon.get("/api/v1/node").json["store"]["damage"], r"the checksums of 1 frames of perfd\.db-wal are wrong")
-            with daemon.client() as client:
-                self.assertEqual([client.submit(harness.indicator(), ids=[i]).status for i in ids], [harness.wire.DUPLICATE] * len(ids))
-            daemon.kill()
-            for left in daemon.state.glob("perfd.db*"):
-                left.unlink()
-            for each, data in files.items():
-                each.write_bytes(data)
-
-    def test_a_log_that_ends_early_is_no_damage(self):
-        """A write that was interrupted, and frames of a former log, are behind the last transaction of many logs."""
-        daemon = self.daemon()
-        with daemon.client() as client:
-            for _ in range(20):
-                self.assert_status(client.submit(harness.indicator()), "OK")
-        daemon.kill()
-        files = {path: path.read_bytes() for path in daemon.state.glob("perfd.db*")}
-        path = daemon.state / "perfd.db-wal"
-        log = files[path]
-        frame = 24 + damage.PAGE
-        interrupted = log[-frame:][:4] + bytes(4) + log[-frame:][8:]
-        for tail in (interrupted[:100], interrupted[:24] + bytes(damage.PAGE), interrupted * 3,
-                     (interrupted[:8] + bytes(8) + interrupted[16:]) * 2):
-            for each, data in files.items():
-                each.write_bytes(data + (tail if each == path else b""))
-            daemon.start()
-            self.assertIsNone(daemon.get("/api/v1/node").json["store"]["damage"])
-            self.assertEqual(daemon.get("/-/ready").text, "ready\n")
-            self.assertEqual(daemon.get("/api/v1/indicators").json["indicators"][0]["results"], 20)
-            daemon.kill()
-
     def test_a_job_of_which_an_index_is_left_has_an_unknown_duration(self):
         daemon = self.daemon()
         with daemon.client() as client:
@@ -356,7 +196,7 @@ class Damage(harness.TestCase):
         with contextlib.closing(sqlite3.connect(path)) as database:
             root, = database.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'job'").fetchone()
         data = bytearray(path.read_bytes())
-        data[(root - 1) * damage.PAGE:root * damage.PAGE] = random.Random(SEED).randbytes(damage.PAGE)
+        data[(root - 1) * damage.PAGE:root * damage.PAGE] = random.Random(damage.SEED).randbytes(damage.PAGE)
         path.write_bytes(data)
         daemon.start()
         wait_for(lambda: daemon.get("/api/v1/node").json["store"]["salvage"], "the salvage")
@@ -367,7 +207,7 @@ class Damage(harness.TestCase):
 
     def test_the_database_is_checked_and_copied_while_perfd_runs(self):
         daemon = self.daemon()
-        ids = self.fill(daemon, 1000, 3)
+        ids = damage.fill(self, daemon, 1000, 3)
         copy = self.temporary_directory() / "copy.db"
         done = daemon.perfctl("db", "check")
         self.assertEqual(done.returncode, 0, done.stderr)

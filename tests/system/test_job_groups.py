@@ -1,7 +1,7 @@
 """Checks jobs with cgroups in the machine's real v2 hierarchy, with real processes.
 
 The tests are skipped without a v2 hierarchy or the permission to create groups. Numbers of controllers that the machine does
-not have in v2 are tested in test_cgroup_vm.
+not have in v2 are tested in test_cgroup_vm and test_cgroup_v1_vm.
 """
 
 import os
