@@ -4,17 +4,21 @@
 #include <curl/curl.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 
 #include "util/clock.h"
 #include "util/error_text.h"
+#include "util/file.h"
 
 #define ANSWER_BYTES_MAX (64U * 1024U * 1024U)
+#define LOGIN_BYTES_MAX 4096U
 
 struct HttpClient {
         void *library; /* owned */
         CURL *easy;    /* owned */
-        char *socket;
+        char *socket; /* owned; NULL: none */
+        char *login;  /* owned; NULL: none */
         uint64_t timeout_ns;
         char error[CURL_ERROR_SIZE];
 
@@ -25,6 +29,8 @@ struct HttpClient {
         __typeof__(curl_easy_getinfo) *get;
         __typeof__(curl_easy_perform) *perform;
         __typeof__(curl_easy_strerror) *describe;
+        __typeof__(curl_slist_append) *add_header;
+        __typeof__(curl_slist_free_all) *free_headers;
 };
 
 char *http_client_path(const char *given, const char *socket) {
@@ -53,12 +59,14 @@ static int load(HttpClient *client) {
         client->get = dlsym(client->library, "curl_easy_getinfo");
         client->perform = dlsym(client->library, "curl_easy_perform");
         client->describe = dlsym(client->library, "curl_easy_strerror");
+        client->add_header = dlsym(client->library, "curl_slist_append");
+        client->free_headers = dlsym(client->library, "curl_slist_free_all");
         if (!client->global_init || !client->init || !client->cleanup || !client->set || !client->get ||
-            !client->perform || !client->describe)
+            !client->perform || !client->describe || !client->add_header || !client->free_headers)
                 return -ENOPKG;
 
         /* A Unix socket needs no TLS; setting up TLS would take longer than the query. */
-        (void)client->global_init(CURL_GLOBAL_NOTHING);
+        (void)client->global_init(client->socket ? CURL_GLOBAL_NOTHING : CURL_GLOBAL_DEFAULT);
         client->easy = client->init();
         return client->easy ? 0 : -ENOMEM;
 }
@@ -72,8 +80,8 @@ int http_client_new(HttpClient **ret, const char *socket, uint64_t timeout_ns) {
                 return -ENOMEM;
 
         client->timeout_ns = timeout_ns;
-        client->socket = strdup(socket);
-        if (!client->socket)
+        client->socket = socket ? strdup(socket) : NULL;
+        if (socket && !client->socket)
                 return -ENOMEM;
 
         r = load(client);
@@ -92,12 +100,24 @@ HttpClient *http_client_free(HttpClient *client) {
         if (client->easy)
                 client->cleanup(client->easy);
         free(client->socket);
+        free(client->login);
         free(client);
         return NULL;
 }
 
 void http_client_set_timeout(HttpClient *client, uint64_t timeout_ns) {
         client->timeout_ns = timeout_ns;
+}
+
+int http_client_set_login(HttpClient *client, const char *file) {
+        int r;
+
+        free(client->login);
+        client->login = NULL;
+        r = file_read_at(AT_FDCWD, file, LOGIN_BYTES_MAX, &client->login, NULL);
+        if (r == 0)
+                client->login[strcspn(client->login, "\r\n")] = '\0';
+        return r;
 }
 
 static size_t on_body(char *bytes, size_t size, size_t n, void *userdata) {
@@ -117,8 +137,12 @@ static CURLcode prepare(HttpClient *client, const char *url, Buffer *body) {
 
         r = r ? r : client->set(easy, CURLOPT_URL, url);
         r = r ? r : client->set(easy, CURLOPT_PATH_AS_IS, 1L); /* a job id may be ".." */
-        r = r ? r : client->set(easy, CURLOPT_UNIX_SOCKET_PATH, client->socket);
-        r = r ? r : client->set(easy, CURLOPT_NOPROXY, "*"); /* $http_proxy does not apply to a Unix socket */
+        if (client->socket) {
+                r = r ? r : client->set(easy, CURLOPT_UNIX_SOCKET_PATH, client->socket);
+                r = r ? r : client->set(easy, CURLOPT_NOPROXY, "*"); /* $http_proxy does not apply to a Unix socket */
+        }
+        if (client->login)
+                r = r ? r : client->set(easy, CURLOPT_USERPWD, client->login);
         r = r ? r : client->set(easy, CURLOPT_NOSIGNAL, 1L);
         r = r ? r : client->set(easy, CURLOPT_TIMEOUT_MS, timeout_ms);
         r = r ? r : client->set(easy, CURLOPT_USERAGENT, "perfctl/" PERFD_VERSION);
@@ -144,18 +168,50 @@ static void format_error(HttpClient *client, CURLcode code) {
         memcpy(client->error, copy, sizeof(copy));
 }
 
-int http_client_get(HttpClient *client, const char *path, unsigned *ret_status, Buffer *body) {
+/* headers: of the content; NULL: there is none, and the method is GET. */
+static CURLcode prepare_content(HttpClient *client, const HttpContent *content, struct curl_slist *headers) {
+        CURL *easy = client->easy;
+        CURLcode r = client->set(easy, CURLOPT_HTTPGET, 1L);
+
+        r = r ? r : client->set(easy, CURLOPT_CUSTOMREQUEST, content ? content->method : NULL);
+        r = r ? r : client->set(easy, CURLOPT_HTTPHEADER, headers);
+        if (!content)
+                return r;
+        r = r ? r : client->set(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)content->body->n);
+        return r ? r : client->set(easy, CURLOPT_POSTFIELDS, content->body->text ?: "");
+}
+
+static CURLcode perform(HttpClient *client, const char *url, const HttpContent *content, Buffer *body) {
+        struct curl_slist *headers = NULL;
+        char type[80];
+        CURLcode code;
+
+        if (content) {
+                (void)snprintf(type, sizeof(type), "Content-Type: %s", content->type);
+                headers = client->add_header(NULL, type);
+                if (!headers)
+                        return CURLE_OUT_OF_MEMORY;
+        }
+        code = prepare(client, url, body);
+        if (code == CURLE_OK)
+                code = prepare_content(client, content, headers);
+        if (code == CURLE_OK)
+                code = client->perform(client->easy);
+        client->free_headers(headers);
+        return code;
+}
+
+int http_client_send(HttpClient *client, const char *path, const HttpContent *content, unsigned *ret_status,
+                     Buffer *body) {
         scoped(freep) char *url = NULL;
         CURLcode code;
         long status;
 
-        if (asprintf(&url, "http://localhost%s", path) < 0)
+        if (asprintf(&url, "%s%s", client->socket ? "http://localhost" : "", path) < 0)
                 return -ENOMEM;
 
         client->error[0] = '\0';
-        code = prepare(client, url, body);
-        if (code == CURLE_OK)
-                code = client->perform(client->easy);
+        code = perform(client, url, content, body);
         if (code == CURLE_OK)
                 code = client->get(client->easy, CURLINFO_RESPONSE_CODE, &status);
         if (buffer_error(body) < 0)
@@ -167,6 +223,10 @@ int http_client_get(HttpClient *client, const char *path, unsigned *ret_status, 
 
         *ret_status = (unsigned)status;
         return 0;
+}
+
+int http_client_get(HttpClient *client, const char *path, unsigned *ret_status, Buffer *body) {
+        return http_client_send(client, path, NULL, ret_status, body);
 }
 
 const char *http_client_error(const HttpClient *client) {

@@ -8,6 +8,7 @@
 #include "client/cli/message.h"
 
 #define PRINTED_MAX 20U
+#define WARNING "warning: "
 
 void findings_deinit(Findings *findings) {
         buffer_deinit(&findings->text);
@@ -45,7 +46,7 @@ void findings_warn(Findings *findings, const char *format, ...) {
         va_list args;
 
         va_start(args, format);
-        findings->n_warnings += add(findings, "warning: ", format, args);
+        findings->n_warnings += add(findings, WARNING, format, args);
         va_end(args);
 }
 
@@ -54,6 +55,26 @@ void findings_write_json(const Findings *findings, Json *json) {
         for (const char *line = findings->text.text; line && *line; line = strchr(line, '\n') + 1)
                 json_string_n(json, line, strcspn(line, "\n"));
         json_array_end(json);
+}
+
+static void add_line(Findings *findings, const char *line, int n) {
+        size_t k = strlen(WARNING);
+
+        if ((size_t)n >= k && strncmp(line, WARNING, k) == 0)
+                findings_warn(findings, "%.*s", n - (int)k, line + k);
+        else
+                findings_error(findings, "%.*s", n, line);
+}
+
+void findings_read_json(Findings *findings, const Value *list) {
+        for (size_t i = 0; list && list->type == VALUE_LIST && i < list->n_items; i++)
+                if (list->items[i].type == VALUE_STRING)
+                        add_line(findings, list->items[i].string, (int)strlen(list->items[i].string));
+}
+
+void findings_add(Findings *findings, const Findings *further) {
+        for (const char *line = further->text.text; line && *line; line = strchr(line, '\n') + 1)
+                add_line(findings, line, (int)strcspn(line, "\n"));
 }
 
 void findings_print(const Findings *findings) {

@@ -12,6 +12,7 @@
 
 #include "json/json.h"
 #include "util/buffer.h"
+#include "value/value.h"
 
 typedef struct Findings {
         Buffer text; /* owned; a line for each */
@@ -24,5 +25,8 @@ void findings_warn(Findings *findings, const char *format, ...) __attribute__((f
 
 /* Writes a list of the lines. */
 void findings_write_json(const Findings *findings, Json *json);
+/* Adds the lines of such a list, and those of other findings. */
+void findings_read_json(Findings *findings, const Value *list);
+void findings_add(Findings *findings, const Findings *further);
 /* Prints the first lines on standard error, and how many there are besides. */
 void findings_print(const Findings *findings);

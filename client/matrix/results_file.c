@@ -10,6 +10,7 @@
 #include "client/cli/document.h"
 #include "client/cli/input.h"
 #include "client/cli/message.h"
+#include "client/sweep/sweep_tree.h"
 #include "document/path.h"
 #include "text/yaml.h"
 #include "util/clock.h"
@@ -20,7 +21,7 @@
 
 static const char *const keys[] = { "name",   "artifacts", "important_files", "values", "parser", "parser_timeout",
                                     "start",  "end",       "presets",         "model",  "results", "payload",
-                                    "store",  "regression" };
+                                    "store",  "regression", "prometheus" };
 
 void results_file_deinit(ResultsFile *file) {
         for (size_t i = 0; i < file->n_rules; i++)
@@ -135,7 +136,8 @@ static int take_regex(ModelReader *reader, ValueRule *rule) {
 
 static int take_source(ModelReader *reader, const Value *object, ValueRule *rule) {
         static const char *const sources[] = { [VALUE_FROM_PATH] = "path", [VALUE_FROM_COLUMN] = "column",
-                                               [VALUE_FROM_LINE] = "line", [VALUE_FROM_CONTAINER] = "container" };
+                                               [VALUE_FROM_LINE] = "line", [VALUE_FROM_CONTAINER] = "container",
+                                               [VALUE_FROM_QUERY] = "query", [VALUE_FROM_METRIC] = "metric" };
         unsigned n = 0;
         int r = 0;
 
@@ -148,7 +150,8 @@ static int take_source(ModelReader *reader, const Value *object, ValueRule *rule
                 rule->from = text ?: rule->from;
         }
         if (r == 0 && n != 1)
-                return model_reader_wrong(reader, NULL, "has %u of path, column, line and container; expected one", n);
+                return model_reader_wrong(reader, NULL,
+                                          "has %u of path, column, line, container, query and metric; expected one", n);
         if (r == 0 && rule->source == VALUE_FROM_PATH)
                 r = check_path(reader, rule->from);
         return r == 0 && rule->source == VALUE_FROM_LINE ? take_regex(reader, rule) : r;
@@ -163,6 +166,11 @@ static int take_place(ModelReader *reader, const Value *artifacts, const Value *
                 r = model_reader_take_text(reader, object, "artifact", TEXT_BYTES_MAX, &artifact);
         if (r != 0)
                 return r;
+        if (rule->source == VALUE_FROM_QUERY)
+                return rule->file || artifact ? model_reader_wrong(reader, "query", "is of Prometheus, not of a file")
+                                              : 0;
+        if (!rule->file && rule->source == VALUE_FROM_METRIC)
+                rule->file = SWEEP_FILE_JOB;
         if (!rule->file)
                 return model_reader_wrong(reader, NULL, "has no file: name one, such as 'file: output.json'");
         if (!results_file_is_inner_path(rule->file))
@@ -174,15 +182,37 @@ static int take_place(ModelReader *reader, const Value *artifacts, const Value *
         return 0;
 }
 
+/* Takes how a container or the series of a query become a value. */
+static int take_reduction(ModelReader *reader, const Value *object, ValueRule *rule) {
+        static const char *const takes[] = { [VALUE_TAKE_EXIT_CODE] = "exit_code", [VALUE_TAKE_REASON] = "reason",
+                                             [VALUE_TAKE_MAX] = "max", [VALUE_TAKE_MIN] = "min",
+                                             [VALUE_TAKE_MEAN] = "mean", [VALUE_TAKE_LAST] = "last" };
+        static const char *const series[] = { [VALUE_SERIES_ONE] = "one", [VALUE_SERIES_MAX] = "max",
+                                              [VALUE_SERIES_ALL] = "all" };
+        unsigned take = VALUE_TAKE_DEFAULT, over = VALUE_SERIES_ONE;
+        int r;
+
+        r = model_reader_take_word(reader, object, "take", takes, N_ELEMENTS(takes), &take);
+        if (r == 0)
+                r = model_reader_take_word(reader, object, "series", series, N_ELEMENTS(series), &over);
+        rule->take = (ValueTake)take;
+        rule->series = (ValueSeries)over;
+        if (r == 0 && take != VALUE_TAKE_DEFAULT &&
+            rule->source != (take > VALUE_TAKE_REASON ? VALUE_FROM_QUERY : VALUE_FROM_CONTAINER))
+                return model_reader_wrong(reader, "take", "exit_code and reason are of a container; max, min, mean and "
+                                                          "last are of a query");
+        return r;
+}
+
 static int take_rule(ModelReader *reader, const Value *artifacts, const Member *member, ValueRule *rule) {
         static const char *const members[] = { "artifact", "file", "path", "column",   "line", "container",
-                                               "which",    "type", "unit", "optional", "take" };
+                                               "which",    "type", "unit", "optional", "take", "query",
+                                               "metric",   "series", "always" };
         static const char *const choices[] = { [VALUE_FIRST] = "first", [VALUE_LAST] = "last", [VALUE_ALL] = "all" };
-        static const char *const takes[] = { "exit_code", "reason" };
         static const char *const types[] = { "any", "str", "int", "float", "bool", "time" };
         static const unsigned bits[] = { 0, PROPERTY_STR, PROPERTY_INT, PROPERTY_FLOAT, PROPERTY_BOOL, PROPERTY_TIME };
         const Value *object = &member->value;
-        unsigned choice = VALUE_FIRST, type = 0, take = 0;
+        unsigned choice = VALUE_FIRST, type = 0;
         int r;
 
         (void)snprintf(reader->path, sizeof(reader->path), "values.%.100s", member->key);
@@ -192,22 +222,23 @@ static int take_rule(ModelReader *reader, const Value *artifacts, const Member *
                                           value_type_text(object));
         r = model_reader_check_keys(reader, object, members, N_ELEMENTS(members));
         if (r == 0)
-                r = take_place(reader, artifacts, object, rule);
-        if (r == 0)
                 r = take_source(reader, object, rule);
+        if (r == 0)
+                r = take_place(reader, artifacts, object, rule);
         if (r == 0)
                 r = model_reader_take_word(reader, object, "which", choices, N_ELEMENTS(choices), &choice);
         if (r == 0)
                 r = model_reader_take_word(reader, object, "type", types, N_ELEMENTS(types), &type);
         if (r == 0)
-                r = model_reader_take_word(reader, object, "take", takes, N_ELEMENTS(takes), &take);
+                r = take_reduction(reader, object, rule);
         if (r == 0)
                 r = model_reader_take_text(reader, object, "unit", NAME_MAX_BYTES, &rule->unit);
         if (r == 0)
                 r = model_reader_take_bool(reader, object, "optional", &rule->is_optional);
+        if (r == 0)
+                r = model_reader_take_bool(reader, object, "always", &rule->is_always);
         rule->which = (ValueChoice)choice;
         rule->types = bits[type];
-        rule->takes_reason = take == 1;
         return r;
 }
 
@@ -236,6 +267,9 @@ static int take_rules(ModelReader *reader, ResultsFile *file) {
                 return -ENOMEM;
         for (; r == 0 && file->n_rules < values->n_members; file->n_rules++)
                 r = take_rule(reader, artifacts, &values->members[file->n_rules], &file->rules[file->n_rules]);
+        for (size_t i = 0; r == 0 && i < file->n_rules && !file->servers.prometheus; i++)
+                if (file->rules[i].source == VALUE_FROM_QUERY)
+                        return model_reader_wrong(reader, "query", "needs 'prometheus:', the URL of the server");
         reader->path[0] = '\0';
         return r;
 }
@@ -343,7 +377,7 @@ static int take_switches(ModelReader *reader, ResultsFile *file) {
 static int take_time(ModelReader *reader, const ResultsFile *file, const char *key, const char **ret) {
         int r = model_reader_take_text(reader, file->root, key, NAME_MAX_BYTES, ret);
 
-        if (r != 0 || !*ret || file->parser || value_get(value_get(file->root, "values"), *ret))
+        if (r != 0 || !*ret || file->parser.words || value_get(value_get(file->root, "values"), *ret))
                 return r;
         return model_reader_wrong(reader, key, "'%.80s' is not declared in values", *ret);
 }
@@ -352,12 +386,21 @@ static int take_parser(ModelReader *reader, ResultsFile *file) {
         const char *timeout = NULL;
         int r;
 
-        file->parser_timeout_ns = PARSER_TIMEOUT_NS;
-        r = take_texts(reader, "parser", file->root, &file->parser);
+        file->parser.timeout_ns = PARSER_TIMEOUT_NS;
+        r = take_texts(reader, "parser", file->root, &file->parser.words);
         if (r == 0)
                 r = model_reader_take_text(reader, file->root, "parser_timeout", TEXT_BYTES_MAX, &timeout);
-        if (r == 0 && timeout && parse_duration_ns(timeout, &file->parser_timeout_ns) != 0)
+        if (r == 0 && timeout && parse_duration_ns(timeout, &file->parser.timeout_ns) != 0)
                 return model_reader_wrong(reader, "parser_timeout", "'%.40s' is no time, such as 30s", timeout);
+        return r;
+}
+
+/* Takes the URL of a server. */
+static int take_url(ModelReader *reader, const Value *object, const char *key, const char **ret) {
+        int r = model_reader_take_text(reader, object, key, TEXT_BYTES_MAX, ret);
+
+        if (r == 0 && *ret && strncmp(*ret, "http://", 7) != 0 && strncmp(*ret, "https://", 8) != 0)
+                return model_reader_wrong(reader, key, "is no URL, such as http://localhost:9090");
         return r;
 }
 
@@ -373,6 +416,8 @@ static int take_all(ModelReader *reader, ResultsFile *file) {
                 r = take_texts(reader, "important_files", file->root, &file->important);
         if (r == 0)
                 r = take_parser(reader, file);
+        if (r == 0)
+                r = take_url(reader, file->root, "prometheus", &file->servers.prometheus);
         if (r == 0)
                 r = take_rules(reader, file);
         if (r == 0)

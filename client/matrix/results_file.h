@@ -29,7 +29,27 @@ typedef enum ValueSource {
         VALUE_FROM_COLUMN,    /* of CSV */
         VALUE_FROM_LINE,      /* of a text: a regular expression */
         VALUE_FROM_CONTAINER, /* of the pods in JSON */
+        VALUE_FROM_QUERY,     /* of Prometheus */
+        VALUE_FROM_METRIC,    /* of the job that the file names */
 } ValueSource;
+
+/* The number or text that is taken of a container, or of each series of a query. */
+typedef enum ValueTake {
+        VALUE_TAKE_DEFAULT,   /* the exit code, or the maximum */
+        VALUE_TAKE_EXIT_CODE,
+        VALUE_TAKE_REASON,    /* of the container's end */
+        VALUE_TAKE_MAX,
+        VALUE_TAKE_MIN,
+        VALUE_TAKE_MEAN,      /* weighted by time */
+        VALUE_TAKE_LAST,
+} ValueTake;
+
+/* The value that several series of a query become. */
+typedef enum ValueSeries {
+        VALUE_SERIES_ONE, /* an error */
+        VALUE_SERIES_MAX,
+        VALUE_SERIES_ALL, /* a list */
+} ValueSeries;
 
 /* Which of several matches or rows. */
 typedef enum ValueChoice {
@@ -42,14 +62,16 @@ typedef enum ValueChoice {
 typedef struct ValueRule {
         const char *name;
         const char *directory; /* pattern of the artifact's directory within the test; NULL: the test's own */
-        const char *file;      /* pattern within the directory */
+        const char *file;      /* pattern within the directory; NULL: of a query */
         ValueSource source;
-        const char *from;      /* path, name of a column, regular expression, or name of a container */
+        const char *from;      /* path, name of a column, regular expression, name of a container, query, or metric */
         ValueChoice which;
         unsigned types;        /* one of PropertyType; 0: any */
         const char *unit;      /* NULL: none */
         bool is_optional;      /* a missing value is no error */
-        bool takes_reason;     /* of a container: the reason of its end, not the exit code */
+        bool is_always;        /* read each time, and never taken from a cache */
+        ValueTake take;
+        ValueSeries series;
         Regex *regex;          /* owned; of a line */
 } ValueRule;
 
@@ -64,6 +86,17 @@ typedef struct ResultsSwitches {
         bool generates, stores, judges, fails_on_regression;
 } ResultsSwitches;
 
+/* Program of the site. */
+typedef struct ResultsParser {
+        const Value *words; /* list of texts; NULL: none */
+        uint64_t timeout_ns;
+} ResultsParser;
+
+/* URLs of other servers; NULL: none. */
+typedef struct ResultsServers {
+        const char *prometheus;
+} ResultsServers;
+
 typedef struct ResultsFile {
         const char *path; /* borrowed */
         Buffer text;
@@ -71,8 +104,8 @@ typedef struct ResultsFile {
         const Value *root; /* with the presets applied */
         const char *name;       /* of the results: that of the model; NULL: none */
         const Value *important; /* list of patterns; NULL: all files are */
-        const Value *parser;    /* list of words; NULL: none */
-        uint64_t parser_timeout_ns;
+        ResultsParser parser;
+        ResultsServers servers;
         const char *start, *end; /* names of values; NULL: times of files */
         ValueRule *rules; /* owned */
         size_t n_rules;

@@ -44,7 +44,8 @@ static int count_entries(TestMatrix *matrix) {
         return 0;
 }
 
-static int read_values(TestMatrix *matrix, bool shows_progress) {
+static int read_values(TestMatrix *matrix, const TestMatrixOptions *options) {
+        scoped(remote_values_deinit) RemoteValues remote = { .global = options->global };
         int r = 0;
 
         matrix->values = calloc(matrix->tree.n + 1, sizeof(*matrix->values));
@@ -58,8 +59,9 @@ static int read_values(TestMatrix *matrix, bool shows_progress) {
                         continue;
                 matrix->n_taken++;
                 matrix->n_failed += record->exit_code != 0;
-                r = test_values_read(&matrix->file, &matrix->tree, record, &matrix->values[i]);
-                if (shows_progress && matrix->n_taken % PROGRESS_TESTS == 0)
+                r = test_values_read(&matrix->file, &matrix->tree, record, &remote, options->has_cache,
+                                     &matrix->values[i]);
+                if (options->shows_progress && matrix->n_taken % PROGRESS_TESTS == 0)
                         message_print("parsed %zu of %zu tests", i + 1, matrix->tree.n);
         }
         return r == 0 ? count_entries(matrix) : r;
@@ -91,7 +93,7 @@ int test_matrix_read(TestMatrix *ret, const TestMatrixOptions *options) {
         r = results_file_open(&ret->file, options->config, &ret->tree, options->presets, options->n_presets);
         if (r != EXIT_DONE)
                 return r;
-        r = read_values(ret, options->shows_progress);
+        r = read_values(ret, options);
         if (r < 0)
                 return command_fail(r);
         if (ret->n_taken > 0)

@@ -24,7 +24,8 @@ typedef struct TestMatrixOptions {
         const char *directory, *config; /* config NULL: results.yaml in the current directory */
         const char *const *presets;
         size_t n_presets;
-        bool shows_progress;
+        const GlobalOptions *global; /* where perfd is; NULL: perfd is not asked for metrics of jobs */
+        bool shows_progress, has_cache;
 } TestMatrixOptions;
 
 /*

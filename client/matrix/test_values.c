@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fnmatch.h>
 #include <glob.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "client/cli/input.h"
 #include "client/matrix/log_scan.h"
 #include "client/matrix/parser_step.h"
+#include "client/matrix/value_cache.h"
 #include "client/matrix/value_text.h"
 #include "document/path.h"
 #include "text/encoding.h"
@@ -24,6 +26,7 @@ typedef struct ValueReading {
         const ResultsFile *file;
         const TestTree *tree;
         TestRecord *record;
+        RemoteValues *remote;
         char **values;  /* owned texts, JSON; NULL: none */
         bool *is_read;  /* of the rules */
         Buffer path;    /* of the file that was found last, relative to the tree */
@@ -32,6 +35,8 @@ typedef struct ValueReading {
         Arena arena;    /* memory of `document` */
         const Value *document; /* NULL: the file cannot be parsed */
         bool is_parsed;
+        Buffer further; /* JSON object: values of the site's own parser */
+        bool is_incomplete; /* a server was away, or the parser failed: to be read again */
 } ValueReading;
 
 static void reading_deinit(ValueReading *reading) {
@@ -42,6 +47,7 @@ static void reading_deinit(ValueReading *reading) {
         free(reading->loaded);
         buffer_deinit(&reading->path);
         buffer_deinit(&reading->text);
+        buffer_deinit(&reading->further);
         arena_deinit(&reading->arena);
 }
 
@@ -105,17 +111,22 @@ static bool is_important(const ResultsFile *file, const char *path) {
         return !file->important;
 }
 
-/* Finds the file of a rule. 0, ENOENT after a finding, or -ENOMEM. */
-static int find_file(ValueReading *reading, const ValueRule *rule) {
-        const char *path = reading->record->path;
+/* Sets the path of the file of a rule. 0, ENOENT or -ENOMEM. */
+static int look_up(ValueReading *reading, const ValueRule *rule) {
         int r = 0;
 
         buffer_clear(&reading->path);
-        buffer_puts(&reading->path, path);
+        buffer_puts(&reading->path, reading->record->path);
         if (rule->directory)
                 r = find(reading, &reading->path, rule->directory);
-        if (r == 0)
-                r = find(reading, &reading->path, rule->file);
+        return r == 0 ? find(reading, &reading->path, rule->file) : r;
+}
+
+/* Finds the file of a rule. 0, ENOENT after a finding, or -ENOMEM. */
+static int find_file(ValueReading *reading, const ValueRule *rule) {
+        const char *path = reading->record->path;
+        int r = look_up(reading, rule);
+
         if (r == ENOENT)
                 MISSING(reading, rule, "%s/%s%s%s: no such file, for the value %s", path, rule->directory ?: "",
                         rule->directory ? "/" : "", rule->file, rule->name);
@@ -321,7 +332,7 @@ static int read_container(ValueReading *reading, size_t i) {
         for (size_t k = 0; items && items->type == VALUE_LIST && k < items->n_items; k++)
                 container = find_container(&items->items[k], rule->from) ?: container;
         state = value_get_given(value_get(container, "state"), "terminated");
-        value = value_get_given(state, rule->takes_reason ? "reason" : "exitCode");
+        value = value_get_given(state, rule->take == VALUE_TAKE_REASON ? "reason" : "exitCode");
         if (value)
                 add_value(reading, &list, value);
         else
@@ -395,7 +406,7 @@ static int read_column(ValueReading *reading, size_t i) {
 
 static bool is_same_file(const ValueRule *a, const ValueRule *b) {
         return a->source == VALUE_FROM_LINE && b->source == VALUE_FROM_LINE && strcmp(a->file, b->file) == 0 &&
-               strcmp(a->directory ?: "", b->directory ?: "") == 0;
+               a->is_always == b->is_always && strcmp(a->directory ?: "", b->directory ?: "") == 0;
 }
 
 static int keep_pattern(ValueReading *reading, size_t i, const LogPattern *pattern) {
@@ -444,11 +455,181 @@ static int read_lines(ValueReading *reading, size_t first) {
         return r < 0 ? r : 0;
 }
 
+/* --- other programs ------------------------------------------------------------------------------- */
+
+/* Keeps what a server said about a rule: 0 and the value, or an outcome of remote_values.h and the reason. */
+static int keep_remote(ValueReading *reading, size_t i, int outcome, const Buffer *value, const Buffer *reason) {
+        const ValueRule *rule = &reading->file->rules[i];
+        const char *path = reading->record->path, *why = reason->text ?: "";
+        scoped(value_list_deinit) ValueList list = {};
+        scoped(arena_deinit) Arena arena = {};
+        const Value *root;
+        ValueError unused;
+
+        if (outcome == REMOTE_VALUES_NONE)
+                MISSING(reading, rule, "%s: %s, for the value %s", path, why, rule->name);
+        else if (outcome == REMOTE_VALUES_AWAY && rule->source == VALUE_FROM_METRIC)
+                findings_warn(&reading->record->findings, "%s: %s, for the value %s", path, why, rule->name);
+        else if (outcome > 0)
+                findings_error(&reading->record->findings, "%s: %s, for the value %s", path, why, rule->name);
+        reading->is_incomplete |= outcome > REMOTE_VALUES_NONE;
+        if (outcome != 0)
+                return outcome < 0 ? outcome : 0;
+        if (value_parse_only(value->text, value->n, &arena, &root, &unused) != 0)
+                return -ENOMEM;
+        value_list_begin(&list, rule, root->type == VALUE_LIST);
+        for (size_t k = 0; k < (root->type == VALUE_LIST ? root->n_items : 1); k++)
+                add_value(reading, &list, root->type == VALUE_LIST ? &root->items[k] : root);
+        return keep(reading, i, &list);
+}
+
+static int read_query(ValueReading *reading, size_t i, const TestValues *times) {
+        scoped(buffer_deinit) Buffer value = {}, reason = {};
+        int r;
+
+        r = remote_values_query(reading->remote, reading->file->servers.prometheus, &reading->file->rules[i],
+                                times->start_ns, times->end_ns, &value, &reason);
+        return keep_remote(reading, i, r, &value, &reason);
+}
+
+/* The file names the job, as that of a sweep does. */
+static int read_metric(ValueReading *reading, size_t i) {
+        scoped(buffer_deinit) Buffer value = {}, reason = {};
+        scoped(freep) char *job = NULL;
+        int r;
+
+        r = load(reading, &reading->file->rules[i]);
+        if (r != 0)
+                return r < 0 ? r : 0;
+        job = strndup(reading->text.text ?: "", strcspn(reading->text.text ?: "", " \t\r\n"));
+        if (!job)
+                return -ENOMEM;
+        r = remote_values_metric(reading->remote, job, reading->file->rules[i].from, &value, &reason);
+        return keep_remote(reading, i, r, &value, &reason);
+}
+
+/* Writes the values of the site's own parser. */
+static int read_parser(ValueReading *reading) {
+        scoped(arena_deinit) Arena arena = {};
+        scoped(buffer_deinit) Buffer directory = {};
+        const TestRecord *record = reading->record;
+        const Value *parsed = NULL;
+        Json json = { .out = &reading->further };
+        int r = 0;
+
+        buffer_printf(&directory, "%s/%s", reading->tree->root, record->path);
+        if (buffer_error(&directory) < 0)
+                return -ENOMEM;
+        if (reading->file->parser.words)
+                r = parser_step_run(reading->file->parser.words, directory.text, record->path,
+                                    reading->file->parser.timeout_ns, &arena, &parsed, &reading->record->findings);
+        reading->is_incomplete |= reading->file->parser.words && !parsed;
+        json_object_begin(&json);
+        for (size_t i = 0; parsed && i < parsed->n_members; i++) {
+                const Member *member = &parsed->members[i];
+
+                if (value_get(value_get(reading->file->root, "values"), member->key))
+                        findings_error(&reading->record->findings, "%s: the parser printed %s, which values declares",
+                                       record->path, member->key);
+                else
+                        value_put_json(&member->value, member->key, &json);
+        }
+        json_object_end(&json);
+        return r < 0 ? r : buffer_error(&reading->further);
+}
+
+/* --- cache ---------------------------------------------------------------------------------------- */
+
+/* Identifies the declaration, the test and all files that are read once. */
+static int take_key(ValueReading *reading, char ret[static SHA256_TEXT_MAX]) {
+        const ResultsFile *file = reading->file;
+        TestRecord *record = reading->record;
+        Findings findings = record->findings; /* those of a search are found again, or are in the cache */
+        scoped(buffer_deinit) Buffer text = {};
+        int r = 0;
+
+        buffer_printf(&text, PERFD_VERSION "\n%s\n%d %" PRIu64 " %" PRIu64 "\n", record->path, record->exit_code,
+                      record->start_ns, record->end_ns);
+        buffer_put(&text, file->text.text ?: "", file->text.n);
+        for (size_t i = 0; i < file->n_presets; i++)
+                buffer_printf(&text, "\n%s", file->presets[i]);
+        record->findings = (Findings){};
+        for (size_t i = 0; i < file->n_rules && r >= 0; i++) {
+                if (file->rules[i].is_always || !file->rules[i].file)
+                        continue;
+                r = look_up(reading, &file->rules[i]);
+                if (r == 0)
+                        value_cache_put_file(reading->tree, reading->path.text, &text);
+        }
+        findings_deinit(&record->findings);
+        record->findings = findings;
+        for (size_t i = 0; file->parser.words && i < file->parser.words->n_items; i++)
+                value_cache_put_file(NULL, file->parser.words->items[i].string, &text);
+        if (file->parser.words)
+                value_cache_put_directory(reading->tree, record->path, &text);
+        if (r < 0 || buffer_error(&text) < 0)
+                return -ENOMEM;
+        sha256_text(text.text, text.n, ret);
+        return 0;
+}
+
+/* Takes all values that are read once. *ret_found: there are such values for the key. */
+static int read_cache(ValueReading *reading, const char *key, bool *ret_found) {
+        scoped(arena_deinit) Arena arena = {};
+        const ResultsFile *file = reading->file;
+        const Value *cache, *values, *further;
+        int r;
+
+        r = value_cache_read(reading->tree, reading->record->path, key, &arena, &cache);
+        values = value_get(cache, "values");
+        further = value_get(cache, "further");
+        *ret_found = values && further && further->type == VALUE_OBJECT;
+        if (r < 0 || !*ret_found)
+                return r;
+        for (size_t i = 0; i < file->n_rules; i++) {
+                scoped(buffer_deinit) Buffer text = {};
+                const Value *value = value_get_given(values, file->rules[i].name);
+
+                reading->is_read[i] = !file->rules[i].is_always;
+                if (!value || file->rules[i].is_always)
+                        continue;
+                value_write_json(value, &(Json){ .out = &text });
+                reading->values[i] = buffer_take(&text);
+                if (!reading->values[i])
+                        return -ENOMEM;
+        }
+        value_write_json(further, &(Json){ .out = &reading->further });
+        findings_read_json(&reading->record->findings, value_get(cache, "findings"));
+        return buffer_error(&reading->further);
+}
+
+/* findings: those about values that are read once. */
+static void write_cache(const ValueReading *reading, const char *key, const Findings *findings) {
+        scoped(buffer_deinit) Buffer text = {};
+        Json json = { .out = &text };
+
+        json_object_begin(&json);
+        json_put_string(&json, "key", key);
+        json_put_object_begin(&json, "values");
+        for (size_t i = 0; i < reading->file->n_rules; i++)
+                if (reading->values[i] && !reading->file->rules[i].is_always) {
+                        json_key(&json, reading->file->rules[i].name);
+                        json_raw(&json, reading->values[i]);
+                }
+        json_object_end(&json);
+        json_key(&json, "further");
+        json_raw(&json, reading->further.text);
+        json_key(&json, "findings");
+        findings_write_json(findings, &json);
+        json_object_end(&json);
+        value_cache_write(reading->tree, reading->record->path, &text);
+}
+
 /* --- all values ----------------------------------------------------------------------------------- */
 
-static int read_rule(ValueReading *reading, size_t i) {
+static int read_rule(ValueReading *reading, size_t i, const TestValues *times) {
         const ValueRule *rule = &reading->file->rules[i];
-        int r = find_file(reading, rule);
+        int r = rule->file ? find_file(reading, rule) : 0;
 
         reading->is_read[i] = true;
         if (r != 0)
@@ -462,37 +643,50 @@ static int read_rule(ValueReading *reading, size_t i) {
                 return read_lines(reading, i);
         case VALUE_FROM_CONTAINER:
                 return read_container(reading, i);
+        case VALUE_FROM_QUERY:
+                return read_query(reading, i, times);
+        case VALUE_FROM_METRIC:
+                return read_metric(reading, i);
         }
         return 0;
 }
 
-/* Writes the values of the site's own parser behind the others. */
-static int put_parsed(ValueReading *reading, Json *json, TestValues *ret) {
-        scoped(arena_deinit) Arena arena = {};
-        scoped(buffer_deinit) Buffer directory = {};
-        const TestRecord *record = reading->record;
-        const Value *parsed = NULL;
+/* Reads the rules that are read each time, or the others; queries only once the times of the test are known. */
+static int read_rules(ValueReading *reading, bool are_always, const TestValues *times) {
         int r = 0;
 
-        if (!reading->file->parser)
-                return 0;
-        buffer_printf(&directory, "%s/%s", reading->tree->root, record->path);
-        if (buffer_error(&directory) < 0)
-                return -ENOMEM;
-        r = parser_step_run(reading->file->parser, directory.text, record->path, reading->file->parser_timeout_ns,
-                            &arena, &parsed, &reading->record->findings);
-        for (size_t i = 0; parsed && i < parsed->n_members; i++) {
-                const Member *member = &parsed->members[i];
-
-                if (value_get(value_get(reading->file->root, "values"), member->key)) {
-                        findings_error(&reading->record->findings, "%s: the parser printed %s, which values declares",
-                                       record->path, member->key);
-                        continue;
-                }
-                value_put_json(&member->value, member->key, json);
-                ret->n++;
-        }
+        for (size_t i = 0; r == 0 && i < reading->file->n_rules; i++)
+                if (!reading->is_read[i] && reading->file->rules[i].is_always == are_always &&
+                    (times || reading->file->rules[i].source != VALUE_FROM_QUERY))
+                        r = read_rule(reading, i, times);
         return r;
+}
+
+static int write_values(ValueReading *reading, TestValues *ret) {
+        JsonWalk walk = json_text_walk(json_text(reading->further.text, reading->further.n));
+        scoped(buffer_deinit) Buffer out = {};
+        Json json = { .out = &out };
+        JsonText key, value;
+
+        ret->n = reading->file->n_rules;
+        ret->n_missing = 0;
+        json_object_begin(&json);
+        for (size_t i = 0; i < ret->n; i++) {
+                ret->n_missing += !reading->values[i];
+                json_key(&json, reading->file->rules[i].name);
+                json_raw(&json, reading->values[i] ?: "null");
+        }
+        for (; json_text_walk_next(&walk, &key, &value); ret->n++) {
+                scoped(buffer_deinit) Buffer name = {};
+
+                json_text_decode(key, &name);
+                json_key(&json, name.text ?: "");
+                json_text_write(value, &json);
+        }
+        json_object_end(&json);
+        free(ret->json);
+        ret->json = buffer_error(&out) < 0 ? NULL : buffer_take(&out);
+        return ret->json ? 0 : -ENOMEM;
 }
 
 /* Takes a time from a value, which is of the type time. */
@@ -506,33 +700,41 @@ static void take_time(ValueReading *reading, JsonText all, const char *name, uin
                 findings_error(&reading->record->findings, "%s: the value %s is no time", reading->record->path, name);
 }
 
-static int finish(ValueReading *reading, TestValues *ret) {
-        scoped(buffer_deinit) Buffer out = {};
-        Json json = { .out = &out };
-        int r;
+/* Reads what the cache does not have. */
+static int read_rest(ValueReading *reading, const char *key, bool is_cached, TestValues *ret) {
+        Findings *findings = &reading->record->findings, once, always;
+        int r = is_cached ? 0 : read_rules(reading, false, NULL);
 
-        json_object_begin(&json);
-        for (size_t i = 0; i < reading->file->n_rules; i++) {
-                ret->n_missing += !reading->values[i];
-                json_key(&json, reading->file->rules[i].name);
-                if (reading->values[i])
-                        json_raw(&json, reading->values[i]);
-                else
-                        json_null(&json);
+        if (r == 0 && !is_cached)
+                r = read_parser(reading);
+        once = *findings;
+        *findings = (Findings){};
+        if (r == 0)
+                r = read_rules(reading, true, NULL);
+        if (r == 0)
+                r = write_values(reading, ret);
+        if (r == 0) {
+                take_time(reading, json_text(ret->json, strlen(ret->json)), reading->file->start, &ret->start_ns);
+                take_time(reading, json_text(ret->json, strlen(ret->json)), reading->file->end, &ret->end_ns);
+                r = read_rules(reading, true, ret);
         }
-        ret->n = reading->file->n_rules;
-        r = put_parsed(reading, &json, ret);
-        json_object_end(&json);
-        if (r < 0 || buffer_error(&out) < 0)
-                return r < 0 ? r : -ENOMEM;
-        take_time(reading, json_text(out.text, out.n), reading->file->start, &ret->start_ns);
-        take_time(reading, json_text(out.text, out.n), reading->file->end, &ret->end_ns);
-        ret->json = buffer_take(&out);
-        return ret->json ? 0 : -ENOMEM;
+        always = *findings;
+        *findings = once;
+        if (r == 0)
+                r = read_rules(reading, false, ret);
+        if (r == 0 && key && !is_cached && !reading->is_incomplete)
+                write_cache(reading, key, findings);
+        findings_add(findings, &always);
+        findings_deinit(&always);
+        return r == 0 ? write_values(reading, ret) : r;
 }
 
-int test_values_read(const ResultsFile *file, const TestTree *tree, TestRecord *record, TestValues *ret) {
-        scoped(reading_deinit) ValueReading reading = { .file = file, .tree = tree, .record = record };
+int test_values_read(const ResultsFile *file, const TestTree *tree, TestRecord *record, RemoteValues *remote,
+                     bool has_cache, TestValues *ret) {
+        scoped(reading_deinit) ValueReading reading = { .file = file, .tree = tree, .record = record,
+                                                        .remote = remote };
+        char key[SHA256_TEXT_MAX] = "";
+        bool is_cached = false;
         int r = 0;
 
         *ret = (TestValues){ .start_ns = record->start_ns, .end_ns = record->end_ns };
@@ -540,8 +742,9 @@ int test_values_read(const ResultsFile *file, const TestTree *tree, TestRecord *
         reading.is_read = calloc(file->n_rules + 1, sizeof(*reading.is_read));
         if (!reading.values || !reading.is_read)
                 return -ENOMEM;
-        for (size_t i = 0; r == 0 && i < file->n_rules; i++)
-                if (!reading.is_read[i])
-                        r = read_rule(&reading, i);
-        return r == 0 ? finish(&reading, ret) : r;
+        if (has_cache)
+                r = take_key(&reading, key);
+        if (r == 0 && has_cache)
+                r = read_cache(&reading, key, &is_cached);
+        return r == 0 ? read_rest(&reading, has_cache ? key : NULL, is_cached, ret) : r;
 }

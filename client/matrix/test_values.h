@@ -7,6 +7,7 @@
  * A value that is missing, or not of its type, is null, with a finding that names the file and the line.
  */
 
+#include "client/matrix/remote_values.h"
 #include "client/matrix/results_file.h"
 #include "client/matrix/test_tree.h"
 
@@ -18,5 +19,7 @@ typedef struct TestValues {
 
 void test_values_deinit(TestValues *values);
 
-/* Reads the values of a test. Findings go to the record. 0 or a negative errno. */
-int test_values_read(const ResultsFile *file, const TestTree *tree, TestRecord *record, TestValues *ret);
+/* Reads the values of a test. has_cache: what was read before is taken from the cache in its directory. Findings go to
+ * the record. 0 or a negative errno. */
+int test_values_read(const ResultsFile *file, const TestTree *tree, TestRecord *record, RemoteValues *remote,
+                     bool has_cache, TestValues *ret);

@@ -12,6 +12,8 @@ const Option results_read_options[] = {
           OPTION_TEXT(ResultsReadOptions, config), .value = OPTION_VALUE_FILE },
         { "preset", 0, "NAME", "Change the declaration by one of its presets; may be repeated",
           OPTION_TEXTS(ResultsReadOptions, presets, OPTION_TEXTS_MAX, option_parse_list) },
+        { "no-cache", 0, NULL, "Read all values again, and keep none in the directories of the tests",
+          OPTION_FLAG(ResultsReadOptions, no_cache) },
         { "output-matrix", 0, "FILE", "Write the tests with settings and values as JSON",
           OPTION_TEXT(ResultsReadOptions, matrix), .value = OPTION_VALUE_FILE },
         {},
@@ -22,6 +24,8 @@ int results_options_read(const CommandLine *line, const ResultsReadOptions *opti
                                                            .config = options->config,
                                                            .presets = options->presets.items,
                                                            .n_presets = options->presets.n,
+                                                           .global = &line->global,
+                                                           .has_cache = !options->no_cache,
                                                            .shows_progress = isatty(STDERR_FILENO) == 1 });
 }
 

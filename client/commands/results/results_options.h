@@ -9,6 +9,7 @@
 typedef struct ResultsReadOptions {
         const char *config, *matrix; /* NULL: not given */
         OptionTexts presets;
+        bool no_cache;
 } ResultsReadOptions;
 
 extern const Option results_read_options[];
