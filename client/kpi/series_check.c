@@ -20,7 +20,7 @@
 #include "util/parse.h"
 #include "value/value_parse.h"
 
-#define POINTS_MAX 20000U /* perfd's method takes n^2 steps */
+#define POINTS_MAX 20000U /* judged in less than a second */
 
 typedef struct SeriesPoint {
         double value;  /* finite */

@@ -209,6 +209,7 @@ int shift_find_partition(const double *series, size_t n, const PartitionSettings
 #define PENALTY 3.0
 #define SEGMENT_MIN 5U
 #define FIRST_SEGMENT_MIN 2U
+#define PARTITION_WINDOW 2048U /* a change that passes the tests is seen with far less than a quarter on each side */
 #define PRIOR_SD 0.01        /* prior noise of a series */
 #define DIFFERENCES_ENOUGH 30U
 #define PLACE_BEFORE_MIN 3U  /* values before a change point that was moved */
@@ -534,6 +535,35 @@ static double cost_of(const ShiftSeries *series, size_t begin, size_t end) {
         return cost.cost;
 }
 
+/* Finds the partition of a short series, or of windows of half their length in common: each place is judged with a
+ * quarter of a window at least on each side, or up to the nearest change. */
+static int find_candidates(const ShiftSeries *series, const ShiftSettings *settings, ShiftPlaces *places) {
+        PartitionSettings partition = {
+                .penalty = PENALTY * 0.8 * series->sd * log(fmax((double)series->n, 8)), .n_min = SEGMENT_MIN,
+        };
+
+        for (size_t begin = 0, end = 0; end < series->n;) {
+                size_t *found = &places->at[places->n], n_found, n_kept = 0;
+                int r;
+
+                end = series->n - begin > PARTITION_WINDOW ? begin + PARTITION_WINDOW : series->n;
+                partition.n_min_first = begin == 0 ? FIRST_SEGMENT_MIN : SEGMENT_MIN;
+                partition.n_min_last = end == series->n ? settings->n_min_last : SEGMENT_MIN;
+                partition.allowed = settings->allowed ? &settings->allowed[begin] : NULL;
+                r = shift_find_partition(&series->values[begin], end - begin, &partition, found, &n_found);
+                if (r < 0)
+                        return r;
+
+                while (n_kept < n_found && (end == series->n || begin + found[n_kept] + PARTITION_WINDOW / 4 <= end))
+                        found[n_kept++] += begin;
+                places->n += n_kept;
+                begin += PARTITION_WINDOW / 2;
+                if (n_kept > 0 && found[n_kept - 1] > begin)
+                        begin = found[n_kept - 1];
+        }
+        return 0;
+}
+
 /* Moves a change point to the place where the medians of its neighbouring windows fit best. */
 static size_t refine(const ShiftSeries *series, const ShiftSettings *settings, size_t begin, size_t at, size_t end) {
         size_t first = at - begin > SHIFT_WINDOW ? at - SHIFT_WINDOW : begin,
@@ -593,15 +623,8 @@ int shift_find(const double *series, size_t n, const ShiftSettings *settings, Ch
 
         if (r == 0 && n >= SHIFT_POINTS_MIN)
                 r = make_series(series, n, &transformed, &room);
-        if (r == 0 && room) {
-                PartitionSettings partition = {
-                        .penalty = PENALTY * 0.8 * transformed.sd * log(fmax((double)n, 8)),
-                        .n_min = SEGMENT_MIN, .n_min_first = FIRST_SEGMENT_MIN, .n_min_last = settings->n_min_last,
-                        .allowed = settings->allowed,
-                };
-
-                r = shift_find_partition(transformed.values, n, &partition, at, &places.n);
-        }
+        if (r == 0 && room)
+                r = find_candidates(&transformed, settings, &places);
         if (r < 0) {
                 free(points);
                 return r;

@@ -7,7 +7,8 @@
  * perfd's own method. Candidates come from the partition by medians of the logarithms. Each must then pass a t-test
  * with a moderated variance and a correction for autocorrelation, a rank-sum test, and a least effect; the weakest
  * candidate is removed until all pass. Outliers, bursts and two modes pass neither the rank test nor the partition.
- * Deterministic; O(n^2) steps, O(n) memory.
+ * Deterministic. A series of more than 2,048 values is partitioned in windows of that length, which have half of it in
+ * common: O(n) steps and memory.
  *
  * A series that has a value <= 0 is divided by the median of its absolute values instead of taking logarithms.
  */

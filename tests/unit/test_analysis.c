@@ -110,6 +110,28 @@ static void a_partition_has_the_lowest_cost_of_all(void **state) {
         }
 }
 
+/* --- long series ---------------------------------------------------------------------------------- */
+
+/* Levels that begin where the windows of the search begin and end, and elsewhere. */
+static void changes_of_a_long_series_are_those_of_its_windows(void **state) {
+        static const size_t steps[] = { 900, 1024, 1540, 2048, 3000, 4100, 7000, 12000, 19994, 20000 };
+        scoped(freep) double *series = calloc(20000, sizeof(*series));
+        scoped(freep) ChangePoint *points = NULL;
+        uint32_t seed = 7;
+        size_t n;
+
+        (void)state;
+        for (size_t i = 0, level = 0; i < 20000; i++) {
+                level += i == steps[level];
+                seed = seed * 1103515245 + 12345;
+                series[i] = (level % 2 ? 100 : 103) + (double)(seed >> 24) / 256;
+        }
+        assert_int_equal(shift_find(series, 20000, &SHIFT_DEFAULTS, &points, &n), 0);
+        assert_int_equal(n, 9);
+        for (size_t i = 0; i < n; i++)
+                assert_int_equal(points[i].index, steps[i]);
+}
+
 /* --- own series ----------------------------------------------------------------------------------- */
 
 static JudgeSettings settings_of(JudgeMethod method, JudgeDirection direction) {
@@ -430,6 +452,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(probabilities_are_those_of_the_tables),
                 cmocka_unit_test(a_partition_has_the_lowest_cost_of_all),
+                cmocka_unit_test(changes_of_a_long_series_are_those_of_its_windows),
                 cmocka_unit_test(steps_are_found_and_noise_is_not),
                 cmocka_unit_test(a_verdict_has_the_direction),
                 cmocka_unit_test(strange_series_have_a_verdict),
