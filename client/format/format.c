@@ -2,6 +2,7 @@
 #include "client/format/format.h"
 
 #include <errno.h>
+#include <fnmatch.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -55,6 +56,8 @@ typedef struct FormatReading {
         unsigned line;         /* of the element */
         const ElementScope *at; /* the element */
         Members headings, parameters, results, units, samples;
+        const char *unmet; /* borrowed from the format: the condition that left out the element, or results of it */
+        bool is_misfit;    /* --each does not fit the value */
         FoundValues found; /* of the path that was followed last */
         int r;
 } FormatReading;
@@ -179,7 +182,7 @@ static void follow_product(FormatReading *reading, const Value *lists) {
                 add_found(reading, &items->items[index % items->n_items], index_text(reading, i - 1));
                 index /= items->n_items;
         }
-        if (index > 0)
+        if (index > 0 && lists->type == VALUE_LIST)
                 wrong(reading, "the lists of [*] have fewer combinations than there are elements");
 }
 
@@ -267,14 +270,18 @@ static void add_numbers(FormatReading *reading, const char *path, const Value *v
         buffer_put(numbers, &number, sizeof(number));
 }
 
-/* Puts the result of the found values from `first` to `end`. A number stays as it is. Of a list of samples, the
- * median counts. */
+/* Puts the result of the found values from `first` to `end`. A number or a boolean stays as it is. Of a list of
+ * samples, the median counts. */
 static void put_result(FormatReading *reading, const char *name, const char *path, size_t first, size_t end) {
         scoped(buffer_deinit) Buffer numbers = {};
         const Value *value = reading->found.items[first].value;
         bool is_list = reading->found.is_many || value->type == VALUE_LIST;
         size_t n;
 
+        if (!is_list && value->type == VALUE_BOOL) {
+                put(reading, &reading->results, name, *value);
+                return;
+        }
         for (size_t i = first; i < end; i++)
                 add_numbers(reading, path, reading->found.items[i].value, &numbers);
         n = numbers.n / sizeof(double);
@@ -296,6 +303,47 @@ static bool has_result(const FormatReading *reading, const char *name) {
         return value_get(&results, name);
 }
 
+static bool is_met_by(const Condition *condition, const Value *value) {
+        static const Value missing = {};
+        scoped(buffer_deinit) Buffer text = {};
+
+        value_write_json(value ?: &missing, &(Json){ .out = &text });
+        return buffer_error(&text) == 0 && condition_is_met(condition, json_text(text.text, text.n));
+}
+
+/* True if all values that a condition names meet it. What is missing is null; with ? at its end, the condition is
+ * about what is there. */
+static bool meets(FormatReading *reading, const Condition *condition) {
+        const char *quoted = strncmp(condition->key, CONDITION_PARAMETERS, strlen(CONDITION_PARAMETERS)) == 0 ?
+                             condition->key + strlen(CONDITION_PARAMETERS) : NULL;
+        bool is_met = true, is_optional = !quoted && condition->key[strlen(condition->key) - 1] == '?';
+        char path[sizeof(condition->key) + 3];
+
+        (void)snprintf(path, sizeof(path), quoted ? "\"%s\"?" : is_optional ? "%s" : "%s?", quoted ?: condition->key);
+        if (!find(reading, path))
+                return is_optional || is_met_by(condition, NULL);
+        for (size_t i = 0; i < reading->found.n && is_met; i++)
+                is_met = is_met_by(condition, reading->found.items[i].value);
+        return is_met;
+}
+
+/* True if the conditions about a result are met. */
+static bool is_measured(FormatReading *reading, const char *name) {
+        const OptionTexts *where = &reading->format->options.results_where;
+        Condition condition;
+
+        for (size_t i = 0; i < where->n; i++) {
+                size_t n = strcspn(where->items[i], "=");
+
+                if (fnmatch(copy_text(reading, where->items[i], n), name, 0) == 0 &&
+                    condition_parse(where->items[i] + n + 1, &condition) == 0 && !meets(reading, &condition)) {
+                        reading->unmet = reading->unmet ?: where->items[i];
+                        return false;
+                }
+        }
+        return true;
+}
+
 /* Puts the found value i as a parameter or unit; several values of a parameter are a list. */
 static void put_value(FormatReading *reading, Members *to, const char *name, size_t i) {
         FoundValues *found = &reading->found;
@@ -314,7 +362,8 @@ static void put_pair(FormatReading *reading, const char *pair, Members *to) {
         size_t n = strcspn(pair, "=");
         const char *path = pair + n + 1, *star = memchr(pair, '*', n), *name = copy_text(reading, pair, n);
         bool is_result = to == &reading->results;
-        size_t n_found = find(reading, path) ? reading->found.n : 0, n_each = star ? 1 : n_found;
+        bool is_wanted = !is_result || is_measured(reading, name);
+        size_t n_found = is_wanted && find(reading, path) ? reading->found.n : 0, n_each = star ? 1 : n_found;
 
         reading->found.is_many &= !star;
         for (size_t i = 0; i < n_found && reading->r == 0; i += n_each) {
@@ -367,38 +416,17 @@ static uint64_t find_time_ms(FormatReading *reading) {
 
 /* --- elements ------------------------------------------------------------------------------------- */
 
-static bool is_met_by(const Condition *condition, const Value *value) {
-        static const Value missing = {};
-        scoped(buffer_deinit) Buffer text = {};
-
-        value_write_json(value ?: &missing, &(Json){ .out = &text });
-        return buffer_error(&text) == 0 && condition_is_met(condition, json_text(text.text, text.n));
-}
-
-/* True if all values that a condition names meet it. What is missing is null; with ? at its end, the condition is
- * about what is there. */
-static bool meets(FormatReading *reading, const Condition *condition) {
-        const char *quoted = strncmp(condition->key, CONDITION_PARAMETERS, strlen(CONDITION_PARAMETERS)) == 0 ?
-                             condition->key + strlen(CONDITION_PARAMETERS) : NULL;
-        bool is_met = true, is_optional = !quoted && condition->key[strlen(condition->key) - 1] == '?';
-        char path[sizeof(condition->key) + 3];
-
-        (void)snprintf(path, sizeof(path), quoted ? "\"%s\"?" : is_optional ? "%s" : "%s?", quoted ?: condition->key);
-        if (!find(reading, path))
-                return is_optional || is_met_by(condition, NULL);
-        for (size_t i = 0; i < reading->found.n && is_met; i++)
-                is_met = is_met_by(condition, reading->found.items[i].value);
-        return is_met;
-}
-
 /* True if the element meets the conditions of --where. */
 static bool is_selected(FormatReading *reading) {
         const OptionTexts *where = &reading->format->options.where;
         Condition condition;
         bool is_met = true;
 
-        for (size_t i = 0; i < where->n && is_met && condition_parse(where->items[i], &condition) == 0; i++)
+        reading->unmet = NULL;
+        for (size_t i = 0; i < where->n && is_met && condition_parse(where->items[i], &condition) == 0; i++) {
                 is_met = meets(reading, &condition);
+                reading->unmet = is_met ? NULL : where->items[i];
+        }
         return is_met;
 }
 
@@ -490,6 +518,11 @@ static void refuse_empty(FormatReading *reading) {
         wrong(reading, "has no result");
 }
 
+static void leave_out(FormatReading *reading) {
+        reading->result->n_left_out++;
+        reading->result->left_out_by = reading->result->left_out_by ?: reading->unmet ?: "it is null";
+}
+
 /* Makes the document of an element. */
 static void take_element(FormatReading *reading, const ElementScope *element) {
         const OutputFormat *format = reading->format;
@@ -500,7 +533,7 @@ static void take_element(FormatReading *reading, const ElementScope *element) {
         reading->at = element;
         reading->parameters.n = reading->results.n = reading->units.n = reading->samples.n = 0;
         if (!is_selected(reading)) {
-                reading->result->n_left_out++;
+                leave_out(reading);
                 return;
         }
         component = format->component ?: find_text(reading, options->component_from ?: is_text ? "component?" : NULL);
@@ -510,15 +543,18 @@ static void take_element(FormatReading *reading, const ElementScope *element) {
         if (is_text)
                 put_groups(reading);
         put_units(reading);
-        if (reading->results.n == 0)
+        if (reading->results.n == 0 && reading->unmet)
+                leave_out(reading);
+        else if (reading->results.n == 0)
                 refuse_empty(reading);
-        if (reading->r == 0)
+        else if (reading->r == 0)
                 add_document(reading, component ?: format->default_component, version);
 }
 
 /* --- JSON ----------------------------------------------------------------------------------------- */
 
-/* Walks to the elements that --each names. One that is null, as of a test that failed, is left out. */
+/* Walks to the elements that --each names. One that is null, as of a test that failed, is left out; a number or text
+ * of a list or object where the path goes on is one. */
 static void walk(FormatReading *reading, const ElementScope *scope, const char *path, const char *p,
                  const Value *value) {
         PathStep step = path_next(path, &p);
@@ -526,15 +562,21 @@ static void walk(FormatReading *reading, const ElementScope *scope, const char *
         for (; step.kind == PATH_KEY || step.kind == PATH_INDEX; step = path_next(path, &p)) {
                 if (value->type == VALUE_NULL)
                         break;
+                if (value_is_scalar(value) && value == scope->value && scope->up) {
+                        take_element(reading, scope);
+                        return;
+                }
                 value = path_get(value, &step);
                 if (!value) {
                         reading->at = scope;
+                        reading->is_misfit = true;
                         wrong(reading, "'%s' is missing", path);
                         return;
                 }
         }
         if (step.kind != PATH_END && value->type == VALUE_NULL && scope->up) {
-                reading->result->n_left_out++;
+                reading->unmet = NULL;
+                leave_out(reading);
                 return;
         }
         if (step.kind == PATH_END)
@@ -545,6 +587,21 @@ static void walk(FormatReading *reading, const ElementScope *scope, const char *
                 const Value *item = get_nth(reading, value, i, &key);
 
                 walk(reading, &(ElementScope){ item, key, i, scope, false }, path, p, item);
+        }
+}
+
+/* Walks by the first of several paths that fits. */
+static void walk_first(FormatReading *reading, const OptionTexts *paths, const Value *value) {
+        const FormatResult before = *reading->result;
+
+        for (size_t i = 0; i < paths->n && (i == 0 || reading->is_misfit); i++) {
+                reading->result->n = before.n;
+                reading->result->n_left_out = before.n_left_out;
+                reading->result->n_null = before.n_null;
+                reading->r = reading->is_misfit ? 0 : reading->r;
+                reading->is_misfit = false;
+                reading->result->error[0] = '\0';
+                walk(reading, &(ElementScope){ .value = value }, paths->items[i], paths->items[i], value);
         }
 }
 
@@ -564,11 +621,11 @@ static void read_json(FormatReading *reading, const char *text, size_t n) {
                         wrong(reading, "column %u: %s", error.column, error.text);
                 else if (r != 0)
                         reading->r = -ENOMEM;
-                else {
-                        const char *each = reading->format->options.each ?: value->type == VALUE_LIST ? "[]" : "";
-
-                        walk(reading, &(ElementScope){ .value = value }, each, each, value);
-                }
+                else if (reading->format->options.each.n > 0)
+                        walk_first(reading, &reading->format->options.each, value);
+                else
+                        walk_first(reading, &(OptionTexts){ .items = { value->type == VALUE_LIST ? "[]" : "" }, .n = 1 },
+                                   value);
         }
 }
 
@@ -711,8 +768,8 @@ int format_read(const OutputFormat *format, const char *text, size_t n, Arena *a
         reading.at = NULL;
         if (ret->n == 0)
                 wrong(&reading,
-                      ret->n_left_out > 0 ? "--where leaves out all elements (%zu)" : "has nothing of this format",
-                      ret->n_left_out);
+                      ret->n_left_out > 0 ? "--where leaves out all elements: %zu (%s)" : "has nothing of this format",
+                      ret->n_left_out, ret->left_out_by);
         return reading.r;
 }
 

@@ -17,10 +17,10 @@
 
 typedef struct FormatOptions {
         const char *from;      /* name or path of a file of options; NULL: none; also below */
-        const char *each;
+        OptionTexts each;      /* paths; the first one that fits a value of the input is used */
         const char *component_from, *version_from, *time_from;
         OptionTexts lines, headings;                          /* regular expressions */
-        OptionTexts parameters, results, units, units_from, where;
+        OptionTexts parameters, results, units, units_from, where, results_where;
 } FormatOptions;
 
 extern const Option format_options[];
@@ -52,12 +52,14 @@ typedef struct FormatDocument {
 
 #define FORMAT_ERROR_MAX 500
 #define FORMAT_NULL_TEXT "numbers that are null, NaN or infinite, and do not count: %zu"
+#define FORMAT_LEFT_OUT_TEXT "elements that --where leaves out: %zu (%s)"
 
 typedef struct FormatResult {
         FormatDocument *documents; /* owned; the values live in the arena */
         size_t n;
         size_t n_null;             /* numbers of results that are null, NaN or infinite */
-        size_t n_left_out;         /* elements that --where leaves out */
+        size_t n_left_out;         /* elements that --where leaves out, or all results of which --result-where does */
+        const char *left_out_by;   /* borrowed from the format: the first condition that did; NULL: they are null */
         unsigned line;             /* place of an error */
         char error[FORMAT_ERROR_MAX];
 } FormatResult;

@@ -11,6 +11,7 @@
 #include "client/cli/input.h"
 #include "client/cli/message.h"
 #include "client/format/format.h"
+#include "document/condition.h"
 #include "document/indicator.h"
 #include "document/path.h"
 #include "util/scoped.h"
@@ -30,8 +31,12 @@ static bool is_path(const char *path, bool is_each) {
 }
 
 static int parse_path(const Option *option, const char *value, void *place, char ret_error[static OPTION_ERROR_MAX]) {
-        if (!is_path(value, strcmp(option->name, "each") == 0))
+        bool is_each = strcmp(option->name, "each") == 0;
+
+        if (!is_path(value, is_each))
                 return option_refuse(option, value, "a path such as a.b, a[0].b, a[].b or \"a-b\"", ret_error);
+        if (is_each)
+                return option_add_text(option, value, place, ret_error);
         *(const char **)place = value;
         return 0;
 }
@@ -51,13 +56,25 @@ static int parse_pair(const Option *option, const char *value, void *place, char
         return option_add_text(option, value, place, ret_error);
 }
 
+/* NAME=CONDITION */
+static int parse_result_where(const Option *option, const char *value, void *place,
+                              char ret_error[static OPTION_ERROR_MAX]) {
+        size_t n = strcspn(value, "=");
+        Condition condition;
+
+        if (n == 0 || !value[n] || condition_parse(value + n + 1, &condition) != 0)
+                return option_refuse(option, value, "NAME=CONDITION, as in read_*=read.total_ios!=0", ret_error);
+        return option_add_text(option, value, place, ret_error);
+}
+
 #define PATH_ROW(member) .parse = parse_path, .offset = OPTION_PLACE(FormatOptions, member, const char *)
 #define PAIRS_ROW(member) OPTION_TEXTS(FormatOptions, member, OPTION_TEXTS_MAX, parse_pair)
 
 const Option format_options[] = {
         { "from", 0, "FORMAT", "Read the output of another program: a format of formats.d, or a file", OPTION_TEXT(FormatOptions, from),
           .value = OPTION_VALUE_FILE },
-        { "each", 0, "PATH", "Elements of JSON that are a document each", PATH_ROW(each) },
+        { "each", 0, "PATH", "Elements of JSON that are a document each; may be repeated: the first that fits counts",
+          OPTION_TEXTS(FormatOptions, each, OPTION_TEXTS_MAX, parse_path) },
         { "line", 0, "REGEX", "Lines that are a document each, with named groups; may be repeated",
           OPTION_TEXTS(FormatOptions, lines, OPTION_TEXTS_MAX, add_regex) },
         { "heading", 0, "REGEX", "Lines whose named groups belong to the lines below; may be repeated",
@@ -70,6 +87,8 @@ const Option format_options[] = {
         { "unit", 0, "NAME=UNIT", "Unit of a result; may be repeated", PAIRS_ROW(units) },
         { "unit-from", 0, "NAME=PATH", "Unit of a result; may be repeated", PAIRS_ROW(units_from) },
         OPTION_ROW_WHERE(FormatOptions, where, OPTION_TEXTS_MAX),
+        { "result-where", 0, "NAME=CONDITION", "Only with the condition is a result one; may be repeated",
+          OPTION_TEXTS(FormatOptions, results_where, OPTION_TEXTS_MAX, parse_result_where) },
         {},
 };
 
@@ -82,10 +101,11 @@ static const Option head_options[] = {
 };
 
 bool format_is_given(const FormatOptions *options) {
-        const char *texts[] = { options->from, options->each, options->component_from, options->version_from,
+        const char *texts[] = { options->from, options->component_from, options->version_from,
                                 options->time_from };
         bool is_given = options->lines.n + options->headings.n + options->parameters.n + options->results.n +
-                                options->units.n + options->units_from.n + options->where.n >
+                                options->units.n + options->units_from.n + options->where.n + options->each.n +
+                                options->results_where.n >
                         0;
 
         for (size_t i = 0; i < N_ELEMENTS(texts); i++)
@@ -230,14 +250,14 @@ int format_load(const FormatOptions *given, const char *indicator, const char *c
 
         ret->indicator = indicator ?: ret->indicator;
         ret->component = component;
-        options->each = given->each ?: options->each;
+        options->each = given->each.n > 0 ? given->each : options->each;
         options->component_from = given->component_from ?: options->component_from;
         options->version_from = given->version_from ?: options->version_from;
         options->time_from = given->time_from ?: options->time_from;
         is_whole &= append(&options->lines, &given->lines) && append(&options->headings, &given->headings);
         is_whole &= append(&options->parameters, &given->parameters) && append(&options->results, &given->results);
         is_whole &= append(&options->units, &given->units) && append(&options->units_from, &given->units_from);
-        is_whole &= append(&options->where, &given->where);
+        is_whole &= append(&options->where, &given->where) && append(&options->results_where, &given->results_where);
         if (!is_whole)
                 return refuse("an option is repeated more than " OPTION_DIGITS(64) " times");
         if (!ret->indicator)
@@ -246,7 +266,7 @@ int format_load(const FormatOptions *given, const char *indicator, const char *c
             !has_component(&options->lines) && !has_component(&options->headings))
                 return refuse(
                         "a format needs a component: add --component, --component-from or a group (?<component>…)");
-        if (options->lines.n > 0 && options->each)
+        if (options->lines.n > 0 && options->each.n > 0)
                 return refuse("--each is for JSON, and --line for text: use one of them");
         if (options->headings.n > 0 && options->lines.n == 0)
                 return refuse("--heading needs --line");

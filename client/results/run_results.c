@@ -195,6 +195,8 @@ static int find_formatted(const OutputFormat *format, Capture *capture, Arena *a
         for (; *ret_n < result.n && *ret_n < CAPTURE_DOCUMENTS_MAX; ++*ret_n)
                 ret[*ret_n] = result.documents[*ret_n].value;
         ret_loss->is_cut = *ret_n < result.n;
+        if (result.n_left_out > 0)
+                message_print("output: " FORMAT_LEFT_OUT_TEXT, result.n_left_out, result.left_out_by);
         if (result.n_null > 0)
                 message_print("output: " FORMAT_NULL_TEXT, result.n_null);
         return 0;

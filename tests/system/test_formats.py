@@ -146,6 +146,20 @@ class Formats(harness.TestCase):
                                         "end": {"sum_sent": {"bits_per_second": rate}, "sum_sent_bidir_reverse": {"bits_per_second": 5}}}
                                        for rate, more in ((1, {"error": "control socket has closed"}), (2, {}))]),
                  [{"sent": 2, "sent_reverse": 5}]),
+                ("iperf3", json.dumps([{"start": {"test_start": {"protocol": "UDP", "num_streams": 1}}, "end": {"sum": {
+                    "bits_per_second": rate, "jitter_ms": 0, "lost_percent": 0}, **more}}
+                    for rate, more in ((0, {}), (3, {"sum_received": {"bits_per_second": 0}}), (4, {}))]),
+                 [{"udp": 4, "jitter": 0, "lost": 0}]),
+                ("fio", json.dumps({"jobs": [{"jobname": "j", "error": 0, **{
+                    way: {"total_ios": n, "iops": n, "bw_bytes": n, "clat_ns": {"N": 0, "mean": 0}} for way, n in (
+                        ("read", reads), ("write", 0), ("trim", 0))}} for reads in (0, 8)]}),
+                 [{"read_iops": 8, "read_bytes_per_second": 8}]),
+                ("sysbench", "".join(f"sysbench 1.0.20\n reads/s: {rate}.0\n writes/s: 0.00\n total number of events: {n}\n"
+                                     f"Latency (ms):\n min: 1.0\n avg: 2.0\n max: 3.0\n" for n, rate in ((0, 0), (9, 7))),
+                 [{"reads_per_second": 7.0, "events": 9, "latency_min": 1.0, "latency_avg": 2.0, "latency_max": 3.0}]),
+                ("pytest-benchmark", json.dumps({"benchmarks": [
+                    {"fullname": "t", "stats": {"rounds": n, "median": n, "mean": n, "min": n}} for n in (0, 5)]}),
+                 [{"median": 5, "mean": 5, "min": 5}]),
                 ("hpl", hpl.format(1000, "FAILED") + hpl.format(2000, "PASSED"), [{"time": 35.01, "gflops": 150}]),
                 ("nccl-tests", nccl.format(8, 12, 0, "12 FAILED") + nccl.format(16, 0, "N/A", "0 OK") + nccl.format(32, 0, 3, "3 FAILED"),
                  [{"time": 9.89, "algbw": 0.1, "busbw": 0.1, "in_place_time": 9.8, "in_place_algbw": 0.2, "in_place_busbw": 0.2}]),
@@ -155,14 +169,28 @@ class Formats(harness.TestCase):
                 ("phoronix", json.dumps({"results": {"x": {"identifier": "pts/x", "results": {"one": {"value": ""}, "two": {"value": "3"}}},
                                                      "y": {"display_format": "LINE_GRAPH", "results": {"one": {"value": "1,2.5,3"}}}}}),
                  [{"value": None}, {"value": 3}]),
+                ("phoronix", json.dumps({"results": {name: {"display_format": name, "results": {"s": {"value": value}}} for name, value in (
+                    ("PASS_FAIL", "PASS"), ("BAR_GRAPH", 9))}}), [{"value": 9}]),
                 ("asv", json.dumps({"commit_hash": "1a", "results": {"a": None, "b": [None, []], "c": [[2.5], []]}}), [{"value": 2.5}]),
                 ("mllog", "".join(f':::MLLOG {{"time_ms": 1790000000000, "key": "a", "value": {value}}}\n' for value in (
                     '"x", "metadata": {"value": 3}', "NaN", 2)),
                  [{"value": None}, {"value": 2}])):
             with self.subTest(name):
+                n = len(self.rows(name))
                 err = self.submit("--from", name, stdin=text)
-                self.assertEqual([row["document"]["@result"] for row in self.rows(name)], results)
+                self.assertEqual([row["document"]["@result"] for row in self.rows(name)[n:]], results)
                 self.assertRegex(err, "leaves out: [1-9]|do not count: 1")
+
+    def test_asv_of_before_version_0_5(self):
+        self.submit("--from", "asv", stdin=json.dumps({"commit_hash": "1a", "params": {"machine": "box"}, "version": 1, "results": {
+            "time_one": 0.5, "time_failed": None, "time_stats": {"result": [0.25], "stats": [{"n": 3}]}, "track_exact": True,
+            "time_two": {"params": [["'a'", "'b'"], ["1", "2"]], "result": [1, None, 3, 4]}}}))
+        read = lambda row: ({key: v for key, v in row["document"]["@parameters"].items() if key != "machine"},
+                            row["document"]["@result"]["value"])
+        self.assertEqual([read(row) for row in self.rows("asv")], [
+            ({"benchmark": "time_one"}, 0.5), ({"benchmark": "time_stats"}, 0.25), ({"benchmark": "track_exact"}, True),
+            *(({"benchmark": "time_two", "param0": first, "param1": second}, value)
+              for first, second, value in (("'a'", "1", 1), ("'a'", "2", None), ("'b'", "1", 3), ("'b'", "2", 4)))])
 
     def test_a_heading_is_of_its_own_run(self):
         runs = "sysbench 1.0.20\nPrime numbers limit: 10000\n events per second: 1234.5\n{0}sysbench 1.0.20\n{0}".format(
@@ -214,10 +242,14 @@ class Formats(harness.TestCase):
                 (("--each", "x[].y", *good, "v=v"), '{"x": [{"y": {"v": 1}}, {"v": 1}]}', ":1: [1]: 'x[].y' is missing", 1),
                 (("--each", "x[]", *good, "v=v"), '\n{"x": [{"v": 1}, {"v": "0,98"}]}',
                  ":2: [1]: 'v' is '0,98', not a number: decimal comma?", 1),
+                (("--each", "x[]", *good, "v=v"), '{"x": [{"v": [1, true]}]}', ":1: [0]: 'v' is a boolean, not a number", 1),
+                (("--each", "x[]", "--each", "y.z[]", *good, "v=v"), '{"y": {}}', ":1: 'y.z[]' is missing", 1),
+                (("--result-where", "v", *good, "v=v"), "{}", "--result-where expects NAME=CONDITION", 2),
+                (("--result-where", "v=n!=0", *good, "v=v"), '{"v": 0, "n": 0}', "--where leaves out all elements: 1 (v=n!=0)", 1),
                 (("--each", "x[]", *good, "v=v"), '{"x": [{"v": {}}]}', ":1: [0]: 'v' is an object, not a number", 1),
                 (("--each", "x[]", *good, "v=v?"), '{"x": [{}]}', ":1: [0]: has no result", 1),
                 (("--each", "x[]", *good, "v=v"), '{"x": []}', ":1: has nothing of this format", 1),
-                (("--each", "x[]", "--where", "a=1", *good, "v=v"), '{"x": [{}, {}]}', "--where leaves out all elements (2)", 1),
+                (("--each", "x[]", "--where", "a=1", *good, "v=v"), '{"x": [{}, {}]}', "--where leaves out all elements: 2 (a=1)", 1),
                 ((*good, "v=v", "--time-from", "t"), '{"v": 1, "t": "noon"}', "'t' is 'noon', not a time", 1),
                 ((*good, "v=v"), '{"v": 1,}', ":1: column 9: expected a key", 1),
                 (("--component", "c", "--each", "x[]"), "{}", "needs the name of its indicator", 2),

@@ -61,7 +61,7 @@ static void assert_reads(const FormatOptions *options, const char *text, const c
 }
 
 static void names_are_those_of_the_nearest_value_around(void **state) {
-        static const FormatOptions options = { .each = "a[].b[]",
+        static const FormatOptions options = { .each = { { "a[].b[]" }, 1 },
                 .parameters = { { "x=x", "k=@key[1]", "i=@key" }, 3 }, .results = { { "v=@.v" }, 1 } };
 
         (void)state;
@@ -83,7 +83,7 @@ static void a_list_of_samples_counts_by_its_median(void **state) {
 }
 
 static void combinations_of_lists_are_those_of_loops(void **state) {
-        static const FormatOptions options = { .each = "r[][0][]",
+        static const FormatOptions options = { .each = { { "r[][0][]" }, 1 },
                                                .parameters = { { "p*=[1][*]?" }, 1 },
                                                .results = { { "v=@" }, 1 } };
 
@@ -92,6 +92,29 @@ static void combinations_of_lists_are_those_of_loops(void **state) {
                      "{\"p0\":\"x\"}{\"v\":1}{\"p0\":\"y\"}{\"v\":2}{}{\"v\":3}");
         assert_reads(&options, "{\"r\":{\"a\":[[1,2],[[\"x\"]]]}}",
                      "[a][1]: the lists of [*] have fewer combinations than there are elements");
+}
+
+static void the_first_path_that_fits_names_the_elements(void **state) {
+        static const FormatOptions options = { .each = { { "r[][0][]", "r[].result[]" }, 2 },
+                                               .parameters = { { "k=@key?", "k=@key[1]?", "p*=params[*]?" }, 3 },
+                                               .results = { { "v=@" }, 1 } };
+
+        (void)state;
+        assert_reads(&options, "{\"r\":{\"a\":[[1,2],[]]}}{\"r\":{\"a\":5,\"b\":null,\"c\":6}}",
+                     "{\"k\":\"a\"}{\"v\":1}{\"k\":\"a\"}{\"v\":2}{\"k\":\"a\"}{\"v\":5}{\"k\":\"c\"}{\"v\":6}");
+        assert_reads(&options, "{\"params\":{\"m\":1},\"r\":{\"a\":5,\"b\":{\"result\":[7,8],\"params\":[[\"x\",\"y\"]]}}}",
+                     "{\"k\":\"a\"}{\"v\":5}{\"k\":\"b\",\"p0\":\"x\"}{\"v\":7}{\"k\":\"b\",\"p0\":\"y\"}{\"v\":8}");
+        assert_reads(&options, "{\"r\":{\"a\":5,\"b\":{\"other\":1}}}", "[b]: 'r[].result[]' is missing");
+}
+
+static void a_result_without_its_condition_is_none(void **state) {
+        static const FormatOptions options = { .results = { { "r_x=r.x", "r_y=r.y", "w_x=w.x?" }, 3 },
+                                               .results_where = { { "r_*=r.n!=0", "w_x=w.x?!=0" }, 2 } };
+
+        (void)state;
+        assert_reads(&options, "[{\"r\":{\"n\":2,\"x\":0,\"y\":5},\"w\":{\"x\":0}},{\"r\":{\"n\":0,\"x\":0},\"w\":{\"x\":3}}]",
+                     "{}{\"r_x\":0,\"r_y\":5}{}{\"w_x\":3}");
+        assert_reads(&options, "{\"r\":{\"n\":0},\"w\":{}}", "--where leaves out all elements: 1 (r_*=r.n!=0)");
 }
 
 static void headings_belong_to_the_lines_below(void **state) {
@@ -123,6 +146,8 @@ int main(void) {
                 cmocka_unit_test(names_are_those_of_the_nearest_value_around),
                 cmocka_unit_test(a_list_of_samples_counts_by_its_median),
                 cmocka_unit_test(combinations_of_lists_are_those_of_loops),
+                cmocka_unit_test(the_first_path_that_fits_names_the_elements),
+                cmocka_unit_test(a_result_without_its_condition_is_none),
                 cmocka_unit_test(headings_belong_to_the_lines_below),
                 cmocka_unit_test(an_expression_that_takes_too_many_steps_ends),
         };

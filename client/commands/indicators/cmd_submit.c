@@ -243,7 +243,7 @@ static int take_formatted(Intake *intake, Arena *arena, const char *name, const 
                 r = take_document(intake, arena, &origin, result.documents[i].value, result.documents[i].time_ms);
         }
         if (r == 0 && result.n_left_out > 0)
-                message_print("%s: elements that --where leaves out: %zu", name, result.n_left_out);
+                message_print("%s: " FORMAT_LEFT_OUT_TEXT, name, result.n_left_out, result.left_out_by);
         if (r == 0 && result.n_null > 0)
                 message_print("%s: " FORMAT_NULL_TEXT, name, result.n_null);
         return r;
