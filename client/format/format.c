@@ -624,8 +624,7 @@ static void read_json(FormatReading *reading, const char *text, size_t n) {
                 else if (reading->format->options.each.n > 0)
                         walk_first(reading, &reading->format->options.each, value);
                 else
-                        walk_first(reading, &(OptionTexts){ .items = { value->type == VALUE_LIST ? "[]" : "" }, .n = 1 },
-                                   value);
+                        walk_first(reading, &(OptionTexts){ { value->type == VALUE_LIST ? "[]" : "" }, 1 }, value);
         }
 }
 

@@ -249,6 +249,8 @@ static int displace(Lifecycle *lifecycle, const char *id, uint32_t uid) {
         return jobs_rename(lifecycle->jobs, job, other);
 }
 
+#define ID_UNUSABLE "this id cannot be used: every job needs its own" /* whether its job runs or has ended, and whose */
+
 /* Returns true after answering why the job cannot begin; false if the job can begin, or be adopted. */
 static bool refuse_begin(Lifecycle *lifecycle, const Request *request, Ticket ticket, const Job *job, Answer *ret) {
         const JobInfo *info = request->job_begin.info;
@@ -259,7 +261,9 @@ static bool refuse_begin(Lifecycle *lifecycle, const Request *request, Ticket ti
         else if (job && request->peer.is_admin && must_yield(job, info->uid))
                 return false;
         else if (job && !identity_may_act(lifecycle->identity, &request->peer, ticket, job))
-                desk_answer(ret, STATUS_DENIED, "job_begin.job", "a job of this id is running for another user");
+                desk_answer(ret, STATUS_DENIED, "job_begin.job",
+                            lifecycle->identity->hides_others ? ID_UNUSABLE
+                                                              : "a job of this id is running for another user");
         else if (job && !job->is_announced && job->stage == JOB_ACTIVE)
                 return false;
         else if (job && job->info.uid != info->uid) /* an administrator, on behalf of another user */
@@ -550,7 +554,9 @@ static int complete_begin(void *state, const StoreDone *done, Answer *ret) {
                 return job->due.is_begin ? 0 : begin_found_again(lifecycle, job);
         }
 
-        if (done->outcome == STORE_CONFLICT)
+        if (done->outcome == STORE_CONFLICT && lifecycle->identity->hides_others)
+                desk_answer(ret, STATUS_DENIED, "job_begin.job", ID_UNUSABLE);
+        else if (done->outcome == STORE_CONFLICT)
                 desk_answer(ret, STATUS_INVALID, "job_begin.job",
                             "an earlier job used this id; every job needs its own");
         else

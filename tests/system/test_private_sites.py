@@ -209,6 +209,11 @@ class PrivateSites(harness.TestCase):
                 self.assert_status(replies[0], "OK" if kind == "submit" else "NOT_FOUND")
                 replies[0].sequence = replies[1].sequence
                 self.assertEqual(replies[0], replies[1], f"{kind} {job} {inherited}")
+            running, ended = client.begin("hidden-job"), client.begin("hidden-ended")
+            self.assert_status(running, "DENIED")
+            self.assertEqual(running.message, "this id cannot be used: every job needs its own")
+            ended.sequence = running.sequence
+            self.assertEqual(running, ended)
             for name, status in (("indicator-q7", "NOT_FOUND"), ("absent-q7", "NOT_FOUND"), (MODEL["name"], "NOT_FOUND")):
                 request = client.request()
                 request.unregister.name, request.unregister.component = name, "component-q7"

@@ -102,7 +102,8 @@ static void the_first_path_that_fits_names_the_elements(void **state) {
         (void)state;
         assert_reads(&options, "{\"r\":{\"a\":[[1,2],[]]}}{\"r\":{\"a\":5,\"b\":null,\"c\":6}}",
                      "{\"k\":\"a\"}{\"v\":1}{\"k\":\"a\"}{\"v\":2}{\"k\":\"a\"}{\"v\":5}{\"k\":\"c\"}{\"v\":6}");
-        assert_reads(&options, "{\"params\":{\"m\":1},\"r\":{\"a\":5,\"b\":{\"result\":[7,8],\"params\":[[\"x\",\"y\"]]}}}",
+        assert_reads(&options,
+                     "{\"params\":{\"m\":1},\"r\":{\"a\":5,\"b\":{\"result\":[7,8],\"params\":[[\"x\",\"y\"]]}}}",
                      "{\"k\":\"a\"}{\"v\":5}{\"k\":\"b\",\"p0\":\"x\"}{\"v\":7}{\"k\":\"b\",\"p0\":\"y\"}{\"v\":8}");
         assert_reads(&options, "{\"r\":{\"a\":5,\"b\":{\"other\":1}}}", "[b]: 'r[].result[]' is missing");
 }
@@ -112,7 +113,8 @@ static void a_result_without_its_condition_is_none(void **state) {
                                                .results_where = { { "r_*=r.n!=0", "w_x=w.x?!=0" }, 2 } };
 
         (void)state;
-        assert_reads(&options, "[{\"r\":{\"n\":2,\"x\":0,\"y\":5},\"w\":{\"x\":0}},{\"r\":{\"n\":0,\"x\":0},\"w\":{\"x\":3}}]",
+        assert_reads(&options,
+                     "[{\"r\":{\"n\":2,\"x\":0,\"y\":5},\"w\":{\"x\":0}},{\"r\":{\"n\":0,\"x\":0},\"w\":{\"x\":3}}]",
                      "{}{\"r_x\":0,\"r_y\":5}{}{\"w_x\":3}");
         assert_reads(&options, "{\"r\":{\"n\":0},\"w\":{}}", "--where leaves out all elements: 1 (r_*=r.n!=0)");
 }
