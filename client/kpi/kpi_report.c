@@ -215,6 +215,17 @@ static void put_change(const Value *kpi, Buffer *out) {
                 buffer_printf(out, " since %s", answer_text(kpi, "since_version"));
 }
 
+void kpi_report_write_separating(Screen *screen, const Value *keys) {
+        scoped(buffer_deinit) Buffer list = {};
+
+        for (size_t i = 0; i < answer_length(keys); i++)
+                if (keys->items[i].type == VALUE_STRING)
+                        buffer_printf(&list, "%s%s", list.n > 0 ? "," : "", keys->items[i].string);
+        if (list.n > 0)
+                screen_line(screen, "Each history has one run, as the runs of a KPI differ in %s. --ignore %s compares "
+                            "them; --by names those of the keys that are versions.", list.text, list.text);
+}
+
 void kpi_report_user(const Value *accepted, char ret[static TEXT_MAX]) {
         double uid = answer_number(accepted, "uid");
 

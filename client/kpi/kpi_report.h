@@ -25,6 +25,9 @@ void kpi_report_put_reason(const Value *kpi, Buffer *out);
  * differs. */
 void kpi_report_write_details(Screen *screen, const Value *kpi);
 
+/* Names what separates the runs of histories with one run each; keys: "separated_by" of the answer; empty: nothing. */
+void kpi_report_write_separating(Screen *screen, const Value *keys);
+
 /* Writes the name of the user who accepted a level, or "uid 1000" if the user has no name. */
 void kpi_report_user(const Value *accepted, char ret[static TEXT_MAX]);
 

@@ -50,6 +50,8 @@ void report_write_job(Screen *screen, const Value *job, const Value *node, const
  * description only. EXIT_DONE, or EXIT_FAILED after a message.
  */
 int report_print_job(const GlobalOptions *global, const Value *job, bool is_brief, int fd);
+/* Prints the answer about a job as JSON, with the verdicts about its data pipelines as member "pipelines". */
+int report_print_job_json(const GlobalOptions *global, const ApiQuery *query);
 
 /* --- parts ---------------------------------------------------------------------------------------- */
 

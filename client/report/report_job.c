@@ -91,14 +91,19 @@ static void ask_results(ApiQuery *indicators, ApiQuery *results, const Value *jo
 
 /* --- the report of a job -------------------------------------------------------------------------- */
 
+/* Requests the list of verdicts about the data pipelines of the job, which is empty if it has none. */
+static const Value *ask_pipelines(ApiQuery *query, const GlobalOptions *global, const Value *job) {
+        char path[JOB_ID_MAX + 32];
+
+        (void)snprintf(path, sizeof(path), "/api/v1/jobs/%s/pipeline", answer_text(job, "id"));
+        return value_get(api_query_peek(query, global, path, PIPELINE_TIMEOUT_NS), "verdicts");
+}
+
 /* Writes the verdict about each data pipeline of the job, if it has any, and its changes within the run. */
 static void write_pipelines(Screen *screen, const GlobalOptions *global, const Value *job) {
         scoped(api_query_deinit) ApiQuery query = {};
-        char path[JOB_ID_MAX + 32];
-        const Value *verdicts;
+        const Value *verdicts = ask_pipelines(&query, global, job);
 
-        (void)snprintf(path, sizeof(path), "/api/v1/jobs/%s/pipeline", answer_text(job, "id"));
-        verdicts = value_get(api_query_peek(&query, global, path, PIPELINE_TIMEOUT_NS), "verdicts");
         if (answer_length(verdicts) == 0)
                 return;
 
@@ -139,4 +144,21 @@ int report_print_job(const GlobalOptions *global, const Value *job, bool is_brie
                 write_pipelines(&screen, global, job);
         }
         return output_print_to(fd, &out);
+}
+
+int report_print_job_json(const GlobalOptions *global, const ApiQuery *query) {
+        scoped(api_query_deinit) ApiQuery of_pipelines = {};
+        const Value *verdicts = ask_pipelines(&of_pipelines, global, query->answer);
+        const char *end = strrchr(query->body.text ?: "", '}');
+        scoped(buffer_deinit) Buffer text = {}, out = {};
+
+        if (answer_length(verdicts) == 0 || !end)
+                return api_query_print_json(query);
+
+        buffer_put(&text, query->body.text, (size_t)(end - query->body.text));
+        buffer_puts(&text, ",\"pipelines\":");
+        value_write_json(verdicts, &(Json){ .out = &text });
+        buffer_puts(&text, "}\n");
+        screen_json(&(Screen){ .out = &out }, text.text ?: "", text.n);
+        return output_print(&out);
 }

@@ -112,6 +112,8 @@ static void write_report(Json *json, const RankReport *report) {
         write_metrics(json, report->job, "job");
         put_member(json, "phases", report->job);
         put_member(json, "steps", report->job);
+        if (value_get(report->job, "pipelines"))
+                put_member(json, "pipelines", report->job);
         json_object_end(json);
 }
 

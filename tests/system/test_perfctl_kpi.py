@@ -276,7 +276,13 @@ perfd_kpi_two_wait_seconds{component="c",uid="UID",size="4"} 2
         text = " ".join(self.perfctl("kpi", "check").stdout.split())
         self.assertIn("6 KPIs: 6 unknown", text)
         self.assertIn("the runs of a KPI differ in image,rhoai_version. --ignore image,rhoai_version compares them; --by names", text)
+        for names in ((), ("a",), ("b", "a")):
+            answer = json.loads(self.perfctl("kpi", "check", "--json", *names).stdout)
+            self.assertEqual(answer["separated_by"], ["image", "rhoai_version"])
+        self.assertIn("differ in image,rhoai_version. --ignore", " ".join(self.perfctl("kpi", "accept", "b").stdout.split()))
+        self.perfctl("kpi", "accept", "--remove", "b")
         for words in (("--ignore", "rhoai_version,image"), ("--by", "rhoai_version", "--ignore", "image")):
+            self.assertEqual(json.loads(self.perfctl("kpi", "check", "--json", *words).stdout)["separated_by"], [])
             text = self.perfctl("kpi", "check", *words).stdout
             self.assertIn("2 KPIs: 2 unknown", text)
             self.assertNotIn("differ in", text)

@@ -5,6 +5,7 @@ import csv
 import io
 import json
 import os
+import pathlib
 import re
 import signal
 import sqlite3
@@ -258,6 +259,13 @@ class Pipelines(harness.TestCase):
                                 env={**os.environ, "NO_COLOR": "1", "COLUMNS": "200"})
         self.assertIn("Data pipeline\n  The training loop waited for data 50.0 % of the time", report.stdout)
         self.assertIn("Confidence: medium.", report.stdout)
+        report, job = json.loads(daemon.perfctl("report", "--json", "train").stdout), daemon.get("/api/v1/jobs/train").json
+        self.assertEqual(report["pipelines"], [verdict])
+        self.assertEqual(report.keys(), {*job, "pipelines"})
+        file = os.path.join(self.temporary_directory(), "train.json")
+        pathlib.Path(file).write_text(json.dumps(report))
+        merged = json.loads(daemon.perfctl("report", "--all-nodes", "--json", file).stdout)
+        self.assertEqual(merged["reports"][0]["pipelines"], [verdict])
 
     def run_beside(self, n_neighbours):
         """Runs a job beside busy processes that are not of it. Returns its diagnosis.

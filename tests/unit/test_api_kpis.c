@@ -259,6 +259,27 @@ static void the_labels_of_a_table_are_limited(void **state) {
         assert_in_range(n, JUDGED_KPIS_TEXT_MAX / sizeof(text) - 10, JUDGED_KPIS_TEXT_MAX / sizeof(text));
 }
 
+static void what_separates_single_runs_is_written(void **state) {
+        const char *const labels[] = { "{\"component\":\"c\",\"parameters\":{\"a\":1,\"seed\":\"x\"}}",
+                                       "{\"component\":\"c\",\"parameters\":{\"a\":1,\"seed\":\"y\",\"b\":2}}" };
+        scoped(judged_kpis_deinit) JudgedKpis kpis = {};
+        scoped(buffer_deinit) Buffer out = {};
+        Json json = { .out = &out };
+
+        (void)state;
+        for (size_t i = 0; i < 4; i++)
+                assert_int_equal(judged_kpis_add(&kpis, &(JudgedKpi){ .name = i % 2 ? "k.x" : "k.y",
+                                                                     .labels = labels[i / 2], .verdict.n = 1 }), 0);
+        judged_kpis_write(&kpis, &json);
+        assert_non_null(strstr(out.text, "\"separated_by\":[\"seed\",\"b\"]"));
+
+        /* A history with two runs shows that the runs can be compared. */
+        buffer_clear(&out);
+        kpis.items[3].verdict.n = 2;
+        judged_kpis_write(&kpis, &(Json){ .out = &out });
+        assert_non_null(strstr(out.text, "\"separated_by\":[]"));
+}
+
 static void wrong_requests_are_refused(void **state) {
         Fixture *fixture = *state;
 
@@ -285,6 +306,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(an_accepted_level_is_told_with_the_verdict, setup, teardown),
                 cmocka_unit_test(the_runs_of_a_table_are_limited_by_their_memory),
                 cmocka_unit_test(the_labels_of_a_table_are_limited),
+                cmocka_unit_test(what_separates_single_runs_is_written),
                 cmocka_unit_test_setup_teardown(wrong_requests_are_refused, setup, teardown),
         };
 

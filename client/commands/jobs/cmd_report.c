@@ -256,7 +256,7 @@ static int report_job(const CommandLine *line) {
         if (options->html)
                 return report_html_write_job(&query, options->html);
         if (options->json)
-                return api_query_print_json(&query);
+                return report_print_job_json(&line->global, &query);
         if (options->line) {
                 scoped(buffer_deinit) Buffer out = {};
 

@@ -218,6 +218,7 @@ static int accept(const CommandLine *line) {
                         until_ms = time_ms;
                 put_accepted(&kpis->items[i], &screen);
         }
+        kpi_report_write_separating(&screen, value_get(query.answer, "separated_by"));
         r = check_where(line, kpis);
         if (r == EXIT_DONE && until_ms > 0)
                 r = send(line, find_name(line, kpis), until_ms);

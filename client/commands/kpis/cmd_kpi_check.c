@@ -17,6 +17,7 @@
 
 #define IGNORED_ENTRIES_MAX 16U
 #define WINDOW_MAX 1000U
+#define SEPARATING_MAX 64U /* keys of the answers about several KPIs that separate their runs */
 
 /* Options that apply to --file only. */
 typedef struct SeriesOptions {
@@ -171,7 +172,8 @@ typedef struct KpiAnswers {
         ApiQuery *queries; /* owned */
         size_t n;
         Value *kpis; /* owned; NULL: there is one answer */
-        Member members[3], counts[N_JUDGE_VERDICTS];
+        Value keys[SEPARATING_MAX];
+        Member members[4], counts[N_JUDGE_VERDICTS];
         Value merged;
         const Value *answer;
         KpiTally tally;
@@ -205,10 +207,22 @@ static void put_path(const CommandLine *line, const char *kpi, Buffer *path) {
         api_query_put_path(path, "fdr", options->fdr);
 }
 
-/* Makes one answer of several: the KPIs of all, their counts, and the first note. */
+/* Adds the keys that are not there yet. */
+static void join_keys(Value *all, size_t *n, const Value *keys) {
+        for (size_t i = 0; i < answer_length(keys) && *n < SEPARATING_MAX; i++) {
+                bool is_new = true;
+
+                for (size_t k = 0; k < *n; k++)
+                        is_new &= !value_equals(&all[k], &keys->items[i]);
+                if (is_new)
+                        all[(*n)++] = keys->items[i];
+        }
+}
+
+/* Makes one answer of several: the KPIs of all, their counts, what separates their runs, and the first note. */
 static int join(KpiAnswers *answers) {
         const Value *note = NULL;
-        size_t n = 0;
+        size_t n = 0, n_keys = 0;
 
         answers->kpis = calloc(answers->tally.n_all + 1, sizeof(*answers->kpis));
         if (!answers->kpis)
@@ -219,6 +233,7 @@ static int join(KpiAnswers *answers) {
 
                 for (size_t k = 0; k < answer_length(kpis); k++)
                         answers->kpis[n++] = kpis->items[k];
+                join_keys(answers->keys, &n_keys, value_get(answers->queries[i].answer, "separated_by"));
                 note = note ?: value_get(answers->queries[i].answer, "note");
         }
         for (JudgeVerdict i = 0; i < N_JUDGE_VERDICTS; i++)
@@ -228,8 +243,11 @@ static int join(KpiAnswers *answers) {
         answers->members[1] = (Member){
                 "counts", { .type = VALUE_OBJECT, .members = answers->counts, .n_members = N_JUDGE_VERDICTS }
         };
-        answers->members[2] = (Member){ "note", note ? *note : (Value){} };
-        answers->merged = (Value){ .type = VALUE_OBJECT, .members = answers->members, .n_members = note ? 3 : 2 };
+        answers->members[2] = (Member){
+                "separated_by", { .type = VALUE_LIST, .items = answers->keys, .n_items = n_keys }
+        };
+        answers->members[3] = (Member){ "note", note ? *note : (Value){} };
+        answers->merged = (Value){ .type = VALUE_OBJECT, .members = answers->members, .n_members = note ? 4 : 3 };
         answers->answer = &answers->merged;
         return EXIT_DONE;
 }
@@ -353,49 +371,6 @@ static void write_notes(Screen *screen, const Value *kpis, bool wants_time) {
                               n_disturbed, n_disturbed == 1 ? "" : "s");
 }
 
-static bool has_word(const Buffer *words, const char *word) {
-        size_t n = strlen(word);
-
-        for (const char *p = words->text; p && *p; p += strcspn(p, ","), p += *p == ',')
-                if (strcspn(p, ",") == n && strncmp(p, word, n) == 0)
-                        return true;
-        return false;
-}
-
-/* Adds the names of the parameters in which two KPIs of one name and component differ. */
-static void add_differing(const Value *one, const Value *other, Buffer *out) {
-        const Value *a = value_get(value_get(one, "labels"), "parameters"),
-                    *b = value_get(value_get(other, "labels"), "parameters");
-
-        for (size_t i = 0; i < answer_n_members(a); i++) {
-                const char *key = a->members[i].key;
-
-                if (!value_equals(&a->members[i].value, value_get(b, key)) && !has_word(out, key))
-                        buffer_printf(out, "%s%s", out->n > 0 ? "," : "", key);
-        }
-}
-
-/* After an import, each set of parameters often has one run: names what separates them. */
-static void write_separating(Screen *screen, const Value *kpis) {
-        scoped(buffer_deinit) Buffer keys = {};
-        size_t n = answer_length(kpis);
-
-        for (size_t i = 0; i < n; i++)
-                if (answer_number_or_zero(&kpis->items[i], "runs") > 1)
-                        return;
-        for (size_t i = 0; i < n; i++) {
-                const Value *first = kpis->items;
-
-                while (strcmp(answer_text(first, "kpi"), answer_text(&kpis->items[i], "kpi")) != 0)
-                        first++;
-                add_differing(first, &kpis->items[i], &keys);
-                add_differing(&kpis->items[i], first, &keys);
-        }
-        if (keys.n > 0)
-                screen_line(screen, "Each history has one run, as the runs of a KPI differ in %s. --ignore %s compares "
-                            "them; --by names those of the keys that are versions.", keys.text, keys.text);
-}
-
 /* Writes the history and the reason of each verdict, if all are about one KPI. */
 static void write_details(Screen *screen, const Value *kpis) {
         for (size_t i = 1; i < answer_length(kpis); i++)
@@ -426,7 +401,7 @@ static int print_table(const CommandLine *line, const KpiAnswers *answers) {
                 return EXIT_FAILED;
         write_counts(&screen, &answers->tally);
         write_notes(&screen, kpis, strcmp(options->order, history_order_names[HISTORY_BY_TIME]) == 0);
-        write_separating(&screen, kpis);
+        kpi_report_write_separating(&screen, value_get(answers->answer, "separated_by"));
         write_note(&screen, answers->answer);
         write_details(&screen, kpis);
         return output_print(&out);

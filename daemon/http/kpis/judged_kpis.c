@@ -5,9 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "json/json_text.h"
 #include "util/array.h"
 #include "util/scoped.h"
 #include "value/value_parse.h"
+
+#define SEPARATING_MAX 64U /* keys of parameters that are named as separating runs */
 
 void judged_kpis_deinit(JudgedKpis *kpis) {
         arena_deinit(&kpis->texts);
@@ -174,6 +177,53 @@ static void write_kpi(Json *json, const JudgedKpi *kpi) {
         json_object_end(json);
 }
 
+static JsonText find_member(JsonText object, JsonText wanted) {
+        JsonWalk walk = json_text_walk(object);
+        JsonText key = {}, value = {};
+
+        while (json_text_walk_next(&walk, &key, &value))
+                if (json_text_equals(key, wanted))
+                        return value;
+        return (JsonText){};
+}
+
+/* Adds the keys of the parameters of one KPI that another does not have, or not with this value. */
+static void add_differing(const JudgedKpi *one, const JudgedKpi *other, JsonText keys[static SEPARATING_MAX], size_t *n) {
+        JsonText parameters = json_text_find(json_text(other->labels, strlen(other->labels)), "parameters");
+        JsonWalk walk = json_text_walk(json_text_find(json_text(one->labels, strlen(one->labels)), "parameters"));
+        JsonText key = {}, value = {};
+
+        while (json_text_walk_next(&walk, &key, &value)) {
+                bool is_new = *n < SEPARATING_MAX && !json_text_equals(value, find_member(parameters, key));
+
+                for (size_t i = 0; i < *n; i++)
+                        is_new &= !json_text_equals(keys[i], key);
+                if (is_new)
+                        keys[(*n)++] = key;
+        }
+}
+
+/* After an import, each set of parameters often has one run: writes the keys of the parameters that separate them. */
+static void write_separating(const JudgedKpis *kpis, Json *json) {
+        JsonText keys[SEPARATING_MAX];
+        size_t n = 0, n_single = 0;
+
+        while (n_single < kpis->n && kpis->items[n_single].verdict.n <= 1)
+                n_single++;
+        for (size_t i = 0; n_single == kpis->n && i < kpis->n; i++) {
+                const JudgedKpi *first = kpis->items;
+
+                while (strcmp(first->name, kpis->items[i].name) != 0)
+                        first++;
+                add_differing(first, &kpis->items[i], keys, &n);
+                add_differing(&kpis->items[i], first, keys, &n);
+        }
+        json_put_array_begin(json, "separated_by");
+        for (size_t i = 0; i < n; i++)
+                json_text_write(keys[i], json);
+        json_array_end(json);
+}
+
 void judged_kpis_write(const JudgedKpis *kpis, Json *json) {
         uint64_t counts[N_JUDGE_VERDICTS] = {};
 
@@ -187,4 +237,5 @@ void judged_kpis_write(const JudgedKpis *kpis, Json *json) {
         for (JudgeVerdict i = 0; i < N_JUDGE_VERDICTS; i++)
                 json_put_uint(json, judge_verdict_names[i], counts[i]);
         json_object_end(json);
+        write_separating(kpis, json);
 }

@@ -47,5 +47,8 @@ int judged_kpis_add(JudgedKpis *kpis, const JudgedKpi *kpi);
 int judged_kpis_limit(JudgedKpis *kpis, double rate);
 /* Writes an array of the changes between all levels. */
 void judged_kpis_write_changes(const HistoryChanges *changes, JudgeDirection direction, Json *json);
-/* Writes the members "kpis" and "counts". */
+/*
+ * Writes the members "kpis", "counts" and "separated_by": if each history has one run, the keys of the parameters in
+ * which the runs of a KPI differ.
+ */
 void judged_kpis_write(const JudgedKpis *kpis, Json *json);
