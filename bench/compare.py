@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""Measures how often the verdicts of perfctl compare are right: bench/compare.py BUILD_DIRECTORY [--runs N] [--real N] [--times FILE]
+"""Measures how often the verdicts of perfctl compare are right: bench/compare.py BUILD_DIRECTORY [--runs N] [--real N] [--seconds S] [--times FILE]
 
-Records the times of N real runs of a command of about a second, on the machine as it is, under load of its own. Pairs drawn from
+Records the times of N real runs of a command of S seconds of CPU time, on the machine as it is, under load of its own. Pairs drawn from
 neighbouring runs are compared as perfctl compare does it: 1,000 times A with A, and 100 times A with A made 2 % longer. Then
 perfctl compares the real commands, A with A and A with 2 % more work, and hyperfine the same ones, if it is installed.
 """
@@ -26,13 +26,13 @@ int main(int n, char **words) { volatile unsigned long x = 1; for (long i = 0; n
 """
 
 
-def build_work(directory):
-    """Returns the program and the number of steps that take about a second of CPU time."""
+def build_work(directory, seconds):
+    """Returns the program and the number of steps that take so much CPU time."""
     program = directory / "work"
     subprocess.run(["cc", "-O1", "-x", "c", "-o", program, "-"], input=SOURCE, text=True, check=True)
     begin = os.times().children_user
     subprocess.run([program, str(10**8)], check=True)
-    return program, int(10**8 / (os.times().children_user - begin))
+    return program, int(seconds * 10**8 / (os.times().children_user - begin))
 
 
 def record(command, n):
@@ -104,17 +104,19 @@ def main():
     parser.add_argument("build", type=pathlib.Path)
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--real", type=int, default=10)
+    parser.add_argument("--seconds", type=float, default=1, help="CPU time of the command")
     parser.add_argument("--times", type=pathlib.Path, help="keep the recorded times in this file, and use those that are there")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
         directory = pathlib.Path(directory)
-        program, steps = build_work(directory)
+        program, steps = build_work(directory, options.seconds)
         if options.times and options.times.exists():
             times = json.loads(options.times.read_text())
         else:
             times = record([program, str(steps)], options.runs)
         if options.times:
             options.times.write_text(json.dumps(times))
+        print(f"A command of {options.seconds:g} s of CPU time; load {os.getloadavg()[0]:.1f} on {os.cpu_count()} CPUs\n")
         print("| What | Measured | Limit | Kept |\n|:---|---:|---:|---|")
         measure_resampled(options.build, "wall time", [wall for wall, _ in times])
         measure_resampled(options.build, "CPU time", [cpu for _, cpu in times])

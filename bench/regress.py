@@ -117,7 +117,7 @@ def say(bar, what, value, limit, is_kept):
 
 def measure_synthetic(judge, method, random_, n_repeats):
     quiet = [(kind, make_series(kind, spread, N_QUIET, 0, 0, random_)) for kind in KINDS for spread in SPREADS
-             for _ in range(2 * n_repeats)]
+             for _ in range(6 * n_repeats)]
     false = {kind: [] for kind in KINDS}
     for (kind, _), alerts in zip(quiet, judge.alerts(method, [(5, series) for _, series in quiet])):
         false[kind].append(count_apart([index for _, index, _ in sorted(alerts)]))
@@ -184,6 +184,45 @@ def measure_annotated(judge, method):
     limits = ("≥ 0.72", "≥ 0.66") if len(scores) >= 38 else ("–", "–")  # of all 38 univariate series
     say(4, f"{method}: F1 of {len(scores)} series of TCPD", f"{f1:.3f}", limits[0], f1 >= 0.72)
     say(4, f"{method}: cover", f"{cover:.3f}", limits[1], cover >= 0.66)
+
+
+def quiet_windows(histories):
+    """Returns windows of 100 runs between the labelled changes, half of which overlap with the one before."""
+    windows = []
+    for values, must, _ in histories.values():
+        ends = [0, *must, len(values)]
+        for begin, end in zip(ends, ends[1:]):
+            windows += [list(values[at:at + N_QUIET]) for at in range(begin + MARGIN, end - MARGIN - N_QUIET + 1, N_QUIET // 2)]
+    return windows
+
+
+def measure_real_noise(judge, method, random_):
+    """Windows of real histories as they are, in random order, and with a planted step."""
+    sys.path.insert(0, str(KIT / "lib"))
+    import common
+    windows = quiet_windows(common.load_perfreal())
+    shuffled = [random_.sample(window, len(window)) for window in windows for _ in range(10)]
+    for what, quiet, limit in (("as they are", windows, 15), ("in random order", shuffled, 2)):
+        rate = 100 * statistics.fmean(count_apart([index for _, index, _ in sorted(alerts)])
+                                      for alerts in judge.alerts(method, [(5, window) for window in quiet]))
+        say(2, f"{method}: false alarms per 100 windows of real noise {what}, of {len(quiet)}", f"{rate:.1f}", f"≤ {limit}",
+            rate <= limit)
+    delays = []
+    for what, limit in (("3 robust spreads", 0.97), (0.05, 0.92), (0.10, 0.98)):
+        steps = []
+        for window in shuffled:
+            middle = statistics.median(window)
+            size = what if what != "3 robust spreads" else 3 * 1.4826 * statistics.median(abs(v - middle) for v in window) / middle
+            sign, n = random_.choice((-1, 1)), random_.choice((10, 20, 50, N_QUIET - N_AFTER))
+            steps.append((n, sign, [v * (1 + sign * size if i >= n else 1) for i, v in enumerate(window[:n + N_AFTER])]))
+        found = [score_step(alerts, n, sign) for (n, sign, _), alerts in
+                 zip(steps, judge.alerts(method, [(n + 1, series) for n, _, series in steps]))]
+        share = sum(delay is not None for delay in found) / len(found)
+        delays += [delay for delay in found if delay is not None]
+        say(2, f"{method}: steps of {what if isinstance(what, str) else f'{100 * what:g} %'} in real noise found", f"{share:.3f}",
+            f"≥ {limit}", share >= limit)
+    delay = statistics.median(delays)
+    say(2, f"{method}: median delay", f"{delay:g} runs", "≤ 3 runs", delay <= 3)
 
 
 def measure_golden(judge):
@@ -261,6 +300,7 @@ def main():
     if KIT.exists():
         for method in METHODS:
             measure_annotated(judge, method)
+            measure_real_noise(judge, method, random_)
         measure_golden(judge)
     for method in METHODS:
         measure_synthetic(judge, method, random_, n_repeats)

@@ -9,7 +9,7 @@
 
 #define DIGITS     "0123456789"
 #define LETTERS    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-#define SEPARATORS "._-:~ "
+#define SEPARATORS "._-:~ /#@()"
 #define COMMIT_MIN 7U /* digits of a commit's name */
 
 /* In the order of versions that are equal up to here. */
@@ -32,7 +32,7 @@ static size_t count_prefix(const char *text) {
 }
 
 static bool is_later_word(const char *text, size_t n) {
-        static const char *const words[] = { "post", "patch", "p", "pl", "r", "rev", "t", "u", "update" };
+        static const char *const words[] = { "post", "patch", "p", "pl", "r", "rev", "t", "u", "update", "dirty" };
 
         for (size_t i = 0; i < N_ELEMENTS(words); i++)
                 if (strlen(words[i]) == n && strncasecmp(words[i], text, n) == 0)
@@ -47,6 +47,24 @@ static bool is_description(const char *text) {
         return n > 0 && strncmp(text + 1 + n, "-g", 2) == 0;
 }
 
+/* is_marked: after the "g" of git, so that a name of digits only is no number. */
+static bool is_commit(const char *text, bool is_marked) {
+        size_t n = strcspn(text, SEPARATORS "+");
+
+        return n >= COMMIT_MIN && strspn(text, "0123456789abcdef") >= n && (is_marked || strspn(text, DIGITS) < n);
+}
+
+/* Skips separators and names of commits, which have no order: such versions are equal. */
+static const char *skip_unordered(const char *p) {
+        for (;;) {
+                bool is_marked = *(p += strspn(p, SEPARATORS)) == 'g';
+
+                if (!is_commit(p + is_marked, is_marked))
+                        return p;
+                p += strcspn(p, SEPARATORS "+");
+        }
+}
+
 static Part next_part(const char **text) {
         const char *p = *text;
         Part part;
@@ -55,7 +73,7 @@ static Part next_part(const char **text) {
                 *text = p + 1; /* the number comes next */
                 return (Part){ PART_LATER, p, 0 };
         }
-        p += strspn(p, SEPARATORS);
+        p = skip_unordered(p);
         if (!*p || *p == '+')
                 return (Part){ .type = PART_END };
         part = (Part){ PART_NUMBER, p, strspn(p, DIGITS) };
@@ -70,19 +88,21 @@ static Part next_part(const char **text) {
         return part;
 }
 
-static bool is_commit(const char *text) {
-        size_t n = strcspn(text, SEPARATORS);
-
-        return n >= COMMIT_MIN && strspn(text, "0123456789abcdef") >= n && strspn(text, DIGITS) < n;
-}
-
 bool version_is_ordered(const char *text) {
         size_t n = count_prefix(text), n_digits;
 
         n += strspn(text + n, SEPARATORS);
         n_digits = strspn(text + n, DIGITS);
-        return n_digits > 0 && !is_commit(text) && !is_commit(text + n) &&
+        return n_digits > 0 && !is_commit(text, false) && !is_commit(text + n, false) &&
                text[n + strspn(text + n, DIGITS LETTERS SEPARATORS "+")] == '\0';
+}
+
+bool version_is_extended(const char *text) {
+        text += count_prefix(text);
+        for (Part part = next_part(&text); part.type != PART_END; part = next_part(&text))
+                if (part.type == PART_LATER)
+                        return true;
+        return false;
 }
 
 bool version_is_comparable(const char *a, const char *b) {

@@ -6,14 +6,20 @@
  *
  * A version is a word, which may be missing, and numbers, each of any number of digits. Numbers are compared from left
  * to right, and missing numbers are 0. A word behind the numbers makes an earlier version (1.0rc1 comes before 1.0)
- * unless it says that something was added (1.0.post1; 1.0-14-g1c2d3e4, as git describe writes). Build metadata (+…) do
- * not count. Semantic Versioning 2.0.0 orders its versions by document/semver.h.
+ * unless it says that something was added (1.0.post1; 1.0-14-g1c2d3e4, as git describe writes). Build metadata (+…) and
+ * names of commits do not count: such versions are equal. Semantic Versioning 2.0.0 orders its versions by
+ * document/semver.h.
  */
 
 #include <stdbool.h>
 
 /* True if the text has this form. False for the name of a commit and for words without numbers, which have no order. */
 bool version_is_ordered(const char *text);
+/*
+ * True if something was added to a release: commits (1.0.0-14-g1c2d3e4) or a later word (1.0.0-post1). Semantic
+ * Versioning takes it for a prerelease.
+ */
+bool version_is_extended(const char *text);
 /* True if both versions have the same word in front of the numbers; "v" is as no word. */
 bool version_is_comparable(const char *a, const char *b);
 /* Orders two versions of this form: -1, 0 or 1. */

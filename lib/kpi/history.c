@@ -82,7 +82,7 @@ static bool can_be_ordered(const char *version, const char *first, HistoryOrder 
                 return false;
         if (order == HISTORY_BY_NUMBER)
                 return parse_double(version, &unused) == 0;
-        return order == HISTORY_BY_SEMVER ? semver_is_valid(version)
+        return order == HISTORY_BY_SEMVER ? semver_is_valid(version) && !version_is_extended(version)
                                           : version_is_ordered(version) && version_is_comparable(version, first);
 }
 

@@ -269,6 +269,10 @@ perfd_kpi_two_wait_seconds{component="c",uid="UID",size="4"} 2
         kpi, = json.loads(self.perfctl("kpi", "check", "latency", "--json", status=4).stdout)["kpis"]
         self.assertEqual((kpi["value"], kpi["values"], kpi["runs"]), (11.9, 4, 11))
 
+    def test_a_kpi_that_was_only_null_has_no_number(self):
+        self.perfctl("kpi", "submit", "lost", "null")
+        self.assertIn("no result of lost has a number as result 'lost'", self.perfctl("kpi", "check", "lost", status=1).stderr)
+
     def test_what_separates_single_runs_is_named(self):
         for i in range(3):
             self.perfctl("import", "kpis", self.write({name: {**kpi(i, "s", name, True), "test_uuid": UUID[:-1] + str(i), "run_id": str(i),

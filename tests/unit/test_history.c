@@ -172,7 +172,9 @@ static void runs_of_two_versions_are_never_mixed(void **state) {
                 HistoryOrder order;
         } pairs[] = { { "1.0.0", "2.0.0", HISTORY_BY_SEMVER }, { "1.0", "2.0", HISTORY_BY_VERSION },
                       { "2.13-rc1", "v2.13", HISTORY_BY_VERSION }, { "2026-11-09", "2026-11-27", HISTORY_BY_VERSION },
-                      { "build 998", "build 1834", HISTORY_BY_VERSION }, { "9f3c2ab", "1c2d3e4", HISTORY_BY_TIME },
+                      { "build 998", "build 1834", HISTORY_BY_VERSION },
+                      { "1.2.0", "1.2.0-14-g1c2d3e4", HISTORY_BY_VERSION }, { "1.2.0-9-ga", "1.2.0-14-gb", HISTORY_BY_VERSION },
+                      { "1.2.0-14-gfedcba9", "1.2.0-14-gabcdef0", HISTORY_BY_VERSION }, { "9f3c2ab", "1c2d3e4", HISTORY_BY_TIME },
                       { "stable", "nightly", HISTORY_BY_TIME }, { "build 7", "1.0", HISTORY_BY_TIME } };
 
         (void)state;
