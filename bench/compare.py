@@ -1,5 +1,7 @@
 #!/usr/bin/python3
-"""Measures how often the verdicts of perfctl compare are right: bench/compare.py BUILD_DIRECTORY [--runs N] [--real N] [--seconds S] [--times FILE]
+"""Measures how often the verdicts of perfctl compare are right
+
+bench/compare.py BUILD_DIRECTORY [--runs N] [--real N] [--seconds S] [--times FILE]
 
 Records the times of N real runs of a command of S seconds of CPU time, on the machine as it is, under load of its own. Pairs drawn from
 neighbouring runs are compared as perfctl compare does it: 1,000 times A with A, and 100 times A with A made 2 % longer. Then

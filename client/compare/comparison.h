@@ -78,7 +78,8 @@ ComparisonRow comparison_judge(const PairedRuns *runs, const ComparisonSeries *s
 
 /*
  * Returns by which ratio one side changed from the first half of the pairs to the second; 0 if chance explains it or
- * it is at most `within`; a rank-sum test at a probability of 0.001 decides.
+ * it is at most `within`. The test against a trend of H. B. Mann (Econometrica 13, 1945) decides, with a probability of
+ * 0.001.
  */
 double comparison_drift(const PairedRuns *runs, const ComparisonSeries *series, ComparisonSide side, double within);
 

@@ -87,6 +87,7 @@ class Trouble(Compare):
     def test_a_command_that_fails_stops_after_three(self):
         done = self.compare("true", "echo cannot >&2; exit 3", status=1)
         self.assertIn("B failed 3 times in a row, the last time with status 3: cannot", done.stderr)
+        self.assertIn("status 4\n", self.compare("true", "exit 4", status=1).stderr)
         self.assertIn("A cannot be run: No such file", self.compare("--", "/no/such", "--", "true", status=1).stderr)
         self.assertIn("--prepare failed with status 7", self.compare("--prepare", "exit 7", "true", "true", status=1).stderr)
 
@@ -96,7 +97,7 @@ class Trouble(Compare):
         self.assertTrue(any("1 failed" in remark for remark in answer["remarks"]), answer)
 
     def test_a_command_that_hangs_is_terminated_with_all_it_started(self):
-        done = self.compare("--timeout", "100ms", "true", "echo $$ > pid; sleep 1000 & trap : TERM; wait; sleep 1000", status=1)
+        done = self.compare("--timeout", "1s", "true", "echo $$ > pid; sleep 1000 & trap : TERM; wait; sleep 1000", status=1)
         self.assertIn("B did not end within --timeout, 3 times in a row", done.stderr)
         pid = int((self.directory / "pid").read_text())
         wait_for(lambda: not os.path.exists(f"/proc/{pid}"), "the end of the command")

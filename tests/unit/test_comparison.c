@@ -138,6 +138,10 @@ static void a_drift_of_one_side_is_said(void **state) {
                 comparison_put(&f->runs, i, COMPARISON_B, "wall time", "s", wobble(i) * (1 + 0.02 * (double)i));
         assert_non_null(strstr(report(f, "wall time"), "\ndrift: wall time of B changed by +"));
         assert_null(strstr(f->out.text, "drift: wall time of A"));
+
+        /* The fewest pairs with a verdict show it, too. */
+        f->runs.n_pairs = PAIRED_PAIRS_MIN;
+        assert_non_null(strstr(report(f, "wall time"), "\ndrift: wall time of B changed by +"));
 }
 
 static void too_few_pairs_are_unknown_with_the_reasons(void **state) {

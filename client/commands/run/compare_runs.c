@@ -179,8 +179,8 @@ static void count_failure(CompareRun *run, ComparisonSide side, bool is_late, in
         else if (*n == FAILURES_MAX && is_late)
                 (void)snprintf(stop, n_stop, "%c did not end within --timeout, %u times in a row", name, FAILURES_MAX);
         else if (*n == FAILURES_MAX)
-                (void)snprintf(stop, n_stop, "%c failed %u times in a row, the last time with status %d: %.150s", name,
-                               FAILURES_MAX, status, measured->last_words);
+                (void)snprintf(stop, n_stop, "%c failed %u times in a row, the last time with status %d%s%.150s", name,
+                               FAILURES_MAX, status, *measured->last_words ? ": " : "", measured->last_words);
 }
 
 /* Sets ret->is_there if the run succeeded. 0 or a negative errno. */

@@ -188,7 +188,8 @@ static JsonText find_member(JsonText object, JsonText wanted) {
 }
 
 /* Adds the keys of the parameters of one KPI that another does not have, or not with this value. */
-static void add_differing(const JudgedKpi *one, const JudgedKpi *other, JsonText keys[static SEPARATING_MAX], size_t *n) {
+static void add_differing(const JudgedKpi *one, const JudgedKpi *other, JsonText keys[static SEPARATING_MAX],
+                          size_t *n) {
         JsonText parameters = json_text_find(json_text(other->labels, strlen(other->labels)), "parameters");
         JsonWalk walk = json_text_walk(json_text_find(json_text(one->labels, strlen(one->labels)), "parameters"));
         JsonText key = {}, value = {};
@@ -203,7 +204,7 @@ static void add_differing(const JudgedKpi *one, const JudgedKpi *other, JsonText
         }
 }
 
-/* After an import, each set of parameters often has one run: writes the keys of the parameters that separate them. */
+/* After an import, each set of parameters often has one run: writes the keys that separate them. */
 static void write_separating(const JudgedKpis *kpis, Json *json) {
         JsonText keys[SEPARATING_MAX];
         size_t n = 0, n_single = 0;
