@@ -227,7 +227,7 @@ deb:
 
 # pip builds in a copy, beside which it leaves files of its own.
 wheel:
-	@rm -rf $(B)/wheel && mkdir -p $(B)/wheel/source && cp clients/python/* $(B)/wheel/source
+	@rm -rf $(B)/wheel && mkdir -p $(B)/wheel/source && cp clients/python/*.* $(B)/wheel/source
 	@python3 -m pip wheel --quiet --no-deps --wheel-dir $(B)/wheel $(B)/wheel/source
 
 # --- use -----------------------------------------------------------------------------------------
@@ -304,7 +304,7 @@ install: all
 	install -d -m 755 $(DESTDIR)$(PREFIX)/share/perfd/container
 	for file in deploy/container/*.fstab deploy/container/*.conf; do to=$(DESTDIR)$(PREFIX)/share/perfd/container/$${file##*/}; \
 	        sed -e 's|/usr/bin/perfctl-static|$(BIN_DIR)/perfctl-static|' $$file | install -m 644 /dev/stdin $$to || exit 1; done
-	for module in clients/python/*.py; do \
+	for module in clients/python/perfd_*.py; do \
 	        install -D -m 644 $$module $(DESTDIR)$(PREFIX)/share/perfd/python/$${module##*/} || exit 1; done
 	test -z "$(PYTHON_SITE_DIR)" || { echo $(PREFIX)/share/perfd/python; cat clients/python/perfd.pth; } | \
 	        install -D -m 644 /dev/stdin $(DESTDIR)$(PYTHON_SITE_DIR)/perfd.pth

@@ -15,6 +15,8 @@ attempt the values that the run has already are left out.
 Needs Python 3.8 or newer, and MLflow where something is sent.
 """
 
+from __future__ import annotations
+
 import argparse
 import contextlib
 import fcntl
@@ -36,6 +38,7 @@ import threading
 import time
 import urllib.parse
 import urllib.request
+from typing import Any, Iterable, Iterator, Sequence, TextIO
 
 KEY_MAX = 230  # characters of a name; MLflow takes 250, a tag has a prefix
 PARAM_MAX, TAG_MAX = 6000, 5000  # characters of a value
@@ -59,7 +62,7 @@ SERIES = {"cpu_pct_per_cpu_avg": "cpu_utilization_percentage", "disk_usage_perce
 class Trouble(Exception):
     """An error with its reason and remedy. is_final: trying again later is of no use."""
 
-    def __init__(self, text, is_final=False):
+    def __init__(self, text: str, is_final: bool = False) -> None:
         super().__init__(text)
         self.is_final = is_final
 
@@ -68,7 +71,7 @@ class NoMlflow(Trouble):
     """This Python has no MLflow."""
 
 
-def say(text):
+def say(text: str) -> None:
     print(f"perfd_mlflow: {text}", file=sys.stderr, flush=True)
 
 
@@ -76,7 +79,7 @@ def say(text):
 
 
 class _Connection(http.client.HTTPConnection):
-    def connect(self):
+    def connect(self) -> None:
         path = os.environ.get("PERFD_HTTP_SOCKET") or os.path.join(
             os.path.dirname(os.environ.get("PERFD_SOCKET") or "/run/perfd/perfd.sock"), "http.sock")
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -84,7 +87,7 @@ class _Connection(http.client.HTTPConnection):
         self.sock.connect(path)
 
 
-def ask(path, timeout=5.0):
+def ask(path: str, timeout: float = 5.0) -> str:
     """Return the text that perfd answers. Raises Trouble."""
     connection = _Connection("localhost", timeout=timeout)
     try:
@@ -100,7 +103,7 @@ def ask(path, timeout=5.0):
     return text
 
 
-def perfctl(*words):
+def perfctl(*words: str) -> str:
     """Return what perfctl prints. Raises Trouble."""
     program = os.environ.get("PERFD_PERFCTL") or "perfctl"
     try:
@@ -113,7 +116,7 @@ def perfctl(*words):
     return done.stdout
 
 
-def read_report(name):
+def read_report(name: str) -> dict[str, Any]:
     """Return the report of a job of this node, or of a file that `perfctl report --json` printed on any node."""
     if "/" not in name and not name.endswith(".json"):
         report = json.loads(perfctl("report", "--json", name))
@@ -128,16 +131,17 @@ def read_report(name):
     return report
 
 
-def group_of(report):
+def group_of(report: dict[str, Any]) -> str:
     """Return the common part of the ids of a run's ranks: ids that differ in the rank at their end are one run."""
     suffix = f".{report['rank']}"
-    return report["id"][:-len(suffix)] if report["rank"] is not None and report["id"].endswith(suffix) else report["id"]
+    name: str = report["id"]
+    return name[:-len(suffix)] if report["rank"] is not None and name.endswith(suffix) else name
 
 
 # --- what is logged ----------------------------------------------------------------------------------------------
 
 
-def _cut(text, limit):
+def _cut(text: object, limit: int) -> str:
     text = str(text)
     end = f" (cut from {len(text)} characters)"
     return text if len(text) <= limit else text[:limit - len(end)] + end
@@ -146,11 +150,13 @@ def _cut(text, limit):
 class Record:
     """Metrics, params and tags of a run, within MLflow's limits."""
 
-    def __init__(self):
-        self.metrics, self.params, self.tags = [], {}, {}
-        self._names = {}
+    def __init__(self) -> None:
+        self.metrics: list[tuple[str, float, int, int]] = []
+        self.params: dict[str, str] = {}
+        self.tags: dict[str, str] = {}
+        self._names: dict[str, str] = {}
 
-    def name(self, text):
+    def name(self, text: str) -> str:
         """Return a name that MLflow takes. That of another text is never the same; a tag has the text if it is changed."""
         name = "/".join(part for part in re.sub(r"[^/\w.\- ]", "_", text).split("/") if part.strip("."))
         short = hashlib.sha256(text.encode(errors="replace")).hexdigest()[:8]
@@ -161,7 +167,7 @@ class Record:
             self.tags[f"perfd.name.{name}"] = _cut(text, TAG_MAX)
         return name
 
-    def metric(self, name, value, time_ms, step=0):
+    def metric(self, name: str, value: object, time_ms: float, step: float = 0) -> None:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             self.absent(name, "not a number")
         elif not math.isfinite(value):
@@ -169,23 +175,23 @@ class Record:
         else:
             self.metrics.append((self.name(name), float(value), int(time_ms), int(step)))
 
-    def param(self, name, value):
+    def param(self, name: str, value: object) -> None:
         text, name = _cut(value, PARAM_MAX), self.name(name)
         if self.params.setdefault(name, text) != text:
             self.tags[f"perfd.param.{name}"] = _cut(f"also {text}", TAG_MAX)
 
-    def tag(self, name, value, reason=None):
+    def tag(self, name: str, value: object, reason: str | None = None) -> None:
         if value is None or value == "":
             if reason:
                 self.absent(name, reason)
         else:
             self.tags["perfd." + self.name(name)] = _cut(value, TAG_MAX)
 
-    def absent(self, name, reason):
+    def absent(self, name: str, reason: str | None) -> None:
         self.tags["perfd.absent." + self.name(name)] = _cut(reason, TAG_MAX)
 
 
-def _flatten(value, path):
+def _flatten(value: object, path: str) -> Iterator[tuple[str, Any]]:
     """Yield the leaves of a result's document, each with its path."""
     if isinstance(value, dict):
         for key, each in value.items():
@@ -197,20 +203,20 @@ def _flatten(value, path):
 class Job:
     """What perfd knows of a job."""
 
-    def __init__(self, name, series_s=None):
+    def __init__(self, name: str, series_s: float | None = None) -> None:
         self.report = read_report(name)
         self.id, self.node = self.report["id"], self.report["on"].get("hostname") or "unknown"
         self.step = self.report["rank"] or self.report.get("node_index") or 0
         self.end_ms = self.report.get("end_ms") or self.report["on"].get("time_ms") or self.report["begin_ms"]
         self.series_s = series_s
-        self._reasons = {}
+        self._reasons: dict[str, str] = {}
         path = f"/api/v1/jobs/{urllib.parse.quote(self.id, safe='')}"
         self.results = (self._ask("results", f"/api/v1/results?job={urllib.parse.quote(self.id)}") or {}).get("results", [])
         self.host = self._ask("kernel", "/api/v1/node") or {}
         self.pipelines = self._pipelines()
         self.samples = self._ask("series", path + "/perf-report") if series_s else None
 
-    def _ask(self, what, path):
+    def _ask(self, what: str, path: str) -> Any:
         try:
             if not self.report["is_here"]:
                 raise Trouble("the report is that of another node, and does not have it")
@@ -219,7 +225,7 @@ class Job:
             self._reasons[what] = str(trouble)
             return None
 
-    def _pipelines(self):
+    def _pipelines(self) -> Any:
         try:
             if not self.report["is_here"]:
                 raise Trouble("the report is that of another node, and does not have it")
@@ -229,10 +235,10 @@ class Job:
             return []
 
     @property
-    def key(self):
+    def key(self) -> str:
         return f"{self.id}@{self.node}"
 
-    def numbers(self, record):
+    def numbers(self, record: Record) -> None:
         """Add the numbers that a run has at the step of each of its ranks."""
         for metric in self.report["metrics"]:
             record.metric(metric["key"], metric["value"], metric["timestamp"], self.step)
@@ -249,9 +255,9 @@ class Job:
             if known:
                 record.metric(f"system/{self.node}/{name}", sum(known) * factor, self.end_ms, seconds)
 
-    def measured(self, record):
+    def measured(self, record: Record) -> None:
         """Add the results of the job's indicators: a step for each, in the order of time."""
-        steps = {}
+        steps: dict[str, int] = {}
         for result in sorted(self.results, key=lambda each: each["time_ms"]):
             name, document = result["name"], result.get("document") or {}
             step = steps[name] = steps.get(name, -1) + 1
@@ -262,9 +268,9 @@ class Job:
             for path, value in _flatten(document.get("@parameters") or {}, name):
                 record.param(path, value if isinstance(value, str) else json.dumps(value))
 
-    def details(self, record):
+    def details(self, record: Record) -> None:
         """Add phases, samples and tags: of a run that is that of this rank only."""
-        steps = {}
+        steps: dict[str, int] = {}
         for phase in self.report.get("phases") or []:
             name = phase["name"] or "start"
             step = steps[name] = steps.get(name, -1) + 1
@@ -276,7 +282,7 @@ class Job:
             record.absent(absent["key"], absent["reason"])
         self._describe(record)
 
-    def _series(self, record):
+    def _series(self, record: Record) -> None:
         samples = (self.samples or {}).get("samples")
         if not samples:
             return
@@ -294,7 +300,7 @@ class Job:
                 record.metric(f"system/{self.node}/{SERIES.get(field, field)}", value, end * 1000, end - begin)
             first = i + 1
 
-    def _describe(self, record):
+    def _describe(self, record: Record) -> None:
         report, exit_ = self.report, self.report.get("exit") or {}
         for name in ("name", "command", "user", "state", "isolation", "note"):
             record.tag(name, report.get(name))
@@ -320,7 +326,7 @@ class Job:
             verdicts.append(f"pipeline {each['pipeline']}: {each['limit']}{stage}, {each['direction']} (confidence {each['confidence']})")
         record.tag("verdict", "\n".join(verdicts), self._reasons.get("verdict") or "no pipeline")
 
-    def artifacts(self):
+    def artifacts(self) -> dict[str, str]:
         """Return the report as files: JSON, and a page where perfd has the job."""
         name = re.sub(r"[^\w.\-]", "_", self.key)
         report = {key: value for key, value in self.report.items() if key != "is_here"}
@@ -336,17 +342,17 @@ class Job:
 # --- MLflow ------------------------------------------------------------------------------------------------------
 
 
-def probe(uri):
+def probe(uri: str | None) -> None:
     """Raise Trouble if the server of an http(s) URI does not answer within PROBE_S; behind a proxy, if that is away."""
-    if not re.match(r"https?://", uri or ""):
+    if not uri or not re.match(r"https?://", uri):
         return
-    outcome = ["no answer within %g s" % PROBE_S]
+    there = urllib.parse.urlsplit(uri)
+    outcome: list[str | None] = ["no answer within %g s" % PROBE_S]
 
-    def attempt():
+    def attempt() -> None:
         try:
-            there = urllib.parse.urlsplit(uri)
-            proxy = urllib.request.getproxies().get(there.scheme)
-            is_direct = not proxy or urllib.request.proxy_bypass(there.hostname)
+            proxy = urllib.request.getproxies().get(there.scheme, "")
+            is_direct = not proxy or urllib.request.proxy_bypass(there.hostname or "")
             to = there if is_direct else urllib.parse.urlsplit(proxy if "//" in proxy else "//" + proxy)
             address = (to.hostname, to.port or (443 if to.scheme == "https" else 80))
             with socket.create_connection(address, PROBE_S) as plain:
@@ -366,11 +372,10 @@ def probe(uri):
     thread.start()
     thread.join(PROBE_S)
     if outcome[0]:
-        there = urllib.parse.urlsplit(uri)
         raise Trouble(f"{there.scheme}://{there.netloc.split('@')[-1]} cannot be reached: {outcome[0]}")
 
 
-def mlflow_client(uri=None):
+def mlflow_client(uri: str | None = None) -> Any:
     """Import MLflow and return a client. Raises Trouble."""
     if importlib.util.find_spec("mlflow") is None:
         raise NoMlflow(f"{sys.executable} has no mlflow: {sys.executable} -m pip install mlflow")
@@ -384,15 +389,15 @@ def mlflow_client(uri=None):
     return mlflow.MlflowClient(tracking_uri=uri)
 
 
-def _first_line(error):
+def _first_line(error: BaseException) -> str:
     return _cut(" ".join(str(error).split()) or type(error).__name__, 300)
 
 
-def _quote(text):
+def _quote(text: str) -> str:
     return '"' + text.replace('"', "") + '"' if "'" in text else f"'{text}'"
 
 
-def _search(client, experiments, where):
+def _search(client: Any, experiments: list[str], where: str) -> list[Any]:
     runs, token = [], None
     while True:
         page = client.search_runs(experiments, where, max_results=1000, page_token=token)
@@ -402,7 +407,7 @@ def _search(client, experiments, where):
             return runs
 
 
-def _find_group(client, group, jobs):
+def _find_group(client: Any, group: str, jobs: list[Job]) -> Any:
     """Return the run that has the tag of a job's group and was active at its time: the first of the outermost ones."""
     experiments, token = [], None
     while True:
@@ -422,7 +427,7 @@ def _find_group(client, group, jobs):
     return min(own, key=lambda run: (run.info.start_time, run.info.run_id), default=None)
 
 
-def _make(client, experiment, name, jobs, tags):
+def _make(client: Any, experiment: str, name: str, jobs: list[Job], tags: dict[str, str]) -> Any:
     states = {job.report["state"] for job in jobs}
     failed = any((job.report.get("exit") or {}).get("status") for job in jobs) or "interrupted" in states
     run = client.create_run(experiment, start_time=min(job.report["begin_ms"] for job in jobs), tags=tags, run_name=name)
@@ -431,7 +436,7 @@ def _make(client, experiment, name, jobs, tags):
     return run
 
 
-def _experiment(client, where):
+def _experiment(client: Any, where: dict[str, Any]) -> Any:
     name = where.get("experiment_name") or ("" if where.get("experiment_id") else "Default")
     if not name:
         return where["experiment_id"]
@@ -439,7 +444,7 @@ def _experiment(client, where):
     return known.experiment_id if known else client.create_experiment(name)
 
 
-def find_run(client, group, jobs, where):
+def find_run(client: Any, group: str, jobs: list[Job], where: dict[str, Any]) -> Any:
     """Return the run of jobs: the given one, the one that the jobs opened, or a new one."""
     if where.get("run_id"):
         run = client.get_run(where["run_id"])
@@ -457,7 +462,7 @@ def find_run(client, group, jobs, where):
     return run
 
 
-def _child(client, run, job):
+def _child(client: Any, run: Any, job: Job) -> Any:
     parent = run.info.run_id
     where = f"tags.`mlflow.parentRunId` = '{parent}' and tags.`perfd.child` = {_quote(job.key)}"
     known = _search(client, [run.info.experiment_id], where)
@@ -465,9 +470,10 @@ def _child(client, run, job):
     return known[0] if known else _make(client, run.info.experiment_id, f"rank {job.step} on {job.node}", [job], tags)
 
 
-def batches(metrics, params, tags):
+def batches(metrics: list[Any], params: list[Any], tags: list[Any]) -> Iterator[dict[str, list[Any]]]:
     """Yield the arguments of MlflowClient.log_batch(), within the limits of a request."""
-    batch, size = {"metrics": [], "params": [], "tags": []}, 0
+    batch: dict[str, list[Any]] = {"metrics": [], "params": [], "tags": []}
+    size = 0
     for kind, items in (("metrics", metrics), ("params", params), ("tags", tags)):
         for item in items:
             cost = len(json.dumps(dict(item)))
@@ -480,7 +486,7 @@ def batches(metrics, params, tags):
         yield batch
 
 
-def _send(client, run, record, key, files):
+def _send(client: Any, run: Any, record: Record, key: str, files: dict[str, str]) -> None:
     """Log a record once."""
     from mlflow.entities import Metric, Param, RunTag
 
@@ -512,7 +518,7 @@ def _send(client, run, record, key, files):
         client.log_batch(run_id, **batch)
 
 
-def _log_files(client, run_id, record, files):
+def _log_files(client: Any, run_id: str, record: Record, files: dict[str, str]) -> None:
     with tempfile.TemporaryDirectory(prefix="perfd-mlflow-") as directory:
         for name, text in files.items():
             (pathlib.Path(directory) / name).write_text(text, encoding="utf-8")
@@ -525,7 +531,8 @@ def _log_files(client, run_id, record, files):
             say(f"run {run_id}: the report is not an artifact: {_first_line(error)}")
 
 
-def push(jobs="last", run_id=None, experiment=None, series=None, client=None, **where):
+def push(jobs: str | Iterable[str] = "last", run_id: str | None = None, experiment: str | None = None, series: float | None = None,
+         client: Any = None, **where: Any) -> list[str]:
     """Log jobs: ids or names of jobs of this node, or files of `perfctl report --json`. Returns the ids of the runs.
 
     Jobs whose ids differ in the rank at their end are one run, with a child for each rank; with run_id, all are. series: also log the
@@ -534,7 +541,7 @@ def push(jobs="last", run_id=None, experiment=None, series=None, client=None, **
     client = client or mlflow_client(where.get("uri"))
     where = {"run_id": run_id or os.environ.get("MLFLOW_RUN_ID"), "experiment_name": experiment or os.environ.get("MLFLOW_EXPERIMENT_NAME"),
              "experiment_id": os.environ.get("MLFLOW_EXPERIMENT_ID"), **where}
-    groups = {}
+    groups: dict[str, list[Job]] = {}
     for name in [jobs] if isinstance(jobs, str) else jobs:
         job = Job(name, series)
         groups.setdefault(where["run_id"] or group_of(job.report), []).append(job)
@@ -564,7 +571,7 @@ def push(jobs="last", run_id=None, experiment=None, series=None, client=None, **
 # --- the end of a job, and the jobs that wait -----------------------------------------------------------------------
 
 
-def _open_waiting(path):
+def _open_waiting(path: pathlib.Path) -> TextIO | None:
     """Open and lock the file of a job that waits. None: another process is sending it."""
     try:
         file = open(path, encoding="utf-8")
@@ -580,7 +587,7 @@ def _open_waiting(path):
     return None
 
 
-def _add_waiting(spool, job):
+def _add_waiting(spool: pathlib.Path, job: str) -> pathlib.Path:
     """Write down what is needed to send a job later, in a place and an environment that may be others."""
     values = {"job": job, "uri": os.environ.get("MLFLOW_TRACKING_URI"), "run_id": os.environ.get("MLFLOW_RUN_ID"),
               "experiment_id": os.environ.get("MLFLOW_EXPERIMENT_ID"), "experiment_name": os.environ.get("MLFLOW_EXPERIMENT_NAME"),
@@ -594,7 +601,7 @@ def _add_waiting(spool, job):
     return path
 
 
-def _send_waiting(path, is_end, is_running=False):
+def _send_waiting(path: pathlib.Path, is_end: bool, is_running: bool = False) -> None:
     """Send a job that waits. Its file is removed if it was sent, or can never be. Raises Trouble if it still waits.
 
     is_running: the numbers until now of a job that runs on; the final ones wait.
@@ -631,9 +638,10 @@ def _send_waiting(path, is_end, is_running=False):
             path.unlink()
 
 
-def _flush(paths, is_end=False, is_running=False):
+def _flush(paths: Iterable[pathlib.Path], is_end: bool = False, is_running: bool = False) -> int:
     """Send jobs that wait. Returns the number of those that still wait."""
-    reasons, n = {}, 0
+    reasons: dict[str, list[str]] = {}
+    n = 0
     for path in paths:
         said = path.parent / "without-mlflow"  # what the end of an earlier job has said
         try:
@@ -654,9 +662,9 @@ def _flush(paths, is_end=False, is_running=False):
     return n
 
 
-def _end(spool, job, is_running):
+def _end(spool: pathlib.Path, job: str, is_running: bool) -> int:
     """Send a job that has just ended, or a task of it, then those that wait. The job waits if the server is away."""
-    def give_up(*_):
+    def give_up(*_: object) -> None:
         raise TimeoutError(f"MLflow took more than {END_S} s")
 
     signal.pthread_sigmask(signal.SIG_SETMASK, [])  # perfctl has blocked the signals that it passes on
@@ -675,12 +683,12 @@ def _end(spool, job, is_running):
 class Live:
     """Logs the numbers of a running job in MLflow's active run, each `every` steps."""
 
-    def __init__(self, name, every=50):
+    def __init__(self, name: str, every: int = 50) -> None:
         self.id, self.every = name, every
         self.n_failed = 0  # times that perfd did not answer
-        self._before = None
+        self._before: Any = None
 
-    def __call__(self, step):
+    def __call__(self, step: int) -> None:
         import mlflow
 
         if step % self.every:
@@ -691,7 +699,7 @@ class Live:
             self.n_failed += 1
             return
         values = {metric["key"]: metric["value"] for metric in report["metrics"]}
-        now = values.get("duration_seconds"), values.get("job_cpu_seconds")
+        now: Any = values.get("duration_seconds"), values.get("job_cpu_seconds")
         logged = {f"live/{key}": value for key, value in values.items() if key.startswith("job_") or key == "cpu_avg_utilization_pct"}
         if self._before and None not in now + self._before and now[0] > self._before[0]:
             logged["live/job_cpus_used_now"] = (now[1] - self._before[1]) / (now[0] - self._before[0])
@@ -700,7 +708,7 @@ class Live:
 
 
 @contextlib.contextmanager
-def job(name=None, every=50, series=None):
+def job(name: str | None = None, every: int = 50, series: float | None = None) -> Iterator[Live]:
     """Measure a block as a job, or the block of the job that the process is in, for MLflow's active run or a new one. Yields a Live.
 
     At the end of the block, the numbers are logged, unless `perfctl run --mlflow` does it at the end of the job.
@@ -732,14 +740,14 @@ def job(name=None, every=50, series=None):
                 say(f"job {own} is not logged: {_first_line(error)}")
 
 
-def _seconds(text):
+def _seconds(text: str) -> float:
     match = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|min|h)?", text)
     if not match or float(match[1]) <= 0:
         raise argparse.ArgumentTypeError(f"'{text}' is not a time such as 60s")
     return float(match[1]) * {"ms": 0.001, "s": 1, "min": 60, "h": 3600, None: 1}[match[2]]
 
 
-def main(words=None):
+def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="perfd_mlflow", description="Log what perfd measured about jobs in MLflow.")
     commands = parser.add_subparsers(dest="command", required=True)
     command = commands.add_parser("push", help="log jobs")

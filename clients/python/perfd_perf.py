@@ -18,15 +18,20 @@ a perfd that is away costs readings (n_failed), never the thread.
 Needs Python 3.8 or newer and no other package.
 """
 
+from __future__ import annotations
+
 import json
 import logging
 import os
 import tempfile
 import threading
 import time
+from typing import Any, Callable, Dict, Optional, Sequence
 
 import perfd_mlflow
 
+Report = Dict[str, Any]  # the fields of a sample; None: perfd does not know it
+Totals = Dict[str, Optional[float]]
 MIB = 1024 * 1024
 PERCENT = ("cpu_pct_per_cpu_min", "cpu_pct_per_cpu_max", "mem_percent", "disk_usage_percent")
 _COUNTERS = {
@@ -36,23 +41,23 @@ _COUNTERS = {
 }
 
 
-def _percent(ratio):
+def _percent(ratio: float | None) -> float | None:
     return None if ratio is None else 100.0 * ratio
 
 
-def read_node(base=None):
+def read_node(base: Totals | None = None) -> tuple[Report, Totals]:
     """Return the twelve fields of a report, with counters since `base`, and the counters. Raises perfd_mlflow.Trouble."""
     latest = json.loads(perfd_mlflow.ask("/api/v1/node", 1.0)).get("latest") or {}
     cpu = latest.get("cpu_utilization") or {}
     report = {f"cpu_pct_per_cpu_{to}": _percent(cpu.get(of)) for to, of in (("avg", "mean"), ("min", "min"), ("max", "max"))}
     report["mem_percent"] = _percent(latest.get("memory_used_ratio"))
     report["disk_usage_percent"] = _percent(latest.get("root_filesystem_used_ratio"))
-    totals = {}
+    totals: Totals = {}
     for field, (where, kind, name) in _COUNTERS.items():
         devices = latest.get(where)
         totals[field] = None if devices is None else sum(device[name] for device in devices if device["class"] == kind) / MIB
-        before = (base or totals)[field]
-        report[field] = None if totals[field] is None or before is None else max(0.0, totals[field] - before)
+        now, before = totals[field], (base or totals)[field]
+        report[field] = None if now is None or before is None else max(0.0, now - before)
     report["timestamp"] = time.time()
     return report, totals
 
@@ -60,7 +65,9 @@ def read_node(base=None):
 class PerformanceReportingThread(threading.Thread):
     """Calls callback_on_loop(report) at once, then every initial_time_increment seconds, and with a last report at the end."""
 
-    def __init__(self, initial_time_increment=1.0, cpu_interval=1.0, callback_on_loop=None, callback_on_exit=None, callback_tags=None):
+    def __init__(self, initial_time_increment: float = 1.0, cpu_interval: float = 1.0,
+                 callback_on_loop: Callable[..., object] | None = None, callback_on_exit: Callable[[], object] | None = None,
+                 callback_tags: dict[str, Any] | None = None) -> None:
         super().__init__(name="perfd-perf", daemon=True)
         self.killed = False
         self.n_failed = 0  # readings that perfd did not answer
@@ -68,9 +75,9 @@ class PerformanceReportingThread(threading.Thread):
         self.callback_on_loop, self.callback_on_exit = callback_on_loop, callback_on_exit
         self.callback_tags = callback_tags or {}
         self._end = threading.Event()
-        self._base = None
+        self._base: Totals | None = None
 
-    def run(self):
+    def run(self) -> None:
         due = time.monotonic()
         while not self.killed:
             self._run_loop()
@@ -80,7 +87,7 @@ class PerformanceReportingThread(threading.Thread):
         if self.callback_on_exit:
             self.callback_on_exit()
 
-    def _run_loop(self):
+    def _run_loop(self) -> None:
         try:
             report, totals = read_node(self._base)
         except (perfd_mlflow.Trouble, ValueError):
@@ -90,14 +97,14 @@ class PerformanceReportingThread(threading.Thread):
         if self.callback_on_loop:
             self.callback_on_loop(report, **self.callback_tags)
 
-    def finalize(self):
+    def finalize(self) -> None:
         """Take a last reading, and end the thread."""
         self.killed = True
         self._end.set()
         self.join()
 
 
-def _merge(reports):
+def _merge(reports: Sequence[Report]) -> Report:
     """Return one report for several: the mean of the CPUs' utilization, the maximum of other percentages, the last counters and time."""
     merged = dict(reports[-1])
     for field in ("cpu_pct_per_cpu_avg", *PERCENT):
@@ -110,23 +117,24 @@ def _merge(reports):
 class PerformanceMetricsCollector:
     """Keeps at most max_length reports, each of perf_reports_freqs readings."""
 
-    def __init__(self, max_length=1000, time_increment=1.0):
+    def __init__(self, max_length: int = 1000, time_increment: float = 1.0) -> None:
         self.logger = logging.getLogger(__name__)
         self.report_thread = PerformanceReportingThread(time_increment, min(1.0, time_increment), self.append_perf_metrics)
-        self.perf_reports, self.perf_reports_freqs, self.perf_reports_counter = [], 1, 0
+        self.perf_reports: list[Report] = []
+        self.perf_reports_freqs, self.perf_reports_counter = 1, 0
         self.max_length = max(2, (max_length + 1) // 2 * 2)
-        self._open = []  # readings of the next report
+        self._open: list[Report] = []  # readings of the next report
 
-    def start(self):
+    def start(self) -> None:
         self.report_thread.start()
 
-    def finalize(self):
+    def finalize(self) -> None:
         self.report_thread.finalize()
         if self._open:
             self.perf_reports.append(_merge(self._open))
             self._open = []
 
-    def append_perf_metrics(self, perf_metrics):
+    def append_perf_metrics(self, perf_metrics: Report) -> None:
         self.perf_reports_counter += 1
         self._open.append(perf_metrics)
         if len(self._open) < self.perf_reports_freqs:
@@ -142,11 +150,11 @@ class PerformanceMetricsCollector:
 class PerfReportPlotter:
     """Logs the eighteen metrics of each node, with the node as their step."""
 
-    def __init__(self, metrics_logger):
-        self.all_reports = {}
+    def __init__(self, metrics_logger: Any) -> None:
+        self.all_reports: dict[int, list[Report]] = {}
         self.metrics_logger = metrics_logger
 
-    def save_to(self, perf_report_file_path=None):
+    def save_to(self, perf_report_file_path: str | None = None) -> str:
         """Write all reports to a file, by default a temporary one that ends in .json. Returns its path."""
         if perf_report_file_path is None:
             descriptor, perf_report_file_path = tempfile.mkstemp(suffix=".json")
@@ -155,17 +163,17 @@ class PerfReportPlotter:
             json.dump(self.all_reports, file, indent=4)
         return perf_report_file_path
 
-    def add_perf_reports(self, perf_reports, node):
+    def add_perf_reports(self, perf_reports: list[Report], node: int) -> None:
         self.all_reports[node] = perf_reports
 
-    def report_nodes_perf(self):
+    def report_nodes_perf(self) -> None:
         for node, reports in self.all_reports.items():
             for key, value in self._metrics(reports).items():
                 self.metrics_logger.log_metric(key, value, step=node)
 
     @staticmethod
-    def _metrics(reports):
-        fields = {}
+    def _metrics(reports: Sequence[Report]) -> dict[str, float]:
+        fields: dict[str, list[float]] = {}
         for report in reports:
             for field, value in report.items():
                 if value is not None:

@@ -19,6 +19,8 @@ perfd or perfctl is missing. Lines that do not fit into the queue are counted in
 Needs Python 3.8 or newer and no other package.
 """
 
+from __future__ import annotations
+
 import atexit
 import collections
 import contextlib
@@ -32,7 +34,11 @@ import threading
 import time
 import warnings
 import weakref
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any, Callable, Iterable, Iterator, TypeVar
 
+T = TypeVar("T")
 LINES_MAX = 10000  # lines that wait for the pipe
 SAMPLES_MAX = 1024  # times of an interval from which percentiles are computed
 CLOSE_S = 2.0  # how long close() waits for perfctl
@@ -41,7 +47,7 @@ STARTS_MAX = 4  # of perfctl, which may have been killed
 PIPELINES_PER_RANK = 10000  # numbers of the pipelines of a rank
 
 
-def local_rank():
+def local_rank() -> int:
     """Return the number of this process among those of its job on this node, as set by torchrun, Slurm, Open MPI or MPICH."""
     for name in ("LOCAL_RANK", "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID"):
         text = os.environ.get(name, "")
@@ -50,37 +56,37 @@ def local_rank():
     return 0
 
 
-def label(pipeline, position, name, concurrency=None):
+def label(pipeline: int, position: int, name: str, concurrency: int | None = None) -> str:
     """Return the label of a stage. The pipelines of local rank N are numbered from N times 10,000, so that the numbers of ranks differ."""
     suffix = f"[{concurrency}]" if concurrency and concurrency > 1 else ""
     return f"{local_rank() * PIPELINES_PER_RANK + pipeline}:{position}:{name}{suffix}"
 
 
-_all = weakref.WeakSet()
+_all: weakref.WeakSet[Sender] = weakref.WeakSet()
 
 
 class Sender:
     """A `perfctl pipeline submit` process and the lines that wait for it. send() returns at once."""
 
-    def __init__(self, job=None, perfctl="perfctl"):
+    def __init__(self, job: str | None = None, perfctl: str = "perfctl") -> None:
         self.n_dropped = 0  # lines that were never written
         self._command = [perfctl, "pipeline", "submit", "--timeout", str(int(CLOSE_S)), *(["--job", job] if job else []), "-"]
-        self._lines = collections.deque()
+        self._lines: collections.deque[dict[str, Any]] = collections.deque()
         self._wake = threading.Condition()
         self._is_closed = False
-        self._thread = None
-        self._process = None
+        self._thread: threading.Thread | None = None
+        self._process: Any = None  # subprocess.Popen, with a pipe
         self._n_starts = 0
-        self._description = None  # the last one, which a restarted perfctl needs
+        self._description: dict[str, Any] | None = None  # the last one, which a restarted perfctl needs
         self._pid = os.getpid()
         _all.add(self)
         atexit.register(self.close)
 
-    def describe(self, description):
+    def describe(self, description: dict[str, Any]) -> None:
         """Send a description, an object that has "producer" among its members, with what `process` measured until now."""
         self.send({**description, **({"process": process.measured()} if process.is_running() else {})})
 
-    def send(self, line):
+    def send(self, line: dict[str, Any]) -> None:
         """Queue a line, an object of `perfctl pipeline submit`. Lines of a forked child belong to a Sender of its own."""
         if self._pid != os.getpid():
             self.n_dropped += 1  # the lock may be that of a thread of the parent
@@ -96,7 +102,7 @@ class Sender:
                 return
             self._wake.notify()
 
-    def close(self, timeout=CLOSE_S):
+    def close(self, timeout: float = CLOSE_S) -> None:
         """Write the waiting lines, and end perfctl. Returns after `timeout` seconds in any case."""
         if self._is_closed or self._pid != os.getpid():
             return
@@ -115,7 +121,7 @@ class Sender:
                 process.kill()
                 process.wait()
 
-    def _start_thread(self):
+    def _start_thread(self) -> bool:
         """Start the thread that writes. At the limit of processes, nothing is sent."""
         thread = threading.Thread(target=self._run, name="perfd-pipeline", daemon=True)
         try:
@@ -128,7 +134,7 @@ class Sender:
         self._thread = thread
         return True
 
-    def _take(self):
+    def _take(self) -> list[dict[str, Any]]:
         with self._wake:
             while not self._lines and not self._is_closed:
                 self._wake.wait()
@@ -136,7 +142,7 @@ class Sender:
             self._lines.clear()
             return lines
 
-    def _encode(self, lines):
+    def _encode(self, lines: Iterable[dict[str, Any]]) -> Iterator[bytes]:
         for line in lines:
             try:
                 yield json.dumps(line).encode() + b"\n"
@@ -144,12 +150,12 @@ class Sender:
                 with self._wake:
                     self.n_dropped += 1
 
-    def _start_perfctl(self):
+    def _start_perfctl(self) -> subprocess.Popen[bytes]:
         self._n_starts += 1
         return subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                 start_new_session=True)
 
-    def _write(self, text):
+    def _write(self, text: bytes) -> None:
         """Write to perfctl, which is restarted if it has ended."""
         while True:
             if not self._process:
@@ -168,7 +174,7 @@ class Sender:
                 if self._n_starts >= STARTS_MAX:
                     raise
 
-    def _run(self):
+    def _run(self) -> None:
         lines = []
         try:
             while lines := self._take():
@@ -179,7 +185,7 @@ class Sender:
             with contextlib.suppress(OSError):
                 self._process.stdin.close()
 
-    def _refuse(self, n):
+    def _refuse(self, n: int) -> None:
         """Drop n lines, the waiting lines, and all later lines."""
         with self._wake:
             self._is_closed = True
@@ -187,7 +193,7 @@ class Sender:
             self._lines.clear()
 
 
-    def _leave_parent(self):
+    def _leave_parent(self) -> None:
         """Give up the pipe in a forked child, so that perfctl sees its end when the parent closes it."""
         if self._process:
             null = os.open(os.devnull, os.O_WRONLY)
@@ -195,17 +201,17 @@ class Sender:
             os.close(null)
 
 
-def _on_fork():
+def _on_fork() -> None:
     for each in list(_all):
         with contextlib.suppress(OSError, ValueError):
             each._leave_parent()
 
 
 os.register_at_fork(after_in_child=_on_fork)
-_senders = {}
+_senders: dict[int, Sender] = {}
 
 
-def sender():
+def sender() -> Sender:
     """Return the Sender of this process, which forked children do not share."""
     pid = os.getpid()
     if pid not in _senders:
@@ -224,19 +230,20 @@ class _Process:
 
     PROBE_S = 0.05
 
-    def __init__(self):
-        self._begin = None
-        self.watchers = []  # called at each probe
+    def __init__(self) -> None:
+        self._begin: float | None = None
+        self.watchers: list[Callable[[], None]] = []  # called at each probe
 
-    def is_running(self):
+    def is_running(self) -> bool:
         return self._begin is not None and self._pid == os.getpid()
 
-    def start(self):
+    def start(self) -> None:
         """Begin at the first batch. At the limit of processes, nothing is measured."""
         if self.is_running():
             return
         self._pid, self._n, self._n_late = os.getpid(), 0, 0
-        self._cpu, self._tasks, self._used = time.process_time(), {}, [0.0, 0.0]
+        self._tasks: dict[tuple[int, str], tuple[float, float]] = {}
+        self._cpu, self._used = time.process_time(), [0.0, 0.0]
         self._add_tasks()
         self._begin = time.monotonic()
         try:
@@ -244,7 +251,7 @@ class _Process:
         except RuntimeError:
             self._begin = None
 
-    def _probe(self):
+    def _probe(self) -> None:
         late = 0.8 * sys.getswitchinterval()
         waited = self._waited_for_cpu()
         while True:
@@ -258,11 +265,11 @@ class _Process:
                 watch()
 
     @staticmethod
-    def _waited_for_cpu():
+    def _waited_for_cpu() -> float:
         """Return the seconds for which the calling thread was runnable and had no CPU; 0 where the kernel does not tell."""
         return _schedstat("thread-self")[1]
 
-    def _add_tasks(self):
+    def _add_tasks(self) -> None:
         """Add what the threads of the process and of its children used since the last call. A thread that has ended counts until then."""
         pids, now = [os.getpid()], {}
         for pid in pids:
@@ -278,16 +285,16 @@ class _Process:
             self._used = [used + max(0.0, number - then) for used, number, then in zip(self._used, numbers, before)]
         self._tasks = now
 
-    def measured(self):
+    def measured(self) -> dict[str, float]:
         """Return the member "process" of a description."""
         self._add_tasks()
-        seconds, (used, waited) = time.monotonic() - self._begin, self._used
+        seconds, (used, waited) = time.monotonic() - (self._begin or 0.0), self._used
         ret = {"seconds": seconds, "cpu_seconds": time.process_time() - self._cpu, "tasks_cpu_seconds": used,
                "tasks_cpu_wait_seconds": waited, **({"lock_wait": self._n_late / self._n} if self._n else {})}
         return {key: round(value, 3) for key, value in ret.items()}
 
 
-def _schedstat(task):
+def _schedstat(task: str) -> tuple[float, float]:
     """Return the seconds for which a task had a CPU, and for which it was runnable and had none; zeros where the kernel does not tell."""
     try:
         with open(f"/proc/{task}/schedstat", encoding="ascii") as file:
@@ -303,17 +310,17 @@ process = _Process()
 class Times:
     """The number and the sum of times since take(), and their percentiles. Several threads may add."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._lock = threading.Lock()
         self._clear()
 
-    def _clear(self):
+    def _clear(self) -> None:
         self.n = self.n_failures = 0
         self.sum = 0.0
-        self._samples = []
+        self._samples: list[float] = []
         self._stride = 1
 
-    def add(self, seconds, failed=False):
+    def add(self, seconds: float, failed: bool = False) -> None:
         with self._lock:
             self.n += 1
             if failed:
@@ -327,7 +334,7 @@ class Times:
                 del self._samples[::2]
                 self._stride *= 2
 
-    def take(self):
+    def take(self) -> tuple[int, int, float, float, float]:
         """Return n, n_failures, mean, 90th and 99th percentile, and start again from zero."""
         with self._lock:
             n, n_failures, total, samples = self.n, self.n_failures, self.sum, sorted(self._samples)
@@ -338,12 +345,12 @@ class Times:
         return n, n_failures, mean, p90, p99
 
 
-def time_after(last):
+def time_after(last: float) -> float:
     """Return the time for a line, in ms steps and later than `last`: two intervals of a stage with the same time are one."""
     return round(max(time.time(), last + 0.001), 3)
 
 
-def first_batch(seconds):
+def first_batch(seconds: float) -> dict[str, Any]:
     """Return the line of the event that a training loop got its first batch, now, after `seconds`."""
     return {"event": "first_batch", "time": round(time.time() - seconds, 3), "seconds": seconds}
 
@@ -355,7 +362,8 @@ class Pipeline:
     the end of the interval completes, and by close(). Threads may share a Pipeline.
     """
 
-    def __init__(self, stages=(), interval=5.0, number=0, to=None, producer="perfd_pipeline"):
+    def __init__(self, stages: Iterable[str | tuple[str, int | None]] = (), interval: float = 5.0, number: int = 0,
+                 to: Sender | None = None, producer: str = "perfd_pipeline") -> None:
         self._sender = to or sender()
         self._interval = interval
         self._labels = {}
@@ -373,7 +381,7 @@ class Pipeline:
         self._sender.describe(self._description)
 
     @contextlib.contextmanager
-    def task(self, stage):
+    def task(self, stage: str) -> Iterator[None]:
         """Time a task of a stage. A task that raises an exception counts as failed."""
         begin, failed = time.monotonic(), True
         try:
@@ -382,20 +390,20 @@ class Pipeline:
         finally:
             self.add(stage, time.monotonic() - begin, failed)
 
-    def add(self, stage, seconds, failed=False):
+    def add(self, stage: str, seconds: float, failed: bool = False) -> None:
         """Add a task that took a known time."""
         self._tasks[stage].add(seconds, failed)
         self._send_if_due()
 
-    def each(self, stage, items):
+    def each(self, stage: str, items: Iterable[T]) -> Iterator[T]:
         """Yield the items, and measure the time to obtain each item as a task of the stage."""
         return self._timed(items, lambda seconds: self.add(stage, seconds))
 
-    def wait(self, batches):
+    def wait(self, batches: Iterable[T]) -> Iterator[T]:
         """Yield the batches to the training loop, and measure how long the loop waits for each batch."""
         return self._timed(batches, self.add_wait)
 
-    def add_wait(self, seconds):
+    def add_wait(self, seconds: float) -> None:
         """Add a wait of the training loop for a batch."""
         if not self._has_batch:
             self._has_batch = True
@@ -408,7 +416,7 @@ class Pipeline:
         self._send_if_due()
 
     @staticmethod
-    def _timed(items, add):
+    def _timed(items: Iterable[T], add: Callable[[float], None]) -> Iterator[T]:
         iterator = iter(items)
         while True:
             begin = time.monotonic()
@@ -419,11 +427,11 @@ class Pipeline:
             add(time.monotonic() - begin)
             yield item
 
-    def _send_if_due(self):
+    def _send_if_due(self) -> None:
         if time.monotonic() - self._lap >= self._interval:
             self.flush()
 
-    def flush(self):
+    def flush(self) -> None:
         """Send the statistics since the last interval."""
         with self._lock:
             now = time.monotonic()
@@ -441,14 +449,14 @@ class Pipeline:
                 self._sender.send({"stage": self._sink, "time": wall, "elapsed": elapsed, "num_items": n, "ave_get_time": mean,
                                    "p90_get_time": p90, "p99_get_time": p99})
 
-    def close(self):
+    def close(self) -> None:
         """Send the statistics since the last interval. The Sender is closed when the process ends."""
         self.flush()
 
-    def __enter__(self):
+    def __enter__(self) -> Pipeline:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -463,17 +471,17 @@ ADAPTERS = {  # the variable that asks for an adapter, the package that has to b
 class _AfterImport:
     """A finder of modules that calls install() of an adapter as soon as the program has imported the package which is adapted."""
 
-    def __init__(self, adapters):
+    def __init__(self, adapters: dict[str, str]) -> None:
         self._adapters = adapters
 
-    def find_spec(self, name, path=None, target=None):
+    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
         """Return the description of a module that an adapter waits for, whose loader installs the adapter; None for other modules."""
         adapter = self._adapters.pop(name, None)
         spec = importlib.util.find_spec(name) if adapter else None
-        if spec and spec.loader:
+        if spec and spec.loader and adapter:
             execute = spec.loader.exec_module
 
-            def execute_and_install(module):
+            def execute_and_install(module: ModuleType) -> None:
                 execute(module)
                 parent, _, child = name.rpartition(".")
                 if parent:
@@ -483,11 +491,11 @@ class _AfterImport:
                 except Exception as error:  # the program runs without its statistics
                     warnings.warn(f"{adapter}: {error}", stacklevel=2)
 
-            spec.loader.exec_module = execute_and_install
+            setattr(spec.loader, "exec_module", execute_and_install)
         return spec
 
 
-def install_adapters():
+def install_adapters() -> None:
     """Install the adapters whose variable is set, once their package is imported. perfd.pth calls this when the interpreter starts."""
     wanted = {package: adapter for variable, (package, adapter) in ADAPTERS.items() if os.environ.get(variable, "0") not in ("", "0")}
     if wanted:

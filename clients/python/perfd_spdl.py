@@ -18,6 +18,8 @@ Works with SPDL 0.6 and newer.
 writes a line for each interval in databases, exports and logs of SPDL, which need not be installed.
 """
 
+from __future__ import annotations
+
 import argparse
 import asyncio
 import collections
@@ -38,10 +40,14 @@ import threading
 import time
 import urllib.parse
 import weakref
+from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Dict, Iterable, Iterator, NoReturn
 
 import perfd_pipeline
 
-if __name__ == "__main__":
+Line = Dict[str, Any]  # of perfctl pipeline submit
+Values = Dict[str, Any]
+
+if __name__ == "__main__" and not TYPE_CHECKING:
     StatsQueue = TaskStatsHook = object  # files are read without SPDL
 else:
     import spdl.pipeline
@@ -56,21 +62,21 @@ class _State:
     """State that install() sets for the process."""
 
     interval = INTERVAL_S
-    get_item = None  # Pipeline.get_item() before install()
-    waits = {}  # by the label of the sink: times for which the loop waited
-    queues = None  # reporting queues, and whether SPDL logs their statistics as well
-    stage_info = None  # SPDL's function before install()
-    executors = {}  # by the label of a stage: the executor that runs its tasks; None: the pipeline's own threads
-    in_order = set()  # labels of stages that give their items in the order of the input
-    running = {}  # pipelines by their number
+    get_item: Any = None  # Pipeline.get_item() before install()
+    waits: dict[str | None, collections.deque[float]] = {}  # by the label of the sink: times for which the loop waited
+    queues: Any = None  # reporting queues, and whether SPDL logs their statistics as well
+    stage_info: Any = None  # SPDL's function before install()
+    executors: dict[str, Any] = {}  # by the label of a stage: the executor that runs its tasks; None: the pipeline's own threads
+    in_order: set[str] = set()  # labels of stages that give their items in the order of the input
+    running: dict[int, _Running] = {}  # pipelines by their number
     lock = threading.Lock()
 
 
-def _label(info):
+def _label(info: Any) -> str:
     return perfd_pipeline.label(info.pipeline_id, info.stage_id, info.stage_name, info.concurrency)
 
 
-def _version():
+def _version() -> str:
     """Return the version of the package that has the module, which is not always that of the package that pip was told."""
     for package in ("spdl-core", "spdl"):
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
@@ -81,20 +87,21 @@ def _version():
 class _Pool:
     """Threads or processes that run the tasks of stages, and the share of the probes at which a task waited for one of them."""
 
-    def __init__(self, executor, is_shared):
-        self._executor, self._is_shared, self.stages = weakref.ref(executor), is_shared, []
-        self.threads = getattr(executor, "_max_workers", None)
+    def __init__(self, executor: Any, is_shared: bool) -> None:
+        self._executor, self._is_shared = weakref.ref(executor), is_shared
+        self.stages: list[str] = []
+        self.threads: Any = getattr(executor, "_max_workers", None)
         self._n = self._n_waiting = 0
 
-    def probe(self):
+    def probe(self) -> None:
         executor = self._executor()
         waiting = getattr(executor, "_work_queue", None)
-        items = getattr(executor, "_pending_work_items", None)  # of a pool of processes: those that run, as well
+        items: Any = getattr(executor, "_pending_work_items", None)  # of a pool of processes: those that run, as well
         if waiting is not None or items is not None:
             self._n += 1
             self._n_waiting += waiting.qsize() > 0 if waiting is not None else len(items) > self.threads
 
-    def description(self):
+    def description(self) -> Line:
         return {"threads": self.threads, "shared": self._is_shared, "stages": self.stages,
                 **({"waiting": round(self._n_waiting / self._n, 3)} if self._n else {})}
 
@@ -102,15 +109,17 @@ class _Pool:
 class _Running:
     """A pipeline that runs. Its methods are called in the thread of its event loop, unless they say otherwise."""
 
-    def __init__(self, number):
+    def __init__(self, number: int) -> None:
         self.number, self._loop, self._pid = number, asyncio.get_running_loop(), os.getpid()
-        self._laps = {}  # by label and part: reports the interval until now
-        self._held = {} if _State.get_item else None  # lines before the first batch, by label and part; None: it has come
-        self._pools, self._described, self._begin = {}, 0.0, time.monotonic()
-        self._times = {}  # of the last line, by label and part
+        self._laps: dict[tuple[str, str], Callable[[], None]] = {}  # by label and part: reports the interval until now
+        # Lines before the first batch, by label and part. None: it has come.
+        self._held: dict[tuple[str, str], Line] | None = {} if _State.get_item else None
+        self._pools: dict[Any, _Pool] = {}
+        self._described, self._begin = 0.0, time.monotonic()
+        self._times: dict[tuple[str, str], float] = {}  # of the last line, by label and part
         perfd_pipeline.process.watchers.append(self._probe)
 
-    def begin(self, info, part, lap):
+    def begin(self, info: Any, part: str, lap: Callable[[], None]) -> None:
         if not self._laps:
             self._describe()
         self._laps[_label(info), part] = lap
@@ -122,7 +131,7 @@ class _Running:
             if executor in self._pools:
                 self._pools[executor].stages.append(info.stage_name)
 
-    def end(self, info, part):
+    def end(self, info: Any, part: str) -> None:
         """Report the rest of a stage. What was held, if no batch ever came, is reported as well."""
         self._laps.pop((_label(info), part))()
         if self._held:
@@ -132,7 +141,7 @@ class _Running:
             perfd_pipeline.process.watchers.remove(self._probe)
             _State.running.pop(self.number, None)
 
-    def add(self, part, line):
+    def add(self, part: str, line: Line) -> None:
         """Send an interval. All before the first batch is one interval, which no verdict counts."""
         key = line["stage"], part
         line["time"] = self._times[key] = perfd_pipeline.time_after(self._times.get(key, 0.0))
@@ -143,26 +152,26 @@ class _Running:
         else:
             self._held[key] = _merge(self._held[key], line) if key in self._held else line
 
-    def take_first_batch(self):
+    def take_first_batch(self) -> None:
         """Called in the thread of the training loop."""
         with contextlib.suppress(RuntimeError):  # the loop has ended
             self._loop.call_soon_threadsafe(self._end_start)
 
-    def _end_start(self):
+    def _end_start(self) -> None:
         for lap in list(self._laps.values()):
             lap()
-        held, self._held = self._held or {}, None
-        for line in held.values():
+        held, self._held = self._held, None
+        for line in (held or {}).values():
             self._send(line)
         perfd_pipeline.process.start()
 
-    def _send(self, line):
+    def _send(self, line: Line | None) -> None:
         if line:
             perfd_pipeline.sender().send(line)
         if time.monotonic() - self._described >= _State.interval:
             self._describe()
 
-    def _describe(self):
+    def _describe(self) -> None:
         """Send the version of SPDL, and the size of the pool of threads that the stages share."""
         self._described = time.monotonic()
         threads = getattr(getattr(self._loop, "_default_executor", None), "_max_workers", None)
@@ -173,19 +182,19 @@ class _Running:
                                           **({"pools": pools} if _State.stage_info else {}),
                                           **({"in_order": in_order} if in_order else {})})
 
-    def _probe(self):
+    def _probe(self) -> None:
         for pool in list(self._pools.values()):
             pool.probe()
 
 
-def _running(info):
+def _running(info: Any) -> _Running:
     running = _State.running.get(info.pipeline_id)
     if not running or running._pid != os.getpid():
         running = _State.running[info.pipeline_id] = _Running(info.pipeline_id)
     return running
 
 
-def _merge(held, line):
+def _merge(held: Line, line: Line) -> Line:
     """Return the line of two intervals, one after the other. A percentile is the larger one."""
     count = "num_tasks" if "num_tasks" in line else "num_items"
     both = {**held, **line}
@@ -201,14 +210,14 @@ def _merge(held, line):
     return both
 
 
-def _send_tasks(info, stats, elapsed):
+def _send_tasks(info: Any, stats: Any, elapsed: float) -> None:
     if stats.num_tasks > 0:
         _running(info).add("tasks", {
             "stage": _label(info), "elapsed": elapsed, "num_tasks": stats.num_tasks, "num_failures": stats.num_failures,
             "ave_time": max(0.0, stats.ave_time), "p90_time": stats.p90_time, "p99_time": stats.p99_time})
 
 
-def _wait_times(info, n_items):
+def _wait_times(info: Any, n_items: int) -> Line:
     """Return how long the training loop waited for the items since the last call; empty for other queues than the sink."""
     waits = _State.waits.get(str(info))
     if not waits or n_items <= 0:
@@ -219,7 +228,7 @@ def _wait_times(info, n_items):
     return {"ave_get_time": sum(times) / (n_items if len(times) < WAITS_MAX else WAITS_MAX), "p90_get_time": p90, "p99_get_time": p99}
 
 
-def _send_queue(info, stats, buffer_size):
+def _send_queue(info: Any, stats: Any, buffer_size: int) -> None:
     line = {"stage": _label(info), "elapsed": stats.elapsed, "num_items": stats.num_items, "ave_put_time": max(0.0, stats.ave_put_time),
             "p90_put_time": stats.p90_put_time, "p99_put_time": stats.p99_put_time, "ave_get_time": max(0.0, stats.ave_get_time),
             "p90_get_time": stats.p90_get_time, "p99_get_time": stats.p99_get_time, "occupancy_rate": stats.occupancy_rate,
@@ -232,23 +241,23 @@ def _send_queue(info, stats, buffer_size):
 class Hook(TaskStatsHook):
     """SPDL's TaskStatsHook, which also reports to perfd."""
 
-    def __init__(self, info, interval=-1):
+    def __init__(self, info: Any, interval: float = -1) -> None:
         self._logs = interval > 0
         self._lap = 0.0
         super().__init__(info, interval if self._logs else _State.interval)
 
-    def _report(self, stats):
+    def _report(self, stats: Any) -> None:
         now = time.monotonic()
         _send_tasks(self.info, stats, now - self._lap)
         self._lap = now
 
-    async def interval_stats_callback(self, stats):
+    async def interval_stats_callback(self: Any, stats: Any) -> None:
         self._report(stats)
         if self._logs:
             await super().interval_stats_callback(stats)
 
     @contextlib.asynccontextmanager
-    async def stage_hook(self):
+    async def stage_hook(self: Any) -> AsyncIterator[None]:
         self._lap = time.monotonic()
         running = _running(self.info)
         running.begin(self.info, "tasks", lambda: self._report(self._get_lap_stats()))
@@ -259,7 +268,7 @@ class Hook(TaskStatsHook):
             running.end(self.info, "tasks")
 
 
-def queue(info, *, buffer_size=1, interval=-1):
+def queue(info: Any, *, buffer_size: int = 1, interval: float = -1) -> Any:
     """Return a StatsQueue that also reports to perfd."""
     _extend_queues()
     logs = interval > 0
@@ -268,7 +277,7 @@ def queue(info, *, buffer_size=1, interval=-1):
     return made
 
 
-def _extend_queues():
+def _extend_queues() -> None:
     """Make the class StatsQueue report the queues of _State.queues. Further attributes of a queue would slow all its methods down."""
     if _State.queues is not None:
         return
@@ -276,7 +285,7 @@ def _extend_queues():
     log, hook = StatsQueue.interval_stats_callback, StatsQueue.stage_hook
 
     @functools.wraps(log)
-    async def interval_stats_callback(self, stats):
+    async def interval_stats_callback(self: Any, stats: Any) -> None:
         logs = _State.queues.get(self)
         if logs is not None:
             _send_queue(self.info, stats, self.maxsize)
@@ -285,7 +294,7 @@ def _extend_queues():
 
     @functools.wraps(hook)
     @contextlib.asynccontextmanager
-    async def stage_hook(self):
+    async def stage_hook(self: Any) -> AsyncIterator[None]:
         if self not in _State.queues:
             async with hook(self):
                 yield
@@ -302,7 +311,7 @@ def _extend_queues():
     StatsQueue.interval_stats_callback, StatsQueue.stage_hook = interval_stats_callback, stage_hook
 
 
-def _begin_waits(pipeline, elapsed):
+def _begin_waits(pipeline: Any, elapsed: float) -> Any:
     """Return the times for which the loop waits for a pipeline, of which the first batch took `elapsed` seconds."""
     # An SPDL that keeps the queue of the sink elsewhere does not say which pipeline it is.
     info = getattr(getattr(getattr(pipeline, "_impl", None), "_output_queue", None), "info", None)
@@ -315,10 +324,10 @@ def _begin_waits(pipeline, elapsed):
     return waits
 
 
-def _timed(get_item, monotonic=time.monotonic):
+def _timed(get_item: Callable[..., Any], monotonic: Callable[[], float] = time.monotonic) -> Callable[..., Any]:
     # Each instruction here counts: the training loop holds the interpreter's lock, for which the threads of the stages wait.
     @functools.wraps(get_item)
-    def get(self, **kwargs):
+    def get(self: Any, **kwargs: Any) -> Any:
         begin = monotonic()
         item = get_item(self, **kwargs)
         elapsed = monotonic() - begin
@@ -331,15 +340,15 @@ def _timed(get_item, monotonic=time.monotonic):
     return get
 
 
-def _watch_executors():
+def _watch_executors() -> None:
     """Remember which executor runs the tasks of a stage, and its order, which SPDL's hooks do not tell. Coroutines need no thread."""
-    node = getattr(spdl.pipeline._components, "_node", None)
+    node: Any = getattr(spdl.pipeline._components, "_node", None)
     if _State.stage_info or not hasattr(node, "_get_stage_info"):
         return
     _State.stage_info = node._get_stage_info
 
     @functools.wraps(_State.stage_info)
-    def stage_info(config, *args):
+    def stage_info(config: Any, *args: Any) -> Any:
         info, stage = _State.stage_info(config, *args), getattr(config, "_args", None)
         if stage is not None and not _is_async(stage.op):
             _State.executors[str(info)] = stage.executor
@@ -350,11 +359,11 @@ def _watch_executors():
     node._get_stage_info = stage_info
 
 
-def _is_async(op):
+def _is_async(op: object) -> bool:
     return any(inspect.iscoroutinefunction(each) or inspect.isasyncgenfunction(each) for each in (op, getattr(op, "__call__", None)))
 
 
-def install(interval=INTERVAL_S):
+def install(interval: float = INTERVAL_S) -> None:
     """Make the pipelines that are built from now on report every `interval` seconds. Pipelines with a reporting interval keep theirs."""
     from spdl.pipeline import config
 
@@ -367,7 +376,7 @@ def install(interval=INTERVAL_S):
         spdl.pipeline.Pipeline.get_item = _timed(_State.get_item)
 
 
-def uninstall():
+def uninstall() -> None:
     """Undo install() for the pipelines that are built from now on."""
     from spdl.pipeline import config
 
@@ -395,7 +404,7 @@ _NEEDED = {"tasks": ("count", "mean"), "queue": ("count", "mean", "elapsed", "ge
 class _Refused(Exception):
     """A file or a row has an error: what is wrong, a fix, and the place in the file."""
 
-    def __init__(self, text, place=""):
+    def __init__(self, text: str, place: str = "") -> None:
         super().__init__(text)
         self.place = place
 
@@ -403,16 +412,16 @@ class _Refused(Exception):
 class _Row:
     """The tasks or the queue of a stage in one interval. A value is a float, None, or what the file has instead of a number."""
 
-    def __init__(self, place, at, stage, part, end, values):
+    def __init__(self, place: str, at: int, stage: str, part: str, end: Any, values: Values) -> None:
         self.place, self.at, self.stage, self.part, self.end, self.values = place, at, stage, part, end, values
 
-    def known(self, name):
+    def known(self, name: str) -> float:
         return self.values.get(name) or 0.0
 
-    def refuse(self, text):
+    def refuse(self, text: str) -> NoReturn:
         raise _Refused(text, self.place)
 
-    def line(self):
+    def line(self) -> Line:
         """Return the line of perfctl pipeline submit. Raises _Refused for a value that is not possible."""
         if not re.fullmatch(_LABEL, self.stage):
             self.refuse(f'"stage" is "{self.stage}", expected PIPELINE:POSITION:NAME[CONCURRENCY] or POSITION:NAME')
@@ -432,7 +441,7 @@ class _Row:
         return {"stage": self.stage, **{member: value for member, value in numbers.items() if value is not None}}
 
 
-def _value(value):
+def _value(value: Any) -> Any:
     """Return the float that a number or its text is, and anything else as it is."""
     if isinstance(value, (int, float, str)) and not isinstance(value, bool):
         with contextlib.suppress(ValueError, OverflowError):
@@ -440,7 +449,7 @@ def _value(value):
     return value
 
 
-def _read_database(path):
+def _read_database(path: str) -> Iterator[_Row | Line]:
     """Yield the rows of the tables of SPDL's statistics logger, then a line for each run of the garbage collector."""
     uri = f"file:{urllib.parse.quote(os.path.abspath(path))}?mode=ro"
     place, begin = ": task_stats", None
@@ -477,9 +486,10 @@ _QUEUE_LISTS = {"num_items": "count", "qps": "rate", "ave_put_time": "mean", "pu
 _KEY = re.compile(f"(?:pipeline:)?({_LABEL}?)(?:_({'|'.join(_TASK_LISTS)})|(_queue)?_({'|'.join(_QUEUE_LISTS)}))")
 
 
-def _find_lists(members):
+def _find_lists(members: Iterable[tuple[str, Any]]) -> tuple[dict[str, dict[str, dict[str, list[Any]]]], list[Any] | None]:
     """Return the lists of an export by stage, part and name of the value, and the list of times that all stages share."""
-    stages, shared = {}, None
+    stages: dict[str, dict[str, dict[str, list[Any]]]] = {}
+    shared = None
     for key, values in members:
         match = _KEY.fullmatch(key)
         if key == "event_time" and isinstance(values, list):
@@ -500,7 +510,7 @@ def _find_lists(members):
     return stages, shared and [_value(value) for value in shared]
 
 
-def _complete(values, spacing):
+def _complete(values: Values, spacing: float | None) -> None:
     """Compute the elapsed time, or the number of items, from the other one and the rate."""
     rate, count = values.pop("rate", None), values.get("count")
     values["elapsed"] = spacing
@@ -510,13 +520,13 @@ def _complete(values, spacing):
         values["elapsed"] = count / rate
 
 
-def _read_part(stage, part, lists, times):
+def _read_part(stage: str, part: str, lists: dict[str, list[Any]], times: list[Any] | None) -> tuple[list[_Row], int]:
     """Return the rows of a part of a stage, and the number of intervals that were left out."""
     lengths = sorted({len(values) for values in lists.values()}, reverse=True) or [0]
     if len(lengths) > 1:
         raise _Refused(f"the lists have {lengths[0]} and {lengths[1]} values; each needs one for each interval",
                        f": stage '{stage}', {part}")
-    ends = [end if isinstance(end, float) and end >= 0 else None for end in (times or [])[:lengths[0]]]
+    ends: list[Any] = [end if isinstance(end, float) and end >= 0 else None for end in (times or [])[:lengths[0]]]
     ends += [None] * (lengths[0] - len(ends))
     spaces = [end - before for before, end in zip(ends, ends[1:]) if None not in (before, end) and end > before]
     rows = []
@@ -528,7 +538,7 @@ def _read_part(stage, part, lists, times):
     return rows, lengths[0] - len(rows)
 
 
-def _read_export(text):
+def _read_export(text: str) -> tuple[list[_Row], int]:
     """Return the rows of an export, and the number of intervals that were left out."""
     rows, n_left_out = [], 0
     try:
@@ -564,11 +574,12 @@ _LOGGED = {
 }
 
 
-def _find_time(text):
+def _find_time(text: str) -> Any:
     """Return the first date and time in a text in seconds since 1970, or None. A time without Z or an offset is the local time."""
     for match in _DATE.finditer(text):
         with contextlib.suppress(ValueError, OverflowError):
-            date = datetime.datetime(*map(int, match.groups()[:6]))
+            numbers: Any = map(int, match.groups()[:6])
+            date = datetime.datetime(*numbers)
             if match[8] or match[9]:
                 minutes = 60 * int(match[9] or 0) + int(f"{(match[9] or '+')[0]}{match[10] or 0}")
                 date = date.replace(tzinfo=datetime.timezone(datetime.timedelta(minutes=minutes)))
@@ -576,9 +587,9 @@ def _find_time(text):
     return None
 
 
-def _split_line(line):
+def _split_line(line: str) -> tuple[str, str, str, str] | None:
     """Return the kind, the stage and the texts around the stage of a line with statistics, or None. A name may have brackets itself."""
-    match = re.search(r"\][ \t]*(Completed|Processed) ", line)
+    match: Any = re.search(r"\][ \t]*(Completed|Processed) ", line)
     depth = 0
     for i in range(match.start() if match else -1, -1, -1):
         depth += (line[i] == "]") - (line[i] == "[")
@@ -590,20 +601,22 @@ def _split_line(line):
     return None
 
 
-def _read_numbers(names, pattern, text):
+def _read_numbers(names: Iterable[str], pattern: re.Pattern[str], text: str) -> Values:
     match = pattern.match(text)
     pairs = zip(match.groups()[::2], match.groups()[1::2]) if match else ()
     factors = {**_UNITS, "": 1.0, "%": 0.01}
     return {name: float(number) * factors[unit] for name, (number, unit) in zip(names, pairs) if number is not None}
 
 
-def _read_log(lines):
+def _read_log(lines: Iterable[str]) -> tuple[list[_Row], int]:
     """Return the rows of a log, and the number of truncated lines.
 
     A line that two handlers have logged counts once. Another one with the same time, as in a log without fractions of a second, is an
     interval of its own.
     """
-    rows, last, n_left_out, resolution = [], {}, 0, 1.0
+    rows: list[_Row] = []
+    last: dict[tuple[str, str], tuple[Any, Any]] = {}
+    n_left_out, resolution = 0, 1.0
     for at, line in enumerate(lines, 1):
         found = _split_line(line)
         if not found:
@@ -645,12 +658,14 @@ _CLEAR = 4  # times the resolution of the log's times: the start of a shorter in
 class _Run:
     """Sums over the intervals of a part of a stage."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.n = 0
-        self.begin = self.end = self.spacing = None
+        self.begin: Any = None
+        self.end: Any = None
+        self.spacing: Any = None
         self.elapsed = self.count = self.failures = self.mean_s = self.get_s = self.ready_s = 0.0
 
-    def add(self, row):
+    def add(self, row: _Row) -> None:
         known = row.known
         self.spacing = row.end - self.end if None not in (row.end, self.end) else None
         if self.n == 0 and row.end is not None:
@@ -664,7 +679,7 @@ class _Run:
         self.get_s += known("count") * known("get")
         self.ready_s += known("elapsed") * known("ready")
 
-    def is_followed_by_totals(self, row, resolution):
+    def is_followed_by_totals(self, row: _Row, resolution: float) -> Any:
         elapsed = row.known("elapsed")
         if self.n == 0 or row.known("count") < self.count or elapsed < self.elapsed - _ROUNDING_S * (self.n + 1):
             return False
@@ -673,12 +688,12 @@ class _Run:
             return abs(begin - self.begin) < abs(begin - self.end)
         return self.n > 1 or elapsed > self.elapsed + 2 * _ROUNDING_S
 
-    def is_followed_by_task_totals(self, row):
+    def is_followed_by_task_totals(self, row: _Row) -> bool:
         """Recognize totals of tasks whose queue is not in the log: they come sooner than an interval would."""
         return (self.n > 1 and 0 < self.count <= row.known("count") and
                 (None in (row.end, self.end, self.spacing) or row.end - self.end < _SOONER_MAX * self.spacing))
 
-    def subtract_from(self, row):
+    def subtract_from(self, row: _Row) -> bool:
         """Replace totals by their difference to the intervals. Returns False if the run ended at the end of an interval."""
         values, known = row.values, row.known
         count, successes, elapsed = known("count"), known("count") - known("failures"), known("elapsed")
@@ -699,19 +714,20 @@ class _Run:
         return left > 0 or elapsed_left > 2 * _ROUNDING_S
 
 
-def _left_mean(total, n_total, before, n_left):
+def _left_mean(total: float, n_total: float, before: float, n_left: float) -> float:
     """Return the mean of the rest of a run, or the mean of the whole run if the rest is small."""
     if n_left <= 0:
         return 0.0
     return total / n_total if n_left < _SHARE_MIN * n_total else max(0.0, (total - before) / n_left)
 
 
-def _split_totals(rows, resolution):
+def _split_totals(rows: list[_Row], resolution: float) -> list[_Row]:
     """Replace the totals among the rows of a log. resolution: of the times in the log, in seconds."""
-    queues, empty, has_queue = {}, set(), {row.stage for row in rows if row.part == "queue"}
-    tasks = {}  # by stage: the run without its last row, and this row
+    queues: dict[str, _Run] = {}
+    empty, has_queue = set(), {row.stage for row in rows if row.part == "queue"}
+    tasks: dict[str, tuple[_Run, _Row]] = {}  # by stage: the run without its last row, and this row
 
-    def end_tasks(stage, has_totals):
+    def end_tasks(stage: str, has_totals: bool) -> None:
         run, row = tasks.pop(stage)
         if has_totals and run.n > 0 and not run.subtract_from(row):
             empty.add(row)
@@ -741,9 +757,9 @@ def _split_totals(rows, resolution):
 
 # --- the command ----------------------------------------------------------------------------------
 
-def _date_rows(rows, begin):
+def _date_rows(rows: list[_Row], begin: Any) -> list[_Row]:
     """Give rows without a time one: the intervals of a queue follow each other, and the tasks of a stage have those of its queue."""
-    ends = {}
+    ends: dict[str, list[float]] = {}
     for row in rows:
         if row.end is None and begin is None:
             row.refuse('no date and time: before the stage in a log, as 2026-11-23 05:12:37, or in a list "event_time" of an '
@@ -753,7 +769,7 @@ def _date_rows(rows, begin):
             if row.end is None:
                 row.end = (before[-1] if before else begin) + max(0.0, row.known("elapsed"))
             before.append(row.end)
-    used = collections.Counter()
+    used: collections.Counter[str] = collections.Counter()
     for row in rows:
         if row.part == "tasks":
             if row.end is None and used[row.stage] >= len(ends.get(row.stage, ())):
@@ -765,9 +781,10 @@ def _date_rows(rows, begin):
     return sorted(rows, key=lambda row: (row.end, row.at))
 
 
-def _read_file(path, begin, say):
+def _read_file(path: str, begin: float | None, say: Callable[..., None]) -> Iterator[_Row | Line]:
     """Yield the rows and lines of a file, whose kind is recognized by the content."""
-    with open(path, "rb") if path != "-" else contextlib.nullcontext(sys.stdin.buffer) as file:
+    source: Any = open(path, "rb") if path != "-" else contextlib.nullcontext(sys.stdin.buffer)
+    with source as file:
         head = file.peek(64)[:64]
         if head.startswith(b"SQLite format 3\0"):
             if path == "-":
@@ -781,11 +798,11 @@ def _read_file(path, begin, say):
     yield from _date_rows(rows, begin)
 
 
-def _import_file(path, begin):
+def _import_file(path: str, begin: float | None) -> int:
     """Print the lines of a file. Returns the number of errors, which are printed as well."""
     n_errors = 0
 
-    def say(text, place=""):
+    def say(text: object, place: str = "") -> None:
         print(f"perfd_spdl: {'standard input' if path == '-' else path}{place}: {text}", file=sys.stderr)
 
     try:
@@ -803,14 +820,14 @@ def _import_file(path, begin):
     return n_errors
 
 
-def _parse_begin(text):
+def _parse_begin(text: str) -> Any:
     begin = _find_time(text)
     if begin is None:
         raise argparse.ArgumentTypeError(f"expects a date and time such as '2026-11-23 05:12:36' or 2026-11-23T04:12:36Z, not '{text}'")
     return begin
 
 
-def main():
+def main() -> int:
     """Run the command, and return its exit status."""
     parser = argparse.ArgumentParser(prog="python3 -m perfd_spdl", description="Read statistics from files of SPDL.")
     command = parser.add_subparsers(dest="command", required=True).add_parser(

@@ -16,11 +16,14 @@ workers count in memory that they share with the training process. The dataset i
 object. No function of this module waits for perfd or fails without perfd; see perfd_pipeline.
 """
 
+from __future__ import annotations
+
 import ctypes
 import functools
 import itertools
 import multiprocessing
 import time
+from typing import Any, Callable, Iterator
 
 import perfd_pipeline
 import torch.utils.data
@@ -34,21 +37,21 @@ _numbers = itertools.count()
 class _Counters:
     """For each worker the number of its batches, and the time to fetch their samples and to collate them. A worker writes only its own."""
 
-    def __init__(self, n_workers):
+    def __init__(self, n_workers: int) -> None:
         self._values = multiprocessing.RawArray(ctypes.c_double, 2 * max(1, n_workers))
         self._taken = (0.0, 0.0)
 
-    def add(self, seconds):
+    def add(self, seconds: float) -> None:
         info = torch.utils.data.get_worker_info()
         at = 2 * (info.id if info else 0)
         self._values[at] += 1
         self._values[at + 1] += seconds
 
-    def workers(self):
+    def workers(self) -> list[list[float]]:
         """Return the number of batches and the seconds of each worker since the begin."""
         return [[int(n), round(seconds, 3)] for n, seconds in zip(self._values[0::2], self._values[1::2])]
 
-    def take(self):
+    def take(self) -> tuple[int, float]:
         """Return the counts since the last call, in the training process."""
         now, before = (sum(self._values[0::2]), sum(self._values[1::2])), self._taken
         self._taken = now
@@ -58,16 +61,16 @@ class _Counters:
 class _Collate:
     """A collate function that has the counters of its loader, by which a fetcher in a worker finds them."""
 
-    def __init__(self, function, counters):
+    def __init__(self, function: Callable[[Any], Any], counters: _Counters) -> None:
         self._function, self.perfd_counters = function, counters
 
-    def __call__(self, items):
+    def __call__(self, items: Any) -> Any:
         return self._function(items)
 
 
-def _timed(fetch):
+def _timed(fetch: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(fetch)
-    def timed(self, *args, **options):
+    def timed(self: Any, *args: Any, **options: Any) -> Any:
         counters = getattr(getattr(self, "collate_fn", None), "perfd_counters", None)
         begin = time.monotonic()
         batch = fetch(self, *args, **options)
@@ -78,10 +81,10 @@ def _timed(fetch):
     return timed
 
 
-def _time_fetchers():
+def _time_fetchers() -> None:
     """Time the calls by which a loader fetches and collates a batch. A spawned worker imports this module, and therefore does the same."""
     for name in ("_MapDatasetFetcher", "_IterableDatasetFetcher"):
-        fetcher = getattr(getattr(torch.utils.data._utils, "fetch", None), name, None)
+        fetcher: Any = getattr(getattr(torch.utils.data._utils, "fetch", None), name, None)
         if hasattr(fetcher, "fetch"):
             fetcher.fetch = _timed(fetcher.fetch)
 
@@ -89,7 +92,7 @@ def _time_fetchers():
 _time_fetchers()
 
 
-def _watch(loader, interval):
+def _watch(loader: Any, interval: float) -> None:
     """Make a loader that has just been constructed count and report."""
     if not hasattr(loader, "_perfd"):
         counters = _Counters(loader.num_workers)
@@ -100,37 +103,37 @@ def _watch(loader, interval):
 class DataLoader(torch.utils.data.DataLoader):
     """PyTorch's DataLoader, which also reports to perfd every `report_interval` seconds and at the end of each epoch."""
 
-    def __init__(self, dataset, *args, report_interval=INTERVAL_S, **options):
+    def __init__(self, dataset: Any, *args: Any, report_interval: float = INTERVAL_S, **options: Any) -> None:
         super().__init__(dataset, *args, **options)
         _watch(self, report_interval)
 
-    def __iter__(self):
+    def __iter__(self) -> Any:
         return self._perfd.watch(super().__iter__)
 
 
-def install(interval=INTERVAL_S):
+def install(interval: float = INTERVAL_S) -> None:
     """Make all loaders that are constructed from now on report, those that a library constructs, such as a trainer, among them."""
-    base = torch.utils.data.DataLoader
+    base: Any = torch.utils.data.DataLoader
     init, iterate = base.__init__, base.__iter__
     if hasattr(init, "perfd_original"):
         return
 
     @functools.wraps(init)
-    def watched_init(self, *args, **options):
+    def watched_init(self: Any, *args: Any, **options: Any) -> None:
         init(self, *args, **options)
         if not isinstance(self, DataLoader):
             _watch(self, interval)
 
     @functools.wraps(iterate)
-    def watched_iter(self):
+    def watched_iter(self: Any) -> Any:
         report = None if isinstance(self, DataLoader) else getattr(self, "_perfd", None)
         return report.watch(lambda: iterate(self)) if report else iterate(self)
 
-    watched_init.perfd_original = init, iterate
+    setattr(watched_init, "perfd_original", (init, iterate))
     base.__init__, base.__iter__ = watched_init, watched_iter
 
 
-def uninstall():
+def uninstall() -> None:
     """Undo install() for the loaders that are constructed from now on."""
     base = torch.utils.data.DataLoader
     if hasattr(base.__init__, "perfd_original"):
@@ -140,7 +143,7 @@ def uninstall():
 class _Report:
     """Sends the statistics of a loader: of its workers, whose task is a batch, and of the training loop."""
 
-    def __init__(self, counters, n_workers, interval):
+    def __init__(self, counters: _Counters, n_workers: int, interval: float) -> None:
         number = next(_numbers)
         self._counters, self._interval = counters, interval
         self._load = perfd_pipeline.label(number, 0, "load", n_workers)
@@ -150,7 +153,7 @@ class _Report:
         self._lap, self._wall = time.monotonic(), 0.0
         self._description = {"producer": f"torch {torch.__version__.split('+')[0]}", "stages": [self._load, self._sink]}
 
-    def watch(self, begin_epoch):
+    def watch(self, begin_epoch: Callable[[], Iterator[Any]]) -> Iterator[Any]:
         sender = perfd_pipeline.sender()
         sender.describe(self._description)
         begin = self._lap = time.monotonic()
@@ -175,7 +178,7 @@ class _Report:
         finally:
             self._send(sender)
 
-    def _send(self, sender):
+    def _send(self, sender: perfd_pipeline.Sender) -> None:
         now = time.monotonic()
         elapsed, self._lap = now - self._lap, now
         if elapsed <= 0:

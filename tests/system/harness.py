@@ -601,9 +601,12 @@ class TestCase(unittest.TestCase):
         self.logs = []
 
     def run(self, result=None):
-        before = len(result.failures) + len(result.errors)
+        def n_failed():
+            return sum(len(getattr(result, name, ())) for name in ("failures", "errors"))  # that of pytest has none
+
+        before = n_failed()
         super().run(result)
-        if len(result.failures) + len(result.errors) > before:
+        if n_failed() > before:
             for log in getattr(self, "logs", []):
                 print(f"--- log of perfd in {self.id()}\n{log}---", file=sys.stderr)
         return result
