@@ -180,6 +180,15 @@ $(REPORT_PAGE): tools/bundle $(wildcard web/app/*.js web/app/*.css web/figures/*
 $(B)/client/report/report_html.o: CPPFLAGS += -DREPORT_PAGE='"$(REPORT_PAGE)"'
 $(B)/client/report/report_html.o: $(REPORT_PAGE)
 
+# The report of a directory of test results, likewise.
+RESULTS_PAGE := $(B)/client/matrix/results.html
+RESULTS_WEB  := web/report/results.js web/app/api.js=web/report/data.js web/app/style.css web/report/report.css
+$(RESULTS_PAGE): tools/bundle $(wildcard web/app/*.js web/app/*.css web/figures/*.js web/report/*)
+	@mkdir -p $(@D)
+	@tools/bundle $@ "Report of test results" $(RESULTS_WEB)
+$(B)/client/matrix/results_page.o: CPPFLAGS += -DRESULTS_PAGE='"$(RESULTS_PAGE)"'
+$(B)/client/matrix/results_page.o: $(RESULTS_PAGE)
+
 # Embeds the description of the JSON API.
 $(B)/daemon/http/self/self_subject.o: web/openapi.json
 

@@ -14,6 +14,7 @@
 #include "json/json.h"
 #include "util/error_text.h"
 #include "util/file.h"
+#include "util/utf8.h"
 
 /* --- YAML ----------------------------------------------------------------------------------------- */
 
@@ -78,13 +79,16 @@ void kpi_report_put_yaml(const Value *answer, Buffer *out) {
 
 /* XML has no form for control characters. */
 static void put_xml(Buffer *out, const char *text) {
-        for (; *text; text++) {
+        for (size_t n; *text; text += n ?: 1) {
                 unsigned char c = (unsigned char)*text;
 
+                n = utf8_length(text, strlen(text));
                 if (c == '<' || c == '>' || c == '&' || c == '"')
                         buffer_printf(out, "&#%u;", c);
+                else if (n == 0 || c < 0x20 || c == 0x7f)
+                        buffer_putc(out, '?');
                 else
-                        buffer_putc(out, c < 0x20 || c == 0x7f ? '?' : (char)c);
+                        buffer_put(out, text, n);
         }
 }
 
@@ -94,28 +98,32 @@ static bool has_verdict(const Value *kpi, JudgeVerdict a, JudgeVerdict b) {
         return strcmp(verdict, judge_verdict_names[a]) == 0 || strcmp(verdict, judge_verdict_names[b]) == 0;
 }
 
-static void put_case(Buffer *out, const Value *kpi) {
-        scoped(buffer_deinit) Buffer labels = {}, reason = {};
-        bool is_failed = has_verdict(kpi, JUDGE_REGRESSION, JUDGE_CHANGED),
-             is_skipped = has_verdict(kpi, JUDGE_RUN_AGAIN, JUDGE_UNKNOWN);
-
-        kpi_report_put_labels(kpi, &labels);
-        kpi_report_put_reason(kpi, &reason);
+void kpi_report_put_case(const char *kind, const char *name, const char *outcome, const char *message, Buffer *out) {
         buffer_puts(out, "  <testcase classname=\"");
-        put_xml(out, answer_text(kpi, "kpi"));
+        put_xml(out, kind);
         buffer_puts(out, "\" name=\"");
-        put_xml(out, labels.text ?: "");
-        buffer_puts(out, "\"");
-        if (!is_failed && !is_skipped) {
-                buffer_puts(out, "/>\n");
+        put_xml(out, name);
+        if (!outcome) {
+                buffer_puts(out, "\"/>\n");
                 return;
         }
-        buffer_printf(out, "><%s message=\"", is_failed ? "failure" : "skipped");
-        put_xml(out, reason.text ?: "");
+        buffer_printf(out, "\"><%s message=\"", outcome);
+        put_xml(out, message);
         buffer_puts(out, "\"/></testcase>\n");
 }
 
-void kpi_report_put_junit(const Value *answer, Buffer *out) {
+static void put_case(Buffer *out, const Value *kpi) {
+        scoped(buffer_deinit) Buffer labels = {}, reason = {};
+        const char *outcome = has_verdict(kpi, JUDGE_REGRESSION, JUDGE_CHANGED)  ? "failure"
+                              : has_verdict(kpi, JUDGE_RUN_AGAIN, JUDGE_UNKNOWN) ? "skipped"
+                                                                                 : NULL;
+
+        kpi_report_put_labels(kpi, &labels);
+        kpi_report_put_reason(kpi, &reason);
+        kpi_report_put_case(answer_text(kpi, "kpi"), labels.text ?: "", outcome, reason.text ?: "", out);
+}
+
+void kpi_report_put_suite(const Value *answer, Buffer *out) {
         const Value *kpis = value_get(answer, "kpis");
         size_t n_failed = 0, n_skipped = 0;
 
@@ -125,12 +133,17 @@ void kpi_report_put_junit(const Value *answer, Buffer *out) {
         }
         buffer_printf(
                 out,
-                "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n"
                 " <testsuite name=\"perfctl kpi check\" tests=\"%zu\" failures=\"%zu\" errors=\"0\" skipped=\"%zu\">\n",
                 answer_length(kpis), n_failed, n_skipped);
         for (size_t i = 0; i < answer_length(kpis); i++)
                 put_case(out, &kpis->items[i]);
-        buffer_puts(out, " </testsuite>\n</testsuites>\n");
+        buffer_puts(out, " </testsuite>\n");
+}
+
+void kpi_report_put_junit(const Value *answer, Buffer *out) {
+        buffer_puts(out, KPI_REPORT_JUNIT_BEGIN);
+        kpi_report_put_suite(answer, out);
+        buffer_puts(out, KPI_REPORT_JUNIT_END);
 }
 
 /* --- summary of MatrixBenchmarking ---------------------------------------------------------------- */

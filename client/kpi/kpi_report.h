@@ -35,6 +35,12 @@ void kpi_report_user(const Value *accepted, char ret[static TEXT_MAX]);
  * direction fail. */
 void kpi_report_put_yaml(const Value *answer, Buffer *out);
 void kpi_report_put_junit(const Value *answer, Buffer *out);
+/* The same as one of several suites, which are between these texts. */
+#define KPI_REPORT_JUNIT_BEGIN "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n"
+#define KPI_REPORT_JUNIT_END "</testsuites>\n"
+void kpi_report_put_suite(const Value *answer, Buffer *out);
+/* Writes a test case. outcome: "failure", "error" or "skipped" with a message; NULL: it has passed. */
+void kpi_report_put_case(const char *kind, const char *name, const char *outcome, const char *message, Buffer *out);
 
 /* Writes MatrixBenchmarking's regression_summary.yaml. */
 int kpi_report_put_summary(const Value *answer, Buffer *out);

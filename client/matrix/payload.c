@@ -25,8 +25,7 @@ static void put_time(Json *json, const char *key, uint64_t time_ns) {
         json_put_string(json, key, text);
 }
 
-/* Writes the settings that identify a run, or the others. */
-static int put_settings(const TestRecord *record, bool are_labels, Json *json) {
+int payload_put_settings(const TestRecord *record, bool are_labels, Json *json) {
         JsonWalk walk = json_text_walk(json_text(record->settings, strlen(record->settings)));
         JsonText key, value;
 
@@ -99,13 +98,13 @@ static int write_document(const ResultsFile *file, TestRecord *record, const Tes
         json_put_string(&json, "component", file->model && file->model->component ? file->model->component
                                                                                   : KPI_COMPONENT);
         json_put_object_begin(&json, "@parameters");
-        r = put_settings(record, false, &json);
+        r = payload_put_settings(record, false, &json);
         json_object_end(&json);
         if (r == 0)
                 r = put_results(file, record, values, &json);
         json_put_object_begin(&json, KPI_LABELS);
         if (r == 0)
-                r = put_settings(record, true, &json);
+                r = payload_put_settings(record, true, &json);
         if (!json_text_find(json_text(record->settings, strlen(record->settings)), "test_path").text)
                 json_put_string(&json, "test_path", record->path);
         json_object_end(&json);
@@ -168,9 +167,9 @@ static int write_kpis(const ResultsFile *file, const TestRecord *record, const T
                 else
                         json_null(&json);
                 if (r == 0)
-                        r = put_settings(record, false, &json);
+                        r = payload_put_settings(record, false, &json);
                 if (r == 0)
-                        r = put_settings(record, true, &json);
+                        r = payload_put_settings(record, true, &json);
                 json_object_end(&json);
         }
         json_object_end(&json);

@@ -27,6 +27,9 @@ void payload_deinit(Payload *payload);
 /* Makes the payload of a test. What does not conform becomes a finding of the record. 0 or a negative errno. */
 int payload_make(const ResultsFile *file, TestRecord *record, const TestValues *values, Payload *ret);
 
+/* Writes the settings that identify a run and those of repetitions, or the others, as members. 0 or -ENOMEM. */
+int payload_put_settings(const TestRecord *record, bool are_labels, Json *json);
+
 /* Writes {"metadata", "results", "kpis", "regression_results"}. verdicts: of the test, as JSON; NULL: not judged. */
 void payload_write_json(const Payload *payload, const ResultsFile *file, const TestRecord *record,
                         const TestValues *values, const char *verdicts, Json *json);

@@ -22,6 +22,7 @@ int results_check(ResultsCheck *ret, const GlobalOptions *global, const Submissi
         buffer_put_encoded(&path, items[0].indicator.name);
         buffer_puts(&path, "/regress");
         api_query_put_path(&path, "component", items[0].indicator.component);
+        api_query_put_path(&path, "changes", "1");
         r = api_query_open_path(&ret->query, global, &path);
         if (r != EXIT_DONE)
                 return r;

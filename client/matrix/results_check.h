@@ -13,7 +13,7 @@ typedef struct ResultsCheck {
         Member member;
         Value answer; /* {"kpis": […]}, as of kpi_report.h */
         KpiTally tally;
-        bool is_judged;
+        bool is_judged, has_failed;
 } ResultsCheck;
 
 /* Asks for the verdicts about the indicator of the items. Returns EXIT_DONE, or an exit status after a message. Call

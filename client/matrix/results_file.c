@@ -10,6 +10,7 @@
 #include "client/cli/document.h"
 #include "client/cli/input.h"
 #include "client/cli/message.h"
+#include "client/matrix/results_plots.h"
 #include "client/sweep/sweep_tree.h"
 #include "document/path.h"
 #include "text/yaml.h"
@@ -21,7 +22,8 @@
 
 static const char *const keys[] = { "name",   "artifacts", "important_files", "values", "parser", "parser_timeout",
                                     "start",  "end",       "presets",         "model",  "results", "payload",
-                                    "store",  "regression", "prometheus" };
+                                    "store",  "regression", "prometheus",     "plots",   "reports", "visualize",
+                                    "logs" };
 
 void results_file_deinit(ResultsFile *file) {
         for (size_t i = 0; i < file->n_rules; i++)
@@ -424,6 +426,8 @@ static int take_all(ModelReader *reader, ResultsFile *file) {
                 r = take_model(reader, file);
         if (r == 0)
                 r = take_results(reader, file);
+        if (r == 0)
+                r = results_plots_check(reader, file->root, file->model);
         if (r == 0)
                 r = take_switches(reader, file);
         if (r == 0)

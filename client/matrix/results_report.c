@@ -15,7 +15,7 @@
 #include "util/error_text.h"
 #include "util/file.h"
 
-static int write_file(const char *directory, const char *name, const Buffer *text) {
+int results_report_write_file(const char *directory, const char *name, const Buffer *text) {
         char path[PATH_MAX];
         int r = buffer_error(text);
 
@@ -89,10 +89,43 @@ static void put_markdown(const ResultsRun *run, Buffer *out) {
         put_findings(run, out);
 }
 
+/* --- JUnit ---------------------------------------------------------------------------------------- */
+
+static void put_case(const ResultsRun *run, const TestRecord *record, Buffer *out) {
+        char exit_text[32];
+
+        (void)snprintf(exit_text, sizeof(exit_text), "exit %d", record->exit_code);
+        kpi_report_put_case(run->matrix.file.name ?: "results", record->path,
+                            record->exit_code != 0           ? "failure"
+                            : record->findings.n_errors > 0 ? "error"
+                                                             : NULL,
+                            record->exit_code != 0 ? exit_text : record->findings.text.text ?: "", out);
+}
+
+/* The tests are a suite, and their KPIs another. */
+static void put_junit(const ResultsRun *run, Buffer *out) {
+        const TestMatrix *matrix = &run->matrix;
+        size_t n_wrong = 0;
+
+        for (size_t i = 0; i < matrix->tree.n; i++)
+                n_wrong += !matrix->tree.records[i].left_out && matrix->tree.records[i].exit_code == 0 &&
+                           matrix->tree.records[i].findings.n_errors > 0;
+        buffer_printf(out, KPI_REPORT_JUNIT_BEGIN " <testsuite name=\"perfctl results\" tests=\"%zu\" "
+                      "failures=\"%zu\" errors=\"%zu\" skipped=\"0\">\n",
+                      matrix->n_taken, matrix->n_failed, n_wrong);
+        for (size_t i = 0; i < matrix->tree.n; i++)
+                if (!matrix->tree.records[i].left_out)
+                        put_case(run, &matrix->tree.records[i], out);
+        buffer_puts(out, " </testsuite>\n");
+        if (run->check.is_judged)
+                kpi_report_put_suite(&run->check.answer, out);
+        buffer_puts(out, KPI_REPORT_JUNIT_END);
+}
+
 /* The verdicts of an earlier run are not those of this one. */
 static void remove_verdicts(const char *directory) {
-        static const char *const names[] = { "junit.xml", "regression_summary.yaml", "NO_RESULTS_FOUND",
-                                             "NO_HISTORICAL_RESULTS", "FAILURE" };
+        static const char *const names[] = { "regression_summary.yaml", "NO_RESULTS_FOUND", "NO_HISTORICAL_RESULTS",
+                                             "FAILURE" };
         char path[PATH_MAX];
 
         for (size_t i = 0; i < N_ELEMENTS(names); i++)
@@ -105,14 +138,16 @@ int results_report_write(const ResultsRun *run, const char *directory) {
         int r;
 
         put_markdown(run, &markdown);
-        r = write_file(directory, "summary.md", &markdown);
-        if (r == EXIT_DONE && !run->check.is_judged)
-                remove_verdicts(directory);
-        if (r != EXIT_DONE || !run->check.is_judged)
+        r = results_report_write_file(directory, "summary.md", &markdown);
+        put_junit(run, &junit);
+        if (r == EXIT_DONE)
+                r = results_report_write_file(directory, "junit.xml", &junit);
+        if (r != EXIT_DONE)
                 return r;
-        kpi_report_put_junit(&run->check.answer, &junit);
-        r = write_file(directory, "junit.xml", &junit);
-        return r == EXIT_DONE ? kpi_report_write_files(directory, &run->check.answer) : r;
+        if (run->check.is_judged || run->check.has_failed)
+                return kpi_report_write_files(directory, run->check.is_judged ? &run->check.answer : NULL);
+        remove_verdicts(directory);
+        return EXIT_DONE;
 }
 
 /* --- payloads ------------------------------------------------------------------------------------- */
@@ -130,7 +165,7 @@ static int write_payload(const ResultsRun *run, size_t i, const char *directory)
         buffer_putc(&text, '\n');
         test_tree_format_uuid(record->id, uuid);
         (void)snprintf(name, sizeof(name), "%s_%s.json", run->matrix.file.name ?: "results", uuid);
-        return write_file(directory, name, &text);
+        return results_report_write_file(directory, name, &text);
 }
 
 int results_report_write_lts(const ResultsRun *run, const char *directory) {
@@ -140,7 +175,7 @@ int results_report_write_lts(const ResultsRun *run, const char *directory) {
 
         clock_format_utc(clock_realtime_ns(), time);
         buffer_printf(&anchor, "index: %s\ndate: '%s'\nfilters: {}\n", run->matrix.file.name ?: "results", time);
-        r = write_file(directory, "source.lts.yaml", &anchor);
+        r = results_report_write_file(directory, "source.lts.yaml", &anchor);
         for (size_t i = 0; r == EXIT_DONE && i < run->matrix.tree.n; i++)
                 if (!run->matrix.tree.records[i].left_out)
                         r = write_payload(run, i, directory);

@@ -13,7 +13,6 @@
 typedef struct ResultsStep {
         const char *name;
         Buffer text; /* owned */
-        bool has_failed;
 } ResultsStep;
 
 typedef struct ResultsRun {
@@ -29,9 +28,11 @@ typedef struct ResultsRun {
 void results_report_run_deinit(ResultsRun *run);
 
 /*
- * Writes regression_summary.yaml with its marker files, junit.xml and summary.md into a directory, which is made if
- * necessary. Returns EXIT_DONE, or EXIT_FAILED after a message.
+ * Writes junit.xml, summary.md and, with verdicts, regression_summary.yaml with its marker files into a directory,
+ * which is made if necessary. Returns EXIT_DONE, or EXIT_FAILED after a message.
  */
 int results_report_write(const ResultsRun *run, const char *directory);
 /* Writes a file for each payload, and source.lts.yaml, the anchor that MatrixBenchmarking looks for. */
 int results_report_write_lts(const ResultsRun *run, const char *directory);
+/* Writes a file of the directory, which is made if necessary. As above. */
+int results_report_write_file(const char *directory, const char *name, const Buffer *text);

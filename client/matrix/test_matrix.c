@@ -152,7 +152,9 @@ static void put_left_out(const TestRecord *record, Json *json) {
         json_object_end(json);
 }
 
-static void put_units(const ResultsFile *file, Json *json) {
+void test_matrix_write_units(const TestMatrix *matrix, Json *json) {
+        const ResultsFile *file = &matrix->file;
+
         json_put_object_begin(json, "units");
         for (size_t i = 0; i < file->n_rules; i++)
                 if (file->rules[i].unit)
@@ -160,16 +162,7 @@ static void put_units(const ResultsFile *file, Json *json) {
         json_object_end(json);
 }
 
-void test_matrix_write_json(const TestMatrix *matrix, Json *json) {
-        json_object_begin(json);
-        json_put_string(json, "name", matrix->file.name);
-        json_put_uint(json, "entries", matrix->n_entries);
-        put_units(&matrix->file, json);
-        json_put_array_begin(json, "tests");
-        for (size_t i = 0; i < matrix->tree.n; i++)
-                if (!matrix->tree.records[i].left_out)
-                        put_test(matrix, i, json);
-        json_array_end(json);
+void test_matrix_write_left_out(const TestMatrix *matrix, Json *json) {
         json_put_array_begin(json, "left_out");
         for (size_t i = 0; i < matrix->tree.n; i++)
                 if (matrix->tree.records[i].left_out)
@@ -177,6 +170,19 @@ void test_matrix_write_json(const TestMatrix *matrix, Json *json) {
         json_array_end(json);
         json_key(json, "findings");
         findings_write_json(&matrix->tree.findings, json);
+}
+
+void test_matrix_write_json(const TestMatrix *matrix, Json *json) {
+        json_object_begin(json);
+        json_put_string(json, "name", matrix->file.name);
+        json_put_uint(json, "entries", matrix->n_entries);
+        test_matrix_write_units(matrix, json);
+        json_put_array_begin(json, "tests");
+        for (size_t i = 0; i < matrix->tree.n; i++)
+                if (!matrix->tree.records[i].left_out)
+                        put_test(matrix, i, json);
+        json_array_end(json);
+        test_matrix_write_left_out(matrix, json);
         json_object_end(json);
 }
 

@@ -41,6 +41,9 @@ void test_matrix_print_findings(const TestMatrix *matrix);
 /* Number of errors among the findings. */
 size_t test_matrix_count_errors(const TestMatrix *matrix);
 
+/* Writes the members "left_out" and "findings" of an object, and "units". */
+void test_matrix_write_left_out(const TestMatrix *matrix, Json *json);
+void test_matrix_write_units(const TestMatrix *matrix, Json *json);
 /* Writes {"tests": […], "left_out": […], "findings": […]}. */
 void test_matrix_write_json(const TestMatrix *matrix, Json *json);
 /* Writes a table of the tests. 0 or -ENOMEM. */

@@ -104,6 +104,13 @@ static int find(ValueReading *reading, Buffer *path, const char *pattern) {
         return r == GLOB_NOSPACE ? -ENOMEM : last ? buffer_error(path) : ENOENT;
 }
 
+int test_values_find(const TestTree *tree, TestRecord *record, const char *pattern, Buffer *ret_path) {
+        ValueReading reading = { .tree = tree, .record = record };
+
+        buffer_puts(ret_path, record->path);
+        return find(&reading, ret_path, pattern);
+}
+
 static bool is_important(const ResultsFile *file, const char *path) {
         for (size_t i = 0; file->important && i < file->important->n_items; i++)
                 if (fnmatch(file->important->items[i].string, path, 0) == 0)

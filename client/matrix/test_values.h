@@ -23,3 +23,7 @@ void test_values_deinit(TestValues *values);
  * the record. 0 or a negative errno. */
 int test_values_read(const ResultsFile *file, const TestTree *tree, TestRecord *record, RemoteValues *remote,
                      bool has_cache, TestValues *ret);
+
+/* Finds the file of a test that matches a pattern, the last of several with a finding. ret_path: relative to the tree.
+ * 0, ENOENT or -ENOMEM. */
+int test_values_find(const TestTree *tree, TestRecord *record, const char *pattern, Buffer *ret_path);

@@ -8,6 +8,7 @@
 #include "client/cli/command.h"
 #include "client/cli/message.h"
 #include "client/cli/output.h"
+#include "client/report/report_page.h"
 #include "util/clock.h"
 #include "util/embed.h"
 #include "util/error_text.h"
@@ -16,8 +17,6 @@
 /* Made by tools/bundle, see the Makefile. */
 EMBED(report_html_page, REPORT_PAGE);
 extern const char report_html_page[];
-
-#define DATA_MARK "@DATA@"
 
 /* Queries besides that of the job: member of the data, and path. */
 static const struct {
@@ -35,20 +34,6 @@ static void data_begin(Json *json) {
         json_put_array_begin(json, "reports");
 }
 
-/* Puts the data into the page. Texts of jobs may have "</script>": in JSON, < is in strings only. */
-static void put_page(const Buffer *data, Buffer *out) {
-        const char *mark = strstr(report_html_page, DATA_MARK), *less;
-
-        buffer_put(out, report_html_page, (size_t)(mark - report_html_page));
-        for (const char *p = data->text; p; p = less ? less + 1 : NULL) {
-                less = strchr(p, '<');
-                buffer_put(out, p, less ? (size_t)(less - p) : strlen(p));
-                if (less)
-                        buffer_puts(out, "\\u003c");
-        }
-        buffer_puts(out, mark + strlen(DATA_MARK));
-}
-
 static int data_end(Json *json, const char *file) {
         scoped(buffer_deinit) Buffer page = {};
         struct stat st;
@@ -58,7 +43,7 @@ static int data_end(Json *json, const char *file) {
         json_object_end(json);
         r = buffer_error(json->out);
         if (r == 0)
-                put_page(json->out, &page);
+                report_page_put(report_html_page, json->out, &page);
         if (r == 0)
                 r = buffer_error(&page);
         if (r < 0)

@@ -20,6 +20,7 @@ const load = (name) => {
 after(() => rmSync(directory, { recursive: true }));
 const { bands, box, categories, extent, linear, ticks } = await load("figures/scale");
 const { cut, failure, plain } = await load("app/format");
+const { conditions, entriesOf, plotOf, select, valueOf, varying } = await load("report/plots");
 
 test("ticks are round and within the range", () => {
         assert.deepEqual(ticks(0, 10, 5), [0, 2, 4, 6, 8, 10]);
@@ -68,4 +69,45 @@ test("why a job failed is said in words", () => {
 test("texts of jobs are shown as escapes where they would act", () => {
         assert.equal(plain("a\u202eb\x1b[2J"), "a\\u{202e}b\\x1b[2J");
         assert.equal(cut("x".repeat(10240), 5), "xxxx…");
+});
+
+const TESTS = [["1.10.0", 1, 10], ["1.9.0", 1, 20], ["1.9.0", 1, 40], ["1.9.0", 8, 80]].map(([release, users, rate], i) => ({
+        path: `t${i}`, exit_code: 0, settings: { release, users, size: "small" }, labels: { "@repeat": i }, values: { rate, all: [1, 2, null], steps: [10, 20, 30] }, kpis: { rate: rate + 1 } }));
+
+test("tests are selected by settings, as MatrixBenchmarking writes it or as a mapping", () => {
+        assert.deepEqual(conditions("a=x:y,b=1"), { a: ["x", "y"], b: ["1"] });
+        assert.deepEqual(select(TESTS, "release=1.9.0,users=8:9").map((t) => t.path), ["t3"]);
+        assert.deepEqual(select(TESTS, { users: [8, 1], release: "1.10.0" }).map((t) => t.path), ["t0"]);
+        assert.equal(select(TESTS, undefined).length, 4);
+        assert.equal(valueOf(TESTS[0], "rate"), 11);
+        assert.equal(valueOf(TESTS[0], "absent"), null);
+});
+
+test("what varies names the entries, in the order of the sorting keys", () => {
+        assert.deepEqual(varying(TESTS), ["release", "users"]);
+        assert.deepEqual(entriesOf(TESTS, ["users"]).map((e) => [e.name, e.tests.length]), [["users=1, release=1.9.0", 2], ["users=1, release=1.10.0", 1], ["users=8, release=1.9.0", 1]]);
+});
+
+test("a line has one point for repetitions, and failed tests on their own", () => {
+        const bad = { ...TESTS[1], path: "bad", exit_code: 2, kpis: { rate: 5 } };
+        const plot = plotOf({ x: "release", y: "rate" }, {}, [...TESTS, bad]);
+
+        assert.equal(plot.legend, "users");
+        assert.deepEqual(plot.rows, [
+                { users: 1, release: "1.9.0", rate: 31, low: 21, high: 41, n: 2 }, { users: 1, release: "1.9.0", rate: 5, test: "bad", failed: "exit 2" },
+                { users: 1, release: "1.10.0", rate: 11, n: 1 }, { users: 8, release: "1.9.0", rate: 81, n: 1 }]);
+});
+
+test("a report changes a plot, and order, facets, lists and single are kept", () => {
+        const of = (declared, override = {}) => plotOf({ y: "rate", ...declared }, override, TESTS);
+
+        assert.equal(of({ x: "users", kind: "line" }, { kind: "box" }).rows.length, 4);
+        assert.deepEqual(of({ x: "users", legend: "none", order: { users: [8, 1] } }).rows.map((r) => r.users), ["8", "1"]);
+        assert.equal(of({ x: "users", facets: ["release", "size"] }).rows[0]["release, size"], "release=1.9.0, size=small");
+        assert.equal(of({ x: "users", filter: "users=1", single: true }).problem, "select one test: 3 match");
+        assert.equal(of({ x: "usrs" }).problem, "no test has usrs");
+        assert.deepEqual(plotOf({ x: "item", y: "all", kind: "scatter", single: true }, { filter: "users=8" }, TESTS).rows.map((r) => [r.item, r.all]), [[1, 1], [2, 2]]);
+        assert.deepEqual(plotOf({ x: "steps", y: "all", kind: "scatter", legend: "none" }, { filter: "users=8" }, TESTS).rows.map((r) => r.steps), [10, 20]);
+        assert.deepEqual(plotOf({ x: "item", y: "all", kind: "scatter", legend: "steps" }, { filter: "users=8" }, TESTS).rows.map((r) => r.steps), [10, 20]);
+        assert.deepEqual(of({ x: "users", options: { zero: true, unit: "s" } }, { options: { unit: "ms" } }).spec.options, { zero: true, unit: "ms" });
 });

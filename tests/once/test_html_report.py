@@ -1,10 +1,11 @@
-"""Opens reports that are one file each in Chromium: of a job, and of the nodes of a run."""
+"""Opens reports that are one file each in Chromium: of a job, of the nodes of a run, and of test results."""
 
 import base64
 import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import unittest
 
@@ -36,9 +37,10 @@ class HtmlReport(harness.TestCase):
         self.browser.open(file.as_uri())
         return self.browser.wait("document.querySelector('#view')?.dataset.shown === 'report' && document.body.innerText", "the report")
 
-    def check(self, file, texts, name):
-        """Opens the file in each size and prints it."""
+    def check(self, file, texts, name, n_links=0):
+        """Opens the file in each size and prints it. n_links: links that lead out of it."""
         SCREENSHOTS.mkdir(exist_ok=True)
+        self.browser.requests.clear()
         for size, (width, height, is_dark) in SIZES.items():
             self.browser.resize(width, height, is_dark)
             text = self.show(file)
@@ -58,7 +60,7 @@ class HtmlReport(harness.TestCase):
         self.assertEqual(len(re.findall("sha256-", policy)), self.browser.evaluate(
             "document.querySelectorAll('script:not([type=\"application/json\"]), style').length"))
         outside = "[src], link:not([rel=icon]), a:not([href^=\"#report-\"])"
-        self.assertEqual(self.browser.evaluate(f"document.querySelectorAll('{outside}').length"), 0)
+        self.assertEqual(self.browser.evaluate(f"document.querySelectorAll('{outside}').length"), n_links)
         return pdf
 
     def test_of_a_job(self):
@@ -98,6 +100,63 @@ class HtmlReport(harness.TestCase):
         self.check(file, ("3 reports", "cn0, rank 0", "cn1, rank 1", "cn2, rank 2", "killed (signal 9)"), "report-run")
         self.assertEqual(self.browser.evaluate("document.querySelectorAll('section.report h1').length"), 3)
         self.assertEqual(self.browser.evaluate("document.querySelectorAll('section.report .pill.bad').length"), 1)
+
+    def process(self, *words):
+        """Processes the sweep of the examples, with a test that failed and one whose texts are hostile."""
+        for path in (ROOT / "examples" / "results").iterdir():
+            shutil.copy(path, self.directory)
+        env = {**os.environ, "PERFD_SOCKET": str(self.server.socket), "NO_COLOR": "1"}
+        subprocess.run([PERFCTL, "sweep", "--no-perfd", "sweep.yaml"], cwd=self.directory, env=env, check=True, capture_output=True,
+                       timeout=harness.TIMEOUT_S * 3)
+        bad = self.directory / "out" / "bad"
+        bad.mkdir()
+        (bad / "settings.yaml").write_text(json.dumps({"users": 8, "release": "2.0.0", "@repeat": EVIL}))
+        (bad / "exit_code").write_text("3\n")
+        (bad / "stderr").write_text(f"first line\n{EVIL}\n")
+        (bad / "stdout").write_text("loaded the model in 19.5 s\n")
+        done = subprocess.run([PERFCTL, "results", "process", "--config", "serving.yaml", "--output", "report", *words, "out"],
+                              cwd=self.directory, env=env, capture_output=True, text=True, timeout=harness.TIMEOUT_S * 3)
+        self.assertEqual(done.returncode, 0, f"{done.stdout}{done.stderr}")
+        return self.directory / "report"
+
+    def rows(self, title):
+        """The data of a figure, as a reader takes them."""
+        self.browser.evaluate(f"""[...document.querySelectorAll('figure')].find((f) => f.ariaLabel === '{title}')
+            .querySelector('details.data').open = true""")
+        return self.browser.wait(f"""[...document.querySelectorAll('[aria-label="Numbers of {title}"] tbody tr')]
+            .map((tr) => [...tr.cells].map((c) => c.textContent).join(' ')).join('\\n')""", "the data")
+
+    def test_of_test_results(self):
+        report = self.process()
+        self.assertEqual(sorted(f.name for f in report.glob("*.html")), ["details.html", "index.html", "load_time.html", "overview.html"])
+        texts = ("25 tests", "1 failed", "2 regression", "Throughput over users", "Latency of each release", "changed at 2.0.0",
+                 "12 runs of 2 versions")
+        self.check(report / "overview.html", texts, "results-overview", n_links=1)
+        self.assertEqual(self.rows("Throughput over users").splitlines()[0], "1 1.9.0 103.5 101 106 6")
+        self.assertEqual(len(self.rows("Latency of each release").splitlines()), 24)
+        # Verdicts are words beside their colours, where the newest run of the history stands.
+        cells = "document.querySelector('[aria-label=KPIs] tbody').rows"
+        self.assertEqual(self.browser.evaluate(f"[...{cells}].map((r) => r.querySelectorAll('.pill').length).join()"), "0,5,0,5")
+        bad = f"[...{cells}[1].querySelectorAll('.pill.bad')].map((p) => p.textContent).join()"
+        self.assertEqual(self.browser.evaluate(bad), "regression")
+        self.assertEqual(self.browser.evaluate("document.querySelectorAll('.chart .change.bad').length"), 2)
+
+        texts = ("users=8, release=2.0.0", "Select one test: 6 match", "failed: exit 3", "first line", "\\u{202e}",
+                 "</script><script>alert(1)</script><!--", "latency: mean(latencies)")
+        pdf = self.check(report / "details.html", texts, "results-details", n_links=1)
+        self.assertTrue(pdf.startswith(b"%PDF"))
+        self.browser.evaluate("""(() => { const s = document.querySelector('select'); s.selectedIndex = 1;
+            s.dispatchEvent(new Event('change')); })()""")
+        self.assertEqual(self.rows("Latencies within one test").splitlines()[1].split()[1], "43")
+        self.check(report / "load_time.html", ("Crosses are tests that failed", "data, 25 rows"), "results-plot", n_links=1)
+        self.assertEqual(self.browser.evaluate("document.querySelectorAll('.mark.failed').length"), 1)
+        texts = ("overview", "details", "load time", "10 KPIs: 8 no change, 2 regression")
+        self.check(report / "index.html", texts, "results-index", n_links=3)
+
+    def test_of_chosen_test_results(self):
+        report = self.process("--generate", "gating", "--no-store")
+        self.assertEqual([f.name for f in report.glob("*.html")], ["overview.html"])
+        self.check(report / "overview.html", ("25 tests", "No verdicts", "off: nothing is stored"), "results-chosen")
 
     def test_what_is_no_file_is_not_replaced(self):
         with self.server.client() as client:

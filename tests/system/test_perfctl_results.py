@@ -3,10 +3,12 @@
 import json
 import os
 import pathlib
+import re
 import resource
 import shutil
 import subprocess
 import unittest
+import xml.etree.ElementTree
 
 import harness
 from harness import BUILD, PERFCTL, TIMEOUT_S, TestCase
@@ -141,6 +143,11 @@ class Process(ResultsTestCase):
                 time_s = 1_700_000_000 + 86400 * release + repeat
                 os.utime(test / "settings.yaml", (time_s, time_s))
 
+    def page(self, name):
+        """The data of a report."""
+        text = (self.directory / "report" / f"{name}.html").read_text()
+        return json.loads(re.search(r'id="data">(.*?)</script>', text, re.DOTALL)[1])
+
     def serve(self):
         running = self.daemon()
         self.environment |= {"PERFD_SOCKET": str(running.socket)}
@@ -159,7 +166,15 @@ class Process(ResultsTestCase):
         self.assertRegex(done.stdout, r"(?m)^Serving.seconds kpi threads=4: regression: \+")
         summary = (self.directory / "report" / "regression_summary.yaml").read_text()
         self.assertIn("\nsignificant_performance_decrease: 2\n", summary)
-        self.assertIn('failures="2"', (self.directory / "report" / "junit.xml").read_text())
+        junit = xml.etree.ElementTree.parse(self.directory / "report" / "junit.xml").getroot()
+        self.assertEqual({suite.get("name"): (suite.get("tests"), suite.get("failures")) for suite in junit},
+                         {"perfctl results": ("19", "1"), "perfctl kpi check": ("3", "2")})
+        self.assertEqual([(case.get("name"), case.find("failure").get("message")) for case in junit[0] if case.find("failure") is not None],
+                         [("failed", "exit 3")])
+        page = self.page("report")
+        self.assertEqual((page["report"], page["parts"], len(page["run"]["tests"])), ("report", None, 19))
+        self.assertEqual([len(history) for history in page["run"]["history"]], [6, 6, 6])
+        self.assertEqual({change["version"] for kpi in page["run"]["verdicts"] for change in kpi["changes"]}, {"1.5.0"})
         self.assertIn("| Serving.rate | kpi threads=4 | regression", (self.directory / "report" / "summary.md").read_text())
         payloads = [json.loads(path.read_text()) for path in (self.directory / "lts").glob("Serving_*.json")]
         self.assertEqual(len(payloads), 19)
@@ -224,6 +239,37 @@ class Process(ResultsTestCase):
         self.results("process", "--fail-on", "sometimes", "tree", status=2)
 
 
+    def test_reports_are_chosen_and_those_that_are_off_are_named(self):
+        self.put_runs()
+        self.put("failed", exit_code=3, files={"log": "rate 90\nboom\n"}, threads=4, release="1.5.0")
+        self.declare({"model": MODEL, "values": VALUES, "results": {"rate": "rate", "items": "n"}, "logs": ["l*"],
+                      "plots": {"rates": {"x": "release", "y": "rate"}},
+                      "reports": {"short": ["kpis"], "long": [{"plot": "rates", "kind": "box"}, "errors"]},
+                      "visualize": [{"id": "gating", "generate": ["short"]}]})
+        words = ("process", "--no-store", "--output", "report")
+        self.assertIn("report   report, short.html; off: long\n", self.results(*words, "tree").stdout)
+        self.assertIn("| report | report, short.html; off: long |", (self.directory / "report" / "summary.md").read_text())
+        self.assertIn("report, long.html, rates.html; off: short\n",
+                      self.results(*words, "--generate", "long", "--generate", "rates", "tree").stdout)
+        page = self.page("long")
+        self.assertEqual(page["parts"][0], {"plot": "rates", "kind": "box"})
+        failed, = (test for test in page["run"]["tests"] if test["exit_code"])
+        self.assertEqual((failed["log"], failed["values"]["rate"]), ("log:\nrate 90\nboom\n", 90))
+        self.assertEqual({"long.html", "rates.html", "short.html", "index.html", "summary.md", "junit.xml"},
+                         {path.name for path in (self.directory / "report").iterdir()})
+        self.assertIn("'none' is neither in reports", self.results(*words, "--generate", "none", "tree", status=2).stderr)
+
+    def test_a_check_that_fails_leaves_a_marker(self):
+        self.serve()
+        self.put_runs()
+        failure = self.directory / "report" / "FAILURE"
+        self.results("process", "--output", "report", "--http-socket", "absent", "tree", status=3)
+        self.assertTrue(failure.exists())
+        self.assertFalse((self.directory / "report" / "regression_summary.yaml").exists())
+        self.results("process", "--output", "report", "tree")
+        self.assertFalse(failure.exists())
+
+
 class Examples(ResultsTestCase):
     """Walks the examples as a user does."""
 
@@ -256,13 +302,33 @@ class Examples(ResultsTestCase):
                                      "{'train_runtime': 100.0, 'train_samples_per_second': 10.5, 'train_steps_per_second': 1.5, "
                                      "'train_tokens_per_second': 2062.25, 'epoch': 1.0}\n")
         (job / "dataset_stats.json").write_text(json.dumps({"total_tokens": 200000, "total_samples": 1000}))
-        self.results("process", "--config", "fine_tuning.yaml", "--no-store", "--output-lts", "lts", "tree")
+        self.results("process", "--config", "fine_tuning.yaml", "--no-store", "--output-lts", "lts", "--output", "report",
+                     "tree")
+        self.assertEqual({path.stem for path in (self.directory / "report").glob("*.html")},
+                         {"index", "sfttrainer_summary", "sfttrainer_progress", "regression", "error_report"})
         payload = json.loads(next((self.directory / "lts").glob("fine-tuning_*.json")).read_text())
         self.assertEqual(payload["metadata"]["status"], "Valid")
         self.assertEqual({name: kpi["value"] for name, kpi in payload["kpis"].items() if kpi["lower_better"] is not None},
                          {"train_runtime": 100.0, "train_samples_per_second": 10.5, "train_tokens_per_second": 2062.25,
                           "dataset_tokens_per_second": 2000.0, "dataset_tokens_per_second_per_gpu": 250.0,
                           "gpu_hours_per_million_tokens": 1e6 / 2000 / 3600 * 8})
+
+
+    def test_statistics_of_a_pipeline(self):
+        """Each line of a plot is a stage: the lists of x, y and legend are columns of one table."""
+        test = self.put("000__run", workers=4)
+        (test / "task_stats.csv").write_text("id,timestamp,name,num_tasks,num_failures,ave_time\n"
+                                             "1,1774000000.5,decode,10,0,0.25\n2,1774000000.5,resize,20,0,0.125\n")
+        (test / "queue_stats.csv").write_text("id,timestamp,name,elapsed,num_items,ave_put_time,ave_get_time,occupancy_rate\n"
+                                              "1,1774000000.5,decode_queue,2.0,10,0.5,0.0,0.75\n"
+                                              "2,1774000002.5,decode_queue,2.0,30,0.5,0.0,0.25\n")
+        (test / "event_stats.csv").write_text("id,timestamp,event_name\n1,1774000001.0,gc_start\n2,1774000001.5,gc_stop\n")
+        self.results("process", "--config", "pipeline.yaml", "--no-store", "--output", "report", "tree")
+        text = (self.directory / "report" / "pipeline.html").read_text()
+        data, = json.loads(re.search(r'id="data">(.*?)</script>', text, re.DOTALL)[1])["run"]["tests"]
+        self.assertEqual((data["values"]["task"], data["values"]["ave_time"]), (["decode", "resize"], [0.25, 0.125]))
+        self.assertEqual(data["results"], {"items_per_second": 10.0, "mean_readiness": 0.5})
+        self.assertEqual(data["values"]["event"], ["gc_start", "gc_stop"])
 
 
 class Program(ResultsTestCase):

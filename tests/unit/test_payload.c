@@ -177,6 +177,8 @@ static void a_run_is_described_in_files(void **state) {
         put_test("1", "threads: 4", "0", "rate 2\nn 1\n");
         results_put("tree/1/.uuid", "7b6471e2-103e-43c2-9fda-f62548f2f8ed");
         assert_int_equal(utimensat(AT_FDCWD, "tree/1/settings.yaml", times, 0), 0);
+        put_test("2", "threads: 5", "3", "");
+        put_test("3", "threads: 6", "0", "n 1\n");
         make(&run, MODEL VALUES "results: {rate: r, items: n}\n");
         findings_warn(&run.matrix.tree.findings, "a|b <script>");
         run.steps[run.n_steps++] = (ResultsStep){ .name = "parse" };
@@ -193,7 +195,12 @@ static void a_run_is_described_in_files(void **state) {
         assert_contains(markdown = read_text("report/inner/summary.md"), "| parse | 1 test |\n");
         assert_contains(markdown, "| Serving.rate | kpi threads=4 | regression");
         assert_contains(markdown, "| warning: a\\|b \\<script\\> |\n");
-        assert_contains(junit = read_text("report/inner/junit.xml"), "failures=\"1\"");
+        junit = read_text("report/inner/junit.xml");
+        assert_contains(junit, "\"perfctl kpi check\" tests=\"1\" failures=\"1\"");
+        assert_contains(junit, "\"perfctl results\" tests=\"3\" failures=\"1\" errors=\"1\"");
+        assert_contains(junit, "classname=\"Serving\" name=\"2\"><failure message=\"exit 3\"/></testcase>");
+        assert_contains(junit, "name=\"1\"/>\n");
+        assert_contains(junit, "name=\"3\"><error message=\"3/log: no line matches");
         assert_contains(summary = read_text("report/inner/regression_summary.yaml"), "failures: 1\n");
 
         assert_int_equal(results_report_write_lts(&run, "lts"), EXIT_DONE);
@@ -203,8 +210,11 @@ static void a_run_is_described_in_files(void **state) {
         run.check.is_judged = false;
         assert_int_equal(results_report_write(&run, "report/inner"), EXIT_DONE);
         assert_int_equal(access("report/inner/summary.md", F_OK), 0);
-        assert_true(access("report/inner/junit.xml", F_OK) < 0 &&
-                    access("report/inner/regression_summary.yaml", F_OK) < 0);
+        assert_true(access("report/inner/regression_summary.yaml", F_OK) < 0 &&
+                    access("report/inner/FAILURE", F_OK) < 0);
+        run.check.has_failed = true;
+        assert_int_equal(results_report_write(&run, "report/inner"), EXIT_DONE);
+        assert_int_equal(access("report/inner/FAILURE", F_OK), 0);
         results_put("file", "");
         assert_int_equal(results_report_write(&run, "file/inner"), EXIT_FAILED);
 }

@@ -7,12 +7,12 @@ import { change, cut, figure, plural, time } from "./format.js";
 import { build } from "./url.js";
 import { chart } from "../figures/chart.js";
 
-const TONES = { regression: "bad", improvement: "ok", "no change": "ok", returned: "live", changed: "odd", "run again": "odd", unknown: "odd" };
-const ORDER = ["regression", "changed", "run again", "improvement", "returned", "no change", "unknown"];
+export const TONES = { regression: "bad", improvement: "ok", "no change": "ok", returned: "live", changed: "odd", "run again": "odd", unknown: "odd" };
+export const ORDER = ["regression", "changed", "run again", "improvement", "returned", "no change", "unknown"];
 const N_VERSIONS = 200;
 const N_ROWS = 300; /* of a list; the worst come first */
 
-const parameters = (kpi) => Object.entries(kpi.labels.parameters ?? {}).map(([key, value]) => `${key}=${typeof value === "string" ? value : JSON.stringify(value)}`);
+export const parameters = (kpi) => Object.entries(kpi.labels.parameters ?? {}).map(([key, value]) => `${key}=${typeof value === "string" ? value : JSON.stringify(value)}`);
 const interval = (kpi) => (kpi.low === null || kpi.low === undefined ? "–" : `${change(kpi.low)} to ${change(kpi.high)}`);
 
 /* Conditions that select this KPI alone. */
@@ -58,7 +58,7 @@ function acceptedLevels(levels) {
         ], levels, { caption: "Accepted levels" }), note("Later runs are compared with these levels instead of the runs before."));
 }
 
-const summary = (counts) => ORDER.filter((v) => counts[v] > 0).map((v) => [pill(`${counts[v]} ${v}`, TONES[v]), " "]);
+export const summary = (counts) => ORDER.filter((v) => counts[v] > 0).map((v) => [pill(`${counts[v]} ${v}`, TONES[v]), " "]);
 
 export async function showList(at) {
         const pattern = at.params.get("name") || "*";
@@ -104,7 +104,7 @@ function levelsOf(changes, points) {
 
 const changed = (c) => `${c.verdict} at ${cut(c.version, 30)}: ${change(c.relative_change)}${c.low === null ? "" : ` (${change(c.low)} to ${change(c.high)})`}`;
 
-function trend(kpi, key, points, changes) {
+export function trend(kpi, key, points, changes) {
         const newest = kpi.since_version && !changes.some((c) => c.version === kpi.since_version) && points.some((p) => p.version === kpi.since_version);
 
         return chart({ kind: "line", title: `${key} by version`, x: { key: "version", label: "version" },
@@ -113,7 +113,7 @@ function trend(kpi, key, points, changes) {
                 marks: [...changes.map((c) => ({ x: c.version, text: changed(c), tone: TONES[c.verdict] })), ...(newest ? [{ x: kpi.since_version, text: "differs", tone: TONES[kpi.verdict] }] : [])] });
 }
 
-function changesTable(kpi, changes) {
+export function changesTable(kpi, changes) {
         return table([
                 { head: "", cell: (c) => pill(c.verdict, TONES[c.verdict]) },
                 { head: "Changed at", row: true, cell: (c) => `changed at ${cut(c.version ?? "?", 40)}` },

@@ -5,7 +5,8 @@
  *   kind    line, bar, box, scatter or distribution (the points of each box)
  *   x, y    { key, label, unit }: which members of the rows; x of unit "time" has milliseconds
  *   legend  { key, label }: its values have a colour and a shape each; facets: { key, label }: and these a panel each
- *   rows    flat objects; low and high: a range around y, for line and bar; q1, median, q3, low and high: a box that is known; href: a page
+ *   rows    flat objects; low and high: a range around y, for line and bar; q1, median, q3, low and high: a box that is known; href: a page;
+ *           failed: why, of a row that is drawn as a cross, and is in no line, bar or box
  *   levels  [{ from, to, value, low, high }]: a level with its band between two values of x
  *   marks   [{ x, text, tone }]: places on x, such as changes; with to: a span */
 
@@ -29,6 +30,9 @@ function shape(i, x, y, text, href) {
         return href ? svg("a", { href, "aria-label": text }, mark) : mark;
 }
 
+/* What is known of a test that failed: a cross beside the others. */
+const cross = (spec, row, x, y) => svg("path", { class: "mark failed", d: "M-4 -4l8 8m0 -8l-8 8", transform: `translate(${f(x)} ${f(y)})` }, svg("title", null, `${say(spec, row)}, failed: ${cut(row.failed, 80)}`));
+
 /* What all panels share. */
 function plan(spec, rows) {
         const isBand = spec.kind === "bar" || spec.kind === "box" || spec.kind === "distribution" || !rows.every((r) => typeof r[spec.x.key] === "number");
@@ -39,7 +43,7 @@ function plan(spec, rows) {
                 isAlone: !spec.legend || new Set(rows.map((r) => JSON.stringify([r[spec.x.key], r[spec.legend.key]]))).size === new Set(rows.map((r) => r[spec.x.key])).size,
                 isBand, xs: categories(rows, spec.x.key), series: spec.legend ? categories(rows, spec.legend.key) : [null],
                 xRange: isBand ? null : [Math.min(...rows.map((r) => r[spec.x.key])), Math.max(...rows.map((r) => r[spec.x.key]))],
-                yRange: spec.y.unit === "ratio" && ys.every((v) => v >= 0 && v <= 1) ? [0, 1] : extent(ys, spec.kind === "bar"),
+                yRange: spec.y.unit === "ratio" && ys.every((v) => v >= 0 && v <= 1) ? [0, 1] : extent(ys, spec.kind === "bar" || spec.y.zero),
         };
 }
 
@@ -48,11 +52,12 @@ function axes(spec, its, px, py, width) {
         const values = its.isBand ? its.xs : ticks(...its.xRange, Math.max(Math.floor(room / (spec.x.unit === "time" ? 110 : 70)), 1));
         const longest = its.isBand ? Math.min(Math.max(...values.map((v) => words(v, spec.x.unit).length)), 24) : 0;
         const each = its.isBand ? Math.max(Math.ceil((longest * 6 + 10) / px.width), 1) : 1;
+        const steps = ticks(...its.yRange, 4, spec.y.unit), isLong = steps.some((v) => words(v, spec.y.unit).length > 11); /* the label has the unit */
 
         return [
-                ticks(...its.yRange, 4, spec.y.unit).map((v) => [
+                steps.map((v) => [
                         svg("line", { class: "grid", x1: LEFT, x2: width - RIGHT, y1: f(py(v)), y2: f(py(v)) }),
-                        svg("text", { x: LEFT - 6, y: f(py(v) + 4), "text-anchor": "end" }, words(v, spec.y.unit))]),
+                        svg("text", { x: LEFT - 6, y: f(py(v) + 4), "text-anchor": "end" }, isLong ? figure(v) : words(v, spec.y.unit))]),
                 values.filter((_, i) => i % each === 0 || values.length <= 2).map((v) => svg("text", { x: f(px(v)), y: bottom + 15, "text-anchor": "middle" }, cut(words(v, spec.x.unit), 24))),
                 svg("line", { class: "axis", x1: LEFT, x2: width - RIGHT, y1: bottom, y2: bottom }),
                 spec.x.label && svg("text", { class: "label", x: f(LEFT + room / 2), y: HEIGHT - 4, "text-anchor": "middle" }, cut(spec.x.label, 60)),
@@ -128,14 +133,15 @@ function panel(spec, its, rows, width) {
         const py = linear(its.yRange, [HEIGHT - BOTTOM, TOP]);
         const n = its.isAlone ? 1 : its.series.length, slot = its.isBand ? (px.width * 0.92) / n : 0;
         const drawn = its.series.map((s, i) => {
-                const mine = spec.legend ? rows.filter((r) => (r[spec.legend.key] ?? null) === s) : rows;
-                const atX = (x) => px(x) + (its.isBand && n > 1 ? (i - (n - 1) / 2) * slot : 0);
+                const all = spec.legend ? rows.filter((r) => (r[spec.legend.key] ?? null) === s) : rows, mine = all.filter((r) => !r.failed);
+                const atX = (x) => px(x) + (its.isBand && n > 1 ? (i - (n - 1) / 2) * slot : 0), isOverX = spec.kind === "line" || spec.kind === "scatter";
+                const crosses = all.filter((r) => r.failed && Number.isFinite(r[spec.y.key])).map((r) => cross(spec, r, (isOverX ? px : atX)(r[spec.x.key] ?? null), py(r[spec.y.key])));
 
                 if (spec.kind === "line")
-                        return lines(spec, mine, i, px, py);
+                        return [lines(spec, mine, i, px, py), crosses];
                 if (spec.kind === "scatter")
-                        return mine.filter((r) => Number.isFinite(r[spec.y.key])).map((r) => shape(i, px(r[spec.x.key]), py(r[spec.y.key]), say(spec, r), r.href));
-                return its.xs.map((x) => {
+                        return [mine.filter((r) => Number.isFinite(r[spec.y.key])).map((r) => shape(i, px(r[spec.x.key]), py(r[spec.y.key]), say(spec, r), r.href)), crosses];
+                return [its.xs.map((x) => {
                         const group = mine.filter((r) => (r[spec.x.key] ?? null) === x);
 
                         if (group.length === 0)
@@ -144,7 +150,7 @@ function panel(spec, its, rows, width) {
                                 return bar(spec, group[0], i, atX(x), slot, py);
                         return [boxes(spec, group, i, atX(x), slot, py, spec.kind === "distribution"), spec.kind === "distribution"
                                 && group.filter((r) => Number.isFinite(r[spec.y.key])).map((r, k) => shape(i, atX(x) + beside(k + 1, slot), py(r[spec.y.key]), say(spec, r), r.href))];
-                });
+                }), crosses];
         });
 
         return svg("svg", { class: "chart", width, height: HEIGHT, viewBox: `0 0 ${width} ${HEIGHT}`, role: rows.some((r) => r.href) ? "group" : "img", "aria-label": describe(spec, its, rows) },
@@ -162,7 +168,7 @@ function describe(spec, its, rows) {
 function legend(spec, its) {
         return spec.legend && el("p", { class: "legend keys" }, `${cut(spec.legend.label ?? spec.legend.key, 40)}: `, its.series.map((s, i) => el("span", null,
                 svg("svg", { width: 22, height: 12, "aria-hidden": "true" }, spec.kind === "line" && svg("line", { class: `line ${tone(i)}`, x1: 0, x2: 22, y1: 6, y2: 6, "stroke-dasharray": DASHES[i % N_COLOURS] }),
-                        svg("path", { class: `mark ${tone(i)}`, d: SHAPES[i % N_COLOURS], transform: "translate(11 6)" })), " ", words(s))));
+                        svg("path", { class: `mark ${tone(i)}`, d: SHAPES[i % N_COLOURS], transform: "translate(11 6)" })), " ", words(s, spec.legend.unit))));
 }
 
 export function chart(spec) {
@@ -181,6 +187,7 @@ export function chart(spec) {
         return el("figure", { class: "figure", "aria-label": cut(spec.title, 100) }, el("h2", null, cut(spec.title, 100)),
                 spec.y.label && el("figcaption", { class: "note" }, cut(spec.y.label, 80)), legend(spec, its),
                 rows.length === 0 ? el("p", { class: "note" }, "No points: nothing meets the conditions.") : el("div", { class: panels.length > 1 ? "facets" : "" }, panels),
+                rows.some((r) => r.failed) && el("p", { class: "note" }, "Crosses are tests that failed."),
                 spec.rows.length > N_ROWS && el("p", { class: "note" }, `The first ${figure(N_ROWS)} of ${figure(spec.rows.length)} points are drawn.`),
                 dataOf(spec.title, spec.rows));
 }

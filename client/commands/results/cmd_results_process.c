@@ -7,6 +7,7 @@
 #include "client/cli/output.h"
 #include "client/commands/results/results_options.h"
 #include "client/kpi/kpi_judge.h"
+#include "client/matrix/results_page.h"
 #include "client/matrix/results_report.h"
 #include "client/matrix/results_store.h"
 
@@ -15,6 +16,7 @@ typedef struct ResultsProcessOptions {
         const char *lts, *output, *spool; /* NULL: not given */
         uint64_t timeout_ns;
         KpiGate gate;
+        OptionTexts generate;
         bool no_store, no_check;
 } ResultsProcessOptions;
 
@@ -23,6 +25,8 @@ static const Option options_table[] = {
         { "output-lts", 0, "DIRECTORY", "Write a payload for each test, for MatrixBenchmarking's long-term store",
           OPTION_TEXT(ResultsProcessOptions, lts), .value = OPTION_VALUE_DIRECTORY },
         OPTION_ROW_OUTPUT(ResultsProcessOptions, output, OPTION_VALUE_DIRECTORY),
+        { "generate", 0, "NAME", "Write this report, plot, or choice of the declaration only; may be repeated",
+          OPTION_TEXTS(ResultsProcessOptions, generate, OPTION_TEXTS_MAX, option_parse_list) },
         { "no-store", 0, NULL, "Store nothing in perfd", OPTION_FLAG(ResultsProcessOptions, no_store) },
         { "no-check", 0, NULL, "Ask for no verdicts", OPTION_FLAG(ResultsProcessOptions, no_check) },
         OPTION_ROW_FAIL_ON(ResultsProcessOptions, gate.fail_on, NULL),
@@ -141,15 +145,32 @@ static int check(const CommandLine *line, ResultsRun *run, int stored) {
                 buffer_printf(&step->text, "%zu KPIs%s", run->check.tally.n_all, run->check.tally.n_all ? ": " : "");
                 kpi_gate_put(&run->check.tally, &step->text);
                 r = kpi_gate_status(&gate, &run->check.tally);
-        } else if (!why)
+        } else if (!why) {
                 buffer_puts(&step->text, "failed");
+                run->check.has_failed = true;
+        }
         printed = end_step(line, step);
         if (run->check.is_judged)
                 (void)kpi_judge_print(&line->global, run->check.kpis, run->check.tally.n_all, STDOUT_FILENO);
         return r == EXIT_DONE ? printed : r;
 }
 
-static int report(const CommandLine *line, ResultsRun *run) {
+/* Finds the reports that --generate names. */
+static int choose(const CommandLine *line, const ResultsRun *run, ResultsReports *ret) {
+        const OptionTexts *wanted = &((const ResultsProcessOptions *)line->options)->generate;
+        const char *unknown = NULL;
+        int r;
+
+        r = results_plots_choose(run->matrix.file.root, wanted->items, wanted->n, ret, &unknown);
+        if (r == 1)
+                return command_refuse(line->command->name,
+                                      "--generate: '%s' is neither in reports nor in plots, and no id of visualize",
+                                      unknown);
+        return r < 0 ? command_fail(r) : EXIT_DONE;
+}
+
+/* The summary is written last: it names this step too. */
+static int report(const CommandLine *line, ResultsRun *run, const ResultsReports *reports) {
         const ResultsProcessOptions *options = line->options;
         ResultsStep *step = begin_step(run, "report", NULL);
         int r;
@@ -159,6 +180,11 @@ static int report(const CommandLine *line, ResultsRun *run) {
                 r = results_report_write_lts(run, options->lts);
         buffer_printf(&step->text, "%s%s%s%s", options->lts ?: "", options->lts && options->output ? ", " : "",
                       options->output ?: "", options->lts || options->output ? "" : "off: no --output");
+        if (options->output &&
+            results_page_write(run, &line->global, reports, options->output, &step->text) != EXIT_DONE)
+                r = EXIT_FAILED;
+        if (options->output)
+                results_plots_put_off(run->matrix.file.root, reports, &step->text);
         if (options->output && results_report_write(run, options->output) != EXIT_DONE)
                 r = EXIT_FAILED;
         return r == EXIT_DONE ? end_step(line, step) : r;
@@ -176,6 +202,7 @@ static int combine(int a, int b) {
 
 static int results_process_run(const CommandLine *line) {
         const ResultsProcessOptions *options = line->options;
+        scoped(results_plots_reports_deinit) ResultsReports reports = {};
         scoped(results_report_run_deinit) ResultsRun run = {};
         int r, status;
 
@@ -183,12 +210,14 @@ static int results_process_run(const CommandLine *line) {
         if (r == EXIT_DONE)
                 r = parse(line, &run);
         if (r == EXIT_DONE)
+                r = choose(line, &run, &reports);
+        if (r == EXIT_DONE)
                 r = validate(line, &run);
         if (r != EXIT_DONE)
                 return r;
         status = store(line, &run);
         status = combine(status, check(line, &run, status));
-        status = combine(status, report(line, &run));
+        status = combine(status, report(line, &run, &reports));
         return test_matrix_count_errors(&run.matrix) > 0 ? combine(status, EXIT_FAILED) : status;
 }
 

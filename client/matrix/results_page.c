@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/matrix/results_page.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "client/cli/command.h"
+#include "client/matrix/results_history.h"
+#include "client/matrix/test_log.h"
+#include "client/report/report_page.h"
+#include "json/json_text.h"
+#include "util/clock.h"
+#include "util/embed.h"
+
+/* Made by tools/bundle, see the Makefile. */
+EMBED(results_page, RESULTS_PAGE);
+extern const char results_page[];
+
+#define LOGS_MAX 100U /* tests that failed whose logs are in a page */
+
+/* --- tests ---------------------------------------------------------------------------------------- */
+
+/* Writes the members of an object, apart from lists that no plot shows. member: of each, instead of itself. */
+static int put_members(const ResultsRun *run, JsonText object, const char *member, Json *json) {
+        JsonWalk walk = json_text_walk(object);
+        JsonText key, value;
+
+        while (json_text_walk_next(&walk, &key, &value)) {
+                scoped(buffer_deinit) Buffer name = {};
+
+                json_text_decode(key, &name);
+                if (buffer_error(&name) < 0)
+                        return -ENOMEM;
+                if (member)
+                        value = json_text_find(value, member);
+                if (json_text_kind(value) == JSON_KIND_LIST &&
+                    !results_plots_show(run->matrix.file.root, name.text ?: ""))
+                        continue;
+                json_key(json, name.text ?: "");
+                json_text_write(value, json);
+        }
+        return 0;
+}
+
+/* The values, then the results and the KPIs, which may be computed of them. */
+static int put_numbers(const ResultsRun *run, size_t i, Json *json) {
+        const Payload *payload = run->payloads ? &run->payloads[i] : NULL;
+        const char *values = run->matrix.values[i].json, *kpis = payload && payload->kpis ? payload->kpis : "{}";
+        const JsonText document = payload ? json_text(payload->text, strlen(payload->text)) : (JsonText){};
+        const struct {
+                const char *key, *member;
+                JsonText numbers;
+        } parts[] = { { "values", NULL, json_text(values, strlen(values)) },
+                      { "results", NULL, json_text_find(document, "@result") },
+                      { "kpis", "value", json_text(kpis, strlen(kpis)) } };
+        int r = 0;
+
+        for (size_t k = 0; k < (payload ? N_ELEMENTS(parts) : 1) && r == 0; k++) {
+                json_put_object_begin(json, parts[k].key);
+                r = put_members(run, parts[k].numbers, parts[k].member, json);
+                json_object_end(json);
+        }
+        return r;
+}
+
+static int put_test(const ResultsRun *run, size_t i, bool with_log, Json *json) {
+        TestRecord *record = &run->matrix.tree.records[i];
+        scoped(buffer_deinit) Buffer log = {};
+        int r;
+
+        json_object_begin(json);
+        json_put_string(json, "path", record->path);
+        json_put_int(json, "exit_code", record->exit_code);
+        json_put_uint(json, "start_ms", run->matrix.values[i].start_ns / NS_PER_MS);
+        json_put_uint(json, "end_ms", run->matrix.values[i].end_ns / NS_PER_MS);
+        json_put_object_begin(json, "settings");
+        r = payload_put_settings(record, false, json);
+        json_object_end(json);
+        json_put_object_begin(json, "labels");
+        if (r == 0)
+                r = payload_put_settings(record, true, json);
+        json_object_end(json);
+        if (r == 0)
+                r = put_numbers(run, i, json);
+        if (r == 0 && with_log)
+                r = test_log_put(&run->matrix.file, &run->matrix.tree, record, &log);
+        if (log.n > 0)
+                json_put_string(json, "log", log.text);
+        json_key(json, "findings");
+        findings_write_json(&record->findings, json);
+        json_object_end(json);
+        return r;
+}
+
+static int put_tests(const ResultsRun *run, Json *json) {
+        const TestTree *tree = &run->matrix.tree;
+        size_t n_logs = 0;
+        int r = 0;
+
+        json_put_array_begin(json, "tests");
+        for (size_t i = 0; i < tree->n && r == 0; i++)
+                if (!tree->records[i].left_out)
+                        r = put_test(run, i, tree->records[i].exit_code != 0 && n_logs++ < LOGS_MAX, json);
+        json_array_end(json);
+        return r;
+}
+
+/* --- the whole ------------------------------------------------------------------------------------ */
+
+static void put_head(const ResultsRun *run, Json *json) {
+        const ResultsFile *file = &run->matrix.file;
+
+        json_put_uint(json, "time_ms", clock_realtime_ns() / NS_PER_MS);
+        json_put_string(json, "version", PERFD_VERSION);
+        json_put_string(json, "name", file->name);
+        json_put_string(json, "directory", run->matrix.tree.root);
+        json_put_string(json, "config", file->text.text ?: "");
+        json_put_array_begin(json, "presets");
+        for (size_t i = 0; i < file->n_presets; i++)
+                json_string(json, file->presets[i]);
+        json_array_end(json);
+        test_matrix_write_units(&run->matrix, json);
+        test_matrix_write_left_out(&run->matrix, json);
+        json_put_array_begin(json, "steps");
+        for (size_t i = 0; i < run->n_steps; i++) {
+                json_object_begin(json);
+                json_put_string(json, "name", run->steps[i].name);
+                json_put_string(json, "text", run->steps[i].text.text ?: "");
+                json_object_end(json);
+        }
+        json_array_end(json);
+}
+
+/* Writes what all pages have. 0 or -ENOMEM. */
+static int write_data(const ResultsRun *run, const GlobalOptions *global, Json *json) {
+        const ResultsFile *file = &run->matrix.file;
+        int r;
+
+        json_object_begin(json);
+        put_head(run, json);
+        value_put_json(file->model ? file->model->document : NULL, "model", json);
+        value_put_json(value_get_given(file->root, "plots"), "plots", json);
+        r = put_tests(run, json);
+        value_put_json(run->check.is_judged ? value_get(&run->check.answer, "kpis") : NULL, "verdicts", json);
+        json_key(json, "history");
+        if (r == 0)
+                r = results_history_write(&run->check, file->model, global, json);
+        json_object_end(json);
+        return r < 0 ? r : buffer_error(json->out);
+}
+
+/* Writes a page. report NULL: the page that lists the reports. */
+static int write_page(const ResultsRun *run, const ResultsReports *reports, const char *report, const char *common,
+                      const char *directory) {
+        scoped(buffer_deinit) Buffer data = {}, page = {}, name = {};
+        Json json = { .out = &data };
+
+        json_object_begin(&json);
+        json_put_string(&json, "report", report);
+        value_put_json(report ? value_get(value_get_given(run->matrix.file.root, "reports"), report) : NULL, "parts",
+                          &json);
+        json_put_array_begin(&json, "reports");
+        for (size_t i = 0; i < reports->n; i++)
+                json_string(&json, reports->names[i]);
+        json_array_end(&json);
+        json_key(&json, "run");
+        json_raw(&json, common);
+        json_object_end(&json);
+        if (buffer_error(&data) < 0)
+                return command_fail(-ENOMEM);
+        report_page_put(results_page, &data, &page);
+        buffer_printf(&name, "%s.html", report ?: "index");
+        return results_report_write_file(directory, name.text, &page);
+}
+
+int results_page_write(const ResultsRun *run, const GlobalOptions *global, const ResultsReports *reports,
+                       const char *directory, Buffer *said) {
+        scoped(buffer_deinit) Buffer common = {};
+        int r;
+
+        r = write_data(run, global, &(Json){ .out = &common });
+        if (r < 0)
+                return command_fail(r);
+        for (size_t i = 0; i < reports->n && r == EXIT_DONE; i++)
+                r = write_page(run, reports, reports->names[i], common.text, directory);
+        if (reports->n > 1 && r == EXIT_DONE)
+                r = write_page(run, reports, NULL, common.text, directory);
+        for (size_t i = 0; i < reports->n && r == EXIT_DONE; i++)
+                buffer_printf(said, ", %s.html", reports->names[i]);
+        return r;
+}
