@@ -15,31 +15,6 @@
 
 /* --- partition ------------------------------------------------------------------------------------- */
 
-/* The cost grows by the distance of the new value to the median, or to the interval between the two middle values. */
-void shift_add_cost(MedianCost *cost, double v) {
-        double *sorted = cost->sorted;
-        size_t n = cost->n, low = 0, high = n;
-
-        if (n % 2 == 1)
-                cost->cost += fabs(v - sorted[n / 2]);
-        else if (n > 0 && v < sorted[n / 2 - 1])
-                cost->cost += sorted[n / 2 - 1] - v;
-        else if (n > 0 && v > sorted[n / 2])
-                cost->cost += v - sorted[n / 2];
-
-        while (low < high) {
-                size_t middle = (low + high) / 2;
-
-                if (sorted[middle] <= v)
-                        low = middle + 1;
-                else
-                        high = middle;
-        }
-        memmove(&sorted[low + 1], &sorted[low], (n - low) * sizeof(*sorted));
-        sorted[low] = v;
-        cost->n++;
-}
-
 /* --- medians of all segments ---------------------------------------------------------------------- */
 
 /*
@@ -528,11 +503,11 @@ static void remove_weak(const ShiftSeries *series, const ShiftSettings *settings
 }
 
 static double cost_of(const ShiftSeries *series, size_t begin, size_t end) {
-        MedianCost cost = { .sorted = series->scratch };
+        double median = median_of(&series->values[begin], end - begin, series->scratch), cost = 0;
 
         for (size_t i = begin; i < end; i++)
-                shift_add_cost(&cost, series->values[i]);
-        return cost.cost;
+                cost += fabs(series->values[i] - median);
+        return cost;
 }
 
 /* Finds the partition of a short series, or of windows of half their length in common: each place is judged with a

@@ -75,15 +75,6 @@ int shift_smallest(const double *series, size_t n, const ChangePoint *points, si
  * Partition: divides a series into segments so that the distances to the segments' medians are smallest
  */
 
-/* Sum of the distances to the median of values that are added one by one. O(n) for each value, no allocation. */
-typedef struct MedianCost {
-        double *sorted; /* borrowed; room for all values */
-        size_t n;
-        double cost;
-} MedianCost;
-
-void shift_add_cost(MedianCost *cost, double v);
-
 typedef struct PartitionSettings {
         double penalty;      /* cost of a segment */
         size_t n_min;        /* least number of values of a segment */
