@@ -48,6 +48,7 @@ typedef struct Worker {
 
 /* Smaller answers are not worth compressing. */
 #define GZIP_BYTES_MIN 1024U
+#define SENT_BYTES_PER_NS 4U
 /* A worker releases the buffer of an answer longer than this. */
 #define BODY_EXPORT_BYTES (256U * 1024U)
 
@@ -184,7 +185,7 @@ typedef struct HttpListener {
         Http *http;
         struct MHD_Daemon *daemon;
         HttpThread thread; /* if retired, each connection is closed after its answer */
-        Worker worker;
+        Worker worker;     /* its address is the context of a request that has waited for its turn */
         struct HttpListener *next;
 } HttpListener;
 
@@ -355,20 +356,25 @@ static struct MHD_Response *respond_stream(Http *http, const HttpRequest *reques
         return NULL;
 }
 
-static void make_response(Http *http, const HttpRequest *request, Worker *worker, Response *response,
-                          HttpResponse *ret) {
+/* Returns the size of the answer; 0: it is not made for this request. */
+static size_t make_response(Http *http, const HttpRequest *request, Worker *worker, Response *response,
+                            HttpResponse *ret) {
+        size_t n = 0;
+
         if (response->events)
                 ret->response = respond_stream(http, request, response);
         (void)exchange_check_body(response);
         if (response->file)
                 ret->response = respond_file(find_header(request, "If-None-Match"), response);
         else if (!ret->response) {
-                atomic_fetch_add(&http->counters.n_bytes_sent, pack_answer(request, worker, response));
+                n = pack_answer(request, worker, response);
+                atomic_fetch_add(&http->counters.n_bytes_sent, n);
                 ret->response = worker_make_response(worker, response);
         }
         ret->status = response->status;
         scrape_clear(&response->scrape);
         worker_trim(worker);
+        return n;
 }
 
 static bool is_listed(Http *http, const SharesWeights *users, const Caller *caller) {
@@ -421,10 +427,11 @@ enum {
 static int answer(Http *http, const HttpRequest *request, Worker *worker, HttpResponse *ret) {
         Caller caller = connection_limits_caller(find_connection(request->connection),
                                                        (uint32_t)atomic_load(&http->admin_gid));
-        uint64_t begin_ns = clock_thread_cpu_ns();
+        uint64_t begin_ns = clock_thread_cpu_ns(), ns;
         const Snapshot *snapshot = publisher_acquire(http->publisher);
         Exchange exchange;
         bool needs_store;
+        size_t n;
         int r;
 
         prepare(http, request, snapshot, worker, &exchange);
@@ -439,8 +446,13 @@ static int answer(Http *http, const HttpRequest *request, Worker *worker, HttpRe
         if (needs_store)
                 return ANSWER_NEEDS_STORE;
 
-        make_response(http, request, worker, &exchange.response, ret);
-        atomic_fetch_add(&http->counters.cpu_ns, clock_thread_cpu_ns() - begin_ns);
+        n = make_response(http, request, worker, &exchange.response, ret);
+        ns = clock_thread_cpu_ns() - begin_ns;
+        atomic_fetch_add(&http->counters.cpu_ns, ns);
+        if (!worker->reader)
+                http_thread_note_answer(request->thread,
+                                        connection_limits_account(find_connection(request->connection)),
+                                        ns + n / SENT_BYTES_PER_NS);
         return 0;
 }
 
@@ -451,7 +463,7 @@ static void answer_error(Http *http, const HttpRequest *request, Worker *worker,
 
         prepare(http, request, NULL, worker, &exchange);
         (void)exchange_error(&exchange.response, status, "%s", reason);
-        make_response(http, request, worker, &exchange.response, ret);
+        (void)make_response(http, request, worker, &exchange.response, ret);
 }
 
 /* --- queries --------------------------------------------------------------------------------------- */
@@ -536,6 +548,13 @@ static enum MHD_Result answer_request(HttpListener *listener, const HttpRequest 
         HttpResponse response = {};
         unsigned status;
 
+        if (*context != &listener->worker &&
+            http_thread_wait_turn(&listener->thread,
+                                  connection_limits_account(find_connection(request->connection)),
+                                  request->connection)) {
+                *context = &listener->worker;
+                return MHD_YES;
+        }
         if (answer(listener->http, request, &listener->worker, &response) == ANSWER_NEEDS_STORE) {
                 status = put_query(listener->http, request, context, reason);
                 if (status == 0)
@@ -612,6 +631,10 @@ static enum MHD_Result refuse_ambiguous(HttpListener *listener, const HttpReques
         return send_response(listener, request->connection, &response);
 }
 
+static bool is_query(const HttpListener *listener, const void *context) {
+        return context && context != listener && context != &listener->worker;
+}
+
 /* The library calls once after the headers, for each piece of a body, and at the end; and again when a suspended
  * connection is resumed. An answer in the first call closes the connection: right for methods with a body, wrong for
  * GET. */
@@ -623,10 +646,10 @@ static enum MHD_Result on_request(void *userdata, struct MHD_Connection *connect
         bool is_first = !*context;
 
         (void)upload;
-        if (!is_first && *context != listener)
+        if (is_query(listener, *context))
                 return send_response(listener, connection, &((Query *)*context)->response);
 
-        *context = listener;
+        *context = *context ?: listener;
         if (is_first && is_ambiguous(connection, method, version))
                 return refuse_ambiguous(listener, &request);
         if (is_first && is_read(method))
@@ -680,7 +703,7 @@ static void on_completed(void *userdata, struct MHD_Connection *connection, void
         const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
         HttpListener *listener = userdata;
 
-        if (*context && *context != listener)
+        if (is_query(listener, *context))
                 query_free(listener->http, *context);
         *context = NULL;
         connection_limits_release_answer(info ? info->socket_context : NULL);

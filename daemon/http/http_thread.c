@@ -8,6 +8,7 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 
+#include "util/array.h"
 #include "util/clock.h"
 #include "util/thread.h"
 
@@ -108,6 +109,48 @@ static void accept_waiting(HttpThread *thread) {
                 ;
 }
 
+/* --- turns of accounts --------------------------------------------------------------------------- */
+
+void http_thread_note_answer(HttpThread *thread, const ShareAccount *account, uint64_t ns) {
+        AnswerTurn *turn = &thread->turn;
+        size_t i = 0;
+
+        while (i < turn->n_served && turn->served[i].account != account)
+                i++;
+        if (i == N_ELEMENTS(turn->served))
+                return;
+        if (i == turn->n_served) {
+                turn->served[turn->n_served].account = account;
+                turn->served[turn->n_served++].ns = 0;
+        }
+        turn->served[i].ns += ns;
+}
+
+bool http_thread_wait_turn(HttpThread *thread, const ShareAccount *account, struct MHD_Connection *connection) {
+        AnswerTurn *turn = &thread->turn;
+        bool is_over = false;
+
+        if (atomic_load(&thread->is_stopping)) /* nothing would resume it */
+                return false;
+        for (size_t i = 0; i < turn->n_served; i++)
+                is_over |= turn->served[i].account == account && turn->served[i].ns > HTTP_TURN_NS;
+        if (!is_over || ARRAY_RESERVE(turn->waiting, turn->n_allocated, turn->n_waiting + 1) < 0)
+                return false;
+        turn->waiting[turn->n_waiting++] = connection;
+        MHD_suspend_connection(connection);
+        return true;
+}
+
+static void end_turn(HttpThread *thread, size_t n_resumed) {
+        AnswerTurn *turn = &thread->turn;
+
+        turn->n_served = 0;
+        for (; n_resumed > 0 && turn->n_waiting > 0; n_resumed--) {
+                http_thread_resume(thread, turn->waiting[0]);
+                memmove(turn->waiting, turn->waiting + 1, --turn->n_waiting * sizeof(*turn->waiting));
+        }
+}
+
 /* --- the thread --------------------------------------------------------------------------------- */
 
 /* Returns for how long the thread may wait; -1: without end. */
@@ -141,6 +184,7 @@ static void run_once(HttpThread *thread, int library_fd) {
         if (n > 0 && fds[2].revents)
                 event_streams_resume(&thread->streams);
         (void)MHD_run(thread->daemon);
+        end_turn(thread, 1);
         remove_added(thread);
         if (n == 0)
                 answer_refused(thread, REFUSALS_PER_TURN);
@@ -155,6 +199,7 @@ static void *on_start(void *userdata) {
         while (!atomic_load(&thread->is_stopping))
                 run_once(thread, info->epoll_fd);
         event_streams_resume(&thread->streams); /* the library aborts when it ends with a suspended connection */
+        end_turn(thread, SIZE_MAX);
         (void)MHD_run(thread->daemon);
         answer_refused(thread, thread->n_refused);
         return NULL;
@@ -190,6 +235,7 @@ void http_thread_stop(HttpThread *thread) {
         (void)eventfd_write(thread->wake_fd, 1);
         (void)pthread_join(thread->thread, NULL);
         thread->is_running = false;
+        free(TAKE(thread->turn.waiting));
         closep(&thread->wake_fd);
         closep(&thread->listen_fd);
 }

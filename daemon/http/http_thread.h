@@ -17,6 +17,7 @@
 
 #include "http/connection_limits.h"
 #include "http/event_streams.h"
+#include "util/clock.h"
 
 /* Refused connections that are not answered yet. */
 #define HTTP_THREAD_REFUSED_MAX 256U
@@ -31,6 +32,21 @@ typedef struct HttpThreadParts {
 /* Connections that are accepted before the library runs. */
 #define HTTP_THREAD_ACCEPTS_MAX 32U
 
+/*
+ * Accounts whose answers took long since the library began to look at its connections wait until it has looked at all:
+ * a caller with many connections does not stand before others.
+ */
+#define HTTP_TURN_NS (200 * NS_PER_US)
+typedef struct AnswerTurn {
+        struct {
+                const ShareAccount *account; /* identity only */
+                uint64_t ns;
+        } served[16]; /* further accounts do not wait */
+        size_t n_served;
+        struct MHD_Connection **waiting; /* owned; suspended; the oldest first */
+        size_t n_waiting, n_allocated;
+} AnswerTurn;
+
 typedef struct HttpThread HttpThread;
 struct HttpThread {
         HttpThreadParts parts;     /* borrowed */
@@ -41,8 +57,8 @@ struct HttpThread {
         atomic_bool is_retired, is_stopping;
         atomic_size_t n_connections, n_resuming;
         EventStreams streams;
+        AnswerTurn turn; /* used by the thread only, as all below */
 
-        /* Used by the thread only. */
         struct {
                 int fd; /* owned by the library */
                 LimitedConnection *connection;
@@ -63,6 +79,10 @@ void http_thread_stop(HttpThread *thread);
 
 /* Lets the streams of the thread send what is new, from any thread. */
 void http_thread_wake_streams(HttpThread *thread);
+/* Adds the time that an answer takes. */
+void http_thread_note_answer(HttpThread *thread, const ShareAccount *account, uint64_t ns);
+/* Returns true if an answer has to wait, and suspends its connection until the turn of another one. */
+bool http_thread_wait_turn(HttpThread *thread, const ShareAccount *account, struct MHD_Connection *connection);
 /* Resumes a suspended connection, from any thread. The library alone would notice only when something else happens. */
 void http_thread_resume(HttpThread *thread, struct MHD_Connection *connection);
 /* True if the library has no connection, and no thread resumes a connection. */

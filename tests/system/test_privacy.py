@@ -3,6 +3,8 @@ answers over TCP."""
 
 import http.client
 import os
+import pathlib
+import signal
 import socket
 import subprocess
 import unittest
@@ -61,9 +63,17 @@ def get_over(made, path, host="localhost"):
         connection.close()
 
 
+def send_request(connection, path):
+    connection.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+
+
 def ask_again(connection, path):
     """The body of the answer, on a connection that stays open."""
-    connection.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+    send_request(connection, path)
+    return read_answer(connection)
+
+
+def read_answer(connection):
     response = http.client.HTTPResponse(connection)
     response.begin()
     return response.read().decode()
@@ -219,6 +229,26 @@ class Reports(harness.TestCase):
         doctor = daemon.perfctl("doctor").stdout
         self.assertRegex(doctor, r"limited +quota +\S+: http_connections \(\d+ refused since")
         self.assertIn("perfctl quota --all", " ".join(doctor.split()))
+
+    @unittest.skipIf(os.getuid() != 0, "needs root, to act as several users")
+    def test_a_user_with_many_connections_does_not_stand_before_others(self):
+        daemon = self.daemon()
+        daemon.directory.chmod(0o711)
+        many = [connect_as(OWNER_UID, daemon.http_socket) for _ in range(48)]
+        others = [connect_as(OTHER_UID, daemon.http_socket) for _ in range(2)]
+        state = lambda: pathlib.Path(f"/proc/{daemon.process.pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+        answered = lambda text: sum(v for k, v in harness.parse_metrics(text).items() if k.startswith("perfd_http_requests_total"))
+        before = max(answered(ask_again(connection, "/metrics")) for connection in (*many, *others))
+        daemon.signal(signal.SIGSTOP)
+        harness.wait_for(lambda: state() == "T", "the stop of perfd")
+        for connection in (others[0], *many, others[1]):
+            send_request(connection, "/metrics")
+        daemon.signal(signal.SIGCONT)
+        for connection in others:
+            self.assertLess(answered(read_answer(connection)) - before, 24)
+        for connection in many:
+            self.assertIn("perfd_http_requests_total", read_answer(connection))
+            connection.close()
 
     def test_weights_of_users_make_larger_shares(self):
         plain = self.daemon("[limits]\nqueries = 100\n")

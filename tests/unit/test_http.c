@@ -32,6 +32,43 @@ static void both_listeners_answer(void **state) {
         assert_string_equal(local.body.text, tcp.body.text);
 }
 
+static void an_account_waits_for_its_turn_only_if_its_answers_took_long(void **state) {
+        const ShareAccount *accounts = (const ShareAccount *)state; /* identity only */
+        HttpThread thread = {};
+
+        for (size_t i = 0; i < 20; i++) /* more accounts than are counted */
+                http_thread_note_answer(&thread, (const void *)((const char *)accounts + i), HTTP_TURN_NS / 2);
+        http_thread_note_answer(&thread, accounts, HTTP_TURN_NS / 2);
+        assert_int_equal(thread.turn.n_served, N_ELEMENTS(thread.turn.served));
+        assert_int_equal(thread.turn.served[0].ns, HTTP_TURN_NS);
+        assert_false(http_thread_wait_turn(&thread, accounts, NULL));
+        http_thread_note_answer(&thread, accounts, 1);
+        assert_false(http_thread_wait_turn(&thread, (const void *)((const char *)accounts + 1), NULL));
+        assert_false(http_thread_wait_turn(&thread, (const void *)((const char *)accounts + 19), NULL));
+        thread.is_stopping = true; /* nothing would resume it */
+        assert_false(http_thread_wait_turn(&thread, accounts, NULL));
+}
+
+static void all_connections_of_an_account_are_answered(void **state) {
+        Fixture *fixture = *state;
+        int fds[48];
+
+        start(fixture, 64, 10);
+        publish(fixture);
+        for (size_t i = 0; i < N_ELEMENTS(fds); i++)
+                fds[i] = dial_local(fixture);
+        for (size_t i = 0; i < N_ELEMENTS(fds); i++)
+                assert_true(say(fds[i], GET("/metrics") END, strlen(GET("/metrics") END)));
+        for (size_t i = 0; i < N_ELEMENTS(fds); i++) {
+                scoped(buffer_deinit) Buffer stream = {};
+                scoped(answer_deinit) HttpAnswer answer = {};
+
+                read_answer(fds[i], &stream, true, &answer);
+                assert_int_equal(answer.status, 200);
+                closep(&fds[i]);
+        }
+}
+
 static void before_the_first_snapshot_clients_are_asked_to_retry(void **state) {
         scoped(answer_deinit) HttpAnswer early = {}, late = {};
         Fixture *fixture = *state;
@@ -476,6 +513,8 @@ static void each_snapshot_is_an_event_of_a_stream(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(both_listeners_answer, setup, teardown),
+                cmocka_unit_test(an_account_waits_for_its_turn_only_if_its_answers_took_long),
+                cmocka_unit_test_setup_teardown(all_connections_of_an_account_are_answered, setup, teardown),
                 cmocka_unit_test_setup_teardown(before_the_first_snapshot_clients_are_asked_to_retry, setup, teardown),
                 cmocka_unit_test_setup_teardown(readiness_is_set_by_the_daemon, setup, teardown),
                 cmocka_unit_test_setup_teardown(requests_on_one_connection_are_answered_in_order, setup, teardown),
