@@ -208,12 +208,16 @@ static bool is_heading(const char *cell) {
         return !parse_cell(cell, &v) && !(*cell >= '0' && *cell <= '9');
 }
 
-/* True for a row such as 0,98, which may be one number. */
+/* True for a row such as 0,98 or 1.234,5, which may be one number. */
 static bool has_decimal_comma(const TableRow *row, char separator) {
         const char *whole = row->cells[0], *fraction = row->n == 2 ? row->cells[1] : "";
+        size_t n = strspn(whole, "+-0123456789");
+        bool is_time = n >= 8;
 
-        return separator == ',' && row->n == 2 && *fraction && whole[strspn(whole, "+-0123456789")] == '\0' &&
-               strlen(whole) < 8 && fraction[strspn(fraction, "0123456789")] == '\0';
+        for (; *whole != '0' && whole[n] == '.' && strspn(whole + n + 1, "0123456789") == 3; n += 4)
+                ;
+        return separator == ',' && row->n == 2 && *fraction && whole[n] == '\0' && !is_time &&
+               fraction[strspn(fraction, "0123456789")] == '\0';
 }
 
 /* Sets the column that --column names, by name or by number. */
@@ -315,7 +319,7 @@ static int read_table(SeriesInput *input, const char *name, const Buffer *text, 
                 if (r == 0 && !(is_first && layout.has_header))
                         r = add_row(input, name, line, &row, &layout);
                 is_first = false;
-                n_commas += has_decimal_comma(&row, layout.separator);
+                n_commas += r == 0 && has_decimal_comma(&row, layout.separator);
                 n_rows++;
                 if (n_rows == 1)
                         header = line;

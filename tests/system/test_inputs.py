@@ -137,7 +137,8 @@ class Tables(unittest.TestCase):
         self.assertEqual(json.loads(self.check('x,"a,b"\n1,2\n', "--column", "a,b").stdout)["n"], 1)
 
     def test_what_cannot_be_read_is_refused(self):
-        for text, why in (("0,98\n1,02\n", ":1: decimal comma?"), ("\n0,98\n", ":2: decimal comma?"),
+        for text, why in (("0,98\n1,02\n", ":1: decimal comma?"), ("1.234,5\n12.345,67\n-1.234.567,8\n", ":1: decimal comma?"),
+                          ("\n0,98\n", ":2: decimal comma?"),
                           ("t;v\n1;0,98\n", ":2: '0,98' is not a number: decimal comma?"),
                           ("time,ms\n2026-01-01,0,98\n", ":2: 3 columns, the first line has 2: decimal comma?"),
                           ("2026-01-01,failed\n2026-01-02,5\n", ":1: 'failed' is not a number"), ("5ms\n6\n", ":1: '5ms' is not a number"),
