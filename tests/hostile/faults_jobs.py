@@ -146,9 +146,10 @@ def told_limits(target):
                 if reply.status == harness.wire.QUOTA:
                     break
             target.check("count twice" in reply.message, str(reply))
-            for names in (("a-b", "a_b"), ("9", "_9")):
+            for model in ({"results": {"a-b": down, "a_b": down}}, {"results": {"9": down, "_9": down}},
+                          {"results": {"x": down}, "parameters": {"p-q": {"type": "int"}, "p_q": {"type": "int"}}}):
                 request = client.request()
-                request.register.model.append(harness.to_json({"name": "Twice", "results": {name: down for name in names}}))
+                request.register.model.append(harness.to_json({"name": "Twice", **model}))
                 reply = client.call(request)
                 target.check(reply.status == harness.wire.INVALID and "same name on /metrics" in reply.message, str(reply))
             n += 1
