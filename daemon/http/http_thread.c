@@ -126,6 +126,14 @@ void http_thread_note_answer(HttpThread *thread, const ShareAccount *account, ui
         turn->served[i].ns += ns;
 }
 
+/* The library closes a suspended connection without an answer if the client has ended its side. */
+static bool is_half_closed(struct MHD_Connection *connection) {
+        const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+        struct pollfd fd = { .fd = info->connect_fd, .events = POLLRDHUP };
+
+        return poll(&fd, 1, 0) > 0;
+}
+
 bool http_thread_wait_turn(HttpThread *thread, const ShareAccount *account, struct MHD_Connection *connection) {
         AnswerTurn *turn = &thread->turn;
         bool is_over = false;
@@ -134,7 +142,8 @@ bool http_thread_wait_turn(HttpThread *thread, const ShareAccount *account, stru
                 return false;
         for (size_t i = 0; i < turn->n_served; i++)
                 is_over |= turn->served[i].account == account && turn->served[i].ns > HTTP_TURN_NS;
-        if (!is_over || ARRAY_RESERVE(turn->waiting, turn->n_allocated, turn->n_waiting + 1) < 0)
+        if (!is_over || is_half_closed(connection) ||
+            ARRAY_RESERVE(turn->waiting, turn->n_allocated, turn->n_waiting + 1) < 0)
                 return false;
         turn->waiting[turn->n_waiting++] = connection;
         MHD_suspend_connection(connection);

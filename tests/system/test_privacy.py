@@ -243,6 +243,8 @@ class Reports(harness.TestCase):
         harness.wait_for(lambda: state() == "T", "the stop of perfd")
         for connection in (others[0], *many, others[1]):
             send_request(connection, "/metrics")
+        for connection in many[::6]:
+            connection.shutdown(socket.SHUT_WR)
         daemon.signal(signal.SIGCONT)
         for connection in others:
             self.assertLess(answered(read_answer(connection)) - before, 24)
