@@ -79,7 +79,8 @@ void comparison_add_noise_run(NodeNoise *shares, const NodeNoise *begin, const N
                 double lost_s = i == NOISE_THROTTLING ? throttled_s : end->values[i] - begin->values[i];
                 double share = i == NOISE_FREQUENCY ? (khz > 0 ? 1 - khz / history->top_khz : 0) : lost_s / wall_s;
 
-                shares->values[i] = fmax(shares->values[i], share);
+                /* The kernel adds up pressure at times that are not those of a short run. */
+                shares->values[i] = fmax(shares->values[i], fmin(share, 1));
         }
 }
 

@@ -144,6 +144,16 @@ static void a_drift_of_one_side_is_said(void **state) {
         assert_non_null(strstr(report(f, "wall time"), "\ndrift: wall time of B changed by +"));
 }
 
+static void shares_are_parts_of_the_time(void **state) {
+        const NodeNoise begin = {}, end = { .values = { [NOISE_CPU] = 4, [NOISE_IO] = 0.25 } };
+        NoiseHistory history = {};
+        NodeNoise shares = {};
+
+        (void)state;
+        comparison_add_noise_run(&shares, &begin, &end, 1, 0, &history);
+        assert_true(shares.values[NOISE_CPU] == 1 && shares.values[NOISE_IO] == 0.25);
+}
+
 static void too_few_pairs_are_unknown_with_the_reasons(void **state) {
         Fixture *f = *state;
         NodeNoise busy = { .values = { [NOISE_CPU] = 0.5 } };
@@ -218,6 +228,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(a_number_is_found_without_the_name_of_its_indicator, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(numbers_beyond_the_limit_are_left_out, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_drift_of_one_side_is_said, set_up, tear_down),
+                cmocka_unit_test(shares_are_parts_of_the_time),
                 cmocka_unit_test_setup_teardown(too_few_pairs_are_unknown_with_the_reasons, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_compared_with_itself_is_the_floor, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(json_has_the_verdict_and_all_rows, set_up, tear_down),
