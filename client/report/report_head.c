@@ -49,7 +49,7 @@ static Style format_slurm_state(const Value *slurm, char ret[static REPORT_EXIT_
         n = snprintf(ret, REPORT_EXIT_MAX, "%.40s", state);
         if (status > 0)
                 snprintf(ret + n, REPORT_EXIT_MAX - (size_t)n, ": exit %jd", (intmax_t)status);
-        else if (signal > 0)
+        else if (signal > 0 && signal < _NSIG) /* Slurm's own numbers are beyond: 125 says what the state says */
                 snprintf(ret + n, REPORT_EXIT_MAX - (size_t)n, ": signal %jd", (intmax_t)signal);
         return strcmp(state, "COMPLETED") == 0 ? STYLE_GOOD : strcmp(state, "REQUEUED") == 0 ? STYLE_WARN : STYLE_BAD;
 }

@@ -9,6 +9,7 @@
 #include "jobs/recovery.h"
 #include "jobs/sampling.h"
 #include "store/jobs/job_rows.h"
+#include "util/clock.h"
 
 int job_room_init(JobRoom *room, const JobRoomParts *parts, const char *root) {
         int r;
@@ -25,7 +26,7 @@ int job_room_init(JobRoom *room, const JobRoomParts *parts, const char *root) {
         room->lifecycle = (Lifecycle){
                 .config = parts->config, .event = parts->event, .node = parts->node, .store = parts->store,
                 .shares = parts->shares, .jobs = &room->jobs, .groups = &room->groups, .identity = &room->identity,
-                .names = &room->names,
+                .names = &room->names, .start_realtime_ms = clock_realtime_ns() / NS_PER_MS,
         };
         room->phases = (Phases){
                 .config = parts->config, .node = parts->node, .store = parts->store,

@@ -572,7 +572,8 @@ static int put_amend(Lifecycle *lifecycle, const Request *request, const Peer *s
 
         return desk_pending(store_put(lifecycle->store,
                                       job_rows_pack_amend(request->job_end.job, sender, &request->job_end.end,
-                                                          clock_realtime_ns() / NS_PER_MS, node_n_cpus(node),
+                                                          lifecycle->start_realtime_ms, clock_realtime_ns() / NS_PER_MS,
+                                                          node_n_cpus(node),
                                                           cookie_of(LIFECYCLE_END, ticket, NULL))));
 }
 

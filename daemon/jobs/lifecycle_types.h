@@ -26,6 +26,7 @@ typedef struct Lifecycle {
         Identity *identity;
         UserNames *names;
         LifecycleLogLimits log_limits;
+        uint64_t start_realtime_ms; /* of perfd */
 } Lifecycle;
 
 /* Kinds of requests; their state is a Lifecycle, the owner in a cookie a Job or NULL. */

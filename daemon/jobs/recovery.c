@@ -258,7 +258,7 @@ static int recover_job(Lifecycle *lifecycle, const RecoveredJob *recovered, cons
 
         if (!is_same_boot)
                 return close_over(lifecycle, recovered, &progress, before,
-                                  "the machine was rebooted; totals end at the last checkpoint");
+                                  JOB_REBOOT_NOTE "; totals end at the last checkpoint");
 
         use_former(&lifecycle->jobs->usage_file, recovered, &progress);
         state = find_group(lifecycle, recovered, &progress, &place);

@@ -104,6 +104,8 @@ typedef struct JobEnd {
 
 /* Part of the notes that a report of the end makes false. */
 #define JOB_NO_END_NOTE "no end was reported"
+/* Part of the note of a job that was running when the machine went down. */
+#define JOB_REBOOT_NOTE "the machine was rebooted"
 
 /* A phase of a job: the time between two marks, or between a mark and the start or end. */
 typedef struct PhaseView {

@@ -190,6 +190,12 @@ class Recovery(harness.TestCase):
         self.assertIn("rebooted", job["note"])
         self.assertAlmostEqual(metrics["cpu_user_seconds"]["value"], 2.5, 9)
         self.assertEqual(daemon.wait_tick()['perfd_node_cpu_seconds_total{mode="user"}'], 0.07)
+        # The epilog of a batch system ends the job later.
+        end = daemon.perfctl("job", "end", "--exit-status", "0", "rebooted")
+        self.assertEqual((end.returncode, end.stderr), (0, ""))
+        later = self.job(daemon, "rebooted")
+        for key in ("state", "end_ms", "exit", "note", "metrics"):
+            self.assertEqual(later[key], job[key], key)
 
     def test_a_job_that_began_just_before_a_reboot_has_an_unknown_duration(self):
         machine = harness.Machine(self.temporary_directory())

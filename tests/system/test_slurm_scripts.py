@@ -195,6 +195,12 @@ class Jobs(ScriptsTestCase):
             job = self.job(daemon, str(i))
             self.assertEqual(self.end_of(job), ("finished", 129 if code == ":1" else None), code)
 
+    def test_a_job_whose_memory_ran_out(self):
+        daemon = self.daemon()
+        self.prolog(daemon)
+        self.epilog(daemon, SLURM_JOB_EXIT_CODE2="0:125")
+        self.assertEqual(self.end_of(self.job(daemon, "4711")), ("finished", 137))
+
 
 class TaskProlog(ScriptsTestCase):
     def test_a_task_prolog_that_is_still_configured_names_the_job(self):

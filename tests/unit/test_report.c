@@ -135,6 +135,8 @@ static void an_end_without_an_exit_status_is_no_success(void **state) {
                   "FAILED: exit 3", STYLE_BAD },
                 { "{\"state\":\"finished\",\"slurm\":{\"state\":\"CANCELLED\",\"exit_status\":0,\"signal\":15}}",
                   "CANCELLED: signal 15", STYLE_BAD },
+                { "{\"state\":\"finished\",\"slurm\":{\"state\":\"OUT_OF_MEMORY\",\"exit_status\":0,\"signal\":125}}",
+                  "OUT_OF_MEMORY", STYLE_BAD },
         };
 
         for (size_t i = 0; i < N_ELEMENTS(ends); i++) {

@@ -45,7 +45,8 @@ static StoreOutcome end_job(Store *store, const char *id, JobState job_state, co
 static StoreOutcome amend_job(Store *store, const char *id, uint32_t uid) {
         JobEnd end = { .has_exit_status = true, .exit_status = 3, .has_rusage = true, .rusage = { .ru_utime = 1.25 } };
 
-        assert_int_equal(store_put(store, job_rows_pack_amend(id, &(Peer){ .uid = uid }, &end, 0, 1, cookie_of(3))), 0);
+        assert_int_equal(
+                store_put(store, job_rows_pack_amend(id, &(Peer){ .uid = uid }, &end, 0, 0, 1, cookie_of(3))), 0);
         return outcome_of(store, 3);
 }
 
@@ -201,7 +202,7 @@ static void an_administrator_acts_for_others_under_his_own_name(void **state) {
         reader_reset(place->reader);
 
         assert_int_equal(end_job(place->store, "job-1", JOB_INTERRUPTED, &(JobEnd){}, NULL), STORE_DONE);
-        assert_int_equal(store_put(place->store, job_rows_pack_amend("job-1", &admin, &end, 0, 1, cookie_of(3))), 0);
+        assert_int_equal(store_put(place->store, job_rows_pack_amend("job-1", &admin, &end, 0, 0, 1, cookie_of(3))), 0);
         assert_int_equal(outcome_of(place->store, 3), STORE_DONE);
 }
 
@@ -245,6 +246,32 @@ static void a_late_end_makes_an_interrupted_job_finished_and_keeps_its_numbers(v
         assert_int_equal(row.view.end_realtime_ms, 2000);
 }
 
+/* An epilog reports the end when the machine is up again; what a client kept before the reboot has seen the end. */
+static void a_report_after_a_reboot_changes_nothing(void **state) {
+        const StoreJobEnd closed = {
+                .job = "job-1", .state = JOB_INTERRUPTED, .end_realtime_ms = 2000, .end = &(JobEnd){},
+                .note = JOB_REBOOT_NOTE "; totals end at the last checkpoint",
+        };
+        const Peer owner = { .uid = 1000 };
+        JobEnd end = { .realtime_ms = 5000, .has_exit_status = true };
+        Place *place = *state;
+        JobRow row;
+
+        assert_int_equal(begin_job(place->store, "job-1", 1), STORE_DONE);
+        assert_int_equal(store_put(place->store, job_rows_pack_end(&closed, cookie_of(2))), 0);
+        assert_int_equal(outcome_of(place->store, 2), STORE_DONE);
+        for (uint64_t start_ms = 4999; start_ms <= 5000; start_ms++) {
+                RowSet *amend = job_rows_pack_amend("job-1", &owner, &end, start_ms, 6000, 1, cookie_of(3));
+
+                assert_int_equal(store_put(place->store, amend), 0);
+                assert_int_equal(outcome_of(place->store, 3), STORE_DONE);
+                assert_int_equal(job_reader_find(place->reader, "job-1", &row), 0);
+                assert_int_equal(row.view.state, start_ms == 5000 ? JOB_FINISHED : JOB_INTERRUPTED);
+                assert_int_equal(row.view.end.has_exit_status, start_ms == 5000);
+                reader_reset(place->reader);
+        }
+}
+
 /* perfd was not running when the job ended: the report has the end, of which only the last sample before was known. */
 static void a_late_end_replaces_an_unknown_end(void **state) {
         Place *place = *state;
@@ -271,7 +298,8 @@ static void a_late_end_replaces_an_unknown_end(void **state) {
         assert_int_equal(store_put(place->store, job_rows_pack_end(&closed, cookie_of(2))), 0);
         assert_int_equal(outcome_of(place->store, 2), STORE_DONE);
         assert_int_equal(store_put(place->store,
-                                   job_rows_pack_amend("job-1", &(Peer){ .uid = 1000 }, &end, 9000, 2, cookie_of(3))),
+                                   job_rows_pack_amend("job-1", &(Peer){ .uid = 1000 }, &end, 0, 9000, 2,
+                                                       cookie_of(3))),
                          0);
         assert_int_equal(outcome_of(place->store, 3), STORE_DONE);
 
@@ -408,6 +436,7 @@ int main(void) {
                 TEST(a_job_id_can_be_used_once_by_any_user),
                 TEST(the_end_of_a_job_never_begun_is_missing),
                 TEST(a_late_end_makes_an_interrupted_job_finished_and_keeps_its_numbers),
+                TEST(a_report_after_a_reboot_changes_nothing),
                 TEST(a_late_end_replaces_an_unknown_end),
                 TEST(root_may_amend_any_job),
                 TEST(a_new_store_has_nothing_to_recover),

@@ -217,7 +217,7 @@ static void jobs_that_were_running_before_a_late_start_are_interrupted(void **st
         assert_string_equal(row.view.info.note, "");
 
         /* The end of the job can still be stored. */
-        assert_int_equal(store_put(place->store, job_rows_pack_amend("checked", ROOT, &end, 0, 1, cookie_of(4))), 0);
+        assert_int_equal(store_put(place->store, job_rows_pack_amend("checked", ROOT, &end, 0, 0, 1, cookie_of(4))), 0);
         assert_int_equal(outcome_of(place->store, 4), STORE_DONE);
 }
 

@@ -348,6 +348,7 @@ typedef struct Ended {
         LateEnd late;
         bool has_numbers; /* both texts could be read */
         bool has_false_note; /* the note states that no end was reported */
+        bool is_rebooted;    /* the machine was rebooted since */
         MetricSet metrics;
         UsageSet usage;
 } Ended;
@@ -365,6 +366,7 @@ static int find_ended(Database *database, Field job, Ended *ret) {
 
         note = column_text(find, ENDED_NOTE);
         ret->has_false_note = note && strstr(note, JOB_NO_END_NOTE);
+        ret->is_rebooted = note && strstr(note, JOB_REBOOT_NOTE);
         ret->late = (LateEnd){
                 .begin_realtime_ms = column_u64(find, ENDED_BEGIN),
                 .end_realtime_ms = column_u64(find, ENDED_END),
@@ -401,21 +403,17 @@ static int put_ended(Database *database, Field job, const Ended *ended) {
 
 STATEMENT note_remove = SQL("UPDATE job SET note = NULL WHERE id = ?1", 0);
 
-static int settle(Database *database, Field job, const JobEnd *end, uint64_t now_ms, uint32_t n_cpus) {
-        Ended ended;
-        int r;
+static int settle(Database *database, Field job, const JobEnd *end, uint64_t now_ms, uint32_t n_cpus, Ended *ended) {
+        int r = ended->has_false_note ? database_run(database, &note_remove, &job, 1) : 0;
 
-        r = find_ended(database, job, &ended);
-        if (r == 0 && ended.has_false_note)
-                r = database_run(database, &note_remove, &job, 1);
-        if (r != 0 || !ended.has_numbers || !job_end_is_unknown(&ended.metrics))
+        if (r != 0 || !ended->has_numbers || !job_end_is_unknown(&ended->metrics))
                 return r;
 
-        ended.late.metrics = &ended.metrics;
-        ended.late.usage = &ended.usage;
-        ended.late.n_node_cpus = n_cpus;
-        job_settle_late_end(&ended.late, end, now_ms);
-        return put_ended(database, job, &ended);
+        ended->late.metrics = &ended->metrics;
+        ended->late.usage = &ended->usage;
+        ended->late.n_node_cpus = n_cpus;
+        job_settle_late_end(&ended->late, end, now_ms);
+        return put_ended(database, job, ended);
 }
 
 STATEMENT job_amend = SQL(
@@ -423,8 +421,9 @@ STATEMENT job_amend = SQL(
 
 static int apply_amend(RowSet *set, Database *database, void *state) {
         Unpack from = rowset_unpack(set);
-        Field fields[4], about[8];
+        Field fields[4], about[9];
         JobEnd end = {};
+        Ended ended;
         int r;
 
         (void)state;
@@ -434,14 +433,19 @@ static int apply_amend(RowSet *set, Database *database, void *state) {
         if (r != 0 || set->outcome != STORE_DONE)
                 return r;
 
+        end.realtime_ms = (uint64_t)about[0].integer;
+        r = find_ended(database, fields[0], &ended);
+        /* Skip a report after the reboot that ended the job: the epilog of a batch system has not seen the end. */
+        if (r != 0 || (ended.is_rebooted && end.realtime_ms > (uint64_t)about[8].integer))
+                return r;
+
         r = database_run(database, &job_amend, fields, N_ELEMENTS(fields));
         if (r != 0)
                 return r;
-        end.realtime_ms = (uint64_t)about[0].integer;
         end.client_cpu = (ClientCpu){ (uint64_t)about[1].integer, (uint64_t)about[2].integer };
         end.is_rusage_partial = about[3].integer;
         end.has_rusage = fields[3].text && record_parse(&job_rusage_record, fields[3].text, &end.rusage) == 0;
-        return settle(database, fields[0], &end, (uint64_t)about[4].integer, (uint32_t)about[5].integer);
+        return settle(database, fields[0], &end, (uint64_t)about[4].integer, (uint32_t)about[5].integer, &ended);
 }
 
 /* --- kinds --------------------------------------------------------------------------------------- */
@@ -570,8 +574,8 @@ RowSet *job_rows_pack_totals(const char *text) {
         return rowset_pack(&totals_kind, (StoreCookie){}, FIELDS(field_string(text)));
 }
 
-RowSet *job_rows_pack_amend(const char *job, const Peer *sender, const JobEnd *end, uint64_t now_ms, uint32_t n_cpus,
-                            StoreCookie cookie) {
+RowSet *job_rows_pack_amend(const char *job, const Peer *sender, const JobEnd *end, uint64_t start_ms, uint64_t now_ms,
+                            uint32_t n_cpus, StoreCookie cookie) {
         scoped(buffer_deinit) Buffer buffer = {};
 
         rowset_begin(&buffer, FIELDS(field_string(job)));
@@ -579,7 +583,8 @@ RowSet *job_rows_pack_amend(const char *job, const Peer *sender, const JobEnd *e
         pack_fields(&buffer,
                     FIELDS(field_u64(end->realtime_ms), field_u64(end->client_cpu.user_us),
                            field_u64(end->client_cpu.system_us), field_i64(end->is_rusage_partial), field_u64(now_ms),
-                           field_u64(n_cpus), field_u64(sender->uid), field_i64(sender->is_admin || sender->uid == 0)));
+                           field_u64(n_cpus), field_u64(sender->uid), field_i64(sender->is_admin || sender->uid == 0),
+                           field_u64(start_ms)));
         return rowset_finish(&buffer, &amend_kind, 1, cookie);
 }
 

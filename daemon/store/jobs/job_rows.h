@@ -90,12 +90,13 @@ RowSet *job_rows_pack_totals(const char *text);
 /*
  * Adds exit status and rusage of an end that is reported for a job which was closed without a report, makes the job
  * finished, and removes a note that no end was reported. If perfd has not observed the end, its time and the numbers
- * that depend on it are those of the report (job.h); other metrics stay. now_ms: present time, since the epoch.
- * n_cpus: CPUs of the node. A sender who is neither an administrator nor the job's owner: STORE_DENIED. A finished
- * job: STORE_DUPLICATE.
+ * that depend on it are those of the report (job.h); other metrics stay. A job that a reboot has ended is
+ * not changed by an end after start_ms, when perfd started. now_ms: present time; both since the epoch. n_cpus: CPUs of
+ * the node. A sender who is neither an administrator nor the job's owner: STORE_DENIED. A finished job:
+ * STORE_DUPLICATE.
  */
-RowSet *job_rows_pack_amend(const char *job, const Peer *sender, const JobEnd *end, uint64_t now_ms, uint32_t n_cpus,
-                            StoreCookie cookie);
+RowSet *job_rows_pack_amend(const char *job, const Peer *sender, const JobEnd *end, uint64_t start_ms, uint64_t now_ms,
+                            uint32_t n_cpus, StoreCookie cookie);
 
 /* Owner of a job. */
 typedef struct JobOwner {
