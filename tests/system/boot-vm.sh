@@ -3,10 +3,12 @@
 # it runs anywhere), runs a command on the host while the machine runs, and leaves only the image behind. The kernel
 # of the machine has no other user: all controllers of cgroup v2 are available, limits apply, and devices are counted.
 #   boot-vm.sh [--packages WORDS] [--copy SOURCE:DESTINATION]... [--kernel WORDS] [--cpus N] [--memory MIB]
-#              [--image-only] [--console FILE] -- COMMAND [ARGUMENT]...
+#              [--resets] [--image-only] [--console FILE] -- COMMAND [ARGUMENT]...
 #   --packages    packages of the image in addition to systemd
 #   --copy        copy a file or directory into the tree before the command runs
 #   --kernel      additional words for the kernel's command line
+#   --resets      allow '$INSIDE --reset', as a power failure: nothing is written back, and it returns when the machine has
+#                 booted again; without this, a machine that resets ends
 #   --console     write the output of the kernel and of systemd to this file
 #   --image-only  make the image if it does not exist, print its path, and do not boot
 # COMMAND uses $INSIDE to run commands in the machine: `$INSIDE systemctl status` prints both outputs as one and exits
@@ -26,12 +28,14 @@ if [ "${1-}" = --inside ]; then
         way=$2
         shift 2
         words=$(printf '%q ' "$@")
+        [ "${1-}" != --reset ] || words='echo b >/proc/sysrq-trigger'
         exec 9<"$way.lock"
         flock 9
         base64 -w 0 <<<"$words" >"$way.in.line"
         { cat "$way.in.line"; echo; } >"$way.in"
         exec 8<>"$way.out"  # read and write: QEMU keeps its end open after this script has ended
         read -r status <&8
+        [ "${1-}" != --reset ] || [ "$status" != ready ] || exit 0
         while read -r line <&8 && [ "$line" != . ]; do
                 echo "$line"
         done | base64 -d
@@ -40,7 +44,7 @@ fi
 
 # --- arguments -----------------------------------------------------------------------------------------
 
-packages='' copies=() kernel='' cpus=2 memory=1024 image_only='' console=''
+packages='' copies=() kernel='' cpus=2 memory=1024 resets='-no-reboot' image_only='' console=''
 while [ $# -gt 0 ]; do
         case $1 in
         --packages)   packages=$2; shift 2;;
@@ -48,6 +52,7 @@ while [ $# -gt 0 ]; do
         --kernel)     kernel=$2; shift 2;;
         --cpus)       cpus=$2; shift 2;;
         --memory)     memory=$2; shift 2;;
+        --resets)     resets=''; shift;;
         --image-only) image_only=yes; shift;;
         --console)    console=$(realpath "$2"); shift 2;;
         --)           shift; break;;
@@ -68,11 +73,15 @@ write_agent() {
         cat >"$1/usr/local/sbin/agent" <<'AGENT'
 #!/bin/bash
 export HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
-mkdir -p /run/tree
-mount -o ro /dev/nvme1n1 /run/tree && cp -a /run/tree/. / && umount /run/tree
-rm -rf /lost+found
-ldconfig
-systemctl daemon-reload
+if ! [ -e /etc/tree.copied ]; then
+        mkdir -p /run/tree
+        mount -o ro /dev/nvme1n1 /run/tree && cp -a /run/tree/. / && umount /run/tree
+        rm -rf /lost+found
+        ldconfig
+        systemctl daemon-reload
+        touch /etc/tree.copied
+        sync
+fi
 stty -F /dev/ttyS1 raw -echo
 exec 3<>/dev/ttyS1
 echo ready >&3
@@ -138,7 +147,7 @@ make_image() {
         write_settings "$work/root"
         write_agent "$work/root"
         truncate -s 2G "$work/root.img"
-        mke2fs -q -F -t ext4 -O ^has_journal -E lazy_itable_init=1,nodiscard -d "$work/root" "$work/root.img"
+        mke2fs -q -F -t ext4 -E lazy_itable_init=1,lazy_journal_init=1,nodiscard -d "$work/root" "$work/root.img"
         rm -rf --one-file-system "$work/root"
 }
 
@@ -201,7 +210,7 @@ words="root=/dev/nvme0n1 rw console=ttyS0 quiet panic=-1 psi=1 mitigations=off a
 exec 5<>"$way.in" 6<>"$way.out"  # read and write, so that QEMU never sees the end of either
 # shellcheck disable=SC2046,SC2086 # words
 setpriv --pdeathsig KILL qemu-system-x86_64 -machine q35,hpet=off -accel tcg,thread=multi,tb-size=256 -cpu max \
-        -smp "$cpus" -m "$memory" -nodefaults -no-user-config -display none -no-reboot \
+        -smp "$cpus" -m "$memory" -nodefaults -no-user-config -display none $resets \
         -serial "file:$work/console" -serial "pipe:$way" \
         $(disk image "$image/root.img" snapshot=on) $(disk tree "$work/tree.img" readonly=on) \
         -kernel "$image/vmlinuz" -append "$(echo $words)" </dev/null >&2 5>&- 6>&- &

@@ -14,6 +14,7 @@ from harness import BUILD, IS_SANITIZED, ROOT, SANITIZE, SANITIZER_REPORTS, TIME
 BOOT = ROOT / "tests/system/boot-vm.sh"
 # The machine is emulated without hardware support, and may be slow.
 SLOWNESS = 3
+BOOT_S = 400
 # Processes are slow, not hung; test_systemd detects hangs.
 DROP_IN = "[Service]\nTimeoutStartSec=infinity\nWatchdogSec=0\n"
 # A sanitizer needs more memory and ptrace.
@@ -49,18 +50,19 @@ def library_packages(*programs):
 
 
 class Machine:
-    """Boots once. `kernel`: words for the kernel's command line; `files`: files to copy, {path there: path here}."""
+    """Boots once. `kernel`: words for the kernel's command line; `files`: files to copy, {path there: path here}; `resets`: the
+    machine may be reset."""
 
-    def __init__(self, kernel="", files=None, conf=""):
+    def __init__(self, kernel="", files=None, conf="", resets=False):
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="perfd-vm-", dir="/tmp"))
         self.boot = None
         try:
-            self._start(kernel, files or {}, conf)
+            self._start(kernel, files or {}, conf, ["--resets"] if resets else [])
         except BaseException:
             self.end()
             raise
 
-    def _start(self, kernel, files, conf):
+    def _start(self, kernel, files, conf, options):
         image = self.directory / "image"
         image.mkdir(mode=0o755)
         subprocess.run(["make", "-s", "-C", ROOT, "install", f"DESTDIR={image}", f"B={BUILD.relative_to(ROOT)}",
@@ -70,7 +72,7 @@ class Machine:
         put(image / "etc/systemd/system/perfd.service.d/test.conf", DROP_IN + (SANITIZER_DROP_IN if IS_SANITIZED else ""))
         copies = [f"{image}:/"] + [f"{here}:{there}" for there, here in files.items()]
         self.boot = subprocess.Popen(
-            [BOOT, "--packages", " ".join(library_packages(BUILD / "perfd", BUILD / "perfctl")), "--kernel", kernel,
+            [BOOT, *options, "--packages", " ".join(library_packages(BUILD / "perfd", BUILD / "perfctl")), "--kernel", kernel,
              *(word for copy in copies for word in ("--copy", copy)), "--", "sh", "-c", 'echo "$INSIDE"; cat'],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.enter = self.boot.stdout.readline().split()
@@ -90,6 +92,10 @@ class Machine:
         shutil.rmtree(self.directory, ignore_errors=True)
         for report in SANITIZER_REPORTS:
             assert report not in journal, journal
+
+    def reset(self):
+        """Resets the machine as a power failure does, and returns when it has booted again."""
+        subprocess.run([*self.enter, "--reset"], check=True, timeout=BOOT_S)
 
     def sh(self, script):
         """Runs a shell script in the machine; stdout has both outputs; the exit status is not checked."""
