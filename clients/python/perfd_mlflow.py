@@ -346,7 +346,10 @@ def probe(uri: str | None) -> None:
     """Raise Trouble if the server of an http(s) URI does not answer within PROBE_S; behind a proxy, if that is away."""
     if not uri or not re.match(r"https?://", uri):
         return
-    there = urllib.parse.urlsplit(uri)
+    try:
+        there = urllib.parse.urlsplit(uri)
+    except ValueError as error:
+        raise Trouble(f"MLFLOW_TRACKING_URI is not a URI: {error}", True) from error
     outcome: list[str | None] = ["no answer within %g s" % PROBE_S]
 
     def attempt() -> None:
@@ -447,7 +450,12 @@ def _experiment(client: Any, where: dict[str, Any]) -> Any:
 def find_run(client: Any, group: str, jobs: list[Job], where: dict[str, Any]) -> Any:
     """Return the run of jobs: the given one, the one that the jobs opened, or a new one."""
     if where.get("run_id"):
-        run = client.get_run(where["run_id"])
+        try:
+            run = client.get_run(where["run_id"])
+        except Exception as error:
+            if getattr(error, "error_code", None) != "RESOURCE_DOES_NOT_EXIST":
+                raise
+            raise Trouble(f"run {where['run_id']} does not exist: use another with 'python3 -m perfd_mlflow push'", True) from error
         if run.info.lifecycle_stage == "deleted":
             raise Trouble(f"run {where['run_id']} is deleted: restore it with 'mlflow runs restore --run-id {where['run_id']}'", True)
         return run

@@ -12,8 +12,8 @@
     plotter.report_nodes_perf()
 
 Names, fields and files are those of perf.py. The readings differ where perf.py's are wrong: counters begin at 0 with the thread, and are
-those of physical devices; no reading is dropped when reports are merged; a field that perfd does not know is None, and has no metric; and
-a perfd that is away costs readings (n_failed), never the thread.
+those of physical devices; CPU hours end with the last reading; no reading is dropped when reports are merged; a field that perfd does
+not know is None, and has no metric; and a perfd that is away costs readings (n_failed), never the thread.
 
 Needs Python 3.8 or newer and no other package.
 """

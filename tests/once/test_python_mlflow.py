@@ -105,7 +105,7 @@ class Mlflow(harness.TestCase):
 
     def python(self, program, *words, version=NEWEST, **more):
         done = subprocess.run([self.pythons[version], "-c", textwrap.dedent(program), *words], env=self.environment(**more), text=True,
-                              cwd=self.directory, capture_output=True, timeout=300)
+                              cwd=self.directory, capture_output=True, timeout=300 + 20 * N_JOBS)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
 
@@ -220,11 +220,12 @@ class Mlflow(harness.TestCase):
         self.assertIn(["Sort/elapsed", 4.5, 0], [[key, value, step] for key, value, _, step in found["metrics"]])
 
         self.python("import mlflow, sys; mlflow.MlflowClient().delete_run(sys.argv[1])", run)
-        done = self.perfctl("run", "--job", "given-2", "--", str(self.pythons[NEWEST]), "-c", "", PERFD_MLFLOW="1", MLFLOW_RUN_ID=run)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        if "deleted" not in done.stderr:  # the server was busy
-            self.assertIn("deleted", self.perfctl("flush").stderr)
-        self.assertEqual(list((self.directory / "spool" / "mlflow").glob("*.jsonl")), [])
+        for id, reason in ((run, "is deleted"), ("0" * 32, "does not exist")):
+            done = self.perfctl("run", "--job", f"not-{id}", "--", str(self.pythons[NEWEST]), "-c", "", PERFD_MLFLOW="1", MLFLOW_RUN_ID=id)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            if reason not in done.stderr:  # the server was busy
+                self.assertIn(reason, self.perfctl("flush").stderr)
+            self.assertEqual(list((self.directory / "spool" / "mlflow").glob("*.jsonl")), [])
 
     def test_a_task_of_slurm_logs_the_job_that_runs_on(self):
         script = self.directory / "task_epilog"
@@ -346,13 +347,16 @@ class Mlflow(harness.TestCase):
                 self.assertEqual(found["tags"]["perfd.exit_status"], "0")
                 self.assertEqual(found["tags"]["perfd.job"], "run" if job == "run" else found["tags"]["perfd.run"])
 
-    def test_the_oldest_mlflow(self):
+    def test_the_oldest_mlflow_and_files(self):
         ids, listed = self.make_jobs("old", 2)
-        more = {"version": OLDEST, "MLFLOW_TRACKING_URI": f"sqlite:///{self.directory}/old.db"}
-        for _ in range(2):
-            done = self.push(*ids, **more)
-            self.assertEqual(done.returncode, 0, done.stderr)
-        self.check_runs(listed, **more)
+        for version, uri in ((OLDEST, f"sqlite:///{self.directory}/old.db"), (OLDEST, f"file:{self.directory}/old"),
+                             (NEWEST, f"file:{self.directory}/new")):
+            with self.subTest(uri):
+                more = {"version": version, "MLFLOW_TRACKING_URI": uri, "MLFLOW_ALLOW_FILE_STORE": "true"}
+                for _ in range(2):
+                    done = self.push(*ids, **more)
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                self.check_runs(listed, **more)
 
 
 if __name__ == "__main__":

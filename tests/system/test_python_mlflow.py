@@ -83,6 +83,12 @@ class PythonMlflow(harness.TestCase):
         self.assertNotIn("secret", done.stderr)
         self.assertEqual(self.waiting(), sorted([*kinds, "refuses"]))
 
+    def test_a_uri_that_is_none_is_not_tried_again(self):
+        done = self.run_job("a", "raise SystemExit(3)", "--mlflow", MLFLOW_TRACKING_URI="http://[")
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("job a is not logged: MLFLOW_TRACKING_URI is not a URI", done.stderr)
+        self.assertEqual(self.waiting(), [])
+
     def test_the_setting_needs_a_run_or_a_server(self):
         show = "import os; print(os.environ.get('MLFLOW_RUN_CONTEXT'))"
         self.assertEqual(self.run_job("a", show, PERFD_MLFLOW="1").stdout, "None\n")
