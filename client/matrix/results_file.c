@@ -18,12 +18,13 @@
 #include "util/parse.h"
 
 #define TEXT_BYTES_MAX 4096U
+#define INDEX_LETTERS "abcdefghijklmnopqrstuvwxyz0123456789._-"
 #define PARSER_TIMEOUT_NS (300 * NS_PER_S)
 
 static const char *const keys[] = { "name",   "artifacts", "important_files", "values", "parser", "parser_timeout",
                                     "start",  "end",       "presets",         "model",  "results", "payload",
                                     "store",  "regression", "prometheus",     "plots",   "reports", "visualize",
-                                    "logs" };
+                                    "logs",   "export" };
 
 void results_file_deinit(ResultsFile *file) {
         for (size_t i = 0; i < file->n_rules; i++)
@@ -406,6 +407,37 @@ static int take_url(ModelReader *reader, const Value *object, const char *key, c
         return r;
 }
 
+static int take_export(ModelReader *reader, ResultsFile *file) {
+        static const char *const members[] = { "enabled", "enabled_on_replot", "fail_test_on_fail", "instance", "index",
+                                               "index_prefix", "prom_index_suffix", "test_name" };
+        ResultsExport *to = &file->servers.export;
+        const char **const texts[] = { &to->index, &to->index_prefix, &to->prom_index_suffix, &to->test_name };
+        bool *const flags[] = { &to->is_enabled, &to->is_enabled_on_replot, &to->fails_test };
+        const Value *object = NULL;
+        int r;
+
+        to->fails_test = true;
+        r = take_object(reader, file->root, "export", &object);
+        if (r != 0 || !object)
+                return r;
+        (void)snprintf(reader->path, sizeof(reader->path), "export");
+        r = model_reader_check_keys(reader, object, members, N_ELEMENTS(members));
+        for (size_t i = 0; r == 0 && i < N_ELEMENTS(flags); i++)
+                r = model_reader_take_bool(reader, object, members[i], flags[i]);
+        if (r == 0)
+                r = take_url(reader, object, "instance", &to->instance);
+        for (size_t i = 0; r == 0 && i < N_ELEMENTS(texts); i++)
+                r = model_reader_take_text(reader, object, members[4 + i], NAME_MAX_BYTES, texts[i]);
+        for (size_t i = 0; r == 0 && i < 3; i++)
+                if (*texts[i] && strspn(*texts[i], INDEX_LETTERS) != strlen(*texts[i]))
+                        r = model_reader_wrong(reader, members[4 + i],
+                                               "has other characters than a to z, 0 to 9, . _ -");
+        if (r == 0 && to->is_enabled && !to->instance)
+                r = model_reader_wrong(reader, "instance", "is missing: the URL of the server");
+        reader->path[0] = '\0';
+        return r;
+}
+
 static int take_all(ModelReader *reader, ResultsFile *file) {
         int r;
 
@@ -430,6 +462,8 @@ static int take_all(ModelReader *reader, ResultsFile *file) {
                 r = results_plots_check(reader, file->root, file->model);
         if (r == 0)
                 r = take_switches(reader, file);
+        if (r == 0)
+                r = take_export(reader, file);
         if (r == 0)
                 r = take_time(reader, file, "start", &file->start);
         return r == 0 ? take_time(reader, file, "end", &file->end) : r;

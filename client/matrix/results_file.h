@@ -92,9 +92,16 @@ typedef struct ResultsParser {
         uint64_t timeout_ns;
 } ResultsParser;
 
-/* URLs of other servers; NULL: none. */
+/* Servers that payloads are published to; texts are NULL if they are not declared. */
+typedef struct ResultsExport {
+        const char *instance, *index, *index_prefix, *prom_index_suffix; /* of OpenSearch */
+        const char *test_name; /* of Horreum */
+        bool is_enabled, is_enabled_on_replot, fails_test;
+} ResultsExport;
+
 typedef struct ResultsServers {
-        const char *prometheus;
+        const char *prometheus; /* URL; NULL: none */
+        ResultsExport export;
 } ResultsServers;
 
 typedef struct ResultsFile {

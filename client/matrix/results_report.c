@@ -152,16 +152,22 @@ int results_report_write(const ResultsRun *run, const char *directory) {
 
 /* --- payloads ------------------------------------------------------------------------------------- */
 
-static int write_payload(const ResultsRun *run, size_t i, const char *directory) {
-        scoped(buffer_deinit) Buffer text = {}, verdicts = {};
-        const TestRecord *record = &run->matrix.tree.records[i];
+void results_report_put_payload(const ResultsRun *run, size_t i, Buffer *out) {
+        scoped(buffer_deinit) Buffer verdicts = {};
         const Payload *payload = &run->payloads[i];
-        char uuid[TEST_UUID_TEXT_MAX], name[NAME_MAX_BYTES + TEST_UUID_TEXT_MAX + 8];
 
         if (run->check.is_judged)
                 results_check_write_item(&run->check, &payload->item, &(Json){ .out = &verdicts });
-        payload_write_json(payload, &run->matrix.file, record, &run->matrix.values[i], verdicts.text,
-                           &(Json){ .out = &text });
+        payload_write_json(payload, &run->matrix.file, &run->matrix.tree.records[i], &run->matrix.values[i],
+                           verdicts.text, &(Json){ .out = out });
+}
+
+static int write_payload(const ResultsRun *run, size_t i, const char *directory) {
+        scoped(buffer_deinit) Buffer text = {};
+        const TestRecord *record = &run->matrix.tree.records[i];
+        char uuid[TEST_UUID_TEXT_MAX], name[NAME_MAX_BYTES + TEST_UUID_TEXT_MAX + 8];
+
+        results_report_put_payload(run, i, &text);
         buffer_putc(&text, '\n');
         test_tree_format_uuid(record->id, uuid);
         (void)snprintf(name, sizeof(name), "%s_%s.json", run->matrix.file.name ?: "results", uuid);

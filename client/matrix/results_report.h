@@ -32,6 +32,8 @@ void results_report_run_deinit(ResultsRun *run);
  * which is made if necessary. Returns EXIT_DONE, or EXIT_FAILED after a message.
  */
 int results_report_write(const ResultsRun *run, const char *directory);
+/* Appends the payload of a test, with its verdicts. */
+void results_report_put_payload(const ResultsRun *run, size_t i, Buffer *out);
 /* Writes a file for each payload, and source.lts.yaml, the anchor that MatrixBenchmarking looks for. */
 int results_report_write_lts(const ResultsRun *run, const char *directory);
 /* Writes a file of the directory, which is made if necessary. As above. */

@@ -160,7 +160,7 @@ class Process(ResultsTestCase):
         done = self.results("process", "--output", "report", "--output-lts", "lts", "--fail-on", "regression", "tree", status=4)
         lines = done.stdout.splitlines()
         self.assertEqual([line.split()[0] for line in lines if not line.startswith("Serving")],
-                         ["parse", "validate", "store", "check", "report"])
+                         ["parse", "validate", "store", "check", "report", "publish"])
         self.assertIn("store    19 stored, 0 already stored", lines)
         self.assertRegex(done.stdout, r"(?m)^Serving.rate kpi threads=4: regression: -\d+\.\d % .* since 1\.5\.0$")
         self.assertRegex(done.stdout, r"(?m)^Serving.seconds kpi threads=4: regression: \+")

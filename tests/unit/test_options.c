@@ -383,6 +383,10 @@ static void every_option_of_every_command_stores_its_value(void **state) {
 
 static void assert_same(const Command *command, const Option *option, const Command *other_command,
                         const Option *other) {
+        /* the source of an import is a server, and that of a run a format */
+        if (strcmp(option->name, "from") == 0 &&
+            (strcmp(command->name, "import kpis") == 0 || strcmp(other_command->name, "import kpis") == 0))
+                return;
         if (option->letter != other->letter || strcmp(option->help, other->help) != 0 ||
             strcmp(option->argument ?: "", other->argument ?: "") != 0)
                 fail_msg("--%s means one thing for '%s' and another for '%s'", option->name, command->name,

@@ -8,25 +8,32 @@
 #include "client/commands/results/results_options.h"
 #include "client/kpi/kpi_judge.h"
 #include "client/matrix/results_page.h"
+#include "client/matrix/results_publish.h"
 #include "client/matrix/results_report.h"
 #include "client/matrix/results_store.h"
 
 typedef struct ResultsProcessOptions {
         ResultsReadOptions read;
-        const char *lts, *output, *spool; /* NULL: not given */
+        const char *lts, *output, *spool, *bulk, *horreum; /* NULL: not given */
         uint64_t timeout_ns;
         KpiGate gate;
         OptionTexts generate;
-        bool no_store, no_check;
+        bool no_store, no_check, replot;
 } ResultsProcessOptions;
 
 static const Option options_table[] = {
         OPTION_INCLUDE(ResultsProcessOptions, read, ResultsReadOptions, results_read_options),
         { "output-lts", 0, "DIRECTORY", "Write a payload for each test, for MatrixBenchmarking's long-term store",
           OPTION_TEXT(ResultsProcessOptions, lts), .value = OPTION_VALUE_DIRECTORY },
+        { "output-opensearch", 0, "FILE", "Write the payloads as lines of OpenSearch's bulk API",
+          OPTION_TEXT(ResultsProcessOptions, bulk), .value = OPTION_VALUE_FILE },
+        { "output-horreum", 0, "FILE", "Write the payloads as runs of Horreum",
+          OPTION_TEXT(ResultsProcessOptions, horreum), .value = OPTION_VALUE_FILE },
         OPTION_ROW_OUTPUT(ResultsProcessOptions, output, OPTION_VALUE_DIRECTORY),
         { "generate", 0, "NAME", "Write this report, plot, or choice of the declaration only; may be repeated",
           OPTION_TEXTS(ResultsProcessOptions, generate, OPTION_TEXTS_MAX, option_parse_list) },
+        { "replot", 0, NULL, "Take the directory for one that was processed before",
+          OPTION_FLAG(ResultsProcessOptions, replot) },
         { "no-store", 0, NULL, "Store nothing in perfd", OPTION_FLAG(ResultsProcessOptions, no_store) },
         { "no-check", 0, NULL, "Ask for no verdicts", OPTION_FLAG(ResultsProcessOptions, no_check) },
         OPTION_ROW_FAIL_ON(ResultsProcessOptions, gate.fail_on, NULL),
@@ -169,6 +176,24 @@ static int choose(const CommandLine *line, const ResultsRun *run, ResultsReports
         return r < 0 ? command_fail(r) : EXIT_DONE;
 }
 
+/* Writes the payloads in the forms of other stores. */
+static int write_payloads(const ResultsProcessOptions *options, const ResultsRun *run) {
+        scoped(buffer_deinit) Buffer bulk = {}, runs = {};
+        int r = EXIT_DONE;
+
+        if (options->lts)
+                r = results_report_write_lts(run, options->lts);
+        if (r == EXIT_DONE && options->bulk) {
+                results_publish_put_bulk(run, &bulk);
+                r = results_options_write_file(options->bulk, &bulk);
+        }
+        if (r == EXIT_DONE && options->horreum) {
+                results_publish_put_horreum(run, &runs);
+                r = results_options_write_file(options->horreum, &runs);
+        }
+        return r;
+}
+
 /* The summary is written last: it names this step too. */
 static int report(const CommandLine *line, ResultsRun *run, const ResultsReports *reports) {
         const ResultsProcessOptions *options = line->options;
@@ -176,8 +201,8 @@ static int report(const CommandLine *line, ResultsRun *run, const ResultsReports
         int r;
 
         r = results_options_write_matrix(&options->read, &run->matrix);
-        if (r == EXIT_DONE && options->lts && run->payloads)
-                r = results_report_write_lts(run, options->lts);
+        if (r == EXIT_DONE && run->payloads)
+                r = write_payloads(options, run);
         buffer_printf(&step->text, "%s%s%s%s", options->lts ?: "", options->lts && options->output ? ", " : "",
                       options->output ?: "", options->lts || options->output ? "" : "off: no --output");
         if (options->output &&
@@ -188,6 +213,29 @@ static int report(const CommandLine *line, ResultsRun *run, const ResultsReports
         if (options->output && results_report_write(run, options->output) != EXIT_DONE)
                 r = EXIT_FAILED;
         return r == EXIT_DONE ? end_step(line, step) : r;
+}
+
+/* status: of the steps before. An error keeps payloads back, a regression does not. */
+static int publish(const CommandLine *line, ResultsRun *run, int status) {
+        const ResultsProcessOptions *options = line->options;
+        const ResultsExport *to = &run->matrix.file.servers.export;
+        bool is_replot = options->replot || results_publish_is_replot(&run->matrix.tree);
+        bool has_errors = status == EXIT_FAILED || test_matrix_count_errors(&run->matrix) > 0;
+        const char *why = !to->is_enabled                           ? "off: export.enabled"
+                          : !run->payloads                          ? "off: payload.generate"
+                          : has_errors                              ? "off: there are errors"
+                          : is_replot && !to->is_enabled_on_replot ? "off: export.enabled_on_replot"
+                                                                    : NULL;
+        ResultsStep *step = begin_step(run, "publish", why);
+        int r = why ? EXIT_DONE : results_publish_send(run, &step->text), printed;
+
+        if (r == EXIT_DONE && !has_errors)
+                results_publish_note(&run->matrix.tree);
+        printed = end_step(line, step);
+        /* again, with this step */
+        if (printed == EXIT_DONE && options->output && status != EXIT_FAILED)
+                printed = results_report_write(run, options->output);
+        return r != EXIT_DONE && to->fails_test ? r : printed;
 }
 
 /* An error comes first, then perfd's absence, then a verdict. */
@@ -218,6 +266,7 @@ static int results_process_run(const CommandLine *line) {
         status = store(line, &run);
         status = combine(status, check(line, &run, status));
         status = combine(status, report(line, &run, &reports));
+        status = combine(status, publish(line, &run, status));
         return test_matrix_count_errors(&run.matrix) > 0 ? combine(status, EXIT_FAILED) : status;
 }
 
