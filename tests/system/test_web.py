@@ -57,10 +57,12 @@ class Web(harness.TestCase):
 
     def test_jobs_are_searched_by_their_texts(self):
         with self.server.client() as client:
-            for job, name, labels in (("a", "Train", {"project": "web"}), ("b", "other", {"project": "wEbsite"}), ("c", "third", {})):
+            for job, name, labels in (("a", "Train", {"project": "web"}), ("b", "other", {"project": "wEbsite", "city": "k\u00f6ln \"1\""}),
+                                      ("c", "third", {})):
                 self.assert_status(client.begin(job, name=name, labels=labels, command=f"./run-{job} --quick"), "OK")
                 self.assert_status(client.end(job, 0), "OK")
-        for text, found in (("tRAIN", "a"), ("web", "ba"), ("run-C", "c"), ("quick", "cba"), ("nothing", ""), ("%", "")):
+        for text, found in (("tRAIN", "a"), ("web", "ba"), ("run-C", "c"), ("quick", "cba"), ("nothing", ""), ("%", ""),
+                            ("site", "b"), ("k\u00f6ln", "b"), ('n "1', "b"), ('"k', "")):
             answer = self.server.get("/api/v1/jobs?" + urllib.parse.urlencode({"search": text}))
             self.assertEqual("".join(job["id"] for job in answer.json["jobs"]), found, text)
 

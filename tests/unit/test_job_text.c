@@ -136,6 +136,31 @@ static void metrics_that_do_not_fit_their_layout_are_malformed(void **state) {
         assert_true(metrics.value[METRIC_DURATION] == 0 && metrics.quality[METRIC_DURATION] == QUALITY_EXACT);
 }
 
+static void one_number_of_a_usage_is_found(void **state) {
+        scoped(buffer_deinit) Buffer keys = {}, text = {};
+        UsageSet usage = {};
+        Layout layout;
+
+        (void)state;
+        for (size_t i = 0; i < N_USAGES; i++) {
+                usage.quality[i] = i % 3 == 0 ? QUALITY_LOST : QUALITY_EXACT;
+                usage.value[i] = i % 3 == 0 ? 0 : (double)i * 1.5;
+        }
+        job_text_write_layout(LAYOUT_USAGE, &keys);
+        job_text_write_usage(&usage, &text);
+        assert_int_equal(job_text_parse_layout(LAYOUT_USAGE, keys.text, &layout), 0);
+        for (size_t i = 0; i < N_USAGES; i++) {
+                double v = job_text_find_usage(text.text, &layout, (UsageMetric)i);
+
+                assert_true(i % 3 == 0 ? isnan(v) : v == usage.value[i]);
+        }
+        assert_true(isnan(job_text_find_usage("", &layout, 0)));
+        assert_true(isnan(job_text_find_usage("x", &layout, 0)));
+        assert_true(isnan(job_text_find_usage("V1x", &layout, 0)));
+        assert_int_equal(job_text_parse_layout(LAYOUT_USAGE, "unknown", &layout), 0);
+        assert_true(isnan(job_text_find_usage("V1", &layout, 0)));
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(labels_of_any_text_come_back),
@@ -145,6 +170,7 @@ int main(void) {
                 cmocka_unit_test(metrics_round_trip_with_quality_and_every_bit),
                 cmocka_unit_test(metrics_of_another_version_are_read_by_their_keys),
                 cmocka_unit_test(metrics_that_do_not_fit_their_layout_are_malformed),
+                cmocka_unit_test(one_number_of_a_usage_is_found),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,8 @@
 /* The cgroup, the usage and the phases of a job in the store. */
 /* tests: daemon/store/jobs/job_rows.c daemon/store/jobs/job_reader.c */
 
+#include <math.h>
+
 #include "store/jobs/job_reader.h"
 #include "store/jobs/job_rows.h"
 #include "store_fixture.h"
@@ -180,15 +182,24 @@ static void usage_round_trips_with_every_bit(void **state) {
         Place *place = *state;
         JobInfo info = make_job("job-1");
         UsageSet usage = make_phase(5, "").usage;
+        ListedJob listed;
         JobRow row;
 
         assert_int_equal(begin(place->store, &info), STORE_DONE);
         assert_int_equal(end(place->store, "job-1", &usage, NULL), STORE_DONE);
         assert_int_equal(job_reader_find(place->reader, "job-1", &row), 0);
         assert_memory_equal(&row.view.usage, &usage, sizeof(usage));
-        assert_int_equal(job_reader_list(place->reader, &(JobFilter){}), 0);
-        assert_int_equal(job_reader_next(place->reader, &row), 0);
+        assert_int_equal(job_reader_find_row(place->reader, row.row, &row), 0);
         assert_memory_equal(&row.view.usage, &usage, sizeof(usage));
+        assert_int_equal(job_reader_list(place->reader, &(JobFilter){ .has_usage = true }), 0);
+        assert_int_equal(job_reader_next(place->reader, &listed), 0);
+        for (size_t i = 0; i < N_USAGES; i++)
+                assert_true(quality_is_present(usage.quality[i])
+                                    ? job_reader_usage(place->reader, &listed, i) == usage.value[i]
+                                    : isnan(job_reader_usage(place->reader, &listed, i)));
+        assert_int_equal(job_reader_list(place->reader, &(JobFilter){}), 0);
+        assert_int_equal(job_reader_next(place->reader, &listed), 0);
+        assert_true(isnan(job_reader_usage(place->reader, &listed, USAGE_CPU_MEAN)));
 }
 
 /* --- phases -------------------------------------------------------------------------------------- */
@@ -338,10 +349,9 @@ static void invalid_numbers_are_absent(void **state) {
 
                 (void)snprintf(sql, sizeof(sql), "UPDATE job SET %s; UPDATE phase SET %s", damages[i], damages[i]);
                 change_place(place, sql);
-                assert_int_equal(job_reader_list(place->reader, &(JobFilter){}), 0);
-                assert_int_equal(job_reader_next(place->reader, &row), 0);
-                assert_false(row.has_metrics);
                 assert_int_equal(job_reader_find(place->reader, "job-1", &row), 0);
+                assert_int_equal(job_reader_find_row(place->reader, row.row, &row), 0);
+                assert_false(row.has_metrics);
                 assert_int_equal(job_reader_list_phases(place->reader, "job-1"), 0);
                 assert_int_equal(job_reader_next_phase(place->reader, &back), 0);
                 assert_string_equal(back.name, "load");

@@ -345,7 +345,7 @@ static uint64_t count_samples(Reader *reader) {
 }
 
 static uint64_t count_jobs(Reader *reader, const char *job_state) {
-        JobRow row;
+        ListedJob row;
         uint64_t n = 0;
 
         assert_int_equal(job_reader_list(reader, &(JobFilter){ .state = job_state }), 0);

@@ -2,6 +2,7 @@
 #include "http/jobs/jobs_subject.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -18,6 +19,7 @@
 #include "measure/export_samples.h"
 #include "measure/timeline.h"
 #include "store/jobs/job_reader.h"
+#include "store/jobs/job_text.h"
 #include "util/clock.h"
 #include "util/scoped.h"
 
@@ -87,90 +89,98 @@ static int labels_parse(const Target *target, Response *response, ListFilter *fi
         return 0;
 }
 
-static bool has_labels(const JobDescription *info, const ListFilter *filter) {
-        for (size_t i = 0; i < filter->n_labels; i++) {
-                const char *label = filter->labels[i];
-                size_t k = 0, n_key = strcspn(label, "=");
+static bool has_label(const JobInfo *info, const char *label) {
+        size_t n_key = strcspn(label, "=");
 
-                while (k < info->n_labels &&
-                       (strncmp(info->labels[k].key, label, n_key) != 0 || info->labels[k].key[n_key] ||
-                        strcmp(info->labels[k].value, label + n_key + 1) != 0))
-                        k++;
-                if (k == info->n_labels)
-                        return false;
-        }
-        return true;
+        for (size_t i = 0; i < info->n_labels; i++)
+                if (strncmp(info->labels[i].key, label, n_key) == 0 && !info->labels[i].key[n_key] &&
+                    strcmp(info->labels[i].value, label + n_key + 1) == 0)
+                        return true;
+        return false;
+}
+
+static bool has_part(const char *text, const char *part) {
+        return text && strcasestr(text, part);
+}
+
+static bool has_part_in_label(const JobInfo *info, const char *part) {
+        for (size_t i = 0; i < info->n_labels; i++)
+                if (has_part(info->labels[i].key, part) || has_part(info->labels[i].value, part))
+                        return true;
+        return false;
 }
 
 /* A command line is found only by those who may see it. */
-static bool has_text(const JobView *job, const char *part, const Viewer *viewer) {
-        const JobDescription *info = &job->info;
+static bool has_text(const ListedJob *job, const char *part, const Viewer *viewer) {
+        return has_part(job->id, part) || has_part(job->name, part) || has_part(job->user, part) ||
+               (privacy_may_see(viewer, job->uid) && has_part(job->command, part));
+}
 
-        if (strcasestr(info->id, part) || strcasestr(info->name, part) || strcasestr(info->user, part))
-                return true;
-        for (size_t i = 0; i < info->n_labels; i++)
-                if (strcasestr(info->labels[i].key, part) || strcasestr(info->labels[i].value, part))
+/* False: no label has the part. A part of letters and digits is in the JSON of the labels as it is. */
+static bool may_be_in_labels(const char *labels, const char *part) {
+        for (const char *p = part; *p; p++)
+                if (!isalnum((unsigned char)*p) && !strchr(" _-.:=", *p))
                         return true;
-        return privacy_may_see(viewer, info->uid) && strcasestr(info->command, part);
+        return has_part(labels, part);
 }
 
-static const JobRecord *find_live(const Sources *sources, const JobView *job) {
-        return job->state == JOB_RUNNING ? job_lookup_live(sources->snapshot, job->info.id) : NULL;
+/* Labels are parsed only if they decide. */
+static bool meets_texts(const ListedJob *job, const ListFilter *filter, const Viewer *viewer) {
+        scoped(job_info_deinit) JobInfo info = {};
+        bool is_found = !filter->search || has_text(job, filter->search, viewer);
+
+        if (is_found && filter->n_labels == 0)
+                return true;
+        if (!is_found && !may_be_in_labels(job->labels, filter->search))
+                return false;
+        if (!job->labels || job_text_parse_labels(job->labels, &info) != 0)
+                return false;
+        for (size_t i = 0; i < filter->n_labels; i++)
+                if (!has_label(&info, filter->labels[i]))
+                        return false;
+        return is_found || has_part_in_label(&info, filter->search);
 }
 
-static bool is_listed(const JobRow *row, const JobRecord *live, const ListFilter *filter, const Viewer *viewer) {
-        const JobView *job = &row->view;
+static const JobRecord *find_live(const Sources *sources, const char *state, const char *id) {
+        return state && id && strcmp(state, job_state_name(JOB_RUNNING)) == 0 ? job_lookup_live(sources->snapshot, id)
+                                                                              : NULL;
+}
 
-        if (filter->has_pipeline && !row->has_pipeline)
+static bool is_listed(const ListedJob *job, const JobRecord *live, const ListFilter *filter, const Viewer *viewer) {
+        if ((filter->has_pipeline && !job->has_pipeline) || (filter->has_failed && !job->has_failed))
                 return false;
         if (live && filter->stored.state && strcmp(job_state_name(live->state), filter->stored.state) != 0)
                 return false;
-        if (filter->has_failed && (!job->end.has_exit_status || (job->end.exit_status == 0 && job->end.signal == 0)))
-                return false;
-        if (filter->search && !has_text(job, filter->search, viewer))
-                return false;
-        return has_labels(&job->info, filter);
+        return meets_texts(job, filter, viewer);
 }
 
-/* 0 or EXCHANGE_ANSWERED. */
-static int write_newest(const Target *target, const Sources *sources, Response *response, const ListFilter *filter,
-                        Pagination *page, Json *json) {
-        JobRow row;
-        int r;
-
-        r = job_reader_list(sources->reader, &filter->stored);
-        while (r == 0 && (r = job_reader_next(sources->reader, &row)) == 0) {
-                const JobRecord *live = find_live(sources, &row.view);
-
-                if (!is_listed(&row, live, filter, &target->viewer))
-                        continue;
-                if (!pagination_admit(page, response->body, (PageKey){ row.view.begin_realtime_ms, row.row }))
-                        break;
-                write_listed_job(target, sources, &row, live, json);
-        }
-
-        return r == 0 || r == READER_END ? 0 : exchange_store_error(response, r);
-}
-
-/* --- other orders of the list --------------------------------------------------------------------- */
+/* --- the order of the list ------------------------------------------------------------------------- */
 
 static const char *const order_names[N_JOB_ORDERS] = { "begin", "duration", "cpus", "memory" };
 
-static double order_value(const JobView *job, JobOrder order, uint64_t now_ms) {
+/* NAN: the job has no such value. */
+static double order_value(const Sources *sources, const ListedJob *job, const JobRecord *live, JobOrder order) {
         const UsageMetric usage = order == ORDER_CPUS ? USAGE_CPU_MEAN : USAGE_MEMORY_PEAK;
+        JobView view = {};
 
         if (order == ORDER_BEGIN)
-                return (double)job->begin_realtime_ms;
+                return (double)job->begin_ms;
+        if (!live && order == ORDER_DURATION)
+                return job->end_ms > 0 ? (double)(job->end_ms - job->begin_ms) : NAN;
+        if (!live)
+                return job_reader_usage(sources->reader, job, usage);
+
+        snapshot_jobs_record_view(live, &sources->snapshot->node, &view);
         if (order == ORDER_DURATION)
-                return (double)((job->end_realtime_ms ?: now_ms) - job->begin_realtime_ms);
-        return quality_is_present(job->usage.quality[usage]) ? job->usage.value[usage] : -1;
+                return (double)(job_lookup_time_ms(sources, &view) - job->begin_ms);
+        return quality_is_present(view.usage.quality[usage]) ? view.usage.value[usage] : NAN;
 }
 
 /* The place of a job in the list: the highest comes first, as the newest does in a list by time. Jobs without the
  * value come last. */
 static PageKey order_key(double value, int64_t row, bool is_ascending) {
         const uint64_t middle = UINT64_C(1) << 62;
-        uint64_t scaled = value < 0 ? 0 : 1 + (uint64_t)fmin(1000 * value, (double)(middle - 1024));
+        uint64_t scaled = value >= 0 ? 1 + (uint64_t)fmin(1000 * value, (double)(middle - 1024)) : 0;
 
         return (PageKey){ value >= 0 && is_ascending ? middle - scaled : scaled, row };
 }
@@ -180,24 +190,23 @@ static bool is_after(PageKey key, PageKey before) {
                (key.time_ms == before.time_ms && key.row < before.row);
 }
 
-/* Finds the first rows of a page among all. 0 or an outcome of the reader. */
+/* Finds the first rows of a page: those that the store lists first, or those that are first among all. 0 or an outcome
+ * of the reader. */
 static int find_first(const Target *target, const Sources *sources, const ListFilter *filter, PageKey before,
                       LatestRows *ret) {
-        JobRow row;
+        ListedJob job;
         int r;
 
         r = job_reader_list(sources->reader, &filter->stored);
-        while (r == 0 && (r = job_reader_next(sources->reader, &row)) == 0) {
-                const JobRecord *live = find_live(sources, &row.view);
-                JobView view = row.view;
-                PageKey key;
+        while (r == 0 && (!filter->is_newest_first || ret->n < ret->n_max) &&
+               (r = job_reader_next(sources->reader, &job)) == 0) {
+                const JobRecord *live = find_live(sources, job.state, job.id);
+                PageKey key = { job.begin_ms, job.row };
 
-                if (!is_listed(&row, live, filter, &target->viewer))
+                if (!is_listed(&job, live, filter, &target->viewer))
                         continue;
-                if (live)
-                        snapshot_jobs_record_view(live, &sources->snapshot->node, &view);
-                key = order_key(order_value(&view, filter->order, job_lookup_time_ms(sources, &view)), row.row,
-                                filter->is_ascending);
+                if (!filter->is_newest_first)
+                        key = order_key(order_value(sources, &job, live, filter->order), job.row, filter->is_ascending);
                 if (is_after(key, before))
                         (void)pagination_add_latest(ret, key);
         }
@@ -205,8 +214,8 @@ static int find_first(const Target *target, const Sources *sources, const ListFi
 }
 
 /* 0 or EXCHANGE_ANSWERED. */
-static int write_ordered(const Target *target, const Sources *sources, Response *response, const ListFilter *filter,
-                         Pagination *page, Json *json) {
+static int write_list(const Target *target, const Sources *sources, Response *response, const ListFilter *filter,
+                      Pagination *page, Json *json) {
         scoped(freep) LatestRows *rows = malloc(sizeof(*rows));
         JobRow row;
         int r;
@@ -220,7 +229,8 @@ static int write_ordered(const Target *target, const Sources *sources, Response 
                 if (r == 0 && !pagination_admit(page, response->body, rows->keys[i]))
                         break;
                 if (r == 0)
-                        write_listed_job(target, sources, &row, find_live(sources, &row.view), json);
+                        write_listed_job(target, sources, &row,
+                                         find_live(sources, job_state_name(row.view.state), row.view.info.id), json);
                 else if (r == READER_END) /* removed meanwhile */
                         r = 0;
         }
@@ -263,6 +273,7 @@ static int list_filter_parse(const Target *target, Response *response, ListFilte
         stored->since_ms = page->since_ms;
         stored->until_ms = page->until_ms;
         stored->before = filter->is_newest_first ? page->before : (PageKey){};
+        stored->has_usage = filter->order == ORDER_CPUS || filter->order == ORDER_MEMORY;
         return 0;
 }
 
@@ -289,8 +300,7 @@ static void answer_list(const Target *target, const Sources *sources, Response *
                 json_object_end(&json);
         }
         json_put_array_begin(&json, "jobs");
-        if ((filter.is_newest_first ? write_newest : write_ordered)(target, sources, response, &filter, &page, &json) ==
-            0)
+        if (write_list(target, sources, response, &filter, &page, &json) == 0)
                 pagination_end(&page, &json);
 }
 

@@ -282,7 +282,7 @@ static int list_earlier(Reader *reader, const JobView *job, PipelineRuns *runs) 
         const int64_t rank = job->info.rank;
         char name[JOB_TEXT_MAX];
         const JobFilter filter = { .name = name, .until_ms = job->begin_realtime_ms };
-        JobRow row;
+        ListedJob row;
         int r;
 
         if (!job->info.name[0])
@@ -291,9 +291,8 @@ static int list_earlier(Reader *reader, const JobView *job, PipelineRuns *runs) 
         r = job_reader_list(reader, &filter);
         for (size_t n = 0; r == 0 && n < SCANNED_MAX && runs->n_earlier < PIPELINE_COMPARISON_RUNS_MAX; n++) {
                 r = job_reader_next(reader, &row);
-                if (r == 0 && row.view.info.uid == uid && row.view.info.rank == rank &&
-                    strcmp(row.view.info.name, name) == 0)
-                        (void)snprintf(runs->jobs[runs->n_earlier++], JOB_ID_MAX, "%s", row.view.info.id);
+                if (r == 0 && row.uid == uid && row.rank == rank && row.id)
+                        (void)snprintf(runs->jobs[runs->n_earlier++], JOB_ID_MAX, "%s", row.id);
         }
         return r == READER_END ? 0 : r;
 }

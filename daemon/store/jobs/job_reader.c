@@ -2,6 +2,7 @@
 #include "store/jobs/job_reader.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +25,7 @@ typedef struct JobColumns {
         int64_t exit_status, signal;
         const char *rusage, *note, *steps;
         JobNumberTexts numbers; /* not of a running job */
-        int64_t has_pipeline;   /* only of a list */
+        int64_t has_pipeline;   /* only of a job that was found by its row */
         Blob timeline[N_TIMELINE_PARTS]; /* only of a job that was found by its id */
         struct {
                 uint64_t checkpoint_ms, begun_by, by_admin;
@@ -152,37 +153,52 @@ enum {
         BY_STATE = 4,
 };
 
-static const StoreColumn list_columns[] = {
-        JOB_COLUMNS, JOB_NUMBER_COLUMNS(JobColumns, numbers),
-        COLUMN(JobColumns, has_pipeline, "EXISTS (SELECT 1 FROM pipeline WHERE pipeline.job = job.row)"),
+#define HAS_PIPELINE "EXISTS (SELECT 1 FROM pipeline WHERE pipeline.job = job.row)"
+#define LISTED(member, sql) COLUMN(ListedJob, member, sql)
+#define LIST_COLUMNS                                                                                                  \
+        LISTED(row, "row"), LISTED(id, "job.id"), LISTED(name, "name"), LISTED(user, "user"),                        \
+                LISTED(command, "command"), LISTED(labels, "labels"), LISTED(state, "state"), LISTED(uid, "uid"),    \
+                LISTED(rank, "rank"), LISTED(begin_ms, "begin_ms"), LISTED(end_ms, "end_ms"),                        \
+                LISTED(has_failed, "exit_status IS NOT NULL AND (exit_status <> 0 OR signal <> 0)"),                 \
+                LISTED(has_pipeline, HAS_PIPELINE)
+
+static const StoreColumn list_columns[] = { LIST_COLUMNS };
+static const StoreColumn list_usage_columns[] = {
+        LIST_COLUMNS, LISTED(usage_keys, "u.keys"), LISTED(usage, "usage"),
 };
 
 /* For reader_begin_page(). */
-#define LIST(index, filters)                                                                                  \
-        SELECT(JobColumns, list_columns, " FROM job INDEXED BY job_by_" index JOB_LAYOUTS("job")                  \
+#define LIST(columns, join, index, filters)                                                                   \
+        SELECT(ListedJob, columns, " FROM job INDEXED BY job_by_" index join                                        \
                " WHERE begin_ms >= ? AND (begin_ms, row) < (?, ?) AND visible(uid)" filters                         \
                " ORDER BY begin_ms DESC, row DESC")
 #define OF_NAME " AND name = ?"
 #define OF_USER " AND user = ?"
 #define OF_STATE " AND state = ?"
+#define LISTS(columns, join)                                                                                  \
+        {                                                                                                            \
+                [0] = LIST(columns, join, "begin", ""),                                                             \
+                [BY_NAME] = LIST(columns, join, "name", OF_NAME),                                                   \
+                [BY_USER] = LIST(columns, join, "user", OF_USER),                                                   \
+                [BY_NAME | BY_USER] = LIST(columns, join, "name", OF_NAME OF_USER),                                 \
+                [BY_STATE] = LIST(columns, join, "state", OF_STATE),                                                \
+                [BY_NAME | BY_STATE] = LIST(columns, join, "name", OF_NAME OF_STATE),                               \
+                [BY_USER | BY_STATE] = LIST(columns, join, "user", OF_USER OF_STATE),                               \
+                [BY_NAME | BY_USER | BY_STATE] = LIST(columns, join, "name", OF_NAME OF_USER OF_STATE),             \
+        }
 
-STATEMENT lists[] = {
-        [0] = LIST("begin", ""),
-        [BY_NAME] = LIST("name", OF_NAME),
-        [BY_USER] = LIST("user", OF_USER),
-        [BY_NAME | BY_USER] = LIST("name", OF_NAME OF_USER),
-        [BY_STATE] = LIST("state", OF_STATE),
-        [BY_NAME | BY_STATE] = LIST("name", OF_NAME OF_STATE),
-        [BY_USER | BY_STATE] = LIST("user", OF_USER OF_STATE),
-        [BY_NAME | BY_USER | BY_STATE] = LIST("name", OF_NAME OF_USER OF_STATE),
-};
+STATEMENT lists[] = LISTS(list_columns, "");
+STATEMENT usage_lists[] = LISTS(list_usage_columns, " LEFT JOIN layout AS u ON u.id = job.usage_layout");
 
 #define TIMELINE(i) COLUMN(JobColumns, timeline[i], "(SELECT bytes FROM timeline WHERE part = 3 * row + " #i ")")
+static const StoreColumn row_columns[] = {
+        JOB_COLUMNS, JOB_NUMBER_COLUMNS(JobColumns, numbers), COLUMN(JobColumns, has_pipeline, HAS_PIPELINE),
+};
 static const StoreColumn find_columns[] = {
         JOB_COLUMNS, JOB_NUMBER_COLUMNS(JobColumns, numbers), MEMBER(steps), TIMELINE(0), TIMELINE(1), TIMELINE(2),
 };
 
-STATEMENT job_find_row = SELECT(JobColumns, list_columns,
+STATEMENT job_find_row = SELECT(JobColumns, row_columns,
                                 " FROM job" JOB_LAYOUTS("job") " WHERE job.row = ? AND visible(uid)");
 STATEMENT job_find = SELECT(JobColumns, find_columns, " FROM job" JOB_LAYOUTS("job") " WHERE job.id = ?");
 
@@ -191,7 +207,14 @@ int job_reader_list(Reader *reader, const JobFilter *filter) {
                 filter->since_ms, filter->until_ms, filter->before, { filter->name, filter->user, filter->state },
         };
 
-        return reader_begin_page(reader, lists, &page);
+        return reader_begin_page(reader, filter->has_usage ? usage_lists : lists, &page);
+}
+
+double job_reader_usage(Reader *reader, const ListedJob *job, UsageMetric metric) {
+        JobReader *jobs = reader_state(reader, &job_reader_kind);
+        const Layout *layout = jobs ? find_layout(jobs, LAYOUT_USAGE, job->usage_keys) : NULL;
+
+        return layout && job->usage ? job_text_find_usage(job->usage, layout, metric) : NAN;
 }
 
 /* Usage of a job that was closed when its checkpoint could not be read any more. */
@@ -227,17 +250,12 @@ static int next_job(Reader *reader, JobReader **ret_jobs, JobColumns *ret_column
         return 0;
 }
 
-int job_reader_next(Reader *reader, JobRow *ret) {
+int job_reader_find_row(Reader *reader, int64_t row, JobRow *ret) {
+        int r = read_connection_begin(reader_connection(reader), &job_find_row, FIELDS(field_i64(row)));
         JobColumns columns;
         JobReader *jobs;
 
-        return next_job(reader, &jobs, &columns, ret);
-}
-
-int job_reader_find_row(Reader *reader, int64_t row, JobRow *ret) {
-        int r = read_connection_begin(reader_connection(reader), &job_find_row, FIELDS(field_i64(row)));
-
-        return r == 0 ? job_reader_next(reader, ret) : r;
+        return r == 0 ? next_job(reader, &jobs, &columns, ret) : r;
 }
 
 /* Joins the parts. *ret stays empty without parts. */

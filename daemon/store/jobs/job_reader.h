@@ -17,21 +17,36 @@ typedef struct JobFilter {
         const char *name, *user, *state; /* NULL: any; state as job_state_name() */
         uint64_t since_ms, until_ms;     /* begin in [since, until); 0: no bound */
         PageKey before;
+        bool has_usage; /* the usage of each job is read as well, for job_reader_usage() */
 } JobFilter;
+
+/* Columns that the conditions and orders of a list need: a list may pass over very many jobs. Texts are borrowed until
+ * the next step; NULL: damaged. */
+typedef struct ListedJob {
+        int64_t row;
+        const char *id, *name, *user, *command, *labels, *state; /* labels: of job_text_parse_labels() */
+        uint32_t uid;
+        int64_t rank;
+        uint64_t begin_ms, end_ms; /* end 0: the job is running, or its end is unknown */
+        int64_t has_failed, has_pipeline;
+        const char *usage_keys, *usage; /* NULL: none, or not asked for */
+} ListedJob;
 
 typedef struct JobRow {
         int64_t row;
         /* owned by the reader until the next step; metrics and usage only for a job that has ended */
         JobView view;
         bool has_metrics;
-        bool has_pipeline; /* a data pipeline of the job was reported; only from a list and job_reader_find_row() */
+        bool has_pipeline; /* a data pipeline of the job was reported; only from job_reader_find_row() */
         JobSteps steps; /* only from job_reader_find(), as is the timeline */
         Blob timeline; /* bytes of StoreJobEnd, or null */
 } JobRow;
 
 /* Begins a query, newest first. 0 or an outcome of reader.h, as for all functions here. */
 int job_reader_list(Reader *reader, const JobFilter *filter);
-int job_reader_next(Reader *reader, JobRow *ret);
+READER_NEXT(job_reader_next, ListedJob)
+/* Returns a number of the usage of a listed job; NAN: it is absent. */
+double job_reader_usage(Reader *reader, const ListedJob *job, UsageMetric metric);
 /* Reads the job with that row of a list; READER_END: it was removed. */
 int job_reader_find_row(Reader *reader, int64_t row, JobRow *ret);
 /* Reads the job with that id; READER_END: there is none. */

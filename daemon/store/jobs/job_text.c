@@ -196,6 +196,14 @@ static bool is_letter(char c) {
         return c >= 'A' && c <= 'Z';
 }
 
+static const char *find_word_end(const char *word) {
+        const char *end = word + 1;
+
+        while (*end && !is_letter(*end))
+                end++;
+        return end;
+}
+
 static int parse_numbers(const char *text, const Layout *layout, const Numbers *to) {
         const char *p = text, *end;
         size_t i = 0;
@@ -203,8 +211,7 @@ static int parse_numbers(const char *text, const Layout *layout, const Numbers *
         for (; *p; p = end, i++) {
                 if (i >= layout->n || !is_letter(*p))
                         return PARSE_MALFORMED;
-                for (end = p + 1; *end && !is_letter(*end);)
-                        end++;
+                end = find_word_end(p);
                 if (layout->place[i] >= 0 && take_word(p, end, (size_t)layout->place[i], to) != 0)
                         return PARSE_MALFORMED;
         }
@@ -231,6 +238,20 @@ int job_text_parse_usage(const char *text, const Layout *layout, UsageSet *ret) 
 
         *ret = set;
         return 0;
+}
+
+double job_text_find_usage(const char *text, const Layout *layout, UsageMetric metric) {
+        const char *p = text;
+        size_t i = 0;
+        double value = NAN;
+        uint8_t quality = QUALITY_UNKNOWN_SOURCE;
+
+        for (; *p && i < layout->n && layout->place[i] != (int16_t)metric; i++)
+                p = find_word_end(p);
+        if (!*p || i == layout->n ||
+            take_word(p, find_word_end(p), 0, &(Numbers){ .n = 1, .value = &value, .quality = &quality }) != 0)
+                return NAN;
+        return quality_is_present(quality) ? value : NAN;
 }
 
 bool job_text_read_numbers(const JobNumberTexts *texts, MetricSet *ret_metrics, UsageSet *ret_usage) {

@@ -48,6 +48,8 @@ typedef struct Layout {
 int job_text_parse_layout(LayoutKind kind, const char *text, Layout *ret);
 int job_text_parse_metrics(const char *text, const Layout *layout, MetricSet *ret);
 int job_text_parse_usage(const char *text, const Layout *layout, UsageSet *ret);
+/* Returns one number of a usage, without parsing the others; NAN: it is absent. */
+double job_text_find_usage(const char *text, const Layout *layout, UsageMetric metric);
 
 /* The four texts of a row's numbers; NULL: none. */
 typedef struct JobNumberTexts {
