@@ -119,8 +119,10 @@ static void draw_last_line(Terminal *terminal, const char *keys) {
         buffer_clear(&terminal->out);
         if (state->problem.n > 0) {
                 scoped(buffer_deinit) Buffer text = {};
+                char since[TEXT_MAX];
 
-                buffer_printf(&text, "perfd is away, trying again: %s", state->problem.text);
+                text_time(state->answered_ms, since);
+                buffer_printf(&text, "perfd does not answer since %s: %s", since, state->problem.text);
                 screen_style_begin(screen, STYLE_BAD);
                 (void)screen_text_cut(screen, text.text ?: "", screen->width - 1);
                 screen_style_end(screen);
@@ -267,6 +269,13 @@ static bool press(Terminal *terminal, int key) {
         return true;
 }
 
+/* A request that perfd does not answer ends at a key. */
+static void watch_keys(Terminal *terminal) {
+        for (size_t i = 0; i < N_TOP_QUERIES; i++)
+                http_client_set_wake(terminal->state.query[i].client, STDIN_FILENO);
+        http_client_set_wake(terminal->page.query.client, STDIN_FILENO);
+}
+
 /* --- the loop ------------------------------------------------------------------------------------- */
 
 /* Text is UTF-8. The locale has its widths, also where the user's locale is not installed. */
@@ -373,6 +382,7 @@ int main(int argc, char **argv) {
         top_state_sort_by_word(&terminal.state, options.own.sort);
         (void)top_state_refresh(&terminal.state);
         r = open_terminal(&terminal, &options.global);
+        watch_keys(&terminal);
         if (r == EXIT_DONE)
                 run(&terminal, &options.own);
         return r;

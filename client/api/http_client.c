@@ -13,10 +13,14 @@
 
 #define ANSWER_BYTES_MAX (64U * 1024U * 1024U)
 #define LOGIN_BYTES_MAX 4096U
+#define MOMENT_MS 100
+#define WAIT_MS 1000 /* libcurl waits less if a request times out before */
 
 struct HttpClient {
         void *library; /* owned */
         CURL *easy;    /* owned */
+        CURLM *multi;  /* owned; has the connection while there is a descriptor to wake up for */
+        int wake_fd;   /* -1: none */
         char *socket; /* owned; NULL: none */
         char *login;  /* owned; NULL: none */
         uint64_t timeout_ns;
@@ -27,10 +31,17 @@ struct HttpClient {
         __typeof__(curl_easy_cleanup) *cleanup;
         __typeof__(curl_easy_setopt) *set;
         __typeof__(curl_easy_getinfo) *get;
-        __typeof__(curl_easy_perform) *perform;
         __typeof__(curl_easy_strerror) *describe;
+        __typeof__(curl_easy_perform) *perform;
         __typeof__(curl_slist_append) *add_header;
         __typeof__(curl_slist_free_all) *free_headers;
+        __typeof__(curl_multi_init) *multi_init;
+        __typeof__(curl_multi_cleanup) *multi_cleanup;
+        __typeof__(curl_multi_add_handle) *add;
+        __typeof__(curl_multi_remove_handle) *remove;
+        __typeof__(curl_multi_perform) *advance;
+        __typeof__(curl_multi_wait) *wait;
+        __typeof__(curl_multi_info_read) *read;
 };
 
 char *http_client_path(const char *given, const char *socket) {
@@ -57,18 +68,28 @@ static int load(HttpClient *client) {
         client->cleanup = dlsym(client->library, "curl_easy_cleanup");
         client->set = dlsym(client->library, "curl_easy_setopt");
         client->get = dlsym(client->library, "curl_easy_getinfo");
-        client->perform = dlsym(client->library, "curl_easy_perform");
         client->describe = dlsym(client->library, "curl_easy_strerror");
+        client->perform = dlsym(client->library, "curl_easy_perform");
         client->add_header = dlsym(client->library, "curl_slist_append");
         client->free_headers = dlsym(client->library, "curl_slist_free_all");
+        client->multi_init = dlsym(client->library, "curl_multi_init");
+        client->multi_cleanup = dlsym(client->library, "curl_multi_cleanup");
+        client->add = dlsym(client->library, "curl_multi_add_handle");
+        client->remove = dlsym(client->library, "curl_multi_remove_handle");
+        client->advance = dlsym(client->library, "curl_multi_perform");
+        client->wait = dlsym(client->library, "curl_multi_wait");
+        client->read = dlsym(client->library, "curl_multi_info_read");
         if (!client->global_init || !client->init || !client->cleanup || !client->set || !client->get ||
-            !client->perform || !client->describe || !client->add_header || !client->free_headers)
+            !client->describe || !client->perform || !client->add_header || !client->free_headers ||
+            !client->multi_init || !client->multi_cleanup || !client->add || !client->remove || !client->advance ||
+            !client->wait || !client->read)
                 return -ENOPKG;
 
         /* A Unix socket needs no TLS; setting up TLS would take longer than the query. */
         (void)client->global_init(client->socket ? CURL_GLOBAL_NOTHING : CURL_GLOBAL_DEFAULT);
         client->easy = client->init();
-        return client->easy ? 0 : -ENOMEM;
+        client->multi = client->multi_init();
+        return client->easy && client->multi ? 0 : -ENOMEM;
 }
 
 int http_client_new(HttpClient **ret, const char *socket, uint64_t timeout_ns) {
@@ -80,6 +101,7 @@ int http_client_new(HttpClient **ret, const char *socket, uint64_t timeout_ns) {
                 return -ENOMEM;
 
         client->timeout_ns = timeout_ns;
+        client->wake_fd = -1;
         client->socket = socket ? strdup(socket) : NULL;
         if (socket && !client->socket)
                 return -ENOMEM;
@@ -99,6 +121,8 @@ HttpClient *http_client_free(HttpClient *client) {
 
         if (client->easy)
                 client->cleanup(client->easy);
+        if (client->multi)
+                (void)client->multi_cleanup(client->multi);
         free(client->socket);
         free(client->login);
         free(client);
@@ -118,6 +142,10 @@ int http_client_set_login(HttpClient *client, const char *file) {
         if (r == 0)
                 client->login[strcspn(client->login, "\r\n")] = '\0';
         return r;
+}
+
+void http_client_set_wake(HttpClient *client, int fd) {
+        client->wake_fd = fd;
 }
 
 static size_t on_body(char *bytes, size_t size, size_t n, void *userdata) {
@@ -161,11 +189,41 @@ static void format_error(HttpClient *client, CURLcode code) {
         (void)client->get(client->easy, CURLINFO_OS_ERRNO, &os_error);
         if (code == CURLE_COULDNT_CONNECT && os_error > 0)
                 text = error_text((int)os_error);
-        if (code == CURLE_OPERATION_TIMEDOUT)
+        if (code == CURLE_OPERATION_TIMEDOUT || code == CURLE_ABORTED_BY_CALLBACK)
                 text = "Connection timed out";
 
         snprintf(copy, sizeof(copy), "%s", text);
         memcpy(client->error, copy, sizeof(copy));
+}
+
+/* Waits for the answer. CURLE_ABORTED_BY_CALLBACK: the descriptor to wake up for was readable before. */
+static CURLcode wait_answer(HttpClient *client) {
+        uint64_t begin_ns = clock_boottime_ns();
+        struct curl_waitfd wake = { .fd = client->wake_fd, .events = CURL_WAIT_POLLIN };
+        int n_running = 1, n_messages;
+        CURLMsg *message;
+
+        while (client->advance(client->multi, &n_running) == CURLM_OK && n_running > 0) {
+                bool is_late = clock_boottime_ns() - begin_ns >= MOMENT_MS * NS_PER_MS;
+
+                if (is_late && wake.revents)
+                        return CURLE_ABORTED_BY_CALLBACK;
+                (void)client->wait(client->multi, &wake, is_late, is_late ? WAIT_MS : MOMENT_MS, NULL);
+        }
+        message = client->read(client->multi, &n_messages);
+        return message ? message->data.result : CURLE_FAILED_INIT;
+}
+
+static CURLcode exchange(HttpClient *client) {
+        CURLcode code;
+
+        if (client->wake_fd < 0)
+                return client->perform(client->easy);
+        if (client->add(client->multi, client->easy) != CURLM_OK)
+                return CURLE_FAILED_INIT;
+        code = wait_answer(client);
+        (void)client->remove(client->multi, client->easy);
+        return code;
 }
 
 /* headers: of the content; NULL: there is none, and the method is GET. */
@@ -196,7 +254,7 @@ static CURLcode perform(HttpClient *client, const char *url, const HttpContent *
         if (code == CURLE_OK)
                 code = prepare_content(client, content, headers);
         if (code == CURLE_OK)
-                code = client->perform(client->easy);
+                code = exchange(client);
         client->free_headers(headers);
         return code;
 }

@@ -30,6 +30,8 @@ DEFINE_SCOPED(HttpClient, http_client_free);
 
 /* Sets the timeout of each later request. */
 void http_client_set_timeout(HttpClient *client, uint64_t timeout_ns);
+/* Ends each later request that takes longer than a moment once the descriptor is readable: HTTP_CLIENT_UNREACHABLE. */
+void http_client_set_wake(HttpClient *client, int fd);
 
 /* Sets the content of a file, USER:PASSWORD, as the credentials of each later request. 0 or a negative errno. */
 int http_client_set_login(HttpClient *client, const char *file);

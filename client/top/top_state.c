@@ -7,8 +7,9 @@
 
 #include "client/cli/command.h"
 #include "client/cli/message.h"
+#include "util/clock.h"
 
-#define TIMEOUT_NS (2 * NS_PER_S) /* a key is taken between two requests */
+#define TIMEOUT_NS (2 * NS_PER_S)
 #define JOBS_MAX "500"
 #define STEP_MS 10000U /* of the history */
 
@@ -33,7 +34,7 @@ static const char *const pressure_keys[N_TOP_PRESSURES] = { "cpu", "memory", "io
 int top_state_init(TopState *state, const GlobalOptions *global) {
         int r = EXIT_DONE;
 
-        *state = (TopState){};
+        *state = (TopState){ .answered_ms = clock_realtime_ns() / NS_PER_MS };
         for (size_t i = 0; i < N_TOP_NUMBERS; i++)
                 state->node.number[i] = NAN;
         for (size_t i = 0; i < N_TOP_QUERIES && r == EXIT_DONE; i++) {
@@ -166,46 +167,34 @@ void top_state_sort_by_word(TopState *state, const char *word) {
                         top_state_sort(state, i);
 }
 
-/* The former jobs refer to the former answer, which the next question releases: their ids are kept. */
-typedef struct Former {
-        char id[JOB_ID_MAX];
-        TopJob job;
-} Former;
-
-static Former *keep_former(const TopJobs *jobs) {
-        Former *former = calloc(jobs->n + 1, sizeof(*former));
-
-        for (size_t i = 0; former && i < jobs->n; i++) {
-                former[i].job = jobs->items[i];
-                (void)snprintf(former[i].id, sizeof(former[i].id), "%s", answer_text(jobs->items[i].of, "id"));
-        }
-        return former;
-}
-
 static bool refresh_jobs(TopState *state) {
-        scoped(freep) Former *former = keep_former(&state->jobs);
-        size_t n_former = former ? state->jobs.n : 0;
+        unsigned next = !state->jobs_query;
+        TopJobs former = state->jobs, jobs = {};
         const Value *running, *begun = NULL;
 
-        state->jobs.n = 0;
-        running = ask(state, TOP_QUERY_RUNNING, "/api/v1/jobs?state=running&limit=" JOBS_MAX "&until_ms=%ju",
+        running = ask(state, TOP_QUERY_RUNNING + next, "/api/v1/jobs?state=running&limit=" JOBS_MAX "&until_ms=%ju",
                       state->at_ms > 0 ? (uintmax_t)state->at_ms + 1 : (uintmax_t)INT64_MAX);
         if (running && state->at_ms > 0)
-                begun = ask(state, TOP_QUERY_BEGUN, "/api/v1/jobs?limit=" JOBS_MAX "&until_ms=%ju",
+                begun = ask(state, TOP_QUERY_BEGUN + next, "/api/v1/jobs?limit=" JOBS_MAX "&until_ms=%ju",
                             (uintmax_t)state->at_ms + 1);
         if (!running || (state->at_ms > 0 && !begun))
                 return false;
 
-        if (add_jobs(&state->jobs, value_get(running, "jobs"), state->at_ms) < 0 ||
-            add_jobs(&state->jobs, value_get(begun, "jobs"), state->at_ms) < 0)
+        if (add_jobs(&jobs, value_get(running, "jobs"), state->at_ms) < 0 ||
+            add_jobs(&jobs, value_get(begun, "jobs"), state->at_ms) < 0) {
+                free(jobs.items);
                 return false;
-        state->n_hidden = answer_time(value_get(running, "others"), "running");
-        for (size_t i = 0; i < n_former && state->at_ms == 0; i++) {
-                TopJob *job = find_job(&state->jobs, former[i].id);
+        }
+        for (size_t i = 0; i < former.n && state->at_ms == 0; i++) {
+                TopJob *job = find_job(&jobs, answer_text(former.items[i].of, "id"));
 
                 if (job)
-                        top_state_compare_job(job, &former[i].job);
+                        top_state_compare_job(job, &former.items[i]);
         }
+        free(former.items);
+        state->jobs = jobs;
+        state->jobs_query = next;
+        state->n_hidden = answer_time(value_get(running, "others"), "running");
         top_state_sort(state, state->sort);
         return true;
 }
@@ -308,13 +297,15 @@ static bool refresh_cores(TopState *state) {
         TopNode *node = &state->node;
         const Value *answer, *times, *cores;
 
-        node->n_cores = 0;
         answer = ask(state, TOP_QUERY_CORES, "/api/v1/node/recent?since_ms=%ju", (uintmax_t)node->time_ms - 1);
+        if (!answer)
+                return false;
+        node->n_cores = 0;
         times = value_get(answer, "times_ms");
         cores = value_get(answer, "cores");
-        if (!answer || answer_length(times) == 0 ||
+        if (answer_length(times) == 0 ||
             value_number(&times->items[0]) > (double)(node->time_ms + 2 * node->interval_ms))
-                return answer != NULL;
+                return true;
         while (node->n_cores < answer_length(cores) && node->n_cores < TOP_CORES_MAX) {
                 const Value *core = &cores->items[node->n_cores];
                 bool is_known = answer_length(core) > 0 && value_is_number(&core->items[0]);
@@ -326,5 +317,8 @@ static bool refresh_cores(TopState *state) {
 
 bool top_state_refresh(TopState *state) {
         buffer_clear(&state->problem);
-        return refresh_node(state) && refresh_jobs(state) && refresh_history(state) && refresh_cores(state);
+        if (!refresh_node(state) || !refresh_jobs(state) || !refresh_history(state) || !refresh_cores(state))
+                return false;
+        state->answered_ms = clock_realtime_ns() / NS_PER_MS;
+        return true;
 }

@@ -52,7 +52,7 @@ typedef enum TopColumn {
 extern const char *const top_column_words[]; /* ends with NULL */
 
 typedef struct TopJob {
-        const Value *of; /* in the answer of perfd, until the next refresh */
+        const Value *of; /* in the answer of perfd, until a refresh replaces the jobs */
         double value[N_TOP_COLUMNS];
         /* To form rates at the next refresh. */
         double duration_s, counter[N_TOP_COLUMNS];
@@ -82,8 +82,10 @@ typedef struct TopNode {
 
 typedef enum TopQuery {
         TOP_QUERY_NODE,
-        TOP_QUERY_RUNNING,
+        TOP_QUERY_RUNNING, /* and, if the jobs that are shown are in its answer, the next for the next jobs */
+        TOP_QUERY_NEXT_RUNNING,
         TOP_QUERY_BEGUN,
+        TOP_QUERY_NEXT_BEGUN,
         TOP_QUERY_HISTORY,
         TOP_QUERY_CORES,
         N_TOP_QUERIES,
@@ -93,10 +95,12 @@ typedef struct TopState {
         ApiQuery query[N_TOP_QUERIES];
         TopNode node;
         TopJobs jobs; /* sorted */
+        unsigned jobs_query;     /* 0 or 1: which of the queries of jobs has them */
         uint64_t n_hidden;       /* running jobs of other users, which this user may not list */
         uint64_t at_ms;          /* 0: now */
         uint64_t trend_ms;       /* time of the node when the trend was asked for */
         TopColumn sort;
+        uint64_t answered_ms;    /* time of the latest refresh that did not fail */
         Buffer problem;          /* why the latest refresh failed; empty: it did not */
 } TopState;
 
@@ -109,7 +113,7 @@ void top_state_compare_job(TopJob *job, const TopJob *before);
 int top_state_init(TopState *state, const GlobalOptions *global);
 void top_state_deinit(TopState *state);
 
-/* Asks perfd. True if it answered; otherwise `problem` has the reason, and the numbers of the node stay. */
+/* Asks perfd. True if it answered; otherwise `problem` has the reason, and what is known stays. */
 bool top_state_refresh(TopState *state);
 /* Orders the jobs by a column, the highest first; by its word, one of top_column_words. */
 void top_state_sort(TopState *state, TopColumn column);

@@ -162,41 +162,52 @@ class Top(TestCase):
         self.assertTrue(text.isascii())
         self.assertIn("evil\\u{202e}??????", text)
 
-    def test_perfd_away_is_said(self):
-        status = None
+    def spawn(self):
+        """Starts on a terminal. Returns functions: whether the screen has shown words, type keys, wait for the exit status."""
         pid, master = pty.fork()
         if pid == 0:
             os.execve(PERFCTL, [str(PERFCTL), "top", "--interval", "100ms"],
                       {"PERFD_SOCKET": str(self.server.socket), "TERM": "xterm", "LC_ALL": "C.UTF-8", "PATH": os.environ["PATH"]})
+        self.addCleanup(os.close, master)
         data = b""
 
         def shows(words):
             nonlocal data
             if select.select([master], [], [], 0)[0]:
-                data += os.read(master, 65536)
+                try:
+                    data += os.read(master, 65536)
+                except OSError:  # it has ended
+                    pass
             return words in data
+
+        def end():
+            def ended():
+                shows(b"")
+                return os.waitpid(pid, os.WNOHANG)
+            return os.waitstatus_to_exitcode(wait_for(lambda: (found := ended())[0] and found, "the end")[1])
+        return shows, lambda keys: os.write(master, keys), end
+
+    def test_perfd_away_is_said(self):
+        shows, press, end = self.spawn()
         wait_for(lambda: shows(b"steady"), "the screen")
         self.server.stop()
-        wait_for(lambda: shows(b"perfd is away"), "the message")
+        wait_for(lambda: shows(b"perfd does not answer since "), "the message")
         self.server.start()
         with self.server.client() as client:
             self.assert_status(client.begin("later", name="begun-later"), "OK")
         wait_for(lambda: shows(b"begun-later"), "the job that began after the restart")
-        os.write(master, b"q")
+        press(b"q")
+        self.assertEqual(end(), 0)
 
-        def ended():
-            nonlocal status
-            if select.select([master], [], [], 0)[0]:
-                try:
-                    os.read(master, 65536)
-                except OSError:
-                    pass
-            done, code = os.waitpid(pid, os.WNOHANG)
-            status = os.waitstatus_to_exitcode(code)
-            return done == pid
-        wait_for(ended, "the end")
-        os.close(master)
-        self.assertEqual(status, 0)
+    def test_a_perfd_that_hangs_is_said_and_keys_work(self):
+        shows, press, end = self.spawn()
+        wait_for(lambda: shows(b"steady"), "the screen")
+        self.server.signal(signal.SIGSTOP)
+        self.addCleanup(self.server.signal, signal.SIGCONT)
+        wait_for(lambda: shows(b"perfd does not answer since "), "the message")
+        press(b"jmq")
+        self.assertEqual(end(), 0)
+        self.assertFalse(shows(b"No job runs"))  # what was known stays
 
 
 if __name__ == "__main__":
