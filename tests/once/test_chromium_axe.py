@@ -9,35 +9,37 @@ from page import PageCase
 from test_chromium import VIEWS
 
 AXE = "axe-core@4.14.1"
-DIRECTORY = BUILD / "interop" / "axe"
+ESLINT = "eslint@9.39.1"
+INTEROP = BUILD / "interop"
 RUN = """axe.run(document).then(({ violations, passes }) => passes.length < 10 ? [`only ${passes.length} rules`] : violations
     .filter((v) => v.impact === 'serious' || v.impact === 'critical')
     .map((v) => `${v.impact} ${v.id}: ${v.nodes.slice(0, 3).map((n) => n.html.slice(0, 160)).join(' ')}`))"""
 
 
-def find_axe():
-    """Downloads axe-core with npm, for tests only. Returns its script."""
-    script = DIRECTORY / "package" / "axe.min.js"
-    if script.exists():
-        return script
+def find_package(package, path):
+    """Downloads a package with npm, for tests only. Returns the path of one of its files."""
+    directory = INTEROP / package.replace("@", "-")
+    file = directory / "node_modules" / path
+    if file.exists():
+        return file
     if not shutil.which("npm"):
-        raise unittest.SkipTest("npm is not installed: it downloads axe-core (apt-get install npm)")
-    DIRECTORY.mkdir(parents=True, exist_ok=True)
-    packed = subprocess.run(["npm", "pack", "--silent", AXE], cwd=DIRECTORY, capture_output=True, text=True)
-    if packed.returncode != 0:
-        raise unittest.SkipTest(f"npm cannot download {AXE}: {packed.stderr.strip()[-200:]}")
-    subprocess.run(["tar", "xzf", packed.stdout.split()[-1]], cwd=DIRECTORY, check=True)
-    return script
+        raise unittest.SkipTest(f"npm is not installed: it downloads {package} (apt-get install npm)")
+    directory.mkdir(parents=True, exist_ok=True)
+    done = subprocess.run(["npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", directory, package],
+                          cwd=directory, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise unittest.SkipTest(f"npm cannot download {package}: {done.stderr.strip()[-200:]}")
+    return file
 
 
 class Accessible(PageCase):
     def test_axe_has_no_serious_finding_in_any_view(self):
-        script = find_axe().read_text()
+        script = find_package(AXE, "axe-core/axe.min.js").read_text()
         ids = self.fill()
-        for is_dark in (False, True):
-            self.browser.resize(1280, 800, is_dark)
+        for width, is_dark in ((1280, False), (1280, True), (390, False), (390, True)):
+            self.browser.resize(width, 800, is_dark)
             for view in VIEWS:
-                with self.subTest(view=view, dark=is_dark):
+                with self.subTest(view=view, width=width, dark=is_dark):
                     self.browser.open(self.base + view.format(**ids))
                     self.shown()
                     self.browser.evaluate(script + "; null")
@@ -48,26 +50,99 @@ class Accessible(PageCase):
             more = {"text": text} if text and kind == "keyDown" else {}
             self.browser.call("Input.dispatchKeyEvent", type=kind, key=key, windowsVirtualKeyCode=code, **more)
 
-    def test_all_views_are_reached_with_the_keyboard(self):
+    def focused(self):
+        """The text of what has the focus, whose outline is seen."""
+        text = self.browser.evaluate("(document.activeElement.ariaLabel || document.activeElement.innerText || '').trim()")
+        outline = self.browser.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+        at = self.browser.evaluate("(({left, top, right, bottom}) => right > 0 && bottom > 0 && left < innerWidth && "
+                                   "top < innerHeight)(document.activeElement.getBoundingClientRect())")
+        is_control = self.browser.evaluate("document.activeElement.matches('a, button, input, select, summary, .wide')")
+        if is_control:
+            self.assertNotEqual(outline, "none", f"the focus of {text!r} is not seen")
+            self.assertTrue(at, f"the focus of {text!r} is outside of the window")
+        return text
+
+    def tab_to(self, wanted):
+        """Moves on until an element of that text has the focus."""
+        seen = []
+        while not seen or seen[-1] != wanted:
+            self.press("Tab", 9)
+            seen.append(self.focused())
+            self.assertLess(len(seen), 400, f"the focus never comes to {wanted!r}: {[text[:40] for text in seen[:60]]}")
+
+    def enter(self, wanted, key=("Enter", 13, "\r")):
+        """Goes to a link or button with the keyboard alone, and presses it."""
+        self.browser.evaluate("window.scrollTo(0, 0)")
+        before = self.browser.evaluate("location.hash")
+        self.tab_to(wanted)
+        self.press(*key)
+        return before
+
+    def follow(self, wanted, view):
+        before = self.enter(wanted)
+        self.browser.wait(f"location.hash !== {before!r} && location.hash.startsWith({view!r})", f"{view} after {wanted}")
+        self.shown()
+        self.assertEqual(self.browser.evaluate("document.activeElement.id"), "view", f"the focus is not in {view}")
+
+    def test_the_keyboard_leads_through_all_views(self):
         self.fill()
         self.browser.resize(1280, 800)
         self.browser.open(self.base)
         self.shown()
-        seen = set()
-        for view in ("Jobs", "KPIs", "Pipelines", "Indicators", "Health", "Node"):
-            for _ in range(200):
-                self.press("Tab", 9)
-                focus = self.browser.evaluate("document.activeElement.innerText ?? ''").strip()
-                if focus == view:
-                    break
-            self.assertEqual(focus, view)
-            outline = self.browser.evaluate("getComputedStyle(document.activeElement).outlineStyle")
-            self.assertNotEqual(outline, "none", f"the focus of {view} is not seen")
-            self.press("Enter", 13, "\r")
-            self.browser.wait(f"document.querySelector('#nav a[aria-current=page]')?.innerText === '{view}'", view)
-            self.shown()
-            seen.add(self.browser.evaluate("location.hash"))
-        self.assertEqual(len(seen), 6)
+        for wanted, view in (("Jobs", "#/jobs"), ("train", "#/job/"), ("KPIs", "#/kpis"), ("Search.elapsed", "#/kpi/"),
+                             ("all KPIs", "#/kpis"), ("Pipelines", "#/pipelines"), ("Indicators", "#/indicators"),
+                             ("PiMatmul", "#/indicator/"),
+                             ("Health", "#/health"), ("Node", "#/node")):
+            self.follow(wanted, view)
+
+    def test_the_keyboard_works_inside_the_views(self):
+        """Selects, compares, sorts, filters, opens what is folded, asks another question."""
+        ids = self.fill()
+        self.browser.resize(1280, 800)
+        self.browser.open(self.base + "#/jobs")
+        self.shown()
+        for name in ("train", "failed"):
+            self.enter(f"select {name}", (" ", 32, " "))
+            self.browser.wait(f"location.hash.includes('pick={ids[name]}')", "the selection in the URL")
+            self.browser.wait(f"document.activeElement.ariaLabel === 'select {name}'", "the focus in the new list")
+        self.follow("Compare 2 jobs", "#/compare/")
+        self.tab_to("Metrics that differ by more than 5 %")
+        self.enter(self.browser.evaluate("document.querySelector('summary').innerText.trim()"))
+        self.browser.wait("document.querySelector('details').open", "the equal facts")
+        self.browser.open(self.base + "#/jobs")
+        self.shown()
+        self.enter("Took")
+        self.browser.wait("location.hash.includes('sort=-duration')", "the order")
+        self.shown()
+        self.assertRegex(self.focused(), "^Took")
+        self.press("/")
+        for letter in "train":
+            self.press(letter, ord(letter.upper()), letter)
+        self.press("Enter", 13, "\r")
+        self.browser.wait("location.hash.includes('search=train')", "the search")
+        self.shown()
+        self.follow("train", "#/job/")
+        self.enter(self.browser.evaluate("document.querySelector('summary').innerText.trim()"))
+        self.browser.wait("document.querySelector('details').open", "all metrics")
+        self.browser.open(self.base + "#/kpis")
+        self.shown()
+        self.tab_to("KPI")
+        for letter in "Search*":
+            self.press(letter, 0, letter)
+        self.press("Enter", 13, "\r")
+        self.browser.wait("location.hash.includes('name=Search')", "the filter of KPIs")
+        self.shown()
+        self.follow("Search.elapsed", "#/kpi/")
+        self.enter("copy")
+        self.browser.open(self.base + "#/indicator/PiMatmul")
+        self.shown()
+        self.tab_to("Figure")
+        self.press("ArrowDown", 40)
+        self.browser.wait("location.hash.includes('kind=')", "another figure")
+        self.shown()
+        self.enter("Ask")
+        self.browser.wait("location.hash.includes('objective=')", "the question in the URL")
+        self.assertEqual(self.browser.complaints, [])
 
 
 class Scripts(unittest.TestCase):
@@ -79,6 +154,12 @@ class Scripts(unittest.TestCase):
             done = subprocess.run([node, "--check", "--input-type=module"], input=path.read_bytes(), capture_output=True)
             self.assertEqual(done.returncode, 0, f"{path}: {done.stderr.decode()}")
         done = subprocess.run([node, "--test", ROOT / "tests" / "once" / "figures.test.mjs"], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_the_linter_has_no_finding(self):
+        eslint = find_package(ESLINT, ".bin/eslint")
+        done = subprocess.run([eslint, "--config", "tests/once/eslint.config.mjs", "--max-warnings", "0", "web"], cwd=ROOT,
+                              capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
 

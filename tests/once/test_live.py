@@ -37,6 +37,28 @@ class Live(PageCase):
         wait_for(lambda: self.held() == 0, "the end of the stream of a view without")
         self.assertEqual(self.browser.complaints, [])
 
+    def test_a_running_job_has_a_stream_until_it_ends(self):
+        with self.server.client() as client:
+            self.assert_status(client.begin("runs", name="runs"), "OK")
+            self.open("#/job/runs")
+            wait_for(lambda: self.held() == 1, "the stream of the job")
+            legend = "[...document.querySelectorAll('.legend time')].map((e) => e.innerText).join()"
+            self.browser.wait(f"{legend} !== {self.browser.evaluate(legend)!r}", "the next sample in the plots")
+            self.assert_status(client.end("runs", 0), "OK")
+        self.wait_text("finished")
+        wait_for(lambda: self.held() == 0, "the end of the stream")
+        self.assertEqual(self.browser.complaints, [])
+
+    def test_a_clock_that_jumps_is_said(self):
+        self.open("#/node")
+        wait_for(lambda: self.held() == 1, "the stream of the page")
+        label = "document.querySelector('.heat canvas').getAttribute('aria-label')"
+        self.browser.wait(f"{label} !== {self.browser.evaluate(label)!r}", "a sample")
+        self.browser.evaluate("((now) => (performance.now = () => now.call(performance) - 60000))(performance.now); null")
+        self.browser.wait("document.querySelector('#banner').innerText.includes('Time has jumped')", "the banner")
+        self.browser.wait("document.querySelector('#banner').hidden", "the end of the banner")
+        self.assertEqual(self.browser.complaints, [])
+
     def test_a_strip_has_a_row_for_each_of_256_cores(self):
         self.open("#/health")
         self.assertEqual(self.browser.evaluate(MANY % 256), [256, True, "255 cores"])

@@ -60,3 +60,17 @@ export const find = (...args) => get(...args).catch((error) => {
 });
 
 export const name = (text) => encodeURIComponent(text);
+
+const SLOWLY_MS = 30000;
+
+/* An update that costs perfd much, or whose numbers change seldom. */
+export function slowly(update) {
+        let at = performance.now();
+
+        return async () => {
+                if (performance.now() - at < SLOWLY_MS)
+                        return;
+                at = performance.now();
+                await update();
+        };
+}

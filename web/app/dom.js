@@ -74,3 +74,19 @@ export function table(columns, rows, { caption, attributes = () => null, sorted,
 
 export const facts = (pairs) => el("dl", { class: "facts" }, pairs.filter((p) => p && p[1] !== null && p[1] !== undefined && p[1] !== "")
         .map(([name, ...values]) => el("div", null, el("dt", null, name), el("dd", null, values))));
+
+const focusable = (root) => [...root.querySelectorAll("a, button, input, select, summary, [tabindex]")];
+const nameOf = (e) => [e.tagName, e.getAttribute("href"), e.dataset.id, e.getAttribute("aria-label"), e.textContent.replace(/ [▲▼]$/, "")].join(" ");
+
+/* Returns a function that puts the keyboard's focus, and tables that were scrolled, where they were before the element changed. */
+export function keepPlace(root) {
+        const tables = () => [...root.querySelectorAll(".wide")], scrolled = tables().map((e) => e.scrollLeft);
+        const focused = root.contains(document.activeElement) && document.activeElement !== root ? document.activeElement : null;
+        const place = focused && focusable(root).filter((e) => nameOf(e) === nameOf(focused)).indexOf(focused);
+
+        return () => {
+                tables().forEach((e, i) => scrolled[i] && (e.scrollLeft = scrolled[i]));
+                if (focused && !focused.isConnected && document.activeElement === document.body)
+                        focusable(root).filter((e) => nameOf(e) === nameOf(focused))[place]?.focus({ preventScroll: true });
+        };
+}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Indicators with their models, and one indicator: statistics by group, ranking and results, with the query in the URL. */
 
-import { find, get, name } from "./api.js";
+import { get, name } from "./api.js";
 import { brief, card, command, el, empty, link, note, pill, table } from "./dom.js";
 import { count, cut, figure, percent, plural, time } from "./format.js";
 import { quote } from "./kpis.js";

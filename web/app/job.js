@@ -128,6 +128,8 @@ function siblings(job, jobs, now_ms) {
 }
 
 const N_OTHERS = 8;
+const N_TAIL = 600; /* samples after those of the store */
+const NUMBERS_MS = 2000;
 const N_BEFORE = 100; /* begun before the end of the job: earlier ones are found only if they still run */
 
 async function readRelated(job, node, signal) {
@@ -168,21 +170,22 @@ export async function show(at) {
         const body = el("div"), history = el("div");
         const plots = PLOTS.map((p) => ({ ...p, figure: timeseries({ ...p, from: 0, to: 1 }) }));
         const phaseBars = el("div");
-        let job = null;
+        const tail = []; /* samples since the timeline was read */
+        let job = null, samples = null, readAt = 0;
 
         history.append(el("div", { class: "plots" }, plots.map((p) => card(null, null, p.figure.element))));
 
         async function update(node) {
                 job = await get(`jobs/${name(id)}`, {}, at.signal);
-                const [samples, pipeline, results] = await Promise.all([
+                const [timeline, pipeline, results] = await Promise.all([
                         get(`jobs/${name(id)}/samples`, {}, at.signal), find(`jobs/${name(id)}/pipeline`, {}, at.signal), get("results", { job: id, limit: 20 }, at.signal)]);
                 const related = at.isFile ? null : await readRelated(job, node, at.signal); /* a report that is a file has the job only */
                 const m = reader(job), end = job.end_ms ?? node.time_ms;
-                const n = samples.series.cpu.mean.length;
+                const n = timeline.series.cpu.mean.length;
 
-                for (const p of plots)
-                        if (n > 0)
-                                p.figure.set(columns(samples, p.names), job.begin_ms, Math.max(end, job.begin_ms + 1000));
+                samples = timeline;
+                readAt = performance.now();
+                draw(end);
                 history.hidden = n === 0;
                 phaseBars.replaceChildren(job.phases.length > 1 ? spans(job.phases.map((p) => ({
                         from: p.begin_ms, to: p.end_ms ?? end, text: `${p.name || "before the first mark"} ${seconds(p.seconds)}`, tone: "live" })), job.begin_ms, end, "Phases") : "");
@@ -202,8 +205,26 @@ export async function show(at) {
                         command(`perfctl report ${id}`),
                 ].flat().filter(Boolean));
                 body.querySelector("details")?.toggleAttribute("open", Boolean(isOpen));
+                return job.state === "running" ? { update, live } : { update: null, live: null };
         }
 
-        await update(at.node);
-        return { title: job.name || id, update: job.state === "running" ? update : null, element: body, end: () => plots.forEach((p) => p.figure.end()) };
+        function draw(end_ms) {
+                for (const p of plots)
+                        if (samples.series.cpu.mean.length > 0)
+                                p.figure.set(columns(samples, p.names, tail), job.begin_ms, Math.max(end_ms, job.begin_ms + 1000));
+        }
+
+        /* A sample that was sent as an event: the plots go on, and the numbers follow. */
+        async function live({ times_ms, series }) {
+                tail.push({ time_ms: times_ms[0], values: Object.fromEntries(Object.entries(series).map(([key, values]) => [key, values[0]])) });
+                tail.splice(0, tail.length - N_TAIL);
+                if (performance.now() - readAt < NUMBERS_MS)
+                        return draw(times_ms[0]);
+                readAt = performance.now();
+                return update({ ...at.node, time_ms: times_ms[0] });
+        }
+
+        const running = await update(at.node);
+
+        return { ...running, title: job.name || id, element: body, end: () => plots.forEach((p) => p.figure.end()) };
 }

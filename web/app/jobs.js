@@ -2,7 +2,7 @@
 /* Jobs, newest first: filters, pages and what is selected are in the URL. */
 
 import { get } from "./api.js";
-import { brief, el, empty, link, note, pill, table } from "./dom.js";
+import { brief, el, empty, keepPlace, link, note, pill, table } from "./dom.js";
 import { bytes, cpus, failure, jobState, percent, plural, seconds, time, utc } from "./format.js";
 import { build } from "./url.js";
 import { bar } from "../figures/meter.js";
@@ -123,7 +123,6 @@ export async function show(at) {
 
         async function update(node) {
                 const answer = await get("jobs", conditions(at.params, node.time_ms), at.signal);
-                const focused = document.activeElement?.dataset?.id;
 
                 list.replaceChildren(answer.jobs.length === 0 ? nothing(at.params)
                         : table(columnsOf(picked, node.time_ms), answer.jobs, {
@@ -132,8 +131,6 @@ export async function show(at) {
                         }));
                 if (answer.others?.running > 0)
                         list.append(note(`${plural(answer.others.running, "job")} of other users run as well; they are shown to their users and to administrators.`));
-                if (focused)
-                        list.querySelector(`[data-id="${CSS.escape(focused)}"]`)?.focus();
                 showActions(answer);
         }
 
@@ -144,7 +141,7 @@ export async function show(at) {
                         picked.delete(event.target.dataset.id);
                 history.replaceState(null, "", hashWith({ pick: [...picked] }));
                 at.params = new URLSearchParams(location.hash.split("?")[1]);
-                update(at.node).catch(() => null); /* the next refresh says what is wrong */
+                update(at.node).then(keepPlace(list)).catch(() => null); /* the next refresh says what is wrong */
         });
 
         await update(at.node);

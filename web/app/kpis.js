@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* KPIs with their verdicts, and one KPI over its versions. */
 
-import { find, get, name } from "./api.js";
+import { find, get, name, slowly } from "./api.js";
 import { brief, card, command, el, empty, facts, link, note, pill, table } from "./dom.js";
 import { change, cut, figure, plural, time } from "./format.js";
 import { build } from "./url.js";
@@ -81,7 +81,7 @@ export async function showList(at) {
         }
 
         await update();
-        return { title: "KPIs", element: el("div", null, el("h1", null, "KPIs"), form, body) };
+        return { title: "KPIs", update: slowly(update), element: el("div", null, el("h1", null, "KPIs"), form, body) };
 }
 
 /* Versions in the order of the verdict. */

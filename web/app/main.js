@@ -2,7 +2,7 @@
 /* Shows the view that the URL names, and refreshes it while somebody looks. */
 
 import { get, ApiError } from "./api.js";
-import { el, empty, link, pill } from "./dom.js";
+import { el, empty, keepPlace, link, pill } from "./dom.js";
 import { cut, seconds } from "./format.js";
 import { build, ofPath, parse } from "./url.js";
 import * as node from "./node.js";
@@ -14,8 +14,8 @@ import * as pipelines from "./pipelines.js";
 import * as indicators from "./indicators.js";
 import * as health from "./health.js";
 
-/* show({ argument, params, signal, node }) returns { title, element, update, end }: update(node), if there is one, is called every few
- * seconds, and end() when another view opens. tab: the entry in the menu; of: the entry under which a view without one is. */
+/* show({ argument, params, signal, node }) returns { title, element, update, live, end }: update(node), if there is one, is called every few
+ * seconds, live(sample) for each sample that comes as an event, and end() when another view opens. tab: the entry in the menu; of: the entry under which a view without one is. */
 const VIEWS = {
         node: { show: node.show, tab: "Node" },
         jobs: { show: jobs.show, tab: "Jobs" },
@@ -93,6 +93,15 @@ function describe(error, at) {
 const isAway = (error) => error instanceof ApiError && (error.status === 0 || error.status === 503);
 const awayText = (error) => (error.status === 503 ? error.message : "perfd is away, trying again");
 
+/* update() returns what it changes of the view, such as { update: null } at the end of a job. */
+async function refresh(mine, update, what) {
+        const putBack = keepPlace(view);
+
+        Object.assign(mine, await update?.(what));
+        if (mine === current)
+                putBack();
+}
+
 /* Where the stream goes on after a computer slept or a clock was set, the view is opened anew. */
 function onSample(event) {
         const sample = JSON.parse(event.data), at = performance.now(), time_ms = sample.times_ms[0];
@@ -101,8 +110,8 @@ function onSample(event) {
         heard = { at, time_ms };
         if (isJump)
                 open().then(() => showBanner(`Time has jumped by ${seconds(Math.abs(jump_ms) / 1000)}: a computer slept, or a clock was set`));
-        else
-                current?.live?.(sample);
+        else if (current?.live)
+                refresh(current, current.live, sample).catch(() => null); /* the next refresh says what is wrong */
 }
 
 /* A hidden page has no stream. The browser connects again by itself, unless perfd refuses. */
@@ -135,7 +144,7 @@ async function tick() {
                 if (!mine?.element)
                         return await open();
                 await readNode(mine.abort.signal);
-                await mine.update?.(state);
+                await refresh(mine, mine.update, state);
                 showBanner("");
                 schedule(refreshMs());
         } catch (error) {
@@ -172,11 +181,15 @@ async function open() {
 
                 if (mine !== current)
                         return;
+                const putBack = keepPlace(view);
+
                 Object.assign(mine, shown, { at });
                 view.replaceChildren(shown.element);
                 view.dataset.shown = location.hash;
                 showBanner("");
-                if (!isSame) {
+                if (isSame)
+                        putBack();
+                else {
                         scrollTo(0, 0);
                         view.focus({ preventScroll: true });
                 }
