@@ -16,11 +16,23 @@
 #define MOMENT_MS 100
 #define WAIT_MS 1000 /* libcurl waits less if a request times out before */
 
+/* Waits for an answer and for a descriptor. */
+typedef struct Waiter {
+        int wake_fd;  /* -1: none */
+        CURLM *multi; /* owned; has the connection while there is a descriptor */
+        __typeof__(curl_multi_init) *init;
+        __typeof__(curl_multi_cleanup) *cleanup;
+        __typeof__(curl_multi_add_handle) *add;
+        __typeof__(curl_multi_remove_handle) *remove;
+        __typeof__(curl_multi_perform) *advance;
+        __typeof__(curl_multi_wait) *wait;
+        __typeof__(curl_multi_info_read) *read;
+} Waiter;
+
 struct HttpClient {
         void *library; /* owned */
         CURL *easy;    /* owned */
-        CURLM *multi;  /* owned; has the connection while there is a descriptor to wake up for */
-        int wake_fd;   /* -1: none */
+        Waiter waiter;
         char *socket; /* owned; NULL: none */
         char *login;  /* owned; NULL: none */
         uint64_t timeout_ns;
@@ -35,13 +47,6 @@ struct HttpClient {
         __typeof__(curl_easy_perform) *perform;
         __typeof__(curl_slist_append) *add_header;
         __typeof__(curl_slist_free_all) *free_headers;
-        __typeof__(curl_multi_init) *multi_init;
-        __typeof__(curl_multi_cleanup) *multi_cleanup;
-        __typeof__(curl_multi_add_handle) *add;
-        __typeof__(curl_multi_remove_handle) *remove;
-        __typeof__(curl_multi_perform) *advance;
-        __typeof__(curl_multi_wait) *wait;
-        __typeof__(curl_multi_info_read) *read;
 };
 
 char *http_client_path(const char *given, const char *socket) {
@@ -72,24 +77,24 @@ static int load(HttpClient *client) {
         client->perform = dlsym(client->library, "curl_easy_perform");
         client->add_header = dlsym(client->library, "curl_slist_append");
         client->free_headers = dlsym(client->library, "curl_slist_free_all");
-        client->multi_init = dlsym(client->library, "curl_multi_init");
-        client->multi_cleanup = dlsym(client->library, "curl_multi_cleanup");
-        client->add = dlsym(client->library, "curl_multi_add_handle");
-        client->remove = dlsym(client->library, "curl_multi_remove_handle");
-        client->advance = dlsym(client->library, "curl_multi_perform");
-        client->wait = dlsym(client->library, "curl_multi_wait");
-        client->read = dlsym(client->library, "curl_multi_info_read");
+        client->waiter.init = dlsym(client->library, "curl_multi_init");
+        client->waiter.cleanup = dlsym(client->library, "curl_multi_cleanup");
+        client->waiter.add = dlsym(client->library, "curl_multi_add_handle");
+        client->waiter.remove = dlsym(client->library, "curl_multi_remove_handle");
+        client->waiter.advance = dlsym(client->library, "curl_multi_perform");
+        client->waiter.wait = dlsym(client->library, "curl_multi_wait");
+        client->waiter.read = dlsym(client->library, "curl_multi_info_read");
         if (!client->global_init || !client->init || !client->cleanup || !client->set || !client->get ||
             !client->describe || !client->perform || !client->add_header || !client->free_headers ||
-            !client->multi_init || !client->multi_cleanup || !client->add || !client->remove || !client->advance ||
-            !client->wait || !client->read)
+            !client->waiter.init || !client->waiter.cleanup || !client->waiter.add || !client->waiter.remove ||
+            !client->waiter.advance || !client->waiter.wait || !client->waiter.read)
                 return -ENOPKG;
 
         /* A Unix socket needs no TLS; setting up TLS would take longer than the query. */
         (void)client->global_init(client->socket ? CURL_GLOBAL_NOTHING : CURL_GLOBAL_DEFAULT);
         client->easy = client->init();
-        client->multi = client->multi_init();
-        return client->easy && client->multi ? 0 : -ENOMEM;
+        client->waiter.multi = client->waiter.init();
+        return client->easy && client->waiter.multi ? 0 : -ENOMEM;
 }
 
 int http_client_new(HttpClient **ret, const char *socket, uint64_t timeout_ns) {
@@ -101,7 +106,7 @@ int http_client_new(HttpClient **ret, const char *socket, uint64_t timeout_ns) {
                 return -ENOMEM;
 
         client->timeout_ns = timeout_ns;
-        client->wake_fd = -1;
+        client->waiter.wake_fd = -1;
         client->socket = socket ? strdup(socket) : NULL;
         if (socket && !client->socket)
                 return -ENOMEM;
@@ -121,8 +126,8 @@ HttpClient *http_client_free(HttpClient *client) {
 
         if (client->easy)
                 client->cleanup(client->easy);
-        if (client->multi)
-                (void)client->multi_cleanup(client->multi);
+        if (client->waiter.multi)
+                (void)client->waiter.cleanup(client->waiter.multi);
         free(client->socket);
         free(client->login);
         free(client);
@@ -145,7 +150,7 @@ int http_client_set_login(HttpClient *client, const char *file) {
 }
 
 void http_client_set_wake(HttpClient *client, int fd) {
-        client->wake_fd = fd;
+        client->waiter.wake_fd = fd;
 }
 
 static size_t on_body(char *bytes, size_t size, size_t n, void *userdata) {
@@ -199,30 +204,30 @@ static void format_error(HttpClient *client, CURLcode code) {
 /* Waits for the answer. CURLE_ABORTED_BY_CALLBACK: the descriptor to wake up for was readable before. */
 static CURLcode wait_answer(HttpClient *client) {
         uint64_t begin_ns = clock_boottime_ns();
-        struct curl_waitfd wake = { .fd = client->wake_fd, .events = CURL_WAIT_POLLIN };
+        struct curl_waitfd wake = { .fd = client->waiter.wake_fd, .events = CURL_WAIT_POLLIN };
         int n_running = 1, n_messages;
         CURLMsg *message;
 
-        while (client->advance(client->multi, &n_running) == CURLM_OK && n_running > 0) {
+        while (client->waiter.advance(client->waiter.multi, &n_running) == CURLM_OK && n_running > 0) {
                 bool is_late = clock_boottime_ns() - begin_ns >= MOMENT_MS * NS_PER_MS;
 
                 if (is_late && wake.revents)
                         return CURLE_ABORTED_BY_CALLBACK;
-                (void)client->wait(client->multi, &wake, is_late, is_late ? WAIT_MS : MOMENT_MS, NULL);
+                (void)client->waiter.wait(client->waiter.multi, &wake, is_late, is_late ? WAIT_MS : MOMENT_MS, NULL);
         }
-        message = client->read(client->multi, &n_messages);
+        message = client->waiter.read(client->waiter.multi, &n_messages);
         return message ? message->data.result : CURLE_FAILED_INIT;
 }
 
 static CURLcode exchange(HttpClient *client) {
         CURLcode code;
 
-        if (client->wake_fd < 0)
+        if (client->waiter.wake_fd < 0)
                 return client->perform(client->easy);
-        if (client->add(client->multi, client->easy) != CURLM_OK)
+        if (client->waiter.add(client->waiter.multi, client->easy) != CURLM_OK)
                 return CURLE_FAILED_INIT;
         code = wait_answer(client);
-        (void)client->remove(client->multi, client->easy);
+        (void)client->waiter.remove(client->waiter.multi, client->easy);
         return code;
 }
 
