@@ -98,8 +98,7 @@ async function refresh(mine, update, what) {
         const putBack = keepPlace(view);
 
         Object.assign(mine, await update?.(what));
-        if (mine === current)
-                putBack();
+        putBack(); /* also where another view is read: this one stays until then */
 }
 
 /* Where the stream goes on after a computer slept or a clock was set, the view is opened anew. */
