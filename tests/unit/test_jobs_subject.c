@@ -14,14 +14,14 @@ typedef struct Fixture {
         Buffer body;
 } Fixture;
 
-typedef struct ListedJob {
+typedef struct SampleJob {
         const char *id, *name, *command;
         uint64_t begin_ms, end_ms;
         double cpus, memory; /* < 0: not known */
         int32_t exit_status, signal;
-} ListedJob;
+} SampleJob;
 
-static const ListedJob listed[] = {
+static const SampleJob listed[] = {
         { "a", "Train", "./one", 1000, 9000, 2.5, 100e6, 0, 0 },
         { "b", "train-2", "./two --TOKEN", 2000, 3000, 8, -1, 3, 0 },
         { "c", "other", "./three", 3000, 8000, 0.25, 3e9, 137, 9 },
@@ -33,7 +33,7 @@ static void set_usage(UsageSet *usage, UsageMetric metric, double value) {
         usage->value[metric] = value < 0 ? 0 : value;
 }
 
-static void put_job(Store *store, const ListedJob *job) {
+static void put_job(Store *store, const SampleJob *job) {
         JobLabel labels[] = { { .key = "project" }, { .key = "id" } };
         JobInfo info = { .rank = -1, .node = -1, .uid = 1000, .labels = labels, .n_labels = 2 };
         JobEnd end = { .has_exit_status = true, .exit_status = job->exit_status, .signal = job->signal };

@@ -84,9 +84,12 @@ export async function showList(at) {
         return { title: "KPIs", update: slowly(update), element: el("div", null, el("h1", null, "KPIs"), form, body) };
 }
 
+/* What tells versions apart, as a verdict names it: one value, or KEY=VALUE of several keys. */
+const versionOf = (keys, compared) => (compared.length === 1 ? String(keys[compared[0]]) : compared.map((k) => `${k}=${keys[k]}`).join("|"));
+
 /* Versions in the order of the verdict. */
 function sorted(groups, order) {
-        const byVersion = (a, b) => String(a.key.version).localeCompare(String(b.key.version), "en", { numeric: true });
+        const byVersion = (a, b) => a.version.localeCompare(b.version, "en", { numeric: true });
 
         return [...groups].sort(order === "time" ? (a, b) => a.first_ms - b.first_ms : byVersion);
 }
@@ -130,15 +133,18 @@ export async function showOne(at) {
         const [, indicator, result] = at.argument.match(/^(.*?)(?:\.([^.]+))?$/s);
         const key = result ?? indicator;
         const where = at.params.getAll("where"), component = at.params.get("component");
-        const judged = await get(`kpis/${name(at.argument)}/regress`, { where, component, changes: 1 }, at.signal);
+        const [judged, { models }] = await Promise.all([
+                get(`kpis/${name(at.argument)}/regress`, { where, component, changes: 1 }, at.signal), get("models", {}, at.signal)]);
         const kpi = judged.kpis.find((k) => k.kpi === at.argument) ?? judged.kpis[0];
 
         if (!kpi)
                 return { title: at.argument, element: empty("No results", judged.note ?? "No result meets the conditions.", link("#/kpis", "All KPIs")) };
         const stat = ["median", "min", "max"].map((s) => `${s}:${key}`).join(",");
-        const history = await find(`indicators/${name(indicator)}/query`, { where, component, stat, group_by: "version", limit: N_VERSIONS }, at.signal).catch(() => null);
-        const points = sorted(history?.groups ?? [], kpi.order).filter((g) => g.key.version !== null).map((g) => ({
-                version: g.key.version, n: g.n, [key]: g.values[`median:${key}`], low: g.values[`min:${key}`], high: g.values[`max:${key}`] }));
+        const compared = models.find((m) => m.name === indicator)?.declaration.compare_by ?? ["version"], group_by = compared.join(",");
+        const history = await find(`indicators/${name(indicator)}/query`, { where, component, stat, group_by, limit: N_VERSIONS }, at.signal).catch(() => null);
+        const groups = (history?.groups ?? []).filter((g) => g.key[compared[0]] !== null).map((g) => ({ ...g, version: versionOf(g.key, compared) }));
+        const points = sorted(groups, kpi.order).map(({ version, n, values }) => ({
+                version, n, [key]: values[`median:${key}`], low: values[`min:${key}`], high: values[`max:${key}`] }));
         const changes = (kpi.changes ?? []).filter((c) => points.some((p) => p.version === c.version));
         const plot = points.length > 1 ? trend(kpi, key, points, changes) : null;
 
