@@ -206,13 +206,16 @@ void sheet_bar_row(Sheet *sheet, const char *label, const char *text, double rat
                    const char *words) {
         Screen *screen = sheet->screen;
         bool has_words = screen->width >= WORDS_WIDTH_MIN;
-        size_t n_taken = SHEET_INDENT + NUMBER_COLUMNS + 1 + (has_words ? WORDS_COLUMNS : SHARE_COLUMNS);
-        size_t n_bar = screen->width > n_taken + BAR_COLUMNS_MIN ? screen->width - n_taken : BAR_COLUMNS_MIN;
+        size_t n_taken, n_bar, n_text, n_number;
         char share[TEXT_MAX];
         SheetRow row;
 
         sheet_row_begin(&row, screen, label);
-        screen_pad(screen, screen_text(screen, text), NUMBER_COLUMNS);
+        n_text = screen_text(screen, text);
+        n_number = n_text < NUMBER_COLUMNS ? NUMBER_COLUMNS : n_text + 1;
+        screen_pad(screen, n_text, n_number);
+        n_taken = SHEET_INDENT + n_number + 1 + (has_words ? WORDS_COLUMNS : SHARE_COLUMNS);
+        n_bar = screen->width > n_taken + BAR_COLUMNS_MIN ? screen->width - n_taken : BAR_COLUMNS_MIN;
         write_bar(screen, ratio, peak_ratio, n_bar < BAR_COLUMNS_MAX ? n_bar : BAR_COLUMNS_MAX);
         sheet_text_share(ratio, share);
         buffer_printf(screen->out, " %s%s%s", share, has_words && *words ? " " : "", has_words ? words : "");

@@ -280,6 +280,17 @@ static void memory_without_a_limit_is_of_the_nodes(void **state) {
         assert_says(text, "cgroup    /a/b (existed before)\n");
 }
 
+static void a_long_number_shortens_its_bar(void **state) {
+        const char *text = report_of(
+                *state,
+                read_own(*state, OWN("job_memory_unreclaimable_peak_bytes", 268435456.0, "bytes") ","
+                                         OWN("job_memory_peak_bytes", 536870912.0, "bytes")), NULL);
+        const char *row = strstr(text, "memory    256 MiB of 1.00 GiB, 512 MiB with cache #");
+
+        assert_non_null(row);
+        assert_in_range(strcspn(row, "\n"), 60, 78);
+}
+
 static void a_line_has_duration_cpus_and_memory(void **state) {
         scoped(buffer_deinit) Buffer line = {}, least = {};
         Fixture *f = *state;
@@ -532,6 +543,7 @@ int main(void) {
                 TEST(a_job_that_runs_is_shown_as_of_now),
                 TEST(an_answer_of_an_older_perfd_is_a_report),
                 TEST(memory_without_a_limit_is_of_the_nodes),
+                TEST(a_long_number_shortens_its_bar),
                 TEST(a_line_has_duration_cpus_and_memory),
                 TEST(oom_kills_are_highlighted),
                 TEST(a_job_without_throttling_says_so_briefly),
