@@ -3,7 +3,7 @@
 
 #include "client/commands/commands.h"
 
-extern const Command cmd_results_parse, cmd_results_process;
+extern const Command cmd_results_fetch, cmd_results_parse, cmd_results_process;
 
-const CommandRow commands[] = { { .heading = "Process test results" }, { .command = &cmd_results_parse },
-                                 { .command = &cmd_results_process }, {} };
+const CommandRow commands[] = { { .heading = "Process test results" }, { .command = &cmd_results_fetch },
+                                 { .command = &cmd_results_parse }, { .command = &cmd_results_process }, {} };

@@ -16,6 +16,6 @@ void results_publish_put_horreum(const ResultsRun *run, Buffer *out);
  */
 int results_publish_send(const ResultsRun *run, Buffer *said);
 
-/* Whether the directory was processed before; and notes that it is, if it can be written. */
+/* Whether the directory was processed or fetched before; and notes that it is, if it can be written. */
 bool results_publish_is_replot(const TestTree *tree);
 void results_publish_note(const TestTree *tree);

@@ -193,7 +193,7 @@ static void usage_round_trips_with_every_bit(void **state) {
         assert_memory_equal(&row.view.usage, &usage, sizeof(usage));
         assert_int_equal(job_reader_list(place->reader, &(JobFilter){ .has_usage = true }), 0);
         assert_int_equal(job_reader_next(place->reader, &listed), 0);
-        for (size_t i = 0; i < N_USAGES; i++)
+        for (UsageMetric i = 0; i < N_USAGES; i++)
                 assert_true(quality_is_present(usage.quality[i])
                                     ? job_reader_usage(place->reader, &listed, i) == usage.value[i]
                                     : isnan(job_reader_usage(place->reader, &listed, i)));
