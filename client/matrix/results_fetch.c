@@ -24,6 +24,7 @@
 
 #define LISTING_BYTES_MAX (64U * 1024U * 1024U)
 #define TEST_FILES "settings,settings.*,exit_code,skip,.uuid" /* see test_tree.h */
+#define LIST "tar", "--list", "--absolute-names", "--quoting-style=escape"
 #define WGET "wget", "--no-verbose", "--continue", "--timeout=30", "--tries=3"
 
 /* --- programs ------------------------------------------------------------------------------------- */
@@ -102,10 +103,10 @@ static int fetch_directory(const char *url, const char *directory, const Value *
         if (buffer_error(&names) < 0)
                 return command_fail(-ENOMEM);
         (void)snprintf(quota, sizeof(quota), "--quota=%" PRIu64, RESULTS_FETCH_BYTES_MAX);
-        return run((const char *const[]){ WGET, "--timestamping", "--recursive", "--level=32", "--no-parent", "--execute",
-                               "robots=off", quota, "--directory-prefix", directory,
-                               is_part ? "--accept" : "--reject", is_part ? names.text : "index.html*", url,
-                               NULL },
+        return run((const char *const[]){ WGET, "--timestamping", "--recursive", "--level=32", "--no-parent",
+                                          "--execute", "robots=off", quota, "--directory-prefix", directory,
+                                          is_part ? "--accept" : "--reject", is_part ? names.text : "index.html*",
+                                          url, NULL },
                    url, NULL);
 }
 
@@ -178,11 +179,10 @@ static int unpack(const char *archive, const char *directory, const char *list) 
         scoped(buffer_deinit) Buffer chosen = {};
         int r;
 
-        r = run((const char *const[]){ "tar", "--list", "--absolute-names", "--verbose", "--numeric-owner", "--quoting-style=escape", "--file",
-                            archive, NULL }, archive, &kinds);
+        r = run((const char *const[]){ LIST, "--verbose", "--numeric-owner", "--file", archive, NULL }, archive,
+                &kinds);
         if (r == EXIT_DONE)
-                r = run((const char *const[]){ "tar", "--list", "--absolute-names", "--quoting-style=escape", "--file", archive, NULL }, archive,
-                        &names);
+                r = run((const char *const[]){ LIST, "--file", archive, NULL }, archive, &names);
         if (r == EXIT_DONE)
                 r = choose_members(archive, &kinds, &names, &chosen);
         if (r != EXIT_DONE || chosen.n == 0)
@@ -191,10 +191,13 @@ static int unpack(const char *archive, const char *directory, const char *list) 
         r = file_replace(list, chosen.text, chosen.n, 0600, false);
         if (r == 0 && mkdir(directory, 0777) < 0 && errno != EEXIST)
                 r = -errno;
-        r = r < 0 ? command_fail(r)
-                  : run((const char *const[]){ "tar", "--extract", "--file", archive, "--directory", directory, "--no-same-owner",
-                                    "--no-same-permissions", "--no-recursion", "--null", "--verbatim-files-from",
-                                    "--files-from", list, NULL }, archive, NULL);
+        if (r < 0)
+                r = command_fail(r);
+        else
+                r = run((const char *const[]){ "tar", "--extract", "--file", archive, "--directory", directory,
+                                               "--no-same-owner", "--no-same-permissions", "--no-recursion", "--null",
+                                               "--verbatim-files-from", "--files-from", list, NULL },
+                        archive, NULL);
         (void)unlink(list);
         return r;
 }
