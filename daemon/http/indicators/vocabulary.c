@@ -521,9 +521,9 @@ static int say_unknown(Vocabulary *vocabulary, const Sources *sources, Response 
         if (vocabulary_names_have(&vocabulary->names[other], key))
                 return exchange_error(response, 400, "no result%s%s has a %s '%s', which is a %s; existing keys: %s",
                                       name ? " of " : "", name ?: "", words[kind], key, words[other], list.text);
-        if (vocabulary_names_have(names, key))
-                return exchange_error(response, 400, "no result%s%s has a number as %s '%s'", name ? " of " : "",
-                                      name ?: "", words[kind], key);
+        if (kind == KIND_RESULT && vocabulary_names_have(names, key))
+                return exchange_error(response, 400, "no result%s%s has a number as result '%s'", name ? " of " : "",
+                                      name ?: "", key);
         return exchange_error(response, 400, "no result%s%s has a %s '%s'%s%s%s existing keys: %s", name ? " of " : "",
                               name ?: "", words[kind], key, nearest ? ": did you mean " : ";", nearest ?: "",
                               nearest ? "?" : "", list.text);
