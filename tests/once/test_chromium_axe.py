@@ -1,5 +1,6 @@
 """Accessibility of all views: axe-core, the keyboard path, and that JavaScript is valid and its pure parts compute."""
 
+import json
 import shutil
 import subprocess
 import unittest
@@ -56,7 +57,7 @@ class Accessible(PageCase):
         outline = self.browser.evaluate("getComputedStyle(document.activeElement).outlineStyle")
         at = self.browser.evaluate("(({left, top, right, bottom}) => right > 0 && bottom > 0 && left < innerWidth && "
                                    "top < innerHeight)(document.activeElement.getBoundingClientRect())")
-        is_control = self.browser.evaluate("document.activeElement.matches('a, button, input, select, summary, .wide')")
+        is_control = self.browser.evaluate("document.activeElement.matches('a, button, input, select, summary, .wide, .plot-box')")
         if is_control:
             self.assertNotEqual(outline, "none", f"the focus of {text!r} is not seen")
             self.assertTrue(at, f"the focus of {text!r} is outside of the window")
@@ -142,6 +143,30 @@ class Accessible(PageCase):
         self.shown()
         self.enter("Ask")
         self.browser.wait("location.hash.includes('objective=')", "the question in the URL")
+        self.browser.open(self.base + "#/pipelines")
+        self.shown()
+        self.follow("loader", "#/pipelines/")
+        self.assertEqual(self.browser.complaints, [])
+
+    def test_the_keyboard_works_in_plots(self):
+        self.fill()
+        self.browser.resize(1280, 800)
+        self.browser.open(self.base + "#/node?range=10m")
+        self.shown()
+        box = "CPU, all cores: arrow keys move through time, + and - change the range"
+        legend = "document.querySelector('.plot .legend').innerText"
+        self.browser.wait(f"{legend}.includes(':') && document.querySelector('.plot-box').offsetWidth > 0", "the values")
+        self.tab_to(box)
+        self.press("Home", 36)
+        first = self.browser.evaluate(legend)
+        self.press("ArrowRight", 39)
+        self.browser.wait(f"{legend} !== {json.dumps(first)}", "the next point")
+        self.press("ArrowLeft", 37)
+        self.browser.wait(f"{legend} === {json.dumps(first)}", "the first point")
+        self.press("+", 187, "+")
+        self.browser.wait("location.hash.includes('from=')", "half of the time")
+        self.shown()
+        self.assertEqual(self.focused(), box)
         self.assertEqual(self.browser.complaints, [])
 
 

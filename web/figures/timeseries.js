@@ -86,9 +86,28 @@ function lines(series) {
         return [{}, ...series.flatMap((s) => [{ stroke: () => color(s.color), width: 1.6, dash: s.dash, points: { show: false } }, bound, bound])];
 }
 
+/* The arrows move the crosshair, by ten points with Shift; + and - show half or twice the time around it. */
+function onKey(plot, onselect) {
+        return (event) => {
+                const times = plot.data[0], last = times.length - 1, at = Math.min(plot.cursor.idx ?? last, last), step = event.shiftKey ? 10 : 1;
+                const to = { ArrowLeft: at - step, ArrowRight: at + step, Home: 0, End: last }[event.key];
+                const share = { "+": 0.25, "-": 1 }[event.key];
+
+                if (last < 0 || event.ctrlKey || event.altKey || event.metaKey || (to === undefined && !(share && onselect)))
+                        return;
+                event.preventDefault();
+                if (to !== undefined)
+                        return plot.setCursor({ left: plot.valToPos(times[Math.max(0, Math.min(last, to))], "x"), top: 0 });
+                const half = share * (plot.scales.x.max - plot.scales.x.min);
+
+                onselect(...[times[at] - half, times[at] + half].map((s) => Math.round(1000 * s)));
+        };
+}
+
 export function timeseries({ label, unit, series, from, to, height = 140, onselect }) {
         const values = legend(series, (v) => quantity(v, unit));
-        const box = el("div", { class: "plot-box", style: { height: `${height}px` } });
+        const box = el("div", { class: "plot-box", style: { height: `${height}px` }, tabindex: "0", role: "group",
+                "aria-label": `${label}: arrow keys move through time${onselect ? ", + and - change the range" : ""}` });
         const element = el("figure", { class: "plot", "aria-label": label }, el("h2", null, label), values.element, box);
         let window_s = [from / 1000, to / 1000];
         const plot = new globalThis.uPlot({
@@ -110,6 +129,9 @@ export function timeseries({ label, unit, series, from, to, height = 140, onsele
         const redraw = () => plot.redraw();
 
         resizing.observe(box);
+        box.addEventListener("keydown", onKey(plot, onselect));
+        box.addEventListener("focus", () => values.element.setAttribute("aria-live", "polite"));
+        box.addEventListener("blur", () => values.element.removeAttribute("aria-live"));
         dark.addEventListener("change", redraw);
         return {
                 element,
