@@ -1,8 +1,6 @@
 """Checks the values of results that other programs have, and the cache of what was read."""
 
 import json
-import os
-import pathlib
 import socket
 import subprocess
 import time
@@ -132,14 +130,12 @@ class Cache(ResultsTestCase):
         cache.chmod(0o666)
         self.assertEqual(self.matrix(), first)
 
-    @unittest.skipIf(os.geteuid() == 0, "root writes everywhere")
-    def test_a_directory_that_cannot_be_written(self):
+    def test_a_cache_that_cannot_be_written_is_no_error(self):
         self.declare()
         test = self.put("1", files={"log": "rate: 104.5 MB/s\n"}, threads=1)
-        test.chmod(0o555)
-        self.addCleanup(test.chmod, 0o755)
+        (test / "perfd-results.cache").mkdir()
         self.assertEqual(self.matrix()["tests"][0]["values"], {"rate": 104.5})
-        self.assertFalse(pathlib.Path(test / "perfd-results.cache").exists())
+        self.assertEqual(list((test / "perfd-results.cache").iterdir()), [])
 
 
 if __name__ == "__main__":
