@@ -25,11 +25,14 @@ function conditions(kpi) {
 const hrefOf = (kpi) => build("kpi", kpi.kpi, conditions(kpi));
 
 export function sentence(kpi) {
-        const head = kpi.verdict === "unknown" || kpi.relative_change === null ? "" : `: ${change(kpi.relative_change)} (${interval(kpi)})`;
+        const unseen = kpi.verdict === "no change" && kpi.smallest_change > 0
+                && `: changes below ${change(kpi.smallest_change).slice(1)} would not be seen in ${plural(kpi.smallest_change_runs, "run")}`;
+        const known = kpi.verdict !== "unknown" && kpi.relative_change !== null
+                && `: ${change(kpi.relative_change)}${kpi.low === null || kpi.low === undefined ? "" : ` (${interval(kpi)})`}`;
         const since = kpi.since_version ? ` since ${kpi.since_version}` : "";
         const more = kpi.runs_needed > 0 ? `; ${plural(kpi.runs_needed, "more run")} needed for a verdict` : "";
 
-        return `${kpi.verdict}${head}${since}${more}`;
+        return `${kpi.verdict}${unseen || known || ""}${since}${more}`;
 }
 
 function list(kpis) {
