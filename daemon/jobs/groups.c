@@ -55,7 +55,7 @@ static void close_group(Job *job) {
 static void read_steps(Job *job, bool is_whole, uint64_t now_ns) {
         uint64_t now_ms = clock_realtime_ns() / NS_PER_MS;
 
-        if (is_whole)
+        if (is_whole || steps_may_grow(job->group.steps, now_ms))
                 job->group.n_searches = SEARCHES;
         if (job->group.n_searches > 0) {
                 job->group.n_searches--;

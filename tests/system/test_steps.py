@@ -64,6 +64,9 @@ class Trees(TestCase):
             place = self.root / f"sys/fs/cgroup/{hierarchy}/slurm/uid_1000/job_42"
             shutil.copytree(place / "step_batch", place / "new")
             (place / "new").rename(place / "step_7")
+            wait_for(lambda: steps(self.perfd.get("/api/v1/jobs/42").json).get("7"), "step 7")
+            seen = self.perfd.metrics()["perfd_samples_total"]
+            wait_for(lambda: self.perfd.metrics()["perfd_samples_total"] >= seen + 5, "samples")
         wait_for(lambda: (step := steps(self.perfd.get("/api/v1/jobs/42").json).get("7")) and step["memory_peak_bytes"] == 20000
                  and step["cpu_seconds"] == 1.5, "all numbers of step 7")
 

@@ -54,6 +54,7 @@ static void the_steps_of_v2_have_numbers_of_their_own(void **state) {
 
         (void)state;
         begin(&f, "cgroup-v2");
+        assert_false(steps_may_grow(f.steps, 1000));
         find_and_read(&f, SCOPE, 1000);
         assert_int_equal(f.steps->list.n, 3);
         assert_int_equal(find(f.steps, "0")->cpu_us, 110000000);
@@ -82,9 +83,12 @@ static void the_steps_of_v1_are_those_of_all_hierarchies(void **state) {
         assert_int_equal(find(f.steps, "0")->cpu_us, 90000000);
         assert_int_equal(find(f.steps, "0")->have, 1U << CGROUP_CPU | 1U << CGROUP_IO);
         assert_int_equal(find(f.steps, "batch")->memory_peak_bytes, 20000);
+        assert_true(steps_may_grow(f.steps, 1000 + STEPS_GROW_MS));
+        assert_false(steps_may_grow(f.steps, 1001 + STEPS_GROW_MS));
 
         assert_int_equal(rename(later, step), 0);
         find_and_read(&f, JOB_V1, 2000);
+        assert_false(steps_may_grow(f.steps, 2000));
         assert_int_equal(f.steps->list.n, 2);
         assert_int_equal(find(f.steps, "0")->memory_peak_bytes, 80000);
         assert_int_equal(find(f.steps, "0")->begin_ms, 1000);

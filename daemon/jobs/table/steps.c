@@ -145,6 +145,14 @@ void steps_find(Steps **steps, CgroupTree *tree, const char *group, uint64_t now
         }
 }
 
+bool steps_may_grow(const Steps *steps, uint64_t now_ms) {
+        for (size_t i = 0; steps && i < steps->list.n; i++)
+                if (steps->groups[i] && !is_followed(steps, steps->list.items[i].name) &&
+                    now_ms - steps->list.items[i].begin_ms <= STEPS_GROW_MS)
+                        return true;
+        return false;
+}
+
 /* --- reading ---------------------------------------------------------------------------------------- */
 
 /* The counters of a group only grow, from 0. */

@@ -27,5 +27,8 @@ int steps_restore(Steps **ret, const JobSteps *list);
  * job has too many that run, or memory or descriptors are exhausted: what it uses is in no step.
  */
 void steps_find(Steps **steps, CgroupTree *tree, const char *group, uint64_t now_ms);
+/* Whether a step that began at most STEPS_GROW_MS ago has no memory: v1 may still give it a group for that. */
+#define STEPS_GROW_MS 10000U
+bool steps_may_grow(const Steps *steps, uint64_t now_ms);
 /* Reads the steps, and ends those whose group was removed. steps may be NULL. */
 void steps_read(Steps *steps, uint64_t boottime_ns, uint64_t now_ms);
