@@ -179,9 +179,11 @@ export async function show(at) {
                 job = await get(`jobs/${name(id)}`, {}, at.signal);
                 const [timeline, pipeline, results] = await Promise.all([
                         get(`jobs/${name(id)}/samples`, {}, at.signal), find(`jobs/${name(id)}/pipeline`, {}, at.signal), get("results", { job: id, limit: 20 }, at.signal)]);
+                if (job.state === "running" && tail.length === 0 && !at.isFile)
+                        await readTail();
                 const related = at.isFile ? null : await readRelated(job, node, at.signal); /* a report that is a file has the job only */
                 const m = reader(job), end = job.end_ms ?? node.time_ms;
-                const n = timeline.series.cpu.mean.length;
+                const n = timeline.series.cpu.mean.length + tail.length;
 
                 samples = timeline;
                 readAt = performance.now();
@@ -195,7 +197,7 @@ export async function show(at) {
                         ...hero(job, node),
                         job.metrics.length === 0 ? empty("No metrics", "The job ended before perfd measured it, or its measurements were lost.")
                                 : el("div", { class: "grid" }, card("Allocated and used by the job itself", null, used(job, m)), card(`Node during the job, ${count(job.on.cpus)} CPUs`, null, nodeDuring(job, m))),
-                        n > 0 ? history : note("No timeline: the job was too short, or is too old."), n > 0 && job.phases.length > 1 && card("Phases over time", null, phaseBars),
+                        n > 0 ? history : note(job.state === "running" ? "The timeline begins with the next sample." : "No timeline: the job was too short, or is too old."), n > 0 && job.phases.length > 1 && card("Phases over time", null, phaseBars),
                         phases(job),
                         related && job.metrics.length > 0 && others(job, m, related.overlap, related.hidden),
                         related?.same.length > 0 && siblings(job, related.same, node.time_ms),
@@ -210,14 +212,26 @@ export async function show(at) {
 
         function draw(end_ms) {
                 for (const p of plots)
-                        if (samples.series.cpu.mean.length > 0)
+                        if (samples.series.cpu.mean.length + tail.length > 0)
                                 p.figure.set(columns(samples, p.names, tail), job.begin_ms, Math.max(end_ms, job.begin_ms + 1000));
+        }
+
+        function addToTail({ times_ms, series }) {
+                const after = Math.max(job.begin_ms, tail.at(-1)?.time_ms ?? 0);
+
+                tail.push(...times_ms.map((time_ms, i) => ({ time_ms, values: Object.fromEntries(Object.entries(series).map(([key, values]) => [key, values[i]])) }))
+                        .filter((p) => p.time_ms > after));
+                tail.splice(0, tail.length - N_TAIL);
+        }
+
+        /* The store has a sample each 10 s; perfd has those of the last minutes. */
+        async function readTail() {
+                addToTail(await get("node/recent", {}, at.signal));
         }
 
         /* A sample that was sent as an event: the plots go on, and the numbers follow. */
         async function live({ times_ms, series }) {
-                tail.push({ time_ms: times_ms[0], values: Object.fromEntries(Object.entries(series).map(([key, values]) => [key, values[0]])) });
-                tail.splice(0, tail.length - N_TAIL);
+                addToTail({ times_ms, series });
                 if (performance.now() - readAt < NUMBERS_MS)
                         return draw(times_ms[0]);
                 readAt = performance.now();
