@@ -197,7 +197,8 @@ export async function show(at) {
                         ...hero(job, node),
                         job.metrics.length === 0 ? empty("No metrics", "The job ended before perfd measured it, or its measurements were lost.")
                                 : el("div", { class: "grid" }, card("Allocated and used by the job itself", null, used(job, m)), card(`Node during the job, ${count(job.on.cpus)} CPUs`, null, nodeDuring(job, m))),
-                        n > 0 ? history : note(job.state === "running" ? "The timeline begins with the next sample." : "No timeline: the job was too short, or is too old."), n > 0 && job.phases.length > 1 && card("Phases over time", null, phaseBars),
+                        n > 0 ? history : note(job.state === "running" ? "The timeline begins with the next sample."
+                                : "No timeline: the job was too short, or is too old."), n > 0 && job.phases.length > 1 && card("Phases over time", null, phaseBars),
                         phases(job),
                         related && job.metrics.length > 0 && others(job, m, related.overlap, related.hidden),
                         related?.same.length > 0 && siblings(job, related.same, node.time_ms),
