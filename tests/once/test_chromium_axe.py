@@ -10,8 +10,8 @@ from page import PageCase
 from test_chromium import VIEWS
 
 AXE = "axe-core@4.14.1"
-ESLINT = "eslint@9.39.1"
 INTEROP = BUILD / "interop"
+DOWNLOAD_S = 240
 RUN = """axe.run(document).then(({ violations, passes }) => passes.length < 10 ? [`only ${passes.length} rules`] : violations
     .filter((v) => v.impact === 'serious' || v.impact === 'critical')
     .map((v) => `${v.impact} ${v.id}: ${v.nodes.slice(0, 3).map((n) => n.html.slice(0, 160)).join(' ')}`))"""
@@ -26,8 +26,11 @@ def find_package(package, path):
     if not shutil.which("npm"):
         raise unittest.SkipTest(f"npm is not installed: it downloads {package} (apt-get install npm)")
     directory.mkdir(parents=True, exist_ok=True)
-    done = subprocess.run(["npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", directory, package],
-                          cwd=directory, capture_output=True, text=True)
+    try:
+        done = subprocess.run(["npm", "install", "--silent", "--no-audit", "--no-fund", "--fetch-timeout=30000", "--prefix", directory,
+                               package], cwd=directory, capture_output=True, text=True, timeout=DOWNLOAD_S)
+    except subprocess.TimeoutExpired:
+        raise unittest.SkipTest(f"npm has not downloaded {package} within {DOWNLOAD_S} s") from None
     if done.returncode != 0:
         raise unittest.SkipTest(f"npm cannot download {package}: {done.stderr.strip()[-200:]}")
     return file
@@ -179,12 +182,6 @@ class Scripts(unittest.TestCase):
             done = subprocess.run([node, "--check", "--input-type=module"], input=path.read_bytes(), capture_output=True)
             self.assertEqual(done.returncode, 0, f"{path}: {done.stderr.decode()}")
         done = subprocess.run([node, "--test", ROOT / "tests" / "once" / "figures.test.mjs"], capture_output=True, text=True)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-
-    def test_the_linter_has_no_finding(self):
-        eslint = find_package(ESLINT, ".bin/eslint")
-        done = subprocess.run([eslint, "--config", "tests/once/eslint.config.mjs", "--max-warnings", "0", "web"], cwd=ROOT,
-                              capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
 
