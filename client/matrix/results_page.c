@@ -3,10 +3,11 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "client/cli/command.h"
-#include "client/matrix/results_history.h"
-#include "client/matrix/test_log.h"
+#include "client/matrix/results_store.h"
+#include "client/matrix/test_values.h"
 #include "client/report/report_page.h"
 #include "json/json_text.h"
 #include "util/clock.h"
@@ -17,6 +18,50 @@ EMBED(results_page, RESULTS_PAGE);
 extern const char results_page[];
 
 #define LOGS_MAX 100U /* tests that failed whose logs are in a page */
+
+/* --- logs: the ends of the outputs of tests that failed ----------------------------------------------- */
+
+/* Appends the end of a file from the beginning of a line on. */
+static void put_end(int fd, off_t size, const char *name, Buffer *out) {
+        char text[RESULTS_LOG_BYTES_MAX];
+        off_t from = size > (off_t)sizeof(text) ? size - (off_t)sizeof(text) : 0;
+        ssize_t n = pread(fd, text, sizeof(text), from);
+        const char *begin = text, *line = from > 0 && n > 0 ? memchr(text, '\n', (size_t)n) : NULL;
+
+        if (line && line + 1 < text + n)
+                begin = line + 1;
+        if (n <= 0)
+                return;
+        buffer_printf(out, "%s%s:\n%s", out->n > 0 ? "\n" : "", name, from > 0 ? "…\n" : "");
+        for (const char *p = begin; p < text + n; p++)
+                buffer_putc(out, *p ?: ' ');
+}
+
+static int put_file(const TestTree *tree, TestRecord *record, const char *pattern, Buffer *out) {
+        scoped(buffer_deinit) Buffer path = {};
+        struct stat st;
+        int fd, r;
+
+        if (!results_file_is_inner_path(pattern))
+                return 0;
+        r = test_values_find(tree, record, pattern, &path);
+        if (r != 0 || test_tree_open(tree, path.text, &fd, &st) != 0)
+                return r < 0 ? r : 0;
+        put_end(fd, st.st_size, path.text + strlen(record->path) + 1, out);
+        (void)close(fd);
+        return 0;
+}
+
+int results_page_put_log(const ResultsFile *file, const TestTree *tree, TestRecord *record, Buffer *out) {
+        static const char *const defaults[] = { "stderr", "stdout" };
+        const Value *logs = value_get_given(file->root, "logs");
+        size_t n = logs ? logs->n_items : N_ELEMENTS(defaults);
+        int r = 0;
+
+        for (size_t i = 0; i < n && r == 0; i++)
+                r = put_file(tree, record, logs ? logs->items[i].string : defaults[i], out);
+        return r < 0 ? r : buffer_error(out);
+}
 
 /* --- tests ---------------------------------------------------------------------------------------- */
 
@@ -83,7 +128,7 @@ static int put_test(const ResultsRun *run, size_t i, bool with_log, Json *json) 
         if (r == 0)
                 r = put_numbers(run, i, json);
         if (r == 0 && with_log)
-                r = test_log_put(&run->matrix.file, &run->matrix.tree, record, &log);
+                r = results_page_put_log(&run->matrix.file, &run->matrix.tree, record, &log);
         if (log.n > 0)
                 json_put_string(json, "log", log.text);
         json_key(json, "findings");
@@ -144,7 +189,7 @@ static int write_data(const ResultsRun *run, const GlobalOptions *global, Json *
         value_put_json(run->check.is_judged ? value_get(&run->check.answer, "kpis") : NULL, "verdicts", json);
         json_key(json, "history");
         if (r == 0)
-                r = results_history_write(&run->check, file->model, global, json);
+                r = results_store_write_histories(&run->check, file->model, global, json);
         json_object_end(json);
         return r < 0 ? r : buffer_error(json->out);
 }

@@ -19,3 +19,8 @@
  */
 int results_page_write(const ResultsRun *run, const GlobalOptions *global, const ResultsReports *reports,
                        const char *directory, Buffer *said);
+
+#define RESULTS_LOG_BYTES_MAX 4096U /* of each file */
+/* Appends "NAME:" and the last lines of each file that the declaration's `logs` match (default: stderr and stdout);
+ * nothing where there is none. 0 or -ENOMEM. */
+int results_page_put_log(const ResultsFile *file, const TestTree *tree, TestRecord *record, Buffer *out);

@@ -157,7 +157,7 @@ void results_report_put_payload(const ResultsRun *run, size_t i, Buffer *out) {
         const Payload *payload = &run->payloads[i];
 
         if (run->check.is_judged)
-                results_check_write_item(&run->check, &payload->item, &(Json){ .out = &verdicts });
+                results_store_write_verdicts(&run->check, &payload->item, &(Json){ .out = &verdicts });
         payload_write_json(payload, &run->matrix.file, &run->matrix.tree.records[i], &run->matrix.values[i],
                            verdicts.text, &(Json){ .out = out });
 }
@@ -195,6 +195,6 @@ void results_report_run_deinit(ResultsRun *run) {
                 buffer_deinit(&run->steps[i].text);
         free(run->payloads);
         free(run->items);
-        results_check_deinit(&run->check);
+        results_store_check_deinit(&run->check);
         test_matrix_deinit(&run->matrix);
 }

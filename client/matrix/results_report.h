@@ -4,7 +4,7 @@
 /* Results report: files about a whole run, for other programs and for pull requests */
 
 #include "client/matrix/payload.h"
-#include "client/matrix/results_check.h"
+#include "client/matrix/results_store.h"
 #include "client/matrix/test_matrix.h"
 
 #define RESULTS_STEPS_MAX 8U

@@ -6,6 +6,7 @@
 #include <glob.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,13 +14,64 @@
 #include "client/matrix/log_scan.h"
 #include "client/matrix/parser_step.h"
 #include "client/matrix/value_cache.h"
-#include "client/matrix/value_text.h"
 #include "document/path.h"
+#include "document/property.h"
+#include "json/json_text.h"
 #include "text/encoding.h"
 #include "text/table_row.h"
 #include "text/yaml.h"
 #include "util/clock.h"
+#include "util/parse.h"
 #include "value/value_parse.h"
+
+/* --- values of files as the type that is declared for them, as JSON ----------------------------------- */
+
+/* Reads a text as a number, an integer if it is one. */
+static bool read_number(const char *text, Value *ret) {
+        if (json_text_int((JsonText){ text, strlen(text) }, &ret->integer))
+                ret->type = VALUE_INT;
+        else if (parse_double(text, &ret->number) == 0)
+                ret->type = VALUE_DOUBLE;
+        else
+                return false;
+        return true;
+}
+
+/* Writes a value of a type, a PropertyType or 0 for any. A text that reads as a number is one where a number is
+ * declared. Returns false if it is not of the type, and writes nothing. */
+static bool put_typed(const Value *value, unsigned type, Json *json) {
+        Value converted = *value;
+        uint64_t unused;
+        bool flag;
+
+        if (value->type == VALUE_STRING && (type & (PROPERTY_INT | PROPERTY_FLOAT)) &&
+            !read_number(value->string, &converted))
+                return false;
+        if (value->type == VALUE_STRING && type == PROPERTY_BOOL && parse_bool(value->string, &flag) == 0)
+                converted = (Value){ .type = VALUE_BOOL, .boolean = flag };
+        if (type == PROPERTY_INT && converted.type == VALUE_DOUBLE && floor(converted.number) == converted.number &&
+            fabs(converted.number) < 0x1p53)
+                converted = (Value){ .type = VALUE_INT, .integer = (int64_t)converted.number };
+        if (type == PROPERTY_TIME && (value->type != VALUE_STRING || clock_parse_utc(value->string, &unused) != 0))
+                return false;
+        if (type != 0 && type != PROPERTY_TIME && !property_is_of_types(&converted, type))
+                return false;
+        value_write_json(&converted, json);
+        return true;
+}
+
+/* As above for a text that has no type, such as a cell: a number if it reads as one. */
+static bool put_plain(const char *text, unsigned type, Json *json) {
+        Value value = { .type = VALUE_STRING, .string = text };
+
+        if (type == 0 && read_number(text, &value))
+                type = 0;
+        else
+                value = (Value){ .type = VALUE_STRING, .string = text };
+        return put_typed(&value, type, json);
+}
+
+/* --- reading ------------------------------------------------------------------------------------------ */
 
 /* All that is needed to read the values of one test. */
 typedef struct ValueReading {
@@ -259,14 +311,14 @@ static void wrong_type(ValueReading *reading, ValueList *list, const char *place
 
 static void add_value(ValueReading *reading, ValueList *list, const Value *value) {
         list->n++;
-        if (!value_text_put(value, list->rule->types, &list->writer))
+        if (!put_typed(value, list->rule->types, &list->writer))
                 wrong_type(reading, list, list->rule->from,
                            value->type == VALUE_STRING ? value->string : value_type_text(value), 0);
 }
 
 static void add_plain(ValueReading *reading, ValueList *list, const char *text, size_t line) {
         list->n++;
-        if (!value_text_put_plain(text, list->rule->types, &list->writer))
+        if (!put_plain(text, list->rule->types, &list->writer))
                 wrong_type(reading, list, list->rule->name, text, line);
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Payloads of tests, their validation, and the files of a run. */
-/* tests: client/matrix/payload.c client/matrix/results_report.c client/matrix/results_store.c
- * client/matrix/results_check.c */
+/* tests: client/matrix/payload.c client/matrix/results_report.c client/matrix/results_store.c */
 #include "results_fixture.h"
 
 #include <fcntl.h>
@@ -240,7 +239,7 @@ static void without_perfd_results_go_to_the_spool(void **state) {
         assert_int_equal(results_store(&(ResultsStoreOptions){ socket, spool, NS_PER_MS }, NULL, run.items, run.n_items,
                                        &said),
                          EXIT_FAILED);
-        assert_int_equal(results_check(&run.check, &global, run.items, run.n_items), EXIT_UNREACHABLE);
+        assert_int_equal(results_store_check(&run.check, &global, run.items, run.n_items), EXIT_UNREACHABLE);
         assert_false(run.check.is_judged);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Plots and reports of a declaration, and the data of the pages that show them. */
-/* tests: client/matrix/results_plots.c client/matrix/results_page.c client/matrix/results_history.c
- * client/matrix/test_log.c client/report/report_page.c */
+/* tests: client/matrix/results_plots.c client/matrix/results_page.c client/matrix/results_store.c
+ * client/report/report_page.c */
 #include "results_fixture.h"
 
 #include <fcntl.h>
@@ -11,9 +11,8 @@
 #include <unistd.h>
 
 #include "client/cli/command.h"
-#include "client/matrix/results_history.h"
 #include "client/matrix/results_page.h"
-#include "client/matrix/test_log.h"
+#include "client/matrix/results_store.h"
 #include "client/report/report_page.h"
 #include "util/scoped.h"
 #include "value/value_parse.h"
@@ -205,10 +204,10 @@ static void of_a_long_log_the_end_is_taken(void **state) {
         results_put("tree/1/stderr", "");
         results_put("results.yaml", VALUES);
         results_read(&matrix, EXIT_DONE);
-        assert_int_equal(test_log_put(&matrix.file, &matrix.tree, &matrix.tree.records[0], &out), 0);
+        assert_int_equal(results_page_put_log(&matrix.file, &matrix.tree, &matrix.tree.records[0], &out), 0);
         assert_int_equal(strncmp(out.text, "stdout:\n…\nline 1", strlen("stdout:\n…\nline 1")), 0);
         assert_contains(out.text, "line 1999\n");
-        assert_true(out.n < TEST_LOG_BYTES_MAX + 32);
+        assert_true(out.n < RESULTS_LOG_BYTES_MAX + 32);
 }
 
 /* --- history -------------------------------------------------------------------------------------- */
@@ -266,7 +265,7 @@ static void the_history_of_a_kpi_is_asked_for(void **state) {
         assert_int_equal(listen(listening, 1), 0);
         request[0] = (char)listening;
         assert_int_equal(pthread_create(&thread, NULL, serve, request), 0);
-        assert_int_equal(results_history_write(&check, &model, &global, &(Json){ .out = &out }), 0);
+        assert_int_equal(results_store_write_histories(&check, &model, &global, &(Json){ .out = &out }), 0);
         assert_int_equal(pthread_join(thread, NULL), 0);
         assert_contains(request, "GET /api/v1/indicators/S/query?limit=1000&stat=median%3Arate%2Cmin%3Arate%2C"
                                  "max%3Arate&group_by=release%2Cimage&component=c&where=%40parameters.n%3D1&"
@@ -276,9 +275,9 @@ static void the_history_of_a_kpi_is_asked_for(void **state) {
 
         /* perfd is away */
         buffer_clear(&out);
-        assert_int_equal(results_history_write(&check, NULL, &global, &(Json){ .out = &out }), 0);
+        assert_int_equal(results_store_write_histories(&check, NULL, &global, &(Json){ .out = &out }), 0);
         assert_string_equal(out.text, "[null]");
-        results_check_deinit(&check);
+        results_store_check_deinit(&check);
 }
 
 static void data_cannot_end_their_element(void **state) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Values of the files of a test, by the rules of a declaration. */
-/* tests: client/matrix/test_values.c client/matrix/results_file.c client/matrix/log_scan.c client/matrix/value_text.c
+/* tests: client/matrix/test_values.c client/matrix/results_file.c client/matrix/log_scan.c
  * client/matrix/parser_step.c client/matrix/test_matrix.c */
 #include "results_fixture.h"
 

@@ -1,18 +1,247 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <spawn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "client/cli/command.h"
 #include "client/cli/input.h"
 #include "client/cli/message.h"
-#include "client/matrix/results_fetch.h"
 #include "client/matrix/results_file.h"
 #include "client/matrix/results_publish.h"
 #include "util/error_text.h"
+#include "util/file.h"
 #include "util/scoped.h"
+
+/*
+ * Directories and archives of test results from servers, by wget and tar
+ *
+ * Nothing is written outside of one directory, and no file larger than RESULTS_FETCH_BYTES_MAX.
+ */
+
+#define RESULTS_FETCH_BYTES_MAX (UINT64_C(16) << 30) /* of a file, of all files of a URL, and of those of an archive */
+#define RESULTS_FETCH_MEMBERS_MAX 100000U /* of an archive */
+
+#define LISTING_BYTES_MAX (64U * 1024U * 1024U)
+#define TEST_FILES "settings,settings.*,exit_code,skip,.uuid" /* see test_tree.h */
+#define LIST "tar", "--list", "--absolute-names", "--quoting-style=escape"
+#define WGET "wget", "--no-verbose", "--continue", "--timeout=30", "--tries=3"
+
+/* --- programs ------------------------------------------------------------------------------------- */
+
+static void limit_files(void) {
+        struct rlimit limit;
+
+        if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur > RESULTS_FETCH_BYTES_MAX) {
+                limit.rlim_cur = RESULTS_FETCH_BYTES_MAX;
+                (void)setrlimit(RLIMIT_FSIZE, &limit);
+        }
+        (void)setenv("LC_ALL", "C.UTF-8", true);
+}
+
+/* Runs a program. out: its output; NULL: it is passed on. Returns EXIT_DONE, or EXIT_FAILED after a message. */
+static int run(const char *const *command, const char *about, Buffer *out) {
+        posix_spawn_file_actions_t actions;
+        int ends[2] = { -1, -1 }, status = 0, r;
+        ssize_t k = out ? 1 : 0;
+        pid_t pid;
+
+        if (out && pipe2(ends, O_CLOEXEC) < 0)
+                return command_fail(-errno);
+        r = -posix_spawn_file_actions_init(&actions);
+        if (r == 0 && out)
+                r = -posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+        if (r == 0)
+                r = -posix_spawnp(&pid, command[0], &actions, NULL, (char *const *)command, environ);
+        (void)posix_spawn_file_actions_destroy(&actions);
+        closep(&ends[1]);
+        if (r < 0) {
+                closep(&ends[0]);
+                message_print("%s cannot be run: %s", command[0], error_text(-r));
+                return EXIT_FAILED;
+        }
+
+        while (k > 0 || k == -EINTR)
+                k = buffer_read(out, ends[0]);
+        closep(&ends[0]); /* ends a program that goes on writing */
+        while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+                ;
+        if (k < 0)
+                message_print("%s: %s", about, k == -EFBIG ? "the archive has too many members" : error_text((int)-k));
+        else if (WIFSIGNALED(status))
+                message_print("%s: %s was ended by signal %d%s", about, command[0], WTERMSIG(status),
+                              WTERMSIG(status) == SIGXFSZ ? ": a file is larger than 16 GiB" : "");
+        else if (WEXITSTATUS(status) != 0)
+                message_print("%s: %s exited with %d", about, command[0], WEXITSTATUS(status));
+        else
+                return EXIT_DONE;
+        return EXIT_FAILED;
+}
+
+/* --- directories ---------------------------------------------------------------------------------- */
+
+/* wget compares names only: the last part of a pattern, in which * stands for any name. Returns false if all files are
+ * wanted. */
+static bool put_names(const Value *important, Buffer *out) {
+        buffer_puts(out, TEST_FILES);
+        for (size_t i = 0; important && i < important->n_items; i++) {
+                const char *pattern = important->items[i].string, *slash = strrchr(pattern, '/');
+                const char *name = slash ? slash + 1 : pattern;
+
+                if (!*name || strchr(name, ',') || strcmp(name, "*") == 0)
+                        return false;
+                buffer_printf(out, ",%s", name);
+        }
+        return important;
+}
+
+static int fetch_directory(const char *url, const char *directory, const Value *important) {
+        scoped(buffer_deinit) Buffer names = {};
+        bool is_part = put_names(important, &names);
+        char quota[32];
+
+        if (buffer_error(&names) < 0)
+                return command_fail(-ENOMEM);
+        (void)snprintf(quota, sizeof(quota), "--quota=%" PRIu64, RESULTS_FETCH_BYTES_MAX);
+        return run((const char *const[]){ WGET, "--timestamping", "--recursive", "--level=32", "--no-parent",
+                                          "--execute", "robots=off", quota, "--directory-prefix", directory,
+                                          is_part ? "--accept" : "--reject", is_part ? names.text : "index.html*",
+                                          url, NULL },
+                   url, NULL);
+}
+
+/* --- archives ------------------------------------------------------------------------------------- */
+
+/* Copies the name of an archive from its URL, and returns the length without the suffix. 0: the URL names none. */
+static size_t archive_name(const char *url, char ret[static NAME_MAX + 1]) {
+        static const char *const suffixes[] = { ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".tar.zst" };
+        size_t n_path = strcspn(url, "?#"), begin = n_path, n;
+
+        while (begin > 0 && url[begin - 1] != '/')
+                begin--;
+        n = n_path - begin;
+        if (n > NAME_MAX || url[begin] == '.')
+                return 0;
+        memcpy(ret, url + begin, n);
+        ret[n] = '\0';
+        for (size_t i = 0; i < N_ELEMENTS(suffixes); i++) {
+                size_t n_suffix = strlen(suffixes[i]);
+
+                if (n > n_suffix && strcmp(ret + n - n_suffix, suffixes[i]) == 0)
+                        return n - n_suffix;
+        }
+        return 0;
+}
+
+/* Takes the next line. NULL: there is none. */
+static char *take_line(char **text) {
+        char *line = *text, *end = line ? strchr(line, '\n') : NULL;
+
+        if (!end)
+                return NULL;
+        *end = '\0';
+        *text = end + 1;
+        return line;
+}
+
+/*
+ * Writes the names of the members that are files and directories within the archive, each ended by NUL. kinds and
+ * names: listings of tar; in names, a byte that is not printed is escaped, and stands for a name that is left out.
+ */
+static int choose_members(const char *archive, Buffer *kinds, Buffer *names, Buffer *ret) {
+        char *kind_line, *name, *kind = kinds->text, *next = names->text;
+        uint64_t n_bytes = 0, size;
+        size_t n = 0, n_out = 0;
+
+        while ((kind_line = take_line(&kind)) && (name = take_line(&next))) {
+                bool is_file = kind_line[0] == '-' && sscanf(kind_line, "%*s %*s %" SCNu64, &size) == 1;
+
+                n_bytes += is_file ? size : 0;
+                if (++n > RESULTS_FETCH_MEMBERS_MAX || n_bytes > RESULTS_FETCH_BYTES_MAX) {
+                        message_print("%s: the archive has more than %u members or 16 GiB", archive,
+                                      RESULTS_FETCH_MEMBERS_MAX);
+                        return EXIT_FAILED;
+                }
+                if ((is_file || kind_line[0] == 'd') && !strchr(name, '\\') && results_file_is_inner_path(name))
+                        buffer_put(ret, name, strlen(name) + 1);
+                else if (n_out++ == 0)
+                        message_print("%s: %s is left out: only files and directories within the archive, of names "
+                                      "without control characters, are unpacked",
+                                      archive, name);
+        }
+        if (n_out > 1)
+                message_print("%s: %zu more members are left out", archive, n_out - 1);
+        return buffer_error(ret) < 0 ? command_fail(-ENOMEM) : EXIT_DONE;
+}
+
+static int unpack(const char *archive, const char *directory, const char *list) {
+        scoped(buffer_deinit) Buffer kinds = { .n_max = LISTING_BYTES_MAX }, names = { .n_max = LISTING_BYTES_MAX };
+        scoped(buffer_deinit) Buffer chosen = {};
+        int r;
+
+        r = run((const char *const[]){ LIST, "--verbose", "--numeric-owner", "--file", archive, NULL }, archive,
+                &kinds);
+        if (r == EXIT_DONE)
+                r = run((const char *const[]){ LIST, "--file", archive, NULL }, archive, &names);
+        if (r == EXIT_DONE)
+                r = choose_members(archive, &kinds, &names, &chosen);
+        if (r != EXIT_DONE || chosen.n == 0)
+                return r;
+
+        r = file_replace(list, chosen.text, chosen.n, 0600, false);
+        if (r == 0 && mkdir(directory, 0777) < 0 && errno != EEXIST)
+                r = -errno;
+        if (r < 0)
+                r = command_fail(r);
+        else
+                r = run((const char *const[]){ "tar", "--extract", "--file", archive, "--directory", directory,
+                                               "--no-same-owner", "--no-same-permissions", "--no-recursion", "--null",
+                                               "--verbatim-files-from", "--files-from", list, NULL },
+                        archive, NULL);
+        (void)unlink(list);
+        return r;
+}
+
+static int fetch_archive(const char *url, const char *directory, const char *name, size_t n_name) {
+        char archive[PATH_MAX], to[PATH_MAX], list[PATH_MAX];
+        int r;
+
+        if (snprintf(archive, sizeof(archive), "%s/%s", directory, name) >= (int)sizeof(archive) ||
+            snprintf(to, sizeof(to), "%s/%.*s", directory, (int)n_name, name) >= (int)sizeof(to) ||
+            snprintf(list, sizeof(list), "%s/.%s.members", directory, name) >= (int)sizeof(list))
+                return command_fail(-ENAMETOOLONG);
+        r = run((const char *const[]){ WGET, "--output-document", archive, url, NULL }, url, NULL);
+        return r == EXIT_DONE ? unpack(archive, to, list) : r;
+}
+
+/*
+ * Fetches a URL (http or https) into a directory, which exists: what is below it, or an archive, which is unpacked into
+ * a directory of its name. important: patterns of the files to be fetched beside those that make a test; NULL: all
+ * files. What is there already is not fetched again. Returns EXIT_DONE; EXIT_USAGE for something that is no URL, or
+ * EXIT_FAILED, after a message.
+ */
+static int results_fetch(const char *url, const char *directory, const Value *important) {
+        char name[NAME_MAX + 1];
+        size_t n_name;
+
+        if (strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0) {
+                message_print("%s: expected a URL that begins with http:// or https://", url);
+                return EXIT_USAGE;
+        }
+        limit_files();
+        n_name = archive_name(url, name);
+        return n_name > 0 ? fetch_archive(url, directory, name, n_name) : fetch_directory(url, directory, important);
+}
+
+/* --- the command ---------------------------------------------------------------------------------- */
 
 typedef struct ResultsFetchOptions {
         const char *config, *url_file, *save; /* NULL: not given */

@@ -147,7 +147,7 @@ static int check(const CommandLine *line, ResultsRun *run, int stored) {
 
         if (!gate.fail_on)
                 gate.fail_on = run->matrix.file.switches.fails_on_regression ? "regression" : NULL;
-        r = why ? EXIT_DONE : results_check(&run->check, &line->global, run->items, run->n_items);
+        r = why ? EXIT_DONE : results_store_check(&run->check, &line->global, run->items, run->n_items);
         if (run->check.is_judged) {
                 buffer_printf(&step->text, "%zu KPIs%s", run->check.tally.n_all, run->check.tally.n_all ? ": " : "");
                 kpi_gate_put(&run->check.tally, &step->text);
