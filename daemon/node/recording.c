@@ -112,7 +112,9 @@ static void point_from(const Observation *o, TimelinePoint *ret) {
 #define X(name, series, ...) [SERIES_##series] = o->name##_rate,
                 IO_RATES(X)
                 PRESSURE_RATES(X)
+                EQUIPMENT_RATES(X)
 #undef X
+                [SERIES_GPU_POWER] = o->gpu_power,
         };
 
         for (Series series = 0; series < N_SERIES; series++) {

@@ -108,6 +108,10 @@ static bool has_source(const WindowSpan *span, Source source) {
         return span->begin->have & span->end->have & (1U << source);
 }
 
+static bool lacks_equipment(const WindowSpan *span, Source source) {
+        return span->begin->none & span->end->none & (1U << source);
+}
+
 static void put(const WindowSpan *span, Metric metric, double value, Quality quality) {
         assert(metric < N_METRICS && quality < N_QUALITIES);
         span->metrics->value[metric] = quality_is_present(quality) ? value : 0;
@@ -119,7 +123,9 @@ static void put_counted(const WindowSpan *span, Metric metric, Source source, do
         bool is_certain = span->begin->doubts[source] == span->end->doubts[source];
         Quality quality = span->peaks->lost || !is_certain ? QUALITY_SAMPLED : QUALITY_EXACT;
 
-        put(span, metric, value, has_source(span, source) ? quality : QUALITY_UNKNOWN_SOURCE);
+        if (!has_source(span, source))
+                quality = lacks_equipment(span, source) ? QUALITY_NO_EQUIPMENT : QUALITY_UNKNOWN_SOURCE;
+        put(span, metric, value, quality);
 }
 
 /* Sets a metric that comes from observations only. */
@@ -198,6 +204,19 @@ static void put_cpu(const WindowSpan *span) {
         put_counted(span, METRIC_CPU_UNUSED_HOURS, SOURCE_STAT, capacity_s * idle_share);
 }
 
+/* Sets the unused time of GPUs, and their activity over the time in which it was measured. */
+static void put_gpus(const WindowSpan *span) {
+        double present = (double)counted(span, TOTAL_GPU_PRESENT_US);
+        double utilized = (double)counted(span, TOTAL_GPU_UTILIZED_US);
+        double observed = (double)counted(span, TOTAL_GPU_SM_OBSERVED_US);
+        double active = (double)counted(span, TOTAL_GPU_SM_ACTIVE_US);
+
+        put_counted(span, METRIC_GPU_UNUSED_HOURS, SOURCE_GPU, utilized < present ? (present - utilized) / 1e6 : 0);
+        put_counted(span, METRIC_GPU_ACTIVE, SOURCE_GPU, observed > 0 ? active / observed : 0);
+        if (observed == 0 && quality_is_present(span->metrics->quality[METRIC_GPU_ACTIVE]))
+                put(span, METRIC_GPU_ACTIVE, 0, QUALITY_TOO_SHORT);
+}
+
 /* Sets the duration, which needs no source. It is unknown if perfd stopped before it took a sample of the window. */
 static void put_time(const WindowSpan *span) {
         Quality quality = span->peaks->lost ? QUALITY_SAMPLED : QUALITY_EXACT;
@@ -233,6 +252,7 @@ void window_metrics(const Totals *begin, const WindowPeaks *peaks, const Totals 
         put_cpu(&span);
         put_peaks(&span);
         put_derived(&span);
+        put_gpus(&span);
         put_interval(&span, METRIC_SAMPLE_INTERVAL, peaks->n_observations);
         put_interval(&span, METRIC_CPU_INTERVAL, counted(&span, TOTAL_CPU_READINGS));
 }

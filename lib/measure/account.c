@@ -25,6 +25,12 @@ static const Total disk_totals[N_DISK_CLASSES][N_DISK_COUNTERS] = {
 #undef X
 };
 
+static const Total equipment_totals[N_EQUIPMENT_KINDS][EQUIPMENT_VALUES_MAX] = {
+#define X(id, kind, member) [EQUIPMENT_##kind][kind##_##member] = TOTAL_##id,
+        EQUIPMENT_TOTALS(X)
+#undef X
+};
+
 static const Total net_totals[N_NET_CLASSES][N_NET_COUNTERS] = {
 #define X(id, class, member) [NET_##class][NET_COUNTER_##member] = TOTAL_##id,
         NET_TOTALS(X)
@@ -54,8 +60,22 @@ _Static_assert(TOTAL_CPU_USER + N_CPU_MODES == ACCOUNT_N_RAW, "the kernel's coun
 void account_deinit(Account *account) {
         device_table_deinit(&account->disks);
         device_table_deinit(&account->nets);
+        for (EquipmentKind kind = 0; kind < N_EQUIPMENT_KINDS; kind++)
+                equipment_table_deinit(&account->equipment[kind]);
         free(account->cpus);
         *account = (Account){};
+}
+
+static int reserve_equipment(Account *account, const Sample *sample) {
+        size_t n[N_EQUIPMENT_KINDS] = {};
+        int r = 0;
+
+        for (size_t i = 0; i < sample->equipment.n; i++)
+                n[sample->equipment.items[i].kind]++;
+        for (EquipmentKind kind = 0; kind < N_EQUIPMENT_KINDS && r == 0; kind++)
+                if (n[kind] > 0)
+                        r = equipment_table_reserve(&account->equipment[kind], n[kind]);
+        return r;
 }
 
 /* A sample usually has the same devices as the last one, but all of them can be new. */
@@ -68,6 +88,8 @@ int account_reserve(Account *account, const Sample *sample) {
         r = ARRAY_RESERVE(account->disks.devices, account->disks.n_allocated, account->disks.n + n_disks);
         if (r == 0)
                 r = ARRAY_RESERVE(account->nets.devices, account->nets.n_allocated, account->nets.n + n_nets);
+        if (r == 0)
+                r = reserve_equipment(account, sample);
         if (r < 0 || sample->n_cpus <= account->n_cpus_allocated)
                 return r;
 
@@ -236,6 +258,29 @@ static void advance_nets(Account *account, Sample *sample) {
         device_reading_end(&reading);
 }
 
+/* Drivers refresh their counters at least this often: those of energy each ten seconds. */
+#define EQUIPMENT_LAG_S 15
+
+static void advance_equipment(Account *account, Sample *sample, SampleEquipment *item) {
+        const EquipmentKindInfo *info = &equipment_kinds[item->kind];
+        EquipmentItem *entry = equipment_table_take(&account->equipment[item->kind], item->name, sample->boottime_ns);
+
+        for (size_t i = 0; i < info->n_values; i++) {
+                const CounterLimit limit = { .kind = COUNTER_DEVICE,
+                                             .max_per_s = info->values[i].max_per_s,
+                                             .lag_s = EQUIPMENT_LAG_S };
+                Total total = equipment_totals[item->kind][i];
+                uint64_t amount;
+
+                if (info->values[i].type != EQUIPMENT_COUNTER || !equipment_has(item, i))
+                        continue;
+                amount = advance(account, info->source, &entry->counters[i], &item->values[i], sample->boottime_ns,
+                                 &limit);
+                if (total != NO_TOTAL && item->is_counted)
+                        account->totals.value[total] += amount;
+        }
+}
+
 /* Adds the mean number of CPUs online at both ends of the interval, times the interval. */
 static void advance_capacity(Account *account, const Sample *sample) {
         uint32_t n_now = sample_has(sample, SOURCE_STAT) ? sample->n_online : account->n_online;
@@ -262,10 +307,13 @@ void account_advance(Account *account, Sample *sample) {
                 advance_disks(account, sample);
         if (sample_has(sample, SOURCE_NETDEV))
                 advance_nets(account, sample);
+        for (size_t i = 0; i < sample->equipment.n; i++)
+                advance_equipment(account, sample, &sample->equipment.items[i]);
 
         totals->boottime_ns = sample->boottime_ns;
         totals->realtime_ns = sample->realtime_ns;
         totals->have = sample->have;
+        totals->none = sample->equipment.none;
         account->known |= sample->have;
 }
 
@@ -278,6 +326,8 @@ void account_resume(Account *account) {
         }
         device_table_resume(&account->disks);
         device_table_resume(&account->nets);
+        for (EquipmentKind kind = 0; kind < N_EQUIPMENT_KINDS; kind++)
+                equipment_table_resume(&account->equipment[kind]);
 }
 
 /* --- record ----------------------------------------------------------------------------------- */
@@ -342,6 +392,10 @@ static const RecordField fields[] = {
         RECORD_STRUCT_AS("shown", Account, counters, &shown_record),
         RECORD_STRUCT(Account, disks, &disks_record),
         RECORD_STRUCT(Account, nets, &nets_record),
+#define X(id, source, list, ...) \
+        RECORD_STRUCT_AS(list, Account, equipment[EQUIPMENT_##id], &equipment_table_records[EQUIPMENT_##id]),
+        EQUIPMENT_KINDS(X)
+#undef X
 };
 
 const Record account_record = RECORD(Account, fields);

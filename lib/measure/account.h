@@ -18,6 +18,7 @@
 #include "json/record.h"
 #include "measure/counter.h"
 #include "measure/device.h"
+#include "measure/equipment_table.h"
 #include "measure/sample.h"
 #include "measure/totals.h"
 
@@ -33,6 +34,7 @@ typedef struct Account {
         uint32_t known;         /* bit per Source that was read since boot: the counters below are valid */
         Counter counters[ACCOUNT_N_RAW]; /* of each of the first totals */
         DeviceTable disks, nets;
+        EquipmentTable equipment[N_EQUIPMENT_KINDS];
         uint32_t n_online; /* number of CPUs at the last read */
         Counter (*cpus)[N_CPU_MODES]; /* owned; per CPU, not kept across restarts */
         size_t n_cpus_allocated;

@@ -28,6 +28,10 @@ static const struct {
 #define X(name, series, id, source) { TOTAL_##id, SOURCE_##source, offsetof(Observation, name##_rate), 1e6 },
         PRESSURE_RATES(X)
 #undef X
+#define X(name, series, id, source, per_unit, ...) \
+        { TOTAL_##id, SOURCE_##source, offsetof(Observation, name##_rate), per_unit },
+        EQUIPMENT_RATES(X)
+#undef X
 };
 
 /* Counters at the sample where the current observation began. */
@@ -175,6 +179,18 @@ static void observe_cpus(const Base *base, const Sample *sample, Observation *re
         ret->cpu_max = max;
 }
 
+static double power_of_gpus(const Sample *sample) {
+        double watts = NAN;
+
+        for (size_t i = 0; i < sample->equipment.n; i++) {
+                const SampleEquipment *item = &sample->equipment.items[i];
+
+                if (item->kind == EQUIPMENT_GPU && item->is_counted && equipment_has(item, GPU_power_mw))
+                        watts = (isnan(watts) ? 0 : watts) + (double)item->values[GPU_power_mw] / 1e3;
+        }
+        return watts;
+}
+
 static void observe_gauges(const Sample *sample, Observation *ret) {
         const SampleFilesystem *root = sample_has(sample, SOURCE_FILESYSTEMS) ? sample_root_filesystem(sample) : NULL;
 
@@ -187,6 +203,7 @@ static void observe_gauges(const Sample *sample, Observation *ret) {
                 ret->has_root_filesystem = true;
                 ret->root_filesystem = sample_filesystem_used_ratio(root);
         }
+        ret->gpu_power = power_of_gpus(sample);
 }
 
 static void observe_rates(const Base *base, const Totals *totals, Observation *ret) {
@@ -418,6 +435,14 @@ void meter_put_image(const Meter *meter, const char *boot_id, Buffer *out) {
         record_image_put(&meter->image, &checkpoint, out);
 }
 
+static bool has_names_of_equipment(const Account *account) {
+        for (EquipmentKind kind = 0; kind < N_EQUIPMENT_KINDS; kind++)
+                for (size_t i = 0; i < account->equipment[kind].n; i++)
+                        if (!account->equipment[kind].items[i].name[0])
+                                return false;
+        return true;
+}
+
 static bool has_names(const DeviceTable *table) {
         for (size_t i = 0; i < table->n; i++)
                 if (!table->devices[i].name[0])
@@ -431,7 +456,7 @@ static bool is_sane(const Checkpoint *checkpoint) {
 
         return checkpoint->base_ns <= totals->boottime_ns && totals->boottime_ns <= TIME_MAX_NS &&
                totals->realtime_ns <= TIME_MAX_NS && has_names(&checkpoint->account.disks) &&
-               has_names(&checkpoint->account.nets);
+               has_names(&checkpoint->account.nets) && has_names_of_equipment(&checkpoint->account);
 }
 
 /* Takes the devices of the checkpoint. */

@@ -39,7 +39,9 @@ typedef struct Observation {
 #define X(name, ...) double name##_rate;
         IO_RATES(X)
         PRESSURE_RATES(X) /* shares of time */
+        EQUIPMENT_RATES(X)
 #undef X
+        double gpu_power; /* watts, of all GPUs. NaN if unknown */
         double boot_mib[N_PERFPY_COUNTERS]; /* sums since boot. NaN if not read */
 } Observation;
 

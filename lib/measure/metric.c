@@ -44,6 +44,7 @@ static const struct {
         [QUALITY_NO_GROUP] = { "absent", "The job has no cgroup of its own." },
         [QUALITY_NOT_ENABLED] = { "absent", "The controller is not enabled in its cgroup." },
         [QUALITY_NO_LIMIT] = { "absent", "No limit below the node's memory." },
+        [QUALITY_NO_EQUIPMENT] = { "absent", "The node has no such equipment." },
         [QUALITY_SAMPLED] = { "sampled", NULL },
         [QUALITY_EXACT] = { "exact", NULL },
 };

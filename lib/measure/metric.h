@@ -62,6 +62,17 @@
         X(VIRT_DISK_WRITE,  "total_virtual_disk_io_write_mb",   "MiB", PER_MIB,  "virtual_disk_written_bytes", "bytes", COUNTER, "", "Bytes written to virtual disks (also counted on the physical disks below them)", SUM(DISKSTATS, 1, TOTAL_VIRT_DISK_WRITE_BYTES)) \
         X(VIRT_NET_SENT,    "total_net_io_virtual_sent_mb",     "MiB", PER_MIB,  "network_virtual_sent_bytes", "bytes", COUNTER, "", "Bytes sent over virtual interfaces", SUM(NETDEV, 1, TOTAL_NET_VIRT_SENT_BYTES)) \
         X(VIRT_NET_RECV,    "total_net_io_virtual_recv_mb",     "MiB", PER_MIB,  "network_virtual_received_bytes", "bytes", COUNTER, "", "Bytes received over virtual interfaces", SUM(NETDEV, 1, TOTAL_NET_VIRT_RECV_BYTES)) \
+        X(FABRIC_SENT,      "total_net_io_ib_sent_mb",          "MiB", PER_MIB,  "fabric_sent_bytes", "bytes", COUNTER, "", "Bytes sent over InfiniBand, RoCE, Omni-Path and Slingshot", SUM(FABRIC, 1, TOTAL_FABRIC_SENT_BYTES)) \
+        X(FABRIC_RECV,      "total_net_io_ib_recv_mb",          "MiB", PER_MIB,  "fabric_received_bytes", "bytes", COUNTER, "", "Bytes received over InfiniBand, RoCE, Omni-Path and Slingshot", SUM(FABRIC, 1, TOTAL_FABRIC_RECV_BYTES)) \
+        X(NETFS_READ,       "total_netfs_read_mb",              "MiB", PER_MIB,  "netfs_read_bytes", "bytes", COUNTER, "", "Bytes read from servers of network file systems", SUM(NETFS, 1, TOTAL_NETFS_READ_BYTES)) \
+        X(NETFS_WRITE,      "total_netfs_written_mb",           "MiB", PER_MIB,  "netfs_written_bytes", "bytes", COUNTER, "", "Bytes written to servers of network file systems", SUM(NETFS, 1, TOTAL_NETFS_WRITE_BYTES)) \
+        X(NETFS_OPERATIONS, "total_netfs_operations",           "1",   1,        "netfs_operations", "", COUNTER, "", "Operations answered by servers of network file systems", SUM(NETFS, 1, TOTAL_NETFS_READS, TOTAL_NETFS_WRITES, TOTAL_NETFS_METADATA)) \
+        X(NETFS_RETRANSMITTED, "total_netfs_retransmissions",   "1",   1,        "netfs_retransmissions", "", COUNTER, "", "Requests to servers of network file systems that were sent again", SUM(NETFS, 1, TOTAL_NETFS_RETRANSMITTED)) \
+        X(GPU_HOURS,        "node_gpu_hours",                   "h",   PER_HOUR, "gpu_capacity_seconds", "seconds", GAUGE, "", "Available GPU time: length of the window times GPUs", SUM(GPU, 1e6, TOTAL_GPU_PRESENT_US)) \
+        X(GPU_UNUSED_HOURS, "node_unused_gpu_hours",            "h",   PER_HOUR, "gpu_unused_seconds", "seconds", GAUGE, "", "GPU time in which no kernel ran", OWN) \
+        X(GPU_ACTIVE,       "gpu_avg_sm_active_pct",            "%",   100,      "gpu_sm_active_ratio", "ratio", GAUGE, "", "Activity of the multiprocessors of all GPUs over the time in which it was measured", OWN) \
+        X(GPU_ENERGY,       "total_gpu_energy_joules",          "J",   1,        "gpu_energy_joules", "joules", COUNTER, "", "Energy of the GPUs", SUM(GPU, 1e3, TOTAL_GPU_ENERGY_MJ)) \
+        X(ENERGY,           "total_energy_joules",              "J",   1,        "energy_joules", "joules", COUNTER, "", "Energy of processors and memory (RAPL)", SUM(ENERGY, 1e6, TOTAL_ENERGY_UJ)) \
         X(UNOBSERVED,       "unobserved_seconds",               "s",   1,        "unobserved_seconds", "seconds", COUNTER, "", "Time without observations (perfd stopped or the machine suspended): included in totals, not in peaks and threshold times", OWN) \
         X(SAMPLE_INTERVAL,  "sample_interval_seconds",          "s",   1,        "sample_interval_seconds", "seconds", GAUGE, "", "Mean interval of the samples of the window: that of its peaks, except those of CPUs", OWN) \
         X(CPU_INTERVAL,     "cpu_interval_seconds",             "s",   1,        "cpu_interval_seconds", "seconds", GAUGE, "", "Mean interval of the readings of the CPUs: that of their peaks and threshold times", OWN)
@@ -83,7 +94,7 @@ typedef enum MetricType {
 
 typedef struct MetricInfo {
         const char *key;         /* MLflow name */
-        const char *key_unit;    /* unit of the MLflow value: %, h, MiB, s, 1 */
+        const char *key_unit;    /* unit of the MLflow value: %, h, MiB, s, J, 1 */
         double scale;            /* MLflow value = base value × scale */
         const char *family;      /* OpenMetrics family, without prefix and _total */
         const char *unit;        /* OpenMetrics unit; may be "" */
@@ -114,6 +125,7 @@ typedef enum Quality {
         QUALITY_NO_GROUP,       /* absent: the job has no cgroup of its own */
         QUALITY_NOT_ENABLED,    /* absent: the controller is not enabled in the cgroup */
         QUALITY_NO_LIMIT,       /* absent: no limit is set below the resources of the node */
+        QUALITY_NO_EQUIPMENT,   /* absent: the node has no such equipment; not listed */
         QUALITY_SAMPLED,        /* from observations: events between two observations are missed */
         QUALITY_EXACT,          /* difference of kernel counters read at the start and the end */
         N_QUALITIES,

@@ -17,6 +17,10 @@ const char *const sample_source_names[N_SOURCES] = {
         [SOURCE_PSI_CPU] = "psi_cpu",
         [SOURCE_PSI_MEMORY] = "psi_memory",
         [SOURCE_PSI_IO] = "psi_io",
+        [SOURCE_GPU] = "gpu",
+        [SOURCE_FABRIC] = "fabric",
+        [SOURCE_NETFS] = "netfs",
+        [SOURCE_ENERGY] = "energy",
 };
 
 const char *const sample_source_paths[N_SOURCES] = {
@@ -30,6 +34,10 @@ const char *const sample_source_paths[N_SOURCES] = {
         [SOURCE_PSI_CPU] = "proc/pressure/cpu",
         [SOURCE_PSI_MEMORY] = "proc/pressure/memory",
         [SOURCE_PSI_IO] = "proc/pressure/io",
+        [SOURCE_GPU] = "run/perfd-gpu/readings",
+        [SOURCE_FABRIC] = "sys/class/infiniband",
+        [SOURCE_NETFS] = "proc/self/mountstats",
+        [SOURCE_ENERGY] = "sys/class/powercap",
 };
 
 const char *const sample_cpu_mode_names[N_CPU_MODES] = {
@@ -54,6 +62,7 @@ void sample_deinit(Sample *sample) {
         free(sample->disks);
         free(sample->nets);
         free(sample->filesystems);
+        free(sample->equipment.items);
         *sample = (Sample){};
 }
 
@@ -95,6 +104,8 @@ int sample_copy(const Sample *from, Sample *to) {
                 r = ARRAY_RESERVE(to->nets, to->allocated.n_nets, from->n_nets);
         if (r == 0)
                 r = ARRAY_RESERVE(to->filesystems, to->allocated.n_filesystems, from->n_filesystems);
+        if (r == 0)
+                r = ARRAY_RESERVE(to->equipment.items, to->equipment.n_allocated, from->equipment.n);
         if (r < 0)
                 return r;
 
@@ -105,6 +116,9 @@ int sample_copy(const Sample *from, Sample *to) {
         to->nets = copy_array(kept.nets, from->nets, from->n_nets * sizeof(*to->nets));
         to->filesystems = copy_array(kept.filesystems, from->filesystems,
                                      from->n_filesystems * sizeof(*to->filesystems));
+        to->equipment.items = copy_array(kept.equipment.items, from->equipment.items,
+                                         from->equipment.n * sizeof(*to->equipment.items));
+        to->equipment.n_allocated = kept.equipment.n_allocated;
         to->allocated = kept.allocated;
         return 0;
 }

@@ -14,27 +14,9 @@
 #include <stdint.h>
 
 #include "measure/device_counter.h"
+#include "measure/equipment.h"
 #include "measure/kernel_counter.h"
-
-/* One bit each in Sample.have; also the `source` label of the self-metrics. */
-typedef enum Source {
-        SOURCE_STAT,         /* proc/stat */
-        SOURCE_MEMINFO,      /* proc/meminfo */
-        SOURCE_VMSTAT,       /* proc/vmstat */
-        SOURCE_DISKSTATS,    /* proc/diskstats, classified by sys/block */
-        SOURCE_NETDEV,       /* proc/net/dev, classified by sys/class/net */
-        SOURCE_FILESYSTEMS,  /* proc/self/mountinfo and statvfs(3) */
-        SOURCE_LOADAVG,      /* proc/loadavg */
-        SOURCE_PSI_CPU,      /* proc/pressure/cpu */
-        SOURCE_PSI_MEMORY,   /* proc/pressure/memory */
-        SOURCE_PSI_IO,       /* proc/pressure/io */
-        N_SOURCES,
-} Source;
-
-/* Names of the sources in labels, messages and stored texts: "stat", "meminfo", …. */
-extern const char *const sample_source_names[N_SOURCES];
-/* Paths below the root directory: "proc/stat", …. */
-extern const char *const sample_source_paths[N_SOURCES];
+#include "measure/source.h"
 
 typedef enum CpuMode {
         CPU_USER, /* without guest time, which the kernel includes in user */
@@ -155,11 +137,17 @@ typedef struct Sample {
         size_t n_filesystems;
         size_t n_filesystems_left_out; /* beyond the limit on their number */
         uint64_t filesystems_boottime_ns;
+        EquipmentList equipment;
         SampleAllocated allocated;
 } Sample;
 
 static inline bool sample_has(const Sample *sample, Source source) {
         return sample->have & (1U << source);
+}
+
+/* True for a source of equipment of which the node has none. */
+static inline bool sample_lacks(const Sample *sample, Source source) {
+        return sample->equipment.none & (1U << source);
 }
 
 static inline void sample_set(Sample *sample, Source source) {

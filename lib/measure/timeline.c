@@ -372,6 +372,13 @@ static void put_series(const Timeline *timeline, Series series, Json *json) {
         json_object_end(json);
 }
 
+static bool has_values(const Timeline *timeline, Series series) {
+        for (size_t i = 0; i < timeline->n; i++)
+                if (!isnan(timeline->points[i].series[series].mean))
+                        return true;
+        return false;
+}
+
 void timeline_json(const Timeline *timeline, Buffer *out) {
         Json json = { .out = out };
 
@@ -384,7 +391,8 @@ void timeline_json(const Timeline *timeline, Buffer *out) {
 
         json_put_object_begin(&json, "series");
         for (Series series = 0; series < TIMELINE_SERIES(timeline->is_of_node); series++)
-                put_series(timeline, series, &json);
+                if (series < SERIES_FIRST_EQUIPMENT || has_values(timeline, series))
+                        put_series(timeline, series, &json);
         json_object_end(&json);
         json_object_end(&json);
 }

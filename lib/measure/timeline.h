@@ -20,7 +20,8 @@
 /*
  * X(ID, name, unit, key). CPU is the mean over all CPUs; disk and network series cover physical devices. Timelines of
  * jobs have the first six, with mean, min and max. Of the others, which only the node's history has, one number is
- * kept: the least and the most busy core, and the shares of time in which a task waited.
+ * kept: the least and the most busy core, the shares of time in which a task waited, and rates of equipment. The
+ * activity of GPUs is a sum: two of 50 % are 1 GPU.
  */
 #define SERIES(X)                                                       \
         X(CPU,             "cpu",             "ratio",            mean) \
@@ -33,7 +34,15 @@
         X(CORE_MAX,        "core_max",        "ratio",            max)  \
         X(PRESSURE_CPU,    "pressure_cpu",    "ratio",            mean) \
         X(PRESSURE_MEMORY, "pressure_memory", "ratio",            mean) \
-        X(PRESSURE_IO,     "pressure_io",     "ratio",            mean)
+        X(PRESSURE_IO,     "pressure_io",     "ratio",            mean) \
+        X(FABRIC_SENT,     "fabric_sent",     "bytes_per_second", mean) \
+        X(FABRIC_RECEIVED, "fabric_received", "bytes_per_second", mean) \
+        X(NETFS_READ,      "netfs_read",      "bytes_per_second", mean) \
+        X(NETFS_WRITTEN,   "netfs_written",   "bytes_per_second", mean) \
+        X(GPUS_ACTIVE,     "gpus_active",     "gpus",             mean) \
+        X(GPUS_UTILIZED,   "gpus_utilized",   "gpus",             mean) \
+        X(GPU_POWER,       "gpu_power",       "watts",            mean) \
+        X(POWER,           "power",           "watts",            mean)
 
 typedef enum Series {
 #define X(id, ...) SERIES_##id,
@@ -41,13 +50,14 @@ typedef enum Series {
 #undef X
         N_SERIES,
         N_JOB_SERIES = SERIES_NET_RECEIVED + 1,
+        SERIES_FIRST_EQUIPMENT = SERIES_FABRIC_SENT, /* from here on: not in JSON if the node has none */
 } Series;
 
 const char *timeline_series_name(Series series); /* Returns "cpu", "memory", "disk_read", … */
-const char *timeline_series_unit(Series series); /* Returns "ratio" or "bytes_per_second" */
+const char *timeline_series_unit(Series series); /* Returns "ratio", "bytes_per_second", "gpus" or "watts" */
 
 static inline bool series_is_ratio(Series series) {
-        return series <= SERIES_MEMORY || series >= N_JOB_SERIES;
+        return series <= SERIES_MEMORY || (series >= N_JOB_SERIES && series < SERIES_FIRST_EQUIPMENT);
 }
 
 typedef struct TimelineValue {

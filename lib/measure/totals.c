@@ -11,6 +11,7 @@ static const RecordField fields[] = {
         RECORD_VALUE(Totals, boottime_ns),
         RECORD_VALUE(Totals, realtime_ns),
         RECORD_BITS_OF(Totals, have, N_SOURCES, sample_source_names),
+        RECORD_BITS_OF(Totals, none, N_SOURCES, sample_source_names),
         RECORD_COUNTS_OF(Totals, doubts, sample_source_names),
         RECORD_COUNTS_OF(Totals, value, total_names),
 };

@@ -26,7 +26,7 @@
         KERNEL_COUNTERS(X)                                                         \
         CPU_TOTALS(X)                                                              \
         X(CAPACITY_NS)           /* ∫ online CPUs dt */                            \
-        DISK_TOTALS(X) NET_TOTALS(X)                                               \
+        DISK_TOTALS(X) NET_TOTALS(X) EQUIPMENT_TOTALS(X)                           \
         X(OBSERVED_NS)           /* time covered by observations of the CPUs */    \
         X(CPU_READINGS)          /* readings of the CPUs in this time */           \
         X(UNOBSERVED_NS)         /* gaps: daemon not running, or system suspended */ \
@@ -47,6 +47,7 @@ typedef struct Totals {
         uint64_t boottime_ns; /* time of this reading */
         uint64_t realtime_ns;
         uint32_t have; /* bit per Source read at this time */
+        uint32_t none; /* bit per Source of equipment of which the node has none */
         /* counters in doubt, and doubts that did not end (counter.h): exact between equal numbers */
         uint64_t doubts[N_SOURCES];
         uint64_t value[N_TOTALS];

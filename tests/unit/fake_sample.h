@@ -103,6 +103,20 @@ static inline SampleNet *fake_net(Sample *sample, const char *name, NetClass cla
         return net;
 }
 
+/* Adds a GPU that counted nothing so far. Borrowed until the next one is added. */
+static inline SampleEquipment *fake_gpu(Sample *sample, const char *name) {
+        SampleEquipment *gpu;
+
+        if (equipment_add(&sample->equipment, EQUIPMENT_GPU, name, &gpu) != 0)
+                abort();
+        equipment_set(gpu, GPU_present_us, 0);
+        equipment_set(gpu, GPU_utilized_us, 0);
+        equipment_set(gpu, GPU_sm_observed_us, 0);
+        equipment_set(gpu, GPU_sm_active_us, 0);
+        equipment_set(gpu, GPU_energy_mj, 0);
+        return gpu;
+}
+
 static inline void fake_unplug_disk(Sample *sample, const char *name) {
         size_t at = (size_t)(fake_disk(sample, name, DISK_PHYSICAL) - sample->disks);
 

@@ -141,9 +141,9 @@ static void a_meter_saved_before_its_first_sample_starts_with_one(void **state) 
 static void a_checkpoint_of_a_later_version_is_read(void **state) {
         static const char text[] = "{\"boot_id\":\"" BOOT "\",\"base_ns\":5,\"colour\":{\"name\":\"blue\"},\"account\":"
                                    "{"
-                                   "\"totals\":{\"boottime_ns\":7,\"have\":[\"stat\",\"gpu\"],\"value\":{\"CPU_USER\":"
+                                   "\"totals\":{\"boottime_ns\":7,\"have\":[\"stat\",\"qpu\"],\"value\":{\"CPU_USER\":"
                                    "123,\"GPU_JOULES\":\"x\"}},"
-                                   "\"gpus\":[{\"name\":0,\"busy\":\"many\"}],"
+                                   "\"qubits\":[{\"name\":0,\"busy\":\"many\"}],"
                                    "\"disks\":{\"devices\":[{\"name\":\"sda\",\"class\":\"physical\",\"reads\":5,"
                                    "\"discards\":\"soon\"}]}}}";
         Meter *meter = NULL;

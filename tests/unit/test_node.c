@@ -6,10 +6,19 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "node/node.h"
 #include "store/node/store_node.h"
+
+/* A machine that booted less than the hours ago that the tests below move to has no such time: a day is added. */
+int clock_gettime(clockid_t clock, struct timespec *ts) {
+        int r = (int)syscall(SYS_clock_gettime, clock, ts);
+
+        ts->tv_sec += clock == CLOCK_BOOTTIME ? 86400 : 0;
+        return r;
+}
 
 static const NodeConfig CONFIG = { .interval_ns = NS_PER_S, .filesystems_interval_ns = 60 * NS_PER_S };
 

@@ -18,7 +18,8 @@
 #include "tree.h"
 #include "util/clock.h"
 
-#define ALL_SOURCES ((1U << N_SOURCES) - 1)
+/* Those of a tree without equipment. */
+#define ALL_SOURCES ((1U << SOURCE_FIRST_EQUIPMENT) - 1)
 #define HOUR_NS (3600 * NS_PER_S)
 
 typedef struct Fixture {
@@ -92,8 +93,11 @@ static void every_source_of_a_tree_is_read(void **state) {
         assert_int_equal(f->sample.counter[KERNEL_PSI_MEMORY_FULL], 2910994);
         assert_int_equal(f->sample.counter[KERNEL_PSI_IO_SOME], 5000001);
         assert_non_null(sample_root_filesystem(&f->sample));
-        for (Source s = 0; s < N_SOURCES; s++)
+        for (Source s = 0; s < SOURCE_FIRST_EQUIPMENT; s++)
                 assert_error(f, s, "", 0);
+        assert_int_equal(f->sample.equipment.n, 0);
+        for (Source s = SOURCE_FIRST_EQUIPMENT; s < N_SOURCES; s++)
+                assert_true(sample_lacks(&f->sample, s));
 }
 
 static void every_counter_of_the_kernel_is_read(void **state) {

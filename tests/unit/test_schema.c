@@ -244,9 +244,9 @@ static void a_newer_file_is_refused(void **state) {
         StoreConfig config = place_config(place);
 
         place_close(place);
-        change_place(place, "PRAGMA user_version = 7");
+        change_place(place, "PRAGMA user_version = 8");
         assert_int_equal(store_open(&place->store, &config, &note), STORE_UNSUPPORTED);
-        assert_non_null(strstr(note, "has format 7, written by a newer perfd; this perfd supports up to 6"));
+        assert_non_null(strstr(note, "has format 8, written by a newer perfd; this perfd supports up to 7"));
         free(note);
 }
 

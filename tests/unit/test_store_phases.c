@@ -270,8 +270,8 @@ static void a_phase_that_is_put_again_is_replaced(void **state) {
         JobInfo info = make_job("job-1");
         PhaseView before = make_phase(0, "load"), after = make_phase(0, "loaded");
 
-        after.usage.value[3] = 42;
-        assert_true(quality_is_present(after.usage.quality[3]));
+        after.usage.value[4] = 42;
+        assert_true(quality_is_present(after.usage.quality[4]));
         assert_int_equal(begin(place->store, &info), STORE_DONE);
         assert_int_equal(put_phase(place->store, "job-1", &before, "p"), STORE_DONE);
         assert_int_equal(put_phase(place->store, "job-1", &after, "p"), STORE_DONE);

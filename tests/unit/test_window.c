@@ -153,15 +153,62 @@ static void a_window_excludes_everything_before_it(void **state) {
 }
 
 static void every_metric_has_a_derivation(void **state) {
+        SampleEquipment *gpu;
         Bench b;
 
         (void)state;
         bench_begin(&b, 2);
+        gpu = fake_gpu(&b.now, "0");
         begin(&b);
+        equipment_set(gpu, GPU_sm_observed_us, 1000000);
         run_three_seconds(&b);
         measure(&b);
         for (Metric metric = 0; metric < N_METRICS; metric++)
                 assert_true(quality_is_present(b.metrics.quality[metric]));
+        bench_end(&b);
+}
+
+static void the_node_has_the_sum_of_its_gpus(void **state) {
+        SampleEquipment *gpus[3];
+        Bench b;
+
+        (void)state;
+        bench_begin(&b, 2);
+        for (size_t i = 0; i < 3; i++)
+                fake_gpu(&b.now, (const char *[]){ "0", "1", "1/0" }[i]);
+        for (size_t i = 0; i < 3; i++)
+                gpus[i] = &b.now.equipment.items[i];
+        gpus[2]->is_counted = false; /* an instance */
+        begin(&b);
+        for (size_t i = 0; i < 3; i++) {
+                equipment_set(gpus[i], GPU_present_us, 4000000);
+                equipment_set(gpus[i], GPU_utilized_us, 3000000);
+                equipment_set(gpus[i], GPU_sm_observed_us, i == 0 ? 2000000 : 0);
+                equipment_set(gpus[i], GPU_sm_active_us, i == 0 ? 500000 : 0);
+                equipment_set(gpus[i], GPU_energy_mj, 700500);
+        }
+        run_three_seconds(&b);
+        measure(&b);
+        assert_metric(&b, METRIC_GPU_HOURS, 8, QUALITY_EXACT);
+        assert_metric(&b, METRIC_GPU_UNUSED_HOURS, 2, QUALITY_EXACT);
+        assert_metric(&b, METRIC_GPU_ACTIVE, 0.25, QUALITY_EXACT);
+        assert_metric(&b, METRIC_GPU_ENERGY, 1401, QUALITY_EXACT);
+        bench_end(&b);
+}
+
+static void a_node_without_equipment_has_no_metric_of_it(void **state) {
+        Bench b;
+
+        (void)state;
+        bench_begin(&b, 2);
+        b.now.have &= ~(1U << SOURCE_GPU | 1U << SOURCE_FABRIC);
+        b.now.equipment.none = 1U << SOURCE_GPU;
+        begin(&b);
+        run_three_seconds(&b);
+        measure(&b);
+        assert_absent(&b, METRIC_GPU_HOURS, QUALITY_NO_EQUIPMENT);
+        assert_absent(&b, METRIC_GPU_ACTIVE, QUALITY_NO_EQUIPMENT);
+        assert_absent(&b, METRIC_FABRIC_SENT, QUALITY_UNKNOWN_SOURCE);
         bench_end(&b);
 }
 
@@ -579,6 +626,8 @@ int main(void) {
                 cmocka_unit_test(every_total_of_devices_is_a_metric),
                 cmocka_unit_test(a_window_excludes_everything_before_it),
                 cmocka_unit_test(every_metric_has_a_derivation),
+                cmocka_unit_test(the_node_has_the_sum_of_its_gpus),
+                cmocka_unit_test(a_node_without_equipment_has_no_metric_of_it),
                 cmocka_unit_test(every_kernel_counter_is_a_metric),
                 cmocka_unit_test(peaks_and_shares_of_time_come_from_observations),
                 cmocka_unit_test(a_window_of_no_length_divides_by_nothing),

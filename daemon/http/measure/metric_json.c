@@ -44,7 +44,7 @@ static void write_present(Json *json, const ScopeMetrics *scope_metrics, const M
 
 static void write_absent(Json *json, const ScopeMetrics *scope_metrics) {
         for (size_t i = 0; i < scope_metrics->n; i++) {
-                if (metric_scope_has(scope_metrics, i))
+                if (metric_scope_has(scope_metrics, i) || scope_metrics->quality[i] == QUALITY_NO_EQUIPMENT)
                         continue;
 
                 json_object_begin(json);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "http/measure/metric_json.h"
+#include "http/node/node_equipment.h"
 #include "http/node/node_recent.h"
 #include "http/measure/node_history.h"
 #include "http/metrics.h"
@@ -154,6 +155,13 @@ static void write_utilization(Json *json, const Observation *observation) {
 #define X(name, ...) json_put_double_or_null(json, #name "_bytes_per_second", is_there, observation->name##_rate);
         IO_RATES(X)
 #undef X
+#define X(name, series, id, source, per_unit, key) \
+        if (is_there && !isnan(observation->name##_rate)) \
+                json_put_double(json, key, observation->name##_rate);
+        EQUIPMENT_RATES(X)
+#undef X
+        if (is_there && !isnan(observation->gpu_power))
+                json_put_double(json, "gpu_power_watts", observation->gpu_power);
 }
 
 /* The key of a family is the family's name without the prefixes. */
@@ -226,6 +234,7 @@ static void write_latest(Json *json, const NodeSnapshot *node) {
         write_pressure(json, &node->sample);
         for (size_t i = 0; i < N_KERNEL_DEVICE_KINDS; i++)
                 write_devices(json, &node->sample, &kernel_device_kinds[i]);
+        node_equipment_write(json, &node->sample);
         json_object_end(json);
 }
 
@@ -234,6 +243,8 @@ static void write_sources(Json *json, const NodeSnapshot *node) {
         for (Source source = 0; source < N_SOURCES; source++) {
                 bool is_up = sample_has(&node->sample, source);
 
+                if (sample_lacks(&node->sample, source))
+                        continue;
                 json_object_begin(json);
                 json_put_string(json, "name", sample_source_names[source]);
                 json_put_string(json, "path", sample_source_paths[source]);
@@ -551,6 +562,7 @@ int node_subject_metrics(Exposition *exposition, const Snapshot *snapshot) {
         put_kernel_families(exposition, sample);
         put_psi_available(exposition, sample);
         put_devices(exposition, sample);
+        node_equipment_metrics(exposition, sample);
         return 0;
 }
 
@@ -591,14 +603,16 @@ static void put_sources(Exposition *exposition, const NodeSnapshot *node) {
         exposition_family(exposition, "perfd_source_up", FAMILY_GAUGE, "",
                           "Whether the kernel's file could be read in the latest sample");
         for (Source source = 0; source < N_SOURCES; source++)
-                exposition_sample_u64(exposition, "source", sample_source_names[source],
-                                      sample_has(&node->sample, source));
+                if (!sample_lacks(&node->sample, source))
+                        exposition_sample_u64(exposition, "source", sample_source_names[source],
+                                              sample_has(&node->sample, source));
 
         exposition_family(exposition, "perfd_source_failures", FAMILY_COUNTER, "",
                           "Failed attempts to read the kernel's file");
         for (Source source = 0; source < N_SOURCES; source++)
-                exposition_sample_u64(exposition, "source", sample_source_names[source],
-                                      node->sampler.n_failures[source]);
+                if (!sample_lacks(&node->sample, source))
+                        exposition_sample_u64(exposition, "source", sample_source_names[source],
+                                              node->sampler.n_failures[source]);
 }
 
 int node_subject_metrics_sampling(Exposition *exposition, const Snapshot *snapshot) {

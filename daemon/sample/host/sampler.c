@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "sample/host/diskstats.h"
+#include "sample/host/equipment_readers.h"
 #include "sample/host/filesystems.h"
 #include "sample/kernel_file.h"
 #include "sample/host/loadavg.h"
@@ -28,10 +29,11 @@ struct Sampler {
         char *root; /* prefix of mount points: "" for the machine itself */
         int root_fd;
         uint64_t filesystems_interval_ns;
-        KernelFile files[N_SOURCES];
+        KernelFile files[SOURCE_FIRST_EQUIPMENT];
         KernelText text; /* text of the file being read */
         DeviceList disks, nets;
         Filesystems filesystems;
+        EquipmentReaders *equipment;
         SamplerStats stats;
 };
 
@@ -47,7 +49,7 @@ static void init_files(Sampler *sampler, bool is_machine) {
                 [SOURCE_FILESYSTEMS] = "proc/1/mountinfo",
         };
 
-        for (Source s = 0; s < N_SOURCES; s++) {
+        for (Source s = 0; s < SOURCE_FIRST_EQUIPMENT; s++) {
                 const char *path = sample_source_paths[s];
 
                 if (is_machine || !of_init[s])
@@ -59,6 +61,7 @@ static void init_files(Sampler *sampler, bool is_machine) {
 
 int sampler_new(Sampler **ret, const char *root, uint64_t filesystems_interval_ns) {
         scoped(sampler_freep) Sampler *sampler = NULL;
+        int r;
 
         sampler = calloc(1, sizeof(*sampler));
         if (!sampler)
@@ -78,6 +81,9 @@ int sampler_new(Sampler **ret, const char *root, uint64_t filesystems_interval_n
         if (sampler->root_fd < 0)
                 return -errno;
 
+        r = equipment_readers_new(&sampler->equipment, sampler->root, sampler->root_fd);
+        if (r < 0)
+                return r;
         *ret = TAKE(sampler);
         return 0;
 }
@@ -86,7 +92,8 @@ Sampler *sampler_free(Sampler *sampler) {
         if (!sampler)
                 return NULL;
 
-        for (Source s = 0; s < N_SOURCES; s++)
+        equipment_readers_free(sampler->equipment);
+        for (Source s = 0; s < SOURCE_FIRST_EQUIPMENT; s++)
                 kernel_file_deinit(&sampler->files[s]);
         kernel_file_text_deinit(&sampler->text);
         device_list_deinit(&sampler->disks);
@@ -139,6 +146,10 @@ static int parse(Sampler *sampler, Source source, Sample *sample, const char **r
         case SOURCE_PSI_IO:
                 return pressure_parse(text, &sample->counter[KERNEL_PSI_IO_SOME], &sample->counter[KERNEL_PSI_IO_FULL],
                                       ret_fault);
+        case SOURCE_GPU:
+        case SOURCE_FABRIC:
+        case SOURCE_NETFS:
+        case SOURCE_ENERGY:
         case N_SOURCES:
                 break;
         }
@@ -197,6 +208,25 @@ static int read_filesystems(Sampler *sampler, Sample *sample) {
         return r;
 }
 
+static int read_equipment(Sampler *sampler, Sample *sample) {
+        for (Source source = SOURCE_FIRST_EQUIPMENT; source < N_SOURCES; source++) {
+                const char *fault = NULL;
+                int r;
+
+                r = equipment_readers_read(sampler->equipment, source, sample, &fault);
+                if (r < 0)
+                        return r;
+                if (r == 0)
+                        note_success(sampler, source, sample);
+                else if (r == EQUIPMENT_NONE) {
+                        sampler->stats.error[source][0] = '\0';
+                        sample->equipment.none |= 1U << source;
+                } else
+                        note_failure(sampler, source, fault);
+        }
+        return 0;
+}
+
 /* Clears the sample, but keeps the allocated arrays. */
 static void clear(Sample *sample) {
         *sample = (Sample){
@@ -204,6 +234,7 @@ static void clear(Sample *sample) {
                 .disks = sample->disks,
                 .nets = sample->nets,
                 .filesystems = sample->filesystems,
+                .equipment = { .items = sample->equipment.items, .n_allocated = sample->equipment.n_allocated },
                 .allocated = sample->allocated,
         };
 }
@@ -213,14 +244,14 @@ int sampler_read(Sampler *sampler, uint64_t boottime_ns, uint64_t realtime_ns, S
         sample->boottime_ns = boottime_ns;
         sample->realtime_ns = realtime_ns;
 
-        for (Source s = 0; s < N_SOURCES; s++) {
+        for (Source s = 0; s < SOURCE_FIRST_EQUIPMENT; s++) {
                 int r;
 
                 r = s == SOURCE_FILESYSTEMS ? read_filesystems(sampler, sample) : read_source(sampler, s, sample);
                 if (r < 0)
                         return r;
         }
-        return 0;
+        return read_equipment(sampler, sample);
 }
 
 int sampler_read_cpus(Sampler *sampler, uint64_t boottime_ns, Sample *sample) {

@@ -54,7 +54,7 @@ const Record job_rusage_record = RECORD(JobRusage, rusage_fields);
 static const char quality_letters[N_QUALITIES] = {
         [QUALITY_UNKNOWN_SOURCE] = 'U', [QUALITY_TOO_SHORT] = 'T', [QUALITY_LOST] = 'L',
         [QUALITY_NO_GROUP] = 'G',       [QUALITY_NOT_ENABLED] = 'O', [QUALITY_NO_LIMIT] = 'N',
-        [QUALITY_SAMPLED] = 'S',        [QUALITY_EXACT] = 'V',
+        [QUALITY_NO_EQUIPMENT] = 'Q',   [QUALITY_SAMPLED] = 'S',        [QUALITY_EXACT] = 'V',
 };
 
 /* Names of the metrics of each kind. The first n_compat also have values of perf.py. */

@@ -16,7 +16,7 @@
 #define SCHEMA_APPLICATION_ID 0x70726664
 
 /* Rises by one whenever a change of a table or of stored bytes makes older files unreadable. */
-#define SCHEMA_VERSION 6
+#define SCHEMA_VERSION 7
 
 /* Identifies an open file, sets the connection up, creates the tables of an empty file, and checks them.
  * *ret_version: version of the file; a file of another version than SCHEMA_VERSION is only identified. */

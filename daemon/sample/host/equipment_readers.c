@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sample/host/equipment_readers.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+typedef struct EquipmentReader {
+        /* NULL: no state */
+        int (*new)(void **ret, const char *root, int root_fd);
+        void (*free)(void *state);
+        /* as equipment_readers_read(), of the source */
+        int (*read)(void *state, Sample *sample, const char **ret_fault);
+} EquipmentReader;
+
+/* A source without a reader has no equipment. */
+static const EquipmentReader readers[N_SOURCES] = {};
+
+struct EquipmentReaders {
+        void *states[N_SOURCES];
+};
+
+int equipment_readers_new(EquipmentReaders **ret, const char *root, int root_fd) {
+        EquipmentReaders *equipment = calloc(1, sizeof(*equipment));
+        int r = equipment ? 0 : -ENOMEM;
+
+        for (Source source = SOURCE_FIRST_EQUIPMENT; source < N_SOURCES && r == 0; source++)
+                if (readers[source].new)
+                        r = readers[source].new(&equipment->states[source], root, root_fd);
+        if (r < 0) {
+                equipment_readers_free(equipment);
+                return r;
+        }
+        *ret = equipment;
+        return 0;
+}
+
+EquipmentReaders *equipment_readers_free(EquipmentReaders *equipment) {
+        if (!equipment)
+                return NULL;
+        for (Source source = SOURCE_FIRST_EQUIPMENT; source < N_SOURCES; source++)
+                if (readers[source].free && equipment->states[source])
+                        readers[source].free(equipment->states[source]);
+        free(equipment);
+        return NULL;
+}
+
+int equipment_readers_read(EquipmentReaders *equipment, Source source, Sample *sample, const char **ret_fault) {
+        assert(source >= SOURCE_FIRST_EQUIPMENT && source < N_SOURCES);
+        if (!readers[source].read)
+                return EQUIPMENT_NONE;
+        return readers[source].read(equipment->states[source], sample, ret_fault);
+}
