@@ -57,6 +57,23 @@ static void points_since_a_time_are_listed(void **state) {
         recent_deinit(&snapshot.node.recent);
 }
 
+static void equipment_has_series_only_where_it_is(void **state) {
+        scoped(buffer_deinit) Buffer body = {};
+        Response response = { .body = &body };
+        Snapshot snapshot;
+
+        (void)state;
+        fill(&snapshot);
+        assert_null(strstr(answer(&snapshot, NULL, &response), "gpu"));
+        assert_null(strstr(body.text, "\"power\""));
+        assert_non_null(strstr(body.text, "\"pressure_io\":[null,null,null]},"));
+        snapshot.node.recent.chunks[0]->points[1].values[SERIES_GPU_POWER] = 250;
+        assert_non_null(strstr(answer(&snapshot, NULL, &response),
+                               "\"pressure_io\":[null,null,null],\"gpu_power\":[null,250,null]},"));
+        assert_null(strstr(answer(&snapshot, "2000", &response), "gpu"));
+        recent_deinit(&snapshot.node.recent);
+}
+
 static void each_point_is_one_event(void **state) {
         scoped(buffer_deinit) Buffer out = {}, body = {};
         Response response = { .body = &body };
@@ -87,6 +104,7 @@ static void each_point_is_one_event(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(points_since_a_time_are_listed),
+                cmocka_unit_test(equipment_has_series_only_where_it_is),
                 cmocka_unit_test(each_point_is_one_event),
         };
 

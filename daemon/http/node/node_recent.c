@@ -63,6 +63,13 @@ static void put_value(Json *json, float v) {
         json_raw(json, text);
 }
 
+static bool has_values(const Selected *selected, Series series) {
+        for (size_t i = 0; i < selected->n; i++)
+                if (isfinite(selected->points[i]->values[series]))
+                        return true;
+        return false;
+}
+
 static void write_points(const NodeSnapshot *node, const Selected *selected, Json *json) {
         json_object_begin(json);
         json_put_uint(json, "interval_ms", node->interval_ns / NS_PER_MS);
@@ -73,6 +80,8 @@ static void write_points(const NodeSnapshot *node, const Selected *selected, Jso
 
         json_put_object_begin(json, "series");
         for (Series series = 0; series < N_SERIES; series++) {
+                if (series >= SERIES_FIRST_EQUIPMENT && !has_values(selected, series))
+                        continue;
                 json_put_array_begin(json, timeline_series_name(series));
                 for (size_t i = 0; i < selected->n; i++)
                         put_value(json, selected->points[i]->values[series]);
