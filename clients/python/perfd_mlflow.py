@@ -20,6 +20,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import fcntl
+import functools
 import hashlib
 import http.client
 import importlib.util
@@ -28,7 +29,7 @@ import math
 import os
 import pathlib
 import re
-import signal
+import shutil
 import socket
 import ssl
 import subprocess
@@ -38,7 +39,7 @@ import threading
 import time
 import urllib.parse
 import urllib.request
-from typing import Any, Iterable, Iterator, Sequence, TextIO
+from typing import Any, Callable, Iterable, Iterator, Sequence, TextIO
 
 KEY_MAX = 230  # characters of a name; MLflow takes 250, a tag has a prefix
 PARAM_MAX, TAG_MAX = 6000, 5000  # characters of a value
@@ -46,7 +47,7 @@ BATCH_MAX = {"metrics": 1000, "params": 100, "tags": 100}
 ENTITIES_MAX, BYTES_MAX = 1000, 900_000  # of a request
 PROBE_S = 0.5  # of a server, before MLflow is imported
 END_S = 60  # longest time to send at the end of a job
-END_REQUEST_S = 5
+SILENT_S = 1.0  # without an answer at the end of a job, that of the probe included
 GROUP_S = 5.0  # how long a rank waits for rank 0 to make their run
 CLOCKS_MS = 60_000  # between the times of a run and of its job
 # Numbers of perfd that mean the same as MLflow's system metrics, and their factor.
@@ -73,6 +74,31 @@ class NoMlflow(Trouble):
 
 def say(text: str) -> None:
     print(f"perfd_mlflow: {text}", file=sys.stderr, flush=True)
+
+
+@contextlib.contextmanager
+def _scratch() -> Iterator[pathlib.Path]:
+    with tempfile.TemporaryDirectory(prefix=f"perfd-mlflow-{os.getpid()}-") as directory:
+        yield pathlib.Path(directory)
+
+
+def _give_up(reason: str) -> None:
+    """End the process, which may be in a call that does not return. The job waits: its file is removed after it was sent."""
+    say(f"{reason}; the job waits for the next run or 'perfctl flush'")
+    for path in pathlib.Path(tempfile.gettempdir()).glob(f"perfd-mlflow-{os.getpid()}-*"):
+        shutil.rmtree(path, ignore_errors=True)
+    os._exit(1)
+
+
+@contextlib.contextmanager
+def _limit(seconds: float, reason: str) -> Iterator[None]:
+    timer = threading.Timer(seconds, _give_up, [reason])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 # --- perfd -------------------------------------------------------------------------------------------------------
@@ -116,10 +142,14 @@ def perfctl(*words: str) -> str:
     return done.stdout
 
 
-def read_report(name: str) -> dict[str, Any]:
-    """Return the report of a job of this node, or of a file that `perfctl report --json` printed on any node."""
+def read_report(name: str) -> tuple[dict[str, Any], str | None]:
+    """Return the report and its page of a job of this node, or the report in a file that `perfctl report --json` printed on any node."""
+    page = None
     if "/" not in name and not name.endswith(".json"):
-        report = json.loads(perfctl("report", "--json", name))
+        with _scratch() as directory:
+            file = directory / "page.html"
+            report = json.loads(perfctl("report", "--json", "--html", str(file), name))
+            page = file.read_text(encoding="utf-8")
     else:
         try:
             report = json.loads(pathlib.Path(name).read_text(encoding="utf-8"))
@@ -127,8 +157,7 @@ def read_report(name: str) -> dict[str, Any]:
             raise Trouble(f"{name} is not a report of 'perfctl report --json': {error}", True) from error
     if not isinstance(report, dict) or not {"id", "metrics", "on", "begin_ms"} <= set(report):
         raise Trouble(f"{name} is not a report of one job: print each with 'perfctl report --json JOB'", True)
-    report["is_here"] = "/" not in name and not name.endswith(".json")
-    return report
+    return report, page
 
 
 def group_of(report: dict[str, Any]) -> str:
@@ -204,7 +233,7 @@ class Job:
     """What perfd knows of a job."""
 
     def __init__(self, name: str, series_s: float | None = None) -> None:
-        self.report = read_report(name)
+        self.report, self.page = read_report(name)
         self.id, self.node = self.report["id"], self.report["on"].get("hostname") or "unknown"
         self.step = self.report["rank"] or self.report.get("node_index") or 0
         self.end_ms = self.report.get("end_ms") or self.report["on"].get("time_ms") or self.report["begin_ms"]
@@ -213,26 +242,17 @@ class Job:
         path = f"/api/v1/jobs/{urllib.parse.quote(self.id, safe='')}"
         self.results = (self._ask("results", f"/api/v1/results?job={urllib.parse.quote(self.id)}") or {}).get("results", [])
         self.host = self._ask("kernel", "/api/v1/node") or {}
-        self.pipelines = self._pipelines()
+        self.pipelines: list[Any] = self.report.get("pipelines") or []
         self.samples = self._ask("series", path + "/perf-report") if series_s else None
 
     def _ask(self, what: str, path: str) -> Any:
         try:
-            if not self.report["is_here"]:
+            if not self.page:
                 raise Trouble("the report is that of another node, and does not have it")
             return json.loads(ask(path))
         except Trouble as trouble:
             self._reasons[what] = str(trouble)
             return None
-
-    def _pipelines(self) -> Any:
-        try:
-            if not self.report["is_here"]:
-                raise Trouble("the report is that of another node, and does not have it")
-            return json.loads(perfctl("pipeline", "show", "--json", self.id))["pipelines"]
-        except Trouble as trouble:
-            self._reasons["verdict"] = str(trouble)
-            return []
 
     @property
     def key(self) -> str:
@@ -324,28 +344,23 @@ class Job:
         for each in self.pipelines:
             stage = f" {each['stage']}" if each.get("stage") else ""
             verdicts.append(f"pipeline {each['pipeline']}: {each['limit']}{stage}, {each['direction']} (confidence {each['confidence']})")
-        record.tag("verdict", "\n".join(verdicts), self._reasons.get("verdict") or "no pipeline")
+        record.tag("verdict", "\n".join(verdicts), "the report has no pipeline")
 
     def artifacts(self) -> dict[str, str]:
         """Return the report as files: JSON, and a page where perfd has the job."""
         name = re.sub(r"[^\w.\-]", "_", self.key)
-        report = {key: value for key, value in self.report.items() if key != "is_here"}
-        files = {f"{name}.json": json.dumps(report)}
-        if self.report["is_here"]:
-            try:
-                files[f"{name}.html"] = perfctl("report", "--html", "-", self.id)
-            except Trouble as trouble:
-                self._reasons["page"] = str(trouble)
-        return files
+        files = {f"{name}.json": json.dumps(self.report)}
+        return {**files, f"{name}.html": self.page} if self.page else files
 
 
 # --- MLflow ------------------------------------------------------------------------------------------------------
 
 
-def probe(uri: str | None) -> None:
-    """Raise Trouble if the server of an http(s) URI does not answer within PROBE_S; behind a proxy, if that is away."""
+def probe(uri: str | None) -> float:
+    """Return how long the server of an http(s) URI takes to answer. Raises Trouble after PROBE_S; behind a proxy, if that is away."""
+    begin = time.monotonic()
     if not uri or not re.match(r"https?://", uri):
-        return
+        return 0
     try:
         there = urllib.parse.urlsplit(uri)
     except ValueError as error:
@@ -376,6 +391,25 @@ def probe(uri: str | None) -> None:
     thread.join(PROBE_S)
     if outcome[0]:
         raise Trouble(f"{there.scheme}://{there.netloc.split('@')[-1]} cannot be reached: {outcome[0]}")
+    return time.monotonic() - begin
+
+
+def _limit_requests(seconds: float) -> None:
+    """Let the process end if a server takes longer for a whole answer, however slowly its bytes come."""
+    import requests
+    import urllib3
+
+    def limited(call: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(call)
+        def attempt(*words: Any, **more: Any) -> Any:
+            is_own = threading.current_thread() is threading.main_thread()  # MLflow has threads for other servers
+            with _limit(seconds, f"MLflow's server did not answer within {SILENT_S:g} s") if is_own else contextlib.nullcontext():
+                return call(*words, **more)
+        return attempt
+
+    for owner, name in ((requests.Session, "send"), (urllib3.HTTPConnectionPool, "urlopen")):  # stores of artifacts use either
+        call = getattr(owner, name)
+        setattr(owner, name, limited(getattr(call, "__wrapped__", call)))
 
 
 def mlflow_client(uri: str | None = None) -> Any:
@@ -459,7 +493,7 @@ def find_run(client: Any, group: str, jobs: list[Job], where: dict[str, Any]) ->
         if run.info.lifecycle_stage == "deleted":
             raise Trouble(f"run {where['run_id']} is deleted: restore it with 'mlflow runs restore --run-id {where['run_id']}'", True)
         return run
-    deadline = time.monotonic() + (GROUP_S if where.get("is_end") and min(job.step for job in jobs) > 0 else 0)
+    deadline = time.monotonic() + (GROUP_S if where.get("silent_s") and min(job.step for job in jobs) > 0 else 0)
     while not (run := _find_group(client, group, jobs)) and time.monotonic() < deadline:
         time.sleep(0.5)
     if run:
@@ -527,13 +561,11 @@ def _send(client: Any, run: Any, record: Record, key: str, files: dict[str, str]
 
 
 def _log_files(client: Any, run_id: str, record: Record, files: dict[str, str]) -> None:
-    with tempfile.TemporaryDirectory(prefix="perfd-mlflow-") as directory:
+    with _scratch() as directory:
         for name, text in files.items():
-            (pathlib.Path(directory) / name).write_text(text, encoding="utf-8")
+            (directory / name).write_text(text, encoding="utf-8")
         try:
-            client.log_artifacts(run_id, directory, "perfd")
-        except TimeoutError:
-            raise
+            client.log_artifacts(run_id, str(directory), "perfd")
         except Exception as error:  # the store of artifacts may need a package or a key that this process has not
             record.absent("report", _first_line(error))
             say(f"run {run_id}: the report is not an artifact: {_first_line(error)}")
@@ -546,12 +578,15 @@ def push(jobs: str | Iterable[str] = "last", run_id: str | None = None, experime
     Jobs whose ids differ in the rank at their end are one run, with a child for each rank; with run_id, all are. series: also log the
     samples, one in so many seconds. Raises Trouble, or an exception of MLflow.
     """
-    client = client or mlflow_client(where.get("uri"))
     where = {"run_id": run_id or os.environ.get("MLFLOW_RUN_ID"), "experiment_name": experiment or os.environ.get("MLFLOW_EXPERIMENT_NAME"),
              "experiment_id": os.environ.get("MLFLOW_EXPERIMENT_ID"), **where}
+    client = client or mlflow_client(where.get("uri"))
+    return _push(client, [Job(name, series) for name in ([jobs] if isinstance(jobs, str) else jobs)], where)
+
+
+def _push(client: Any, jobs: list[Job], where: dict[str, Any]) -> list[str]:
     groups: dict[str, list[Job]] = {}
-    for name in [jobs] if isinstance(jobs, str) else jobs:
-        job = Job(name, series)
+    for job in jobs:
         groups.setdefault(where["run_id"] or group_of(job.report), []).append(job)
     runs = []
     for group, members in groups.items():
@@ -625,7 +660,7 @@ def _send_waiting(path: pathlib.Path, is_end: bool, is_running: bool = False) ->
         except (ValueError, KeyError, AttributeError) as error:
             raise Trouble(f"{path} is not a job that waits: remove it") from error
         try:
-            probe(values.get("uri"))
+            silent_s = SILENT_S - probe(values.get("uri"))
             if not is_end and interpreter != sys.executable and os.access(interpreter, os.X_OK):
                 file.close()
                 done = subprocess.run([interpreter, __file__, "flush", str(path)], check=False)
@@ -634,9 +669,13 @@ def _send_waiting(path: pathlib.Path, is_end: bool, is_running: bool = False) ->
                 return
             if os.path.isdir(directory):
                 os.chdir(directory)  # MLflow's default is a file there
-            if read_report(job)["state"] == "running" and not is_running:
+            known = Job(job)
+            if known.report["state"] == "running" and not is_running:
                 raise Trouble(f"perfd does not know yet that job {job} has ended")
-            push(job, is_end=is_end, **values)
+            client = mlflow_client(values.get("uri"))
+            if is_end:
+                _limit_requests(silent_s)
+            _push(client, [known], {**values, "silent_s": silent_s if is_end else None})
         except Trouble as trouble:
             if not trouble.is_final:
                 raise
@@ -663,7 +702,7 @@ def _flush(paths: Iterable[pathlib.Path], is_end: bool = False, is_running: bool
                     break
                 said.write_text(sys.executable, encoding="utf-8")
             reasons.setdefault(_first_line(error), []).append(path.stem)
-            if is_end or isinstance(error, TimeoutError):
+            if is_end:
                 break
     for reason, names in reasons.items():
         say(f"{', '.join(names[:3])}{', …' if len(names) > 3 else ''}: {reason}; waits for the next run or 'perfctl flush'")
@@ -672,17 +711,10 @@ def _flush(paths: Iterable[pathlib.Path], is_end: bool = False, is_running: bool
 
 def _end(spool: pathlib.Path, job: str, is_running: bool) -> int:
     """Send a job that has just ended, or a task of it, then those that wait. The job waits if the server is away."""
-    def give_up(*_: object) -> None:
-        raise TimeoutError(f"MLflow took more than {END_S} s")
-
-    signal.pthread_sigmask(signal.SIG_SETMASK, [])  # perfctl has blocked the signals that it passes on
-    signal.signal(signal.SIGALRM, give_up)
-    os.environ.update({"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0", "MLFLOW_HTTP_REQUEST_TIMEOUT": str(END_REQUEST_S)})
+    os.environ["MLFLOW_HTTP_REQUEST_MAX_RETRIES"] = "0"
     path = _add_waiting(spool, job)
-    signal.alarm(END_S)
-    if _flush([path], True, is_running):
-        return 1
-    return _flush(sorted(set(spool.glob("*.jsonl")) - {path}), True)
+    with _limit(END_S, f"MLflow took more than {END_S} s"):
+        return _flush([path], True, is_running) or _flush(sorted(set(spool.glob("*.jsonl")) - {path}), True)
 
 
 # --- in a training script ------------------------------------------------------------------------------------------
@@ -771,6 +803,7 @@ def main(words: Sequence[str] | None = None) -> int:
     command.add_argument("job")
     options = parser.parse_args(words)
     os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")
+    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # this is not the user's use of MLflow, and must not delay a job
     try:
         if options.command == "end":
             return min(1, _end(options.spool.absolute(), options.job, options.running))

@@ -1,6 +1,7 @@
 """Logs jobs with clients/python/perfd_mlflow.py, and with `perfctl run`, in real servers of MLflow from PyPI, and reads them back."""
 
 import contextlib
+import http.client
 import http.server
 import json
 import os
@@ -13,6 +14,7 @@ import sys
 import tempfile
 import textwrap
 import threading
+import time
 import unittest
 import urllib.request
 
@@ -67,6 +69,8 @@ class Server:
                  "--artifacts-destination", str(self.directory / "artifacts"), "--port", str(self.port), "--workers", "1"],
                 cwd=self.directory, stdout=log, stderr=log, start_new_session=True)
         wait_for(self.is_up, "the server of MLflow", START_S)
+        # It opens its database at the first request.
+        urllib.request.urlopen(self.uri + "/api/2.0/mlflow/experiments/get?experiment_id=0", timeout=START_S).close()
 
     def is_up(self):
         if self.process.poll() is not None:
@@ -78,6 +82,65 @@ class Server:
         if self.process and self.process.poll() is None:
             os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
+
+
+class Relay(http.server.ThreadingHTTPServer):
+    """A server before that of MLflow, which lets requests pass, or troubles them. Notes how long each client has waited for it."""
+
+    def __init__(self, uri):
+        super().__init__(("127.0.0.1", 0), RelayHandler)
+        self.behind, self.uri, self.trouble = uri, f"http://127.0.0.1:{self.server_address[1]}", "none"
+        self.begin, self.n_passed, self.gone_s = None, 0, None
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def set_trouble(self, trouble):
+        self.trouble, self.begin, self.n_passed, self.gone_s = trouble, None, 0, None
+
+
+class RelayHandler(http.server.BaseHTTPRequestHandler):
+    def answer(self):
+        with contextlib.suppress(OSError):  # the client is gone
+            self.answer_or_not()
+
+    def answer_or_not(self):
+        relay, body = self.server, self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        if self.path == "/health" or relay.trouble == "none":
+            return self.relay_request(body)
+        if relay.trouble == "slow" or (relay.trouble == "hangs later" and relay.n_passed < 4):
+            time.sleep(0.4 if relay.trouble == "slow" else 0)
+            relay.n_passed += 1
+            return self.relay_request(body)
+        begin = relay.begin = relay.begin or time.monotonic()
+        self.close_connection = True
+        with contextlib.suppress(OSError):
+            if relay.trouble == "redirects":
+                time.sleep(0.2)
+                self.wfile.write(f"HTTP/1.1 307 Elsewhere\r\nLocation: {relay.uri}{self.path}\r\nContent-Length: 0\r\n\r\n".encode())
+            elif relay.trouble == "dribbles":
+                self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n")
+                for _ in range(999):
+                    self.wfile.write(b" ")
+                    time.sleep(0.1)
+            else:
+                self.connection.recv(1)  # until the client is gone
+        relay.gone_s = time.monotonic() - begin
+
+    def relay_request(self, body):
+        to = http.client.HTTPConnection(self.server.behind, timeout=60)
+        to.request(self.command, self.path, body, {name: self.headers[name] for name in ("Content-Type",) if name in self.headers})
+        got = to.getresponse()
+        content = got.read()
+        to.close()
+        self.send_response(got.status)
+        self.send_header("Content-Type", got.headers.get("Content-Type", "text/plain"))
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    do_GET = do_POST = do_PUT = do_PATCH = answer
+
+    def log_message(self, *_):
+        pass
 
 
 class Mlflow(harness.TestCase):
@@ -226,6 +289,59 @@ class Mlflow(harness.TestCase):
             if reason not in done.stderr:  # the server was busy
                 self.assertIn(reason, self.perfctl("flush").stderr)
             self.assertEqual(list((self.directory / "spool" / "mlflow").glob("*.jsonl")), [])
+
+    @harness.judges_the_machine
+    def test_a_server_that_stops_answering_delays_the_job_by_a_second(self):
+        python = str(self.pythons[NEWEST])
+        with Relay(self.mlflow.uri.split("//")[1]) as relay:
+            for trouble in ("hangs", "hangs later", "dribbles", "redirects"):
+                with self.subTest(trouble):
+                    relay.set_trouble(trouble)
+                    job = trouble.replace(" ", "-")
+                    done = self.perfctl("run", "--mlflow", "--job", job, "--", python, "-c", "raise SystemExit(3)",
+                                        TMPDIR=str(self.directory), MLFLOW_TRACKING_URI=relay.uri)
+                    self.assertEqual(done.returncode, 3, done.stderr)
+                    self.assertIn("did not answer within 1 s", done.stderr)
+                    self.assertIn("perfctl flush", done.stderr)
+                    wait_for(lambda: relay.gone_s, "the client to leave")
+                    self.assertLess(relay.gone_s, 1.25)
+                    self.assertEqual(list(self.directory.glob("perfd-mlflow-*")), [])
+            # Each answer comes after 0.4 s: together they take more than a second.
+            relay.set_trouble("slow")
+            done = self.perfctl("run", "--mlflow", "--job", "slow", "--", python, "-c", "", MLFLOW_TRACKING_URI=relay.uri)
+            self.assertGreater(relay.n_passed, 5)
+            self.assertNotIn("did not answer", done.stderr)
+            relay.set_trouble("none")
+            wait_for(self.flush, "the jobs to be logged", START_S)
+            relay.shutdown()
+        found = self.read()
+        for job in ("hangs", "hangs-later", "dribbles", "redirects", "slow"):
+            listed = json.loads(self.server.perfctl("metrics", "--mlflow", job).stdout)
+            values = [[key, value, step] for key, value, _, step in found[job]["metrics"] if not key.startswith("system/")]
+            self.assertEqual(sorted(values), sorted([each["key"], each["value"], each["step"]] for each in listed), job)
+
+    @harness.judges_the_machine
+    def test_a_push_costs_little_besides_importing_mlflow(self):
+        ids = ["cost-0", "cost-1", "cost-2"]
+        with self.server.client() as client:
+            for job in ids:
+                self.assert_status(client.begin(job), "OK")
+            self.server.wait_tick()
+            for job in ids:
+                self.assert_status(client.end(job, exit_status=0), "OK")
+        pushed = []
+        for job in ids:
+            output = self.python("""
+                import os, sys
+                import mlflow
+                begin = sum(os.times()[:4])
+                import perfd_mlflow
+                status = perfd_mlflow.main(["end", "spool/mlflow", sys.argv[1]])
+                print(status, begin, sum(os.times()[:4]) - begin)
+                """, job, PERFD_PERFCTL=str(harness.PERFCTL))
+            pushed.append(list(map(float, output.split()[-3:])))
+        print("status, CPU seconds of importing mlflow and of a push:", pushed, file=sys.stderr)
+        self.assertLess(min(cpu_s for status, _, cpu_s in pushed if status == 0), 0.1)
 
     def test_a_task_of_slurm_logs_the_job_that_runs_on(self):
         script = self.directory / "task_epilog"

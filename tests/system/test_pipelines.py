@@ -264,8 +264,12 @@ class Pipelines(harness.TestCase):
         self.assertEqual(report.keys(), {*job, "pipelines"})
         file = os.path.join(self.temporary_directory(), "train.json")
         pathlib.Path(file).write_text(json.dumps(report))
-        merged = json.loads(daemon.perfctl("report", "--all-nodes", "--json", file).stdout)
-        self.assertEqual(merged["reports"][0]["pipelines"], [verdict])
+        page = os.path.join(self.temporary_directory(), "page.html")
+        one, merged = (json.loads(daemon.perfctl("report", "--json", "--html", page, *words).stdout)
+                       for words in (["train"], ["--all-nodes", file]))
+        self.assertEqual((one, merged["reports"][0]["pipelines"]), (report, [verdict]))
+        self.assertIn('"id":"train"', pathlib.Path(page).read_text())
+        self.assertIn("needs a FILE", daemon.perfctl("report", "--json", "--html", "-", "train").stderr)
 
     def run_beside(self, n_neighbours):
         """Runs a job beside busy processes that are not of it. Returns its diagnosis.

@@ -163,7 +163,9 @@ class Read(ReportsTestCase):
 
     def test_names_of_slurm_and_requeued_jobs(self):
         self.put(self.report, "cn1", "4711.r1", name="again")
-        self.assertEqual(json.loads(self.perfctl("report", "--json", "4711").stdout)["id"], "4711.r1")
+        page = self.directory / "page.html"
+        self.assertEqual(json.loads(self.perfctl("report", "--json", "--html", page, "4711", uid=os.getuid()).stdout)["id"], "4711.r1")
+        self.assertIn('"id":"4711.r1"', page.read_text())
         self.put_state("5000_7", slurm_job="4711", state="COMPLETED")
         self.put_state("4711.r1", slurm_job="4711", state="OUT_OF_MEMORY")
         self.put_state("4711", slurm_job="4711", state="REQUEUED")

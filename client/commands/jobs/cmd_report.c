@@ -121,14 +121,17 @@ static int print_run(const CommandLine *line, const ReportRun *run) {
 
         if (run->step)
                 return print_step(line, run);
-        if (options->html)
-                return report_html_write_run(run, options->html);
 
         if (options->json) {
+                int r;
+
                 report_run_write_json(run, &json);
                 buffer_putc(&out, '\n');
-                return output_print(&out);
+                r = output_print(&out);
+                return r == EXIT_DONE && options->html ? report_html_write_run(run, options->html) : r;
         }
+        if (options->html)
+                return report_html_write_run(run, options->html);
 
         if (options->line) {
                 report_write_line(run, &out);
@@ -180,8 +183,11 @@ static int report_shared(const CommandLine *line, const char *directory, const c
                         message_print("cannot read the report %s/%u/%s", directory, reports.uid, reports.names[i]);
                         return EXIT_FAILED;
                 }
-                if (reports.n == 1 && options->json && !step)
-                        return output_print(&text);
+                if (reports.n == 1 && options->json && !step) {
+                        r = output_print(&text);
+                        if (r != EXIT_DONE || !options->html)
+                                return r;
+                }
                 r = report_run_add(&run, reports.names[i], text.text, text.n);
         }
         if (r == 0)
@@ -193,7 +199,7 @@ static int report_shared(const CommandLine *line, const char *directory, const c
                 return EXIT_FAILED;
         }
         run.step = step;
-        return print_run(line, &run);
+        return reports.n == 1 && options->html ? report_html_write_run(&run, options->html) : print_run(line, &run);
 }
 
 /*
@@ -253,10 +259,12 @@ static int report_job(const CommandLine *line) {
                 run.step = step;
                 return print_step(line, &run);
         }
-        if (options->html)
-                return report_html_write_job(&query, options->html);
         if (options->json)
-                return report_print_job_json(&line->global, &query);
+                r = report_print_job_json(&line->global, &query);
+        if (options->html)
+                return r == EXIT_DONE ? report_html_write_job(&query, options->html) : r;
+        if (options->json)
+                return r;
         if (options->line) {
                 scoped(buffer_deinit) Buffer out = {};
 
@@ -269,8 +277,10 @@ static int report_job(const CommandLine *line) {
 static int report_run(const CommandLine *line) {
         const ReportOptions *options = line->options;
 
-        if (options->brief + options->line + options->json + (options->html != NULL) > 1)
-                return command_refuse(line->command->name, "--brief, --one-line, --html and --json cannot be combined");
+        if (options->brief + options->line + (options->json || options->html) > 1)
+                return command_refuse(line->command->name, "--brief and --one-line can be combined with no other form");
+        if (options->json && options->html && strcmp(options->html, "-") == 0)
+                return command_refuse(line->command->name, "--json with --html needs a FILE for the page");
         if (options->brief && options->all_nodes)
                 return command_refuse(line->command->name, "--brief cannot be combined with --all-nodes");
         if (!options->all_nodes)
