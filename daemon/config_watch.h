@@ -2,41 +2,33 @@
 #pragma once
 
 /*
- * Configuration watch: a thread that notices edited configuration files
+ * Configuration watch: notices edited configuration files
  *
- * The files may be on a slow or remote file system, for which the event loop must not wait. The thread reads them
- * every few seconds and compares them with those that the loop has read. The loop takes the result at each tick, and
- * wakes the thread, which therefore does not run between two ticks.
+ * The files may be on a slow or remote file system, for which the event loop must not wait: a thread compares them
+ * with those that the loop has read, every few seconds. A comparison that does not end keeps its thread, and no other
+ * begins.
  */
 
-#include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "config_files.h"
 
 typedef struct ConfigWatch {
-        pthread_mutex_t mutex;
-        pthread_cond_t changed;
-        pthread_t thread;
-        bool is_running;
-        const char *path; /* borrowed */
+        const char *path; /* borrowed until the process ends */
         bool is_optional; /* the file itself may be absent */
-
-        /* Under the mutex. */
-        bool is_stopping, has_ended;
         ConfigFiles files; /* as read by the loop */
-        unsigned n_loads;
-        uint64_t due_ns; /* of the next comparison, CLOCK_BOOTTIME; 0: it is being made */
+        struct ConfigCheck *check; /* that a thread makes; NULL: none */
+        uint64_t due_ns; /* of the next one, CLOCK_BOOTTIME */
         char edited[CONFIG_PATH_MAX]; /* a file that differs; "": none */
 } ConfigWatch;
 
-/* Starts the thread. files: those that were read. Returns 0 or a negative errno. */
-int config_watch_init(ConfigWatch *watch, const char *path, bool is_optional, const ConfigFiles *files);
-/* Waits until the thread has ended, or for 2 s: then `watch` must stay until the process ends. A zeroed struct is
- * valid. */
+/* files: those that were read. */
+void config_watch_init(ConfigWatch *watch, const char *path, bool is_optional, const ConfigFiles *files);
+/* Does not wait for the thread. A zeroed struct is valid. */
 void config_watch_deinit(ConfigWatch *watch);
 
 /* Called after the files were read again and are in force, or wait for a restart. */
 void config_watch_set(ConfigWatch *watch, const ConfigFiles *files);
-/* Gives the path of a file that was edited since; "": none, or not checked yet. Lets the thread check if it is due. */
-void config_watch_get(ConfigWatch *watch, char ret[static CONFIG_PATH_MAX]);
+/* Called at each tick. Returns the path of a file that was edited since; "": none, or not checked yet. */
+const char *config_watch_get(ConfigWatch *watch);

@@ -137,15 +137,13 @@ static int set_tick(Daemon *daemon, uint64_t planned_us) {
 static int on_tick(sd_event_source *source, uint64_t usec, void *userdata) {
         Daemon *daemon = userdata;
         Rooms *rooms = &daemon->rooms;
-        char edited[CONFIG_PATH_MAX];
         bool was_portless;
         uint64_t next_us;
         int r;
 
         (void)source;
         (void)usec;
-        config_watch_get(&daemon->watch, edited);
-        self_note_edited(&rooms->self, edited);
+        self_note_edited(&rooms->self, config_watch_get(&daemon->watch));
         retry_names(daemon);
         next_us = self_count_tick(&rooms->self, daemon->tick_deadline_us, clock_boottime_ns() / NS_PER_US,
                                   rooms->config.node.interval_ns / NS_PER_US);
@@ -544,12 +542,6 @@ static void find_runtime_directory(const Sockets *sockets, char ret[static CONFI
                                directories ?: "");
 }
 
-static int start_watch(Daemon *daemon) {
-        const char *path = daemon->options->config_path;
-
-        return config_watch_init(&daemon->watch, path ?: CONFIG_DEFAULT_PATH, !path, &daemon->rooms.config.files);
-}
-
 /* Asks the directory service for names that the files of this machine do not have. It may be away at boot, which must
  * not keep perfd from running. */
 static void find_names(Daemon *daemon, const char *unknown) {
@@ -570,6 +562,7 @@ static void find_names(Daemon *daemon, const char *unknown) {
 }
 
 static int daemon_open(Daemon *daemon) {
+        const char *path = daemon->options->config_path;
         char error[SOCKETS_ERROR_MAX], directory[CONFIG_TEXT_MAX];
         int r;
 
@@ -590,13 +583,12 @@ static int daemon_open(Daemon *daemon) {
                        &DESK_ROW(daemon_kinds, daemon));
         if (r >= 0)
                 r = add_events(daemon);
-        if (r >= 0)
-                r = start_watch(daemon);
         if (r < 0) {
                 log_err("Cannot start: %s", strerror(-r));
                 return exit_code_of(r);
         }
 
+        config_watch_init(&daemon->watch, path ?: CONFIG_DEFAULT_PATH, !path, &daemon->rooms.config.files);
         return 0;
 }
 
