@@ -201,26 +201,6 @@ typedef struct PipelineRuns {
         size_t n_earlier;
 } PipelineRuns;
 
-/* Both parts of a stage follow each other. */
-static int add_to_set(PipelineSet *set, const PipelineSeriesRow *row, bool is_start_known) {
-        PipelineStage *last = set->n > 0 ? &set->stages[set->n - 1] : NULL, stage;
-        PipelineSums sums = row->sums;
-
-        if (!pipeline_stage_parse(&stage, row->stage, strlen(row->stage)))
-                return 0; /* checked when it was received */
-        if (!last || pipeline_stage_compare(last, &stage) != 0 || last->concurrency != stage.concurrency) {
-                if (ARRAY_EXTEND(set->stages, set->n) < 0)
-                        return -ENOMEM;
-                last = &set->stages[set->n++];
-                *last = stage;
-        }
-        pipeline_report_drop_first(&sums, &row->first, row->n_intervals, is_start_known);
-        pipeline_report_set_stage(last, (PipelinePart)row->part, &sums, row->n_last);
-        if (row->part == PIPELINE_QUEUE)
-                last->queue.buffer_size = row->buffer_size;
-        return 0;
-}
-
 /* Completes the set of a job. begin_ms: of the job. */
 static int read_set(Reader *reader, const char *job, uint64_t begin_ms, PipelineSet *set) {
         PipelineSeriesRow row;
@@ -241,7 +221,7 @@ static int read_set(Reader *reader, const char *job, uint64_t begin_ms, Pipeline
         if (r == 0)
                 r = pipeline_reader_list(reader, job);
         while (r == 0 && added == 0 && (r = pipeline_reader_next(reader, &row)) == 0)
-                added = add_to_set(set, &row, head.first_batch_ms > 0);
+                added = pipeline_reader_add_stage(&set->stages, &set->n, &row, head.first_batch_ms > 0);
         if (added < 0 || r != READER_END)
                 return added < 0 ? added : r;
         if (set->n > 0)

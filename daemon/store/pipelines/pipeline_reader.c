@@ -42,6 +42,26 @@ int pipeline_reader_list(Reader *reader, const char *job) {
         return read_connection_begin(reader_connection(reader), &series_list, FIELDS(field_string(job)));
 }
 
+int pipeline_reader_add_stage(PipelineStage **stages, size_t *n, const PipelineSeriesRow *row, bool is_start_known) {
+        PipelineStage *last = *n > 0 ? &(*stages)[*n - 1] : NULL, stage;
+        PipelineSums sums = row->sums;
+
+        if (row->part < 0 || row->part >= N_PIPELINE_PARTS ||
+            !pipeline_stage_parse(&stage, row->stage, strlen(row->stage)))
+                return 0; /* checked when it was received */
+        if (!last || pipeline_stage_compare(last, &stage) != 0 || last->concurrency != stage.concurrency) {
+                if (ARRAY_EXTEND(*stages, *n) < 0)
+                        return -ENOMEM;
+                last = &(*stages)[(*n)++];
+                *last = stage;
+        }
+        pipeline_report_drop_first(&sums, &row->first, row->n_intervals, is_start_known);
+        pipeline_report_set_stage(last, (PipelinePart)row->part, &sums, row->n_last);
+        if (row->part == PIPELINE_QUEUE)
+                last->queue.buffer_size = row->buffer_size;
+        return 0;
+}
+
 /* --- head ----------------------------------------------------------------------------------------- */
 
 static const StoreColumn head_columns[] = {
@@ -125,26 +145,6 @@ void pipeline_reader_deinit_numbers(PipelineNumbers *numbers) {
         *numbers = (PipelineNumbers){};
 }
 
-/* The rows are ordered by label, so that both parts of a stage follow each other. */
-static int add_row(PipelineNumbers *numbers, const PipelineSeriesRow *row) {
-        PipelineStage *last = numbers->n > 0 ? &numbers->stages[numbers->n - 1] : NULL;
-        PipelineSums sums = row->sums;
-        PipelineStage stage = {};
-
-        if (row->part < 0 || row->part >= N_PIPELINE_PARTS ||
-            !pipeline_stage_parse(&stage, row->stage, strlen(row->stage)))
-                return 0;
-        if (!last || pipeline_stage_compare(last, &stage) != 0 || strcmp(last->name, stage.name) != 0) {
-                if (ARRAY_EXTEND(numbers->stages, numbers->n) < 0)
-                        return -ENOMEM;
-                last = &numbers->stages[numbers->n++];
-                *last = stage;
-        }
-        pipeline_report_drop_first(&sums, &row->first, row->n_intervals, false);
-        pipeline_report_set_stage(last, (PipelinePart)row->part, &sums, row->n_last);
-        return 0;
-}
-
 STATEMENT series_count = SQL(
         "SELECT ifnull(max(n_series), 0) FROM pipeline WHERE job = (SELECT row FROM job WHERE id = ?1)", 1);
 
@@ -159,7 +159,7 @@ int pipeline_reader_read_numbers(Database *database, Field job, PipelineNumbers 
                 return r;
         list = database_prepare(database, &series_list, &job, 1);
         while ((r = database_step(database, list)) == DATABASE_ROW) {
-                if (!statement_read(list, &row) || add_row(ret, &row) < 0) {
+                if (!statement_read(list, &row) || pipeline_reader_add_stage(&ret->stages, &ret->n, &row, false) < 0) {
                         sqlite3_reset(list->handle);
                         return -ENOMEM;
                 }

@@ -25,6 +25,9 @@ typedef struct PipelineSeriesRow {
  * functions here. */
 int pipeline_reader_list(Reader *reader, const char *job);
 READER_NEXT(pipeline_reader_next, PipelineSeriesRow)
+/* Adds a row to an array of stages, of which it may be the second part. is_start_known: as of
+ * pipeline_report_drop_first(). 0 or -ENOMEM. */
+int pipeline_reader_add_stage(PipelineStage **stages, size_t *n, const PipelineSeriesRow *row, bool is_start_known);
 
 /* Events and description of a job; zero for a job without. */
 typedef struct PipelineHeadRow {
