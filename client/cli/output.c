@@ -48,3 +48,15 @@ int output_print_lines(const Buffer *out) {
         put_safe_lines(&safe, out->text, out->n);
         return output_print(&safe);
 }
+
+int output_write_file(const char *path, const Buffer *out) {
+        int r = buffer_error(out);
+
+        if (r == 0)
+                r = file_replace(path, out->text ?: "", out->n, 0666, false);
+        if (r == 0)
+                return EXIT_DONE;
+
+        message_print("cannot write %s: %s", path, error_text(-r));
+        return EXIT_FAILED;
+}

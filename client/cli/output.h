@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Data to standard output */
+/* Data to standard output and to files */
 
 #include "util/buffer.h"
 
@@ -11,3 +11,6 @@ int output_print(const Buffer *out);
 int output_print_to(int fd, const Buffer *out);
 /* Prints lines that contain foreign text verbatim, such as CSV: on a terminal, control characters are escaped. */
 int output_print_lines(const Buffer *out);
+
+/* Writes a file, in place of one of this name. As above. */
+int output_write_file(const char *path, const Buffer *out);

@@ -10,10 +10,10 @@
 #include "client/api/answer.h"
 #include "client/cli/command.h"
 #include "client/cli/message.h"
+#include "client/cli/output.h"
 #include "client/kpi/kpi_report.h"
 #include "json/json.h"
 #include "util/error_text.h"
-#include "util/file.h"
 #include "util/utf8.h"
 
 /* --- YAML ----------------------------------------------------------------------------------------- */
@@ -263,33 +263,20 @@ static void put_summary(const RegressionSummary *summary, Buffer *out) {
                       summary->n_points);
 }
 
-int kpi_report_put_summary(const Value *answer, Buffer *out) {
-        RegressionSummary summary;
-        int r;
-
-        r = make_summary(answer, &summary);
-        if (r == 0)
-                put_summary(&summary, out);
-        return r < 0 ? r : buffer_error(out);
-}
-
 /* --- files ---------------------------------------------------------------------------------------- */
 
 /* text NULL: removes the file. */
 static int write_file(const char *directory, const char *name, const char *text) {
         scoped(buffer_deinit) Buffer path = {};
-        int r = 0;
 
         buffer_printf(&path, "%s/%s", directory, name);
         if (buffer_error(&path) < 0)
-                r = -ENOMEM;
-        else if (text)
-                r = file_replace(path.text, text, strlen(text), 0666, false);
-        else if (unlink(path.text) < 0 && errno != ENOENT)
-                r = -errno;
-        if (r == 0)
+                return command_fail(-ENOMEM);
+        if (text)
+                return output_write_file(path.text, &(Buffer){ .text = (char *)text, .n = strlen(text) });
+        if (unlink(path.text) == 0 || errno == ENOENT)
                 return EXIT_DONE;
-        message_print("cannot write %s/%s: %s", directory, name, error_text(-r));
+        message_print("cannot write %s: %s", path.text, error_text(errno));
         return EXIT_FAILED;
 }
 
@@ -299,10 +286,8 @@ int kpi_report_write_files(const char *directory, const Value *answer) {
         bool is_empty = answer && answer_length(value_get(answer, "kpis")) == 0;
         int r;
 
-        if (answer && make_summary(answer, &summary) < 0) {
-                message_print("out of memory");
-                return EXIT_FAILED;
-        }
+        if (answer && make_summary(answer, &summary) < 0)
+                return command_fail(-ENOMEM);
         put_summary(&summary, &text);
         r = write_file(directory, "FAILURE",
                        answer ? NULL : "The KPIs were not judged; the message on standard error has the reason.\n");

@@ -42,11 +42,9 @@ void kpi_report_put_suite(const Value *answer, Buffer *out);
 /* Writes a test case. outcome: "failure", "error" or "skipped" with a message; NULL: it has passed. */
 void kpi_report_put_case(const char *kind, const char *name, const char *outcome, const char *message, Buffer *out);
 
-/* Writes MatrixBenchmarking's regression_summary.yaml. */
-int kpi_report_put_summary(const Value *answer, Buffer *out);
 /*
- * Writes regression_summary.yaml into a directory, which must exist, and the marker files NO_RESULTS_FOUND and
- * NO_HISTORICAL_RESULTS where they apply; answer NULL: only the marker FAILURE. Markers that do not apply are
- * removed. Returns EXIT_DONE, or EXIT_FAILED after a message.
+ * Writes MatrixBenchmarking's regression_summary.yaml into a directory, which must exist, and the marker files
+ * NO_RESULTS_FOUND and NO_HISTORICAL_RESULTS where they apply; answer NULL: only the marker FAILURE. Markers that do
+ * not apply are removed. Returns EXIT_DONE, or EXIT_FAILED after a message.
  */
 int kpi_report_write_files(const char *directory, const Value *answer);

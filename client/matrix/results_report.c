@@ -10,6 +10,7 @@
 
 #include "client/cli/command.h"
 #include "client/cli/message.h"
+#include "client/cli/output.h"
 #include "client/kpi/kpi_report.h"
 #include "util/clock.h"
 #include "util/error_text.h"
@@ -17,16 +18,12 @@
 
 int results_report_write_file(const char *directory, const char *name, const Buffer *text) {
         char path[PATH_MAX];
-        int r = buffer_error(text);
+        int r = file_make_dirs(directory, 0777);
 
-        if (r == 0)
-                r = file_make_dirs(directory, 0777);
         if (r == 0 && snprintf(path, sizeof(path), "%s/%s", directory, name) >= (int)sizeof(path))
                 r = -ENAMETOOLONG;
         if (r == 0)
-                r = file_replace(path, text->text ?: "", text->n, 0666, false);
-        if (r == 0)
-                return EXIT_DONE;
+                return output_write_file(path, text);
         message_print("cannot write %s/%s: %s", directory, name, error_text(-r));
         return EXIT_FAILED;
 }

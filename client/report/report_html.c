@@ -11,8 +11,6 @@
 #include "client/report/report_page.h"
 #include "util/clock.h"
 #include "util/embed.h"
-#include "util/error_text.h"
-#include "util/file.h"
 
 /* Made by tools/bundle, see the Makefile. */
 EMBED(report_html_page, REPORT_PAGE);
@@ -52,10 +50,9 @@ static int data_end(Json *json, const char *file) {
                 return output_print(&page);
 
         /* A device or a FIFO would be replaced by a file. */
-        r = stat(file, &st) == 0 && !S_ISREG(st.st_mode) ? -EEXIST : file_replace(file, page.text, page.n, 0666, false);
-        if (r == 0)
-                return EXIT_DONE;
-        message_print("cannot write '%s': %s", file, r == -EEXIST ? "it is not a regular file" : error_text(-r));
+        if (stat(file, &st) < 0 || S_ISREG(st.st_mode))
+                return output_write_file(file, &page);
+        message_print("cannot write %s: it is not a regular file", file);
         return EXIT_FAILED;
 }
 

@@ -203,7 +203,7 @@ bool json_text_uint(JsonText text, uint64_t *ret) {
         char number[NUMBER_MAX], *end;
         unsigned long long v;
 
-        if (!copy_number(text, number) || number[0] == '-')
+        if (!copy_number(text, number) || number[0] < '0' || number[0] > '9')
                 return false;
 
         errno = 0;

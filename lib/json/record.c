@@ -213,15 +213,9 @@ static bool is_whole(const JsonWalk *walk, JsonText text, char closing) {
 }
 
 static int parse_u64_text(JsonText text, uint64_t max, uint64_t *ret) {
-        char number[21];
         uint64_t v;
 
-        if (text.n >= sizeof(number))
-                return PARSE_MALFORMED;
-
-        memcpy(number, text.text, text.n);
-        number[text.n] = '\0';
-        if (parse_u64(number, &v) != 0 || v > max)
+        if (!json_text_uint(text, &v) || v > max)
                 return PARSE_MALFORMED;
 
         *ret = v;

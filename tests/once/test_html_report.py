@@ -165,7 +165,7 @@ class HtmlReport(harness.TestCase):
         os.mkfifo(fifo)
         for path, why in ((fifo, "it is not a regular file"), (self.directory / "none" / "x", "No such file or directory")):
             done = subprocess.run([PERFCTL, "report", "j", "--html", path, "--socket", self.server.socket], capture_output=True, text=True)
-            self.assertEqual((done.returncode, done.stderr), (1, f"perfctl: cannot write '{path}': {why}\n"))
+            self.assertEqual((done.returncode, done.stderr), (1, f"perfctl: cannot write {path}: {why}\n"))
         self.assertTrue(pathlib.Path(fifo).is_fifo())
 
 

@@ -185,11 +185,11 @@ static int write_payloads(const ResultsProcessOptions *options, const ResultsRun
                 r = results_report_write_lts(run, options->lts);
         if (r == EXIT_DONE && options->bulk) {
                 results_publish_put_bulk(run, &bulk);
-                r = results_options_write_file(options->bulk, &bulk);
+                r = output_write_file(options->bulk, &bulk);
         }
         if (r == EXIT_DONE && options->horreum) {
                 results_publish_put_horreum(run, &runs);
-                r = results_options_write_file(options->horreum, &runs);
+                r = output_write_file(options->horreum, &runs);
         }
         return r;
 }

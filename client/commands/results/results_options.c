@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/commands/results/results_options.h"
 
-#include <errno.h>
-
-#include "client/cli/message.h"
-#include "util/error_text.h"
-#include "util/file.h"
+#include "client/cli/output.h"
 
 const Option results_read_options[] = {
         { "config", 0, "FILE", "Declaration of the values, instead of results.yaml in the current directory",
@@ -29,17 +25,6 @@ int results_options_read(const CommandLine *line, const ResultsReadOptions *opti
                                                            .shows_progress = isatty(STDERR_FILENO) == 1 });
 }
 
-int results_options_write_file(const char *path, const Buffer *text) {
-        int r = buffer_error(text);
-
-        if (r == 0)
-                r = file_replace(path, text->text ?: "", text->n, 0666, false);
-        if (r == 0)
-                return EXIT_DONE;
-        message_print("cannot write %s: %s", path, error_text(-r));
-        return EXIT_FAILED;
-}
-
 int results_options_write_matrix(const ResultsReadOptions *options, const TestMatrix *matrix) {
         scoped(buffer_deinit) Buffer out = {};
 
@@ -47,5 +32,5 @@ int results_options_write_matrix(const ResultsReadOptions *options, const TestMa
                 return EXIT_DONE;
         test_matrix_write_json(matrix, &(Json){ .out = &out });
         buffer_putc(&out, '\n');
-        return results_options_write_file(options->matrix, &out);
+        return output_write_file(options->matrix, &out);
 }

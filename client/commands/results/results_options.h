@@ -18,5 +18,3 @@ extern const Option results_read_options[];
 int results_options_read(const CommandLine *line, const ResultsReadOptions *options, TestMatrix *ret);
 /* Writes the file of --output-matrix, if it was given. Returns EXIT_DONE, or EXIT_FAILED after a message. */
 int results_options_write_matrix(const ResultsReadOptions *options, const TestMatrix *matrix);
-/* Writes a file. Returns EXIT_DONE, or EXIT_FAILED after a message. */
-int results_options_write_file(const char *path, const Buffer *text);

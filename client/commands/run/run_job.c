@@ -13,6 +13,7 @@
 #include "client/cgroup/isolation.h"
 #include "client/cgroup/limits.h"
 #include "client/cli/message.h"
+#include "client/cli/output.h"
 #include "client/deliver/spool.h"
 #include "client/facts/program_version.h"
 #include "client/facts/script.h"
@@ -34,7 +35,6 @@
 #include "util/array.h"
 #include "util/clock.h"
 #include "util/error_text.h"
-#include "util/file.h"
 #include "util/utf8.h"
 
 /* Longest delays of a job, whatever state perfd is in. */
@@ -389,7 +389,7 @@ static void print_lines(Buffer *text) {
                         message_print("%s", line);
 }
 
-/* 0, or a negative errno after a message. */
+/* EXIT_DONE, or EXIT_FAILED after a message. */
 static int export_summary(const RunJob *run, const char *batch) {
         const RunSeries *series = &run->series;
         scoped(buffer_deinit) Buffer text = {};
@@ -399,11 +399,7 @@ static int export_summary(const RunJob *run, const char *batch) {
         (void)summary_find_format(run->options->batch.output, &format); /* checked before the first run */
         r = summary_write_file(&series->summary, &(ExportBatch){ batch, series->n_runs, series->n_failed }, format,
                                &text);
-        if (r == 0)
-                r = file_replace(run->options->batch.output, text.text, text.n, 0666, false);
-        if (r < 0)
-                message_print("cannot write %s: %s", run->options->batch.output, error_text(-r));
-        return r;
+        return r < 0 ? command_fail(r) : output_write_file(run->options->batch.output, &text);
 }
 
 /* Asks for the units that models declare for the results of a batch. NULL: unknown. */
@@ -417,7 +413,7 @@ static const Value *ask_units(const RunJob *run, const GlobalOptions *global, co
                                         : NULL;
 }
 
-/* Prints the summary of a batch. 0, or a negative errno if the summary could not be exported. */
+/* Prints the summary of a batch. EXIT_DONE, or EXIT_FAILED if it could not be exported. */
 static int summarise(RunJob *run, const GlobalOptions *global) {
         RunSeries *series = &run->series;
         scoped(api_query_deinit) ApiQuery query = {};
@@ -426,10 +422,10 @@ static int summarise(RunJob *run, const GlobalOptions *global) {
         int r;
 
         if (!run->plan.has_batch || run->options->batch.measured)
-                return 0;
+                return EXIT_DONE;
 
         id_format_result(run->plan.batch, batch);
-        r = run->options->batch.output ? export_summary(run, batch) : 0;
+        r = run->options->batch.output ? export_summary(run, batch) : EXIT_DONE;
         if (series->n_lost > 0)
                 snprintf(lost, sizeof(lost), ", %ju results not stored", (uintmax_t)series->n_lost);
         summary_write_commands(&series->summary, &text);
@@ -846,5 +842,5 @@ int run_job(const CommandLine *line, const RunOptions *options, char *const *com
         send_to_mlflow(&run, &line->global);
         if (run.ends.all.exit_status != 0)
                 return run.ends.all.exit_status;
-        return r < 0 ? EXIT_FAILED : status == EXIT_REGRESSED || status == EXIT_NO_VERDICT ? status : EXIT_DONE;
+        return r != EXIT_DONE ? r : status == EXIT_REGRESSED || status == EXIT_NO_VERDICT ? status : EXIT_DONE;
 }
