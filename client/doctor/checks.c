@@ -8,6 +8,7 @@
 
 #include "util/error_text.h"
 #include "util/file.h"
+#include "util/parse.h"
 #include "util/scan.h"
 #include "util/utf8.h"
 
@@ -76,21 +77,6 @@ static bool exists(int root_fd, const char *path) {
         return faccessat(root_fd, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* Returns true if `word` is one of the words of a text, separated by any of `separators` or newlines. */
-static bool has_word(const char *text, const char *word, const char *separators) {
-        size_t n = strlen(word);
-
-        while (*text) {
-                size_t k = strcspn(text, separators);
-
-                if (k == n && strncmp(text, word, n) == 0)
-                        return true;
-                text += k + (text[k] != '\0');
-        }
-
-        return false;
-}
-
 #define BLANKS " \t\n"
 
 typedef struct CheckMount {
@@ -154,7 +140,7 @@ static void check_pressure(Checks *checks, int root_fd) {
         command_line = file_read_text(root_fd, "proc/cmdline", TEXT_BYTES_MAX);
         if (r == -EACCES || r == -EPERM)
                 fix = "run perfd outside the container, or allow it to read /proc/pressure";
-        else if (command_line && has_word(command_line, "psi=0", BLANKS))
+        else if (command_line && parse_has_word(command_line, "psi=0", BLANKS))
                 fix = "remove psi=0 from the kernel command line and boot";
         check_problem(check, CHECK_LIMITED, "no waiting times for CPUs, memory and disks, of the node and of jobs",
                       "%s", fix);
@@ -216,7 +202,7 @@ static void list_absent(const char *words, char *ret, size_t n_ret) {
 
         ret[0] = '\0';
         for (size_t i = 0; i < N_ELEMENTS(controllers); i++)
-                if (!has_word(words, controllers[i], BLANKS))
+                if (!parse_has_word(words, controllers[i], BLANKS))
                         n += (size_t)snprintf(ret + n, n_ret - n, "%s%s", n > 0 ? ", " : "", controllers[i]);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "http/subject.h"
+#include "util/parse.h"
 
 const Route *routes_at(size_t i) {
         for (const Subject *const *subject = subjects; *subject; subject++)
@@ -53,22 +54,6 @@ static const Route *find_route(Target *target) {
         return NULL;
 }
 
-/* True when the name is one of the words. */
-static bool has_word(const char *words, const char *name) {
-        size_t n = strlen(name);
-
-        while (*words) {
-                size_t n_word = strcspn(words, " ");
-
-                if (n == n_word && memcmp(words, name, n) == 0)
-                        return true;
-                words += n_word;
-                words += strspn(words, " ");
-        }
-
-        return false;
-}
-
 static bool is_repeatable(const char *name) {
         static const char *const names[] = { "where", "label", "ignore_entry" };
         size_t n = strlen(name);
@@ -83,7 +68,7 @@ static int check_parameters(const Target *target, Response *response, const Rout
         for (size_t i = 0; i < target->n_parameters; i++) {
                 const char *name = target->parameters[i].name;
 
-                if (!has_word(route->parameters, name))
+                if (!parse_has_word(route->parameters, name, " "))
                         return exchange_error(response, 400, "%s has no query parameter '%s'; available: %s",
                                               route->path, name, *route->parameters ? route->parameters : "none");
                 if (!is_repeatable(name) && exchange_parameter(target, name) != target->parameters[i].value)
@@ -95,7 +80,7 @@ static int check_parameters(const Target *target, Response *response, const Rout
 
 /* True if programs ask for what is at the path: they get errors in JSON, also from within a browser. */
 static bool is_for_programs(const Target *target) {
-        return has_word("api metrics -", target->segments[0]);
+        return parse_has_word("api metrics -", target->segments[0], " ");
 }
 
 /* Replaces an error by the page, which says that nothing is at the path, and leads back. */

@@ -142,7 +142,7 @@ static int name_owner(Lifecycle *lifecycle, Job *job) {
         if (strcmp(name, job->info.user) == 0)
                 return 0;
         job->due.is_identity = true;
-        return job_description_set_user(&job->info, name);
+        return JOB_DESCRIPTION_SET(&job->info, user, name);
 }
 
 static int tick_job(Lifecycle *lifecycle, Job *job) {
@@ -191,7 +191,7 @@ static int adopt(Lifecycle *lifecycle, Job *job, const Request *request, Ticket 
         const JobInfo *info = request->job_begin.info;
         int r;
 
-        r = info->name[0] ? job_description_set_name(&job->info, info->name) : 0;
+        r = info->name[0] ? JOB_DESCRIPTION_SET(&job->info, name, info->name) : 0;
         if (r < 0)
                 return r;
         job->info.uid = info->uid;

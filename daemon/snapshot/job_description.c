@@ -121,38 +121,10 @@ static int remake(JobDescription *description, const JobDescription *changed) {
         return 0;
 }
 
-int job_description_set_id(JobDescription *description, const char *id) {
+int job_description_set_text(JobDescription *description, size_t offset, const char *text) {
         JobDescription changed = *description;
 
-        changed.id = id;
-        return remake(description, &changed);
-}
-
-int job_description_set_name(JobDescription *description, const char *name) {
-        JobDescription changed = *description;
-
-        changed.name = name;
-        return remake(description, &changed);
-}
-
-int job_description_set_user(JobDescription *description, const char *user) {
-        JobDescription changed = *description;
-
-        changed.user = user;
-        return remake(description, &changed);
-}
-
-int job_description_set_cgroup(JobDescription *description, const char *cgroup) {
-        JobDescription changed = *description;
-
-        changed.cgroup = cgroup;
-        return remake(description, &changed);
-}
-
-int job_description_set_note(JobDescription *description, const char *note) {
-        JobDescription changed = *description;
-
-        changed.note = note;
+        *(const char **)(void *)((char *)&changed + offset) = text;
         return remake(description, &changed);
 }
 

@@ -44,15 +44,11 @@ void job_description_deinit(JobDescription *description);
 /* Makes *to a copy of *from that shares its block; releases the previous content of *to. */
 void job_description_share(const JobDescription *from, JobDescription *to);
 
-/*
- * Give the description a new block with the changed member. cgroup may be NULL. Return 0, or -ENOMEM without a
- * change.
- */
-int job_description_set_id(JobDescription *description, const char *id);
-int job_description_set_name(JobDescription *description, const char *name);
-int job_description_set_user(JobDescription *description, const char *user);
-int job_description_set_cgroup(JobDescription *description, const char *cgroup);
-int job_description_set_note(JobDescription *description, const char *note);
+/* Gives the description a new block in which one of its texts is another; that of the cgroup may be NULL. Returns 0, or
+ * -ENOMEM without a change. */
+#define JOB_DESCRIPTION_SET(description, member, text) \
+        job_description_set_text(description, offsetof(JobDescription, member), text)
+int job_description_set_text(JobDescription *description, size_t offset, const char *text);
 
 /* Returns the value of a label; NULL if there is none. */
 const char *job_description_label(const JobDescription *description, const char *key);

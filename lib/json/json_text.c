@@ -349,6 +349,16 @@ JsonText json_text_find(JsonText object, const char *key) {
         return json_text_find_n(object, key, strlen(key));
 }
 
+JsonText json_text_find_key(JsonText object, JsonText key) {
+        JsonWalk walk = json_text_walk(object);
+        JsonText name = {}, value;
+
+        while (walk.is_object && json_text_walk_next(&walk, &name, &value))
+                if (json_text_equals(name, key))
+                        return value;
+        return (JsonText){};
+}
+
 JsonText json_text_find_path(JsonText object, const char *path) {
         JsonText found = json_text_find(object, path);
         JsonWalk walk = json_text_walk(object);

@@ -39,6 +39,7 @@ bool json_text_equals(JsonText a, JsonText b);
 /* Returns the member of an object with that key; `text` is NULL if absent. */
 JsonText json_text_find(JsonText object, const char *key);
 JsonText json_text_find_n(JsonText object, const char *key, size_t n); /* a key of n bytes */
+JsonText json_text_find_key(JsonText object, JsonText key); /* of another object: their texts are compared */
 /* As above; a key that the object does not have is a path of keys with points between them, such as "nest.x". */
 JsonText json_text_find_path(JsonText object, const char *path);
 /* Returns true for a JSON string whose decoded value equals the n bytes of `plain`. */

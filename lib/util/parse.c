@@ -134,3 +134,12 @@ int parse_hex(const char *text, uint8_t *ret, size_t n) {
                                    (strchr(digits, text[2 * i + 1]) - digits));
         return 0;
 }
+
+bool parse_has_word(const char *text, const char *word, const char *separators) {
+        for (size_t n = strlen(word), k; n > 0 && *text; text += k + (text[k] != '\0')) {
+                k = strcspn(text, separators);
+                if (k == n && memcmp(text, word, n) == 0)
+                        return true;
+        }
+        return false;
+}

@@ -23,5 +23,8 @@ int parse_duration_ns(const char *text, uint64_t *ret);
 /* Parses a size in bytes: "64K", "16M", "1G", "1T" (also Ki, KiB, ...: all are powers of 1024), "4096". */
 int parse_size(const char *text, uint64_t *ret);
 
+/* True if `word` is one of the words of a text, between which there are any of the separators. */
+bool parse_has_word(const char *text, const char *word, const char *separators);
+
 /* Parses exactly 2 * n hexadecimal digits in lower case. */
 int parse_hex(const char *text, uint8_t *ret, size_t n);

@@ -128,9 +128,9 @@ static void a_changed_text_affects_one_description_only(void **state) {
 
         (void)state;
         job_description_share(&card, &shown);
-        assert_int_equal(job_description_set_cgroup(&card, "/slice/other"), 0);
-        assert_int_equal(job_description_set_name(&card, "other"), 0);
-        assert_int_equal(job_description_set_note(&card, "its cgroup was removed"), 0);
+        assert_int_equal(JOB_DESCRIPTION_SET(&card, cgroup, "/slice/other"), 0);
+        assert_int_equal(JOB_DESCRIPTION_SET(&card, name, "other"), 0);
+        assert_int_equal(JOB_DESCRIPTION_SET(&card, note, "its cgroup was removed"), 0);
         assert_string_equal(card.cgroup, "/slice/other");
         assert_string_equal(card.name, "other");
         assert_string_equal(card.note, "its cgroup was removed");
@@ -140,7 +140,7 @@ static void a_changed_text_affects_one_description_only(void **state) {
         assert_string_equal(shown.cgroup, "/slice/job-1.scope");
         assert_string_equal(shown.note, "");
 
-        assert_int_equal(job_description_set_cgroup(&card, NULL), 0);
+        assert_int_equal(JOB_DESCRIPTION_SET(&card, cgroup, NULL), 0);
         assert_null(card.cgroup);
         assert_string_equal(card.note, "its cgroup was removed");
 }

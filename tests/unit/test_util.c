@@ -27,6 +27,15 @@
 #include "util/scan.h"
 #include "util/utf8.h"
 
+static void a_word_is_found_among_words_only(void **state) {
+        (void)state;
+        assert_true(parse_has_word("since_ms until_ms limit", "limit", " "));
+        assert_true(parse_has_word("a,,b", "b", ","));
+        assert_false(parse_has_word("since_ms until_ms", "until", " "));
+        assert_false(parse_has_word("a  b", "", " "));
+        assert_false(parse_has_word("", "a", " "));
+}
+
 static void an_arena_refuses_when_full_and_serves_again_after_reset(void **state) {
         Arena arena = {};
 
@@ -538,6 +547,7 @@ static void a_log_limit_holds_back_and_counts(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_word_is_found_among_words_only),
                 cmocka_unit_test(an_arena_refuses_when_full_and_serves_again_after_reset),
                 cmocka_unit_test(arena_memory_is_zero_and_aligned_even_when_used_before),
                 cmocka_unit_test(doubles_are_written_short_and_read_back_the_same),

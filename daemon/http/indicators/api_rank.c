@@ -399,16 +399,6 @@ typedef struct Differing {
         size_t n;
 } Differing;
 
-static JsonText find_member(JsonText object, JsonText wanted) {
-        JsonWalk walk = json_text_walk(object);
-        JsonText key, value;
-
-        while (walk.is_object && json_text_walk_next(&walk, &key, &value))
-                if (json_text_equals(key, wanted))
-                        return value;
-        return (JsonText){};
-}
-
 static void add_key(Differing *differing, JsonText key) {
         for (size_t i = 0; i < differing->n; i++)
                 if (json_text_equals(differing->keys[i], key))
@@ -423,7 +413,7 @@ static void add_differing(Differing *differing, JsonText a, JsonText b) {
         JsonText key, value, other;
 
         while (walk.is_object && json_text_walk_next(&walk, &key, &value)) {
-                other = find_member(b, key);
+                other = json_text_find_key(b, key);
                 if (!other.text || !json_text_equals(value, other))
                         add_key(differing, key);
         }

@@ -177,16 +177,6 @@ static void write_kpi(Json *json, const JudgedKpi *kpi) {
         json_object_end(json);
 }
 
-static JsonText find_member(JsonText object, JsonText wanted) {
-        JsonWalk walk = json_text_walk(object);
-        JsonText key = {}, value = {};
-
-        while (json_text_walk_next(&walk, &key, &value))
-                if (json_text_equals(key, wanted))
-                        return value;
-        return (JsonText){};
-}
-
 /* Adds the keys of the parameters of one KPI that another does not have, or not with this value. */
 static void add_differing(const JudgedKpi *one, const JudgedKpi *other, JsonText keys[static SEPARATING_MAX],
                           size_t *n) {
@@ -195,7 +185,7 @@ static void add_differing(const JudgedKpi *one, const JudgedKpi *other, JsonText
         JsonText key = {}, value = {};
 
         while (json_text_walk_next(&walk, &key, &value)) {
-                bool is_new = *n < SEPARATING_MAX && !json_text_equals(value, find_member(parameters, key));
+                bool is_new = *n < SEPARATING_MAX && !json_text_equals(value, json_text_find_key(parameters, key));
 
                 for (size_t i = 0; i < *n; i++)
                         is_new &= !json_text_equals(keys[i], key);

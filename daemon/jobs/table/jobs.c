@@ -89,7 +89,7 @@ int jobs_set_group(Jobs *jobs, Job *job, const char *name) {
                 return JOBS_TAKEN;
 
         job_description_share(&job->info, &renamed);
-        r = job_description_set_cgroup(&renamed, name);
+        r = JOB_DESCRIPTION_SET(&renamed, cgroup, name);
         if (r < 0) {
                 job_description_deinit(&renamed);
                 return r;
@@ -118,7 +118,7 @@ int jobs_rename(Jobs *jobs, Job *job, const char *id) {
 
         assert(!jobs_find(jobs, id));
         job_description_share(&job->info, &renamed);
-        r = job_description_set_id(&renamed, id);
+        r = JOB_DESCRIPTION_SET(&renamed, id, id);
         if (r < 0) {
                 job_description_deinit(&renamed);
                 return r;

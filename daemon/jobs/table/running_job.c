@@ -22,7 +22,7 @@ Job *running_job_free(Job *job) {
 }
 
 void running_job_set_note(Job *job, const char *text) {
-        (void)job_description_set_note(&job->info, text);
+        (void)JOB_DESCRIPTION_SET(&job->info, note, text);
 }
 
 void running_job_drop_final(Job *job) {

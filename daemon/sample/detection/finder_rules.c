@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/parse.h"
+
 static size_t count_patterns(const FinderPattern *patterns, size_t n_patterns) {
         char error[PATTERN_ERROR_MAX];
         Pattern pattern;
@@ -53,22 +55,9 @@ void finder_rules_begin(const FinderRules *rules, PatternStates *ret_states) {
                 ret_states[i] = pattern_begin(&rules->items[i].pattern);
 }
 
-static bool lists(const char *names, const char *name) {
-        size_t n = strlen(name);
-
-        while (*names) {
-                size_t n_one = strcspn(names, " ");
-
-                if (n_one == n && memcmp(names, name, n) == 0)
-                        return true;
-                names += n_one;
-                names += strspn(names, " ");
-        }
-        return false;
-}
-
 static bool expects_other_name(const FinderRule *rule, PatternStates parent, const char *name) {
-        return rule->is_exclusive && pattern_expects_job(&rule->pattern, parent) && !lists(rule->others, name);
+        return rule->is_exclusive && pattern_expects_job(&rule->pattern, parent) &&
+               !parse_has_word(rule->others, name, " ");
 }
 
 static void cut(const FinderRules *rules, PatternStates *states) {

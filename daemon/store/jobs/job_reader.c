@@ -64,7 +64,7 @@ static int read_description(const JobColumns *columns, JobDescription *ret) {
         r = read_info(columns, &info);
         if (r == 0)
                 r = job_description_make(&info, ret);
-        return r == 0 && columns->note && *columns->note ? job_description_set_note(ret, columns->note) : r;
+        return r == 0 && columns->note && *columns->note ? JOB_DESCRIPTION_SET(ret, note, columns->note) : r;
 }
 
 /* *ret must own nothing; metrics and usage are left zero. 0 or -ENOMEM. */
