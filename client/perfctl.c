@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "client/cli/libexec.h"
-#include "client/cli/message.h"
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
 #include "util/file.h"

@@ -8,7 +8,6 @@
  * `perfctl submit` and `perfctl run`, which send no HTTP requests.
  */
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "util/buffer.h"

@@ -8,7 +8,6 @@
  * a match have a limit, so that no expression runs for ever.
  */
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #define REGEX_ERROR_MAX 300

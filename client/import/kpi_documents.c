@@ -6,7 +6,7 @@
 
 #include "client/facts/object_builder.h"
 #include "document/indicator_model.h"
-#include "document/semver.h"
+#include "document/version.h"
 #include "util/clock.h"
 #include "util/hash.h"
 #include "util/nearest.h"
@@ -248,7 +248,7 @@ static void put_result(ObjectBuilder *results, const Kpi *kpi, Arena *arena) {
 static void put_parameters(ObjectBuilder *parameters, const Value *kpi, Arena *arena) {
         for (size_t i = 0; i < kpi->n_members; i++) {
                 const Member *member = &kpi->members[i];
-                const char *type = member->value.type == VALUE_STRING && semver_is_valid(member->value.string)
+                const char *type = member->value.type == VALUE_STRING && version_is_semantic(member->value.string)
                                            ? "semver"
                                            : NULL;
                 const Value known = { .type = VALUE_OBJECT,

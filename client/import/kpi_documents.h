@@ -10,7 +10,6 @@
  * model.
  */
 
-#include <stdint.h>
 
 #include "client/import/kpi_text.h"
 #include "document/indicator.h"

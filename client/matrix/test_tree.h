@@ -13,7 +13,6 @@
  * what is within the tree; a linked directory is found where it is, and not through the link.
  */
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/report/report_html.h"
 
-#include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 

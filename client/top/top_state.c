@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "client/cli/command.h"
-#include "client/cli/message.h"
 #include "util/clock.h"
 
 #define TIMEOUT_NS (2 * NS_PER_S)

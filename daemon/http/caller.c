@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/caller.h"
 
+#include <errno.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <pwd.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include "util/peer_groups.h"
+#include "util/scoped.h"
 
 /* An address and port of either family, IPv4 mapped into IPv6. */
 typedef struct Endpoint {
@@ -144,4 +148,32 @@ void caller_identify(int fd, uint32_t admin_gid, Caller *ret) {
                 return;
         ret->owner = OWNER_OF_UID(peer.uid);
         ret->owner.is_admin = caller_is_admin(fd, admin_gid, ret);
+}
+
+/* --- the name that a proxy passes on ---------------------------------------------------------------- */
+
+#define NAME_MAX_BYTES 256U
+#define ENTRY_BYTES_MAX (1024U * 1024U)
+
+bool caller_name_is_valid(const char *name) {
+        static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._@-";
+        size_t n = name ? strlen(name) : 0;
+
+        return n > 0 && n <= NAME_MAX_BYTES && name[0] != '-' && strspn(name, letters) == n &&
+               strspn(name, "0123456789") < n;
+}
+
+int caller_find_name(const char *name, uint32_t *ret) {
+        struct passwd entry, *found = NULL;
+        int r = ERANGE;
+
+        for (size_t n = 1024; r == ERANGE && n <= ENTRY_BYTES_MAX; n *= 2) {
+                scoped(freep) char *bytes = malloc(n);
+
+                r = bytes ? getpwnam_r(name, &entry, bytes, n, &found) : ENOMEM;
+        }
+        if (r != 0 || !found)
+                return CALLER_UNKNOWN;
+        *ret = entry.pw_uid;
+        return 0;
 }

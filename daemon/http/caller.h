@@ -11,6 +11,7 @@
  */
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "shares/shares.h"
 
@@ -27,3 +28,13 @@ typedef struct Caller {
 void caller_identify(int fd, uint32_t admin_gid, Caller *ret);
 /* Whether the identified caller is an administrator when this is the group, which a reload may have changed. */
 bool caller_is_admin(int fd, uint32_t admin_gid, const Caller *caller);
+
+#define CALLER_HEADER "X-Forwarded-User" /* the name of a user in a request that a proxy passes on */
+
+/* Whether this may be the name of a user; NULL and numbers are none. */
+bool caller_name_is_valid(const char *name);
+/* Looks a valid name up, which may take long. 0 or CALLER_UNKNOWN. */
+enum {
+        CALLER_UNKNOWN = 1,
+};
+int caller_find_name(const char *name, uint32_t *ret);

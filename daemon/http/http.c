@@ -14,10 +14,10 @@
 
 #include <microhttpd.h>
 
+#include "http/caller.h"
 #include "http/composition.h"
 #include "http/connection_limits.h"
 #include "http/exchange.h"
-#include "http/forwarded.h"
 #include "http/format/gzip.h"
 #include "http/format/negotiate.h"
 #include "http/hosts.h"
@@ -270,7 +270,7 @@ static enum MHD_Result on_forwarded(void *userdata, enum MHD_ValueKind kind, con
         ForwardedUser *user = userdata;
 
         (void)kind;
-        if (strcasecmp(key, FORWARDED_HEADER) == 0) {
+        if (strcasecmp(key, CALLER_HEADER) == 0) {
                 user->name = value;
                 user->n++;
         }
@@ -403,18 +403,18 @@ static int take_forwarded(Http *http, const HttpRequest *request, bool may_wait,
         (void)MHD_get_connection_values(request->connection, MHD_HEADER_KIND, on_forwarded, &user);
         if (!is_listed(http, &http->proxies, caller))
                 return user.n == 0 ? 0 : exchange_error(response, 403,
-                                                        FORWARDED_HEADER " is accepted only from the users in proxies= "
+                                                        CALLER_HEADER " is accepted only from the users in proxies= "
                                                         "in [http] of perfd.conf, on the Unix socket");
         caller->owner = (Owner){ .type = OWNER_UNKNOWN };
         if (user.n == 0)
                 return 0;
-        if (user.n > 1 || !forwarded_is_valid(user.name))
+        if (user.n > 1 || !caller_name_is_valid(user.name))
                 return exchange_error(response, 400,
-                                      FORWARDED_HEADER " must be given once, with the name of a user, not a number");
+                                      CALLER_HEADER " must be given once, with the name of a user, not a number");
         if (!may_wait)
                 return ANSWER_WAITS;
-        if (forwarded_find(user.name, &uid) != 0)
-                return exchange_error(response, 403, "the user that " FORWARDED_HEADER " names is not known here");
+        if (caller_find_name(user.name, &uid) != 0)
+                return exchange_error(response, 403, "the user that " CALLER_HEADER " names is not known here");
         caller->owner = OWNER_OF_UID(uid);
         caller->is_forwarded = true;
         return 0;

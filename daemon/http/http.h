@@ -10,7 +10,6 @@
  * The server is read-only and never makes the loop wait.
  */
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "http/exchange.h"

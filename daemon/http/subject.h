@@ -9,7 +9,6 @@
  */
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "http/exchange.h"
 #include "http/format/exposition.h"

@@ -10,7 +10,6 @@
  * of series is limited: a further one replaces the least recently used series of the user with the most series.
  */
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -9,7 +9,6 @@
  * the user with the most series.
  */
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -8,7 +8,6 @@
  * socket, still identifies the process that connected: its uid, groups and cgroup.
  */
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "request/request.h"

@@ -9,7 +9,6 @@
  * poller's own descriptor, which is readable while any descriptor behind it has events.
  */
 
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/epoll.h>
 

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "store/database/database.h"
 #include "store/opening.h"
 #include "store/queue.h"
 #include "store/writer.h"

@@ -5,7 +5,6 @@
  * Judge: change points of a series, and the verdict about its newest value
  */
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "analysis/change_point.h"

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "document/semver.h"
+#include "document/version.h"
 #include "util/clock.h"
 #include "util/parse.h"
 
@@ -112,7 +112,7 @@ int condition_parse(const char *text, Condition *ret) {
         if (condition.is_number)
                 condition.exact = exact_number((JsonText){ condition.value, strlen(condition.value) },
                                                condition.number);
-        condition.is_semver = semver_is_valid(condition.value);
+        condition.is_semver = version_is_semantic(condition.value);
         condition.is_time = parse_time(condition.value, &condition.time_ns);
         if (condition_is_range(&condition) && !condition.is_number && !condition.is_semver && !condition.is_time)
                 return CONDITION_WITHOUT_ORDER;
@@ -171,8 +171,8 @@ static bool holds(const Condition *condition, int order) {
 static bool is_text_in_range(const Condition *condition, const char *text) {
         uint64_t time_ns;
 
-        if (condition->is_semver && semver_is_valid(text))
-                return holds(condition, semver_compare(text, condition->value));
+        if (condition->is_semver && version_is_semantic(text))
+                return holds(condition, version_compare_semantic(text, condition->value));
         if (condition->is_time && parse_time(text, &time_ns))
                 return holds(condition, (time_ns > condition->time_ns) - (time_ns < condition->time_ns));
         return false;

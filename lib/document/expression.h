@@ -15,7 +15,6 @@
  */
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "json/json_text.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "document/expression.h"
-#include "document/semver.h"
+#include "document/version.h"
 #include "util/clock.h"
 #include "util/parse.h"
 #include "util/scoped.h"
@@ -112,7 +112,7 @@ bool property_is_of_types(const Value *value, unsigned wanted) {
 
         switch (value->type) {
         case VALUE_STRING:
-                return wanted & PROPERTY_STR || (wanted & PROPERTY_SEMVER && semver_is_valid(value->string)) ||
+                return wanted & PROPERTY_STR || (wanted & PROPERTY_SEMVER && version_is_semantic(value->string)) ||
                        (wanted & PROPERTY_TIME && clock_parse_utc(value->string, &unused) == 0);
         case VALUE_INT:
         case VALUE_UINT:

@@ -21,7 +21,7 @@ typedef enum PropertyType {
         PROPERTY_INT = 2,
         PROPERTY_FLOAT = 4, /* includes integers */
         PROPERTY_BOOL = 8,
-        PROPERTY_SEMVER = 16, /* for parameters: a semantic version, see semver.h */
+        PROPERTY_SEMVER = 16, /* for parameters: a semantic version, see version.h */
         PROPERTY_TIME = 32,   /* for parameters: a time, see clock_parse_utc() */
         PROPERTY_MAP = 64,    /* for parameters: an object */
         PROPERTY_LIST = 128,  /* for results: a list of numbers */

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/scoped.h"
 
 const char *const job_state_names[N_JOB_STATES + 1] = {
         [JOB_RUNNING] = "running",

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "analysis/statistics.h"
-#include "document/semver.h"
 #include "document/version.h"
 #include "util/parse.h"
 #include "util/scoped.h"
@@ -43,7 +42,7 @@ static int compare_texts(const char *a, const char *b) {
 static int compare_versions(const char *a, const char *b, HistoryOrder order) {
         switch (order) {
         case HISTORY_BY_SEMVER:
-                return semver_compare(a, b);
+                return version_compare_semantic(a, b);
         case HISTORY_BY_VERSION:
                 return version_compare(a, b);
         case HISTORY_BY_NUMBER:
@@ -82,7 +81,7 @@ static bool can_be_ordered(const char *version, const char *first, HistoryOrder 
                 return false;
         if (order == HISTORY_BY_NUMBER)
                 return parse_double(version, &unused) == 0;
-        return order == HISTORY_BY_SEMVER ? semver_is_valid(version) && !version_is_extended(version)
+        return order == HISTORY_BY_SEMVER ? version_is_semantic(version) && !version_is_extended(version)
                                           : version_is_ordered(version) && version_is_comparable(version, first);
 }
 

@@ -18,7 +18,6 @@
  * side.
  */
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

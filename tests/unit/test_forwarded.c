@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "http/forwarded.h"
+#include "http/caller.h"
 #include "util/scoped.h"
 
 static void a_name_of_a_user_is_no_number_and_has_plain_characters(void **state) {
@@ -19,26 +19,26 @@ static void a_name_of_a_user_is_no_number_and_has_plain_characters(void **state)
 
         (void)state;
         for (size_t i = 0; i < N_ELEMENTS(valid); i++)
-                assert_true(forwarded_is_valid(valid[i]));
+                assert_true(caller_name_is_valid(valid[i]));
         for (size_t i = 0; i < N_ELEMENTS(invalid); i++)
-                assert_false(forwarded_is_valid(invalid[i]));
-        assert_false(forwarded_is_valid(NULL));
+                assert_false(caller_name_is_valid(invalid[i]));
+        assert_false(caller_name_is_valid(NULL));
         memset(text, 'a', sizeof(text));
         text[256] = '\0';
-        assert_true(forwarded_is_valid(text));
+        assert_true(caller_name_is_valid(text));
         text[256] = 'a';
         text[257] = '\0';
-        assert_false(forwarded_is_valid(text));
+        assert_false(caller_name_is_valid(text));
 }
 
 static void a_user_is_found_by_name(void **state) {
         uint32_t uid = 1;
 
         (void)state;
-        assert_int_equal(forwarded_find("root", &uid), 0);
+        assert_int_equal(caller_find_name("root", &uid), 0);
         assert_int_equal(uid, 0);
         uid = 4711;
-        assert_int_equal(forwarded_find("perfd-no-such-user", &uid), FORWARDED_UNKNOWN);
+        assert_int_equal(caller_find_name("perfd-no-such-user", &uid), CALLER_UNKNOWN);
         assert_int_equal(uid, 4711);
 }
 

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "document/semver.h"
+#include "document/version.h"
 #include "util/scoped.h"
 
 static void only_complete_versions_are_valid(void **state) {
@@ -17,9 +17,9 @@ static void only_complete_versions_are_valid(void **state) {
 
         (void)state;
         for (size_t i = 0; i < N_ELEMENTS(valid); i++)
-                assert_true(semver_is_valid(valid[i]));
+                assert_true(version_is_semantic(valid[i]));
         for (size_t i = 0; i < N_ELEMENTS(invalid); i++)
-                assert_false(semver_is_valid(invalid[i]));
+                assert_false(version_is_semantic(invalid[i]));
 }
 
 /* The list of section 11 of Semantic Versioning 2.0.0, and versions around it. */
@@ -37,13 +37,13 @@ static void versions_are_ordered(void **state) {
         (void)state;
         for (size_t i = 0; i < N_ELEMENTS(ordered); i++)
                 for (size_t k = 0; k < N_ELEMENTS(ordered); k++)
-                        assert_int_equal(semver_compare(ordered[i], ordered[k]), (i > k) - (i < k));
+                        assert_int_equal(version_compare_semantic(ordered[i], ordered[k]), (i > k) - (i < k));
 }
 
 static void build_metadata_do_not_count(void **state) {
         (void)state;
-        assert_int_equal(semver_compare("1.0.0+a", "1.0.0"), 0);
-        assert_int_equal(semver_compare("1.0.0-rc1+b.7", "1.0.0-rc1+a"), 0);
+        assert_int_equal(version_compare_semantic("1.0.0+a", "1.0.0"), 0);
+        assert_int_equal(version_compare_semantic("1.0.0-rc1+b.7", "1.0.0-rc1+a"), 0);
 }
 
 int main(void) {

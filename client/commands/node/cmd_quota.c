@@ -4,7 +4,6 @@
 
 #include "client/api/api_query.h"
 #include "client/cli/grid.h"
-#include "client/cli/message.h"
 #include "client/commands/commands.h"
 #include "client/commands/node/user_id.h"
 

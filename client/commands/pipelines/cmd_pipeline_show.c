@@ -18,7 +18,6 @@
 #include "pipeline/straggler.h"
 #include "text/text.h"
 #include "util/clock.h"
-#include "util/parse.h"
 #include "value/value_parse.h"
 
 typedef struct PipelineShowOptions {

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "client/cli/message.h"
 #include "client/cli/output.h"
 #include "client/commands/results/results_options.h"
 #include "client/kpi/kpi_judge.h"

@@ -30,7 +30,6 @@
 #include "client/run/child.h"
 #include "client/wire/id.h"
 #include "client/wire/own_job.h"
-#include "client/wire/user.h"
 #include "text/text.h"
 #include "util/array.h"
 #include "util/clock.h"

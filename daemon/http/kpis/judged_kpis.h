@@ -4,7 +4,6 @@
 /* Judged KPIs: the verdicts of one request, over all its indicators. Strings are copies, so that runs need not be
  * kept. */
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

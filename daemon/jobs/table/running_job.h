@@ -5,7 +5,6 @@
  * Job: a job that runs, or whose end is queued for the store
  */
 
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/queue.h>
 #include <systemd/sd-event.h>

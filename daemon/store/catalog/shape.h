@@ -10,7 +10,6 @@
  */
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "document/indicator_model.h"
 #include "json/json_text.h"

@@ -10,7 +10,6 @@
  */
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #define WAL_LOG_PAGE_BYTES 4096

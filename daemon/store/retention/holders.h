@@ -10,7 +10,6 @@
  * copied into the accounts of the users.
  */
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "shares/shares.h"

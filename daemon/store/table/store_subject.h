@@ -10,8 +10,6 @@
  */
 
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "store/table/rowset.h"
 #include "store/database/statement.h"
