@@ -104,8 +104,9 @@ static uint64_t counted(const WindowSpan *span, Total total) {
         return span->end->value[total] - span->begin->value[total];
 }
 
+/* Equipment that a node has none of has counted nothing so far. */
 static bool has_source(const WindowSpan *span, Source source) {
-        return span->begin->have & span->end->have & (1U << source);
+        return (span->begin->have | span->begin->none) & (span->end->have | span->end->none) & (1U << source);
 }
 
 static bool lacks_equipment(const WindowSpan *span, Source source) {
@@ -123,9 +124,23 @@ static void put_counted(const WindowSpan *span, Metric metric, Source source, do
         bool is_certain = span->begin->doubts[source] == span->end->doubts[source];
         Quality quality = span->peaks->lost || !is_certain ? QUALITY_SAMPLED : QUALITY_EXACT;
 
-        if (!has_source(span, source))
-                quality = lacks_equipment(span, source) ? QUALITY_NO_EQUIPMENT : QUALITY_UNKNOWN_SOURCE;
+        if (lacks_equipment(span, source))
+                quality = QUALITY_NO_EQUIPMENT;
+        else if (!has_source(span, source))
+                quality = QUALITY_UNKNOWN_SOURCE;
         put(span, metric, value, quality);
+}
+
+/* Corrects a metric that comes from a total which no item of the equipment has, or not each. */
+static void put_gap(const WindowSpan *span, Metric metric, Total total) {
+        uint32_t bit = totals_bit(total);
+
+        if (!quality_is_present(span->metrics->quality[metric]))
+                return;
+        if ((span->begin->unknown | span->end->unknown) & bit)
+                put(span, metric, 0, QUALITY_UNKNOWN_SOURCE);
+        else if ((span->begin->partial | span->end->partial) & bit)
+                span->metrics->quality[metric] = QUALITY_SAMPLED;
 }
 
 /* Sets a metric that comes from observations only. */
@@ -155,6 +170,8 @@ static void put_derived(const WindowSpan *span) {
                         break;
                 case METHOD_SUM:
                         put_counted(span, metric, derivation->source, sum_of(span, derivation));
+                        for (size_t i = 0; i < derivation->n_totals; i++)
+                                put_gap(span, metric, derivation->totals[i]);
                         break;
                 case METHOD_SHARE:
                         put_observed(span, metric, derivation->source, observed_ns > 0,
@@ -212,6 +229,7 @@ static void put_gpus(const WindowSpan *span) {
         double active = (double)counted(span, TOTAL_GPU_SM_ACTIVE_US);
 
         put_counted(span, METRIC_GPU_UNUSED_HOURS, SOURCE_GPU, utilized < present ? (present - utilized) / 1e6 : 0);
+        put_gap(span, METRIC_GPU_UNUSED_HOURS, TOTAL_GPU_UTILIZED_US);
         put_counted(span, METRIC_GPU_ACTIVE, SOURCE_GPU, observed > 0 ? active / observed : 0);
         if (observed == 0 && quality_is_present(span->metrics->quality[METRIC_GPU_ACTIVE]))
                 put(span, METRIC_GPU_ACTIVE, 0, QUALITY_TOO_SHORT);

@@ -261,7 +261,8 @@ static void advance_nets(Account *account, Sample *sample) {
 /* Drivers refresh their counters at least this often: those of energy each ten seconds. */
 #define EQUIPMENT_LAG_S 15
 
-static void advance_equipment(Account *account, Sample *sample, SampleEquipment *item) {
+/* Notes in *lacking or *known whether the item has each value that is summed up. */
+static void advance_item(Account *account, Sample *sample, SampleEquipment *item, uint32_t *lacking, uint32_t *known) {
         const EquipmentKindInfo *info = &equipment_kinds[item->kind];
         EquipmentItem *entry = equipment_table_take(&account->equipment[item->kind], item->name, sample->boottime_ns);
 
@@ -272,13 +273,26 @@ static void advance_equipment(Account *account, Sample *sample, SampleEquipment 
                 Total total = equipment_totals[item->kind][i];
                 uint64_t amount;
 
+                if (total != NO_TOTAL && item->is_counted)
+                        *(equipment_has(item, i) ? known : lacking) |= totals_bit(total);
                 if (info->values[i].type != EQUIPMENT_COUNTER || !equipment_has(item, i))
                         continue;
+                if (item->is_new)
+                        counter_begin(&entry->counters[i], 0, account->totals.boottime_ns);
                 amount = advance(account, info->source, &entry->counters[i], &item->values[i], sample->boottime_ns,
                                  &limit);
                 if (total != NO_TOTAL && item->is_counted)
                         account->totals.value[total] += amount;
         }
+}
+
+static void advance_equipment(Account *account, Sample *sample) {
+        uint32_t lacking = 0, known = 0;
+
+        for (size_t i = 0; i < sample->equipment.n; i++)
+                advance_item(account, sample, &sample->equipment.items[i], &lacking, &known);
+        account->totals.unknown = lacking & ~known;
+        account->totals.partial = lacking & known;
 }
 
 /* Adds the mean number of CPUs online at both ends of the interval, times the interval. */
@@ -307,8 +321,7 @@ void account_advance(Account *account, Sample *sample) {
                 advance_disks(account, sample);
         if (sample_has(sample, SOURCE_NETDEV))
                 advance_nets(account, sample);
-        for (size_t i = 0; i < sample->equipment.n; i++)
-                advance_equipment(account, sample, &sample->equipment.items[i]);
+        advance_equipment(account, sample);
 
         totals->boottime_ns = sample->boottime_ns;
         totals->realtime_ns = sample->realtime_ns;

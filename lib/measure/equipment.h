@@ -116,6 +116,8 @@
         X(NETFS_WRITES,        NETFS,  writes) \
         X(NETFS_METADATA,      NETFS,  metadata_operations) \
         X(NETFS_RETRANSMITTED, NETFS,  retransmissions) \
+        X(NETFS_READ_US,       NETFS,  read_us) \
+        X(NETFS_WRITE_US,      NETFS,  write_us) \
         X(ENERGY_UJ,           ENERGY, energy_uj)
 
 /*
@@ -185,6 +187,7 @@ typedef struct SampleEquipment {
          * Its own values are complete
          */
         bool is_counted;
+        bool is_new; /* its counters began at 0 after the sample before: they count from there */
         char name[EQUIPMENT_NAME_MAX];
         char texts[EQUIPMENT_TEXTS_MAX][EQUIPMENT_TEXT_MAX]; /* "": unknown */
         uint32_t have;                                       /* bit per value */

@@ -37,7 +37,7 @@ static const struct {
 /* Counters at the sample where the current observation began. */
 typedef struct Base {
         uint64_t boottime_ns;
-        uint32_t have;
+        uint32_t have, unknown; /* as in Totals */
         SampleCpu *cpus; /* owned */
         size_t n_cpus, n_allocated;
         uint64_t rate_totals[N_ELEMENTS(rates)];
@@ -212,7 +212,10 @@ static void observe_rates(const Base *base, const Totals *totals, Observation *r
         for (size_t i = 0; i < N_ELEMENTS(rates); i++) {
                 double *rate = (double *)(void *)((char *)ret + rates[i].member);
 
-                *rate = base->have & totals->have & (1U << rates[i].source)
+                bool is_known = base->have & totals->have & (1U << rates[i].source) &&
+                                !((base->unknown | totals->unknown) & totals_bit(rates[i].total));
+
+                *rate = is_known
                                 ? (double)(totals->value[rates[i].total] - base->rate_totals[i]) /
                                           rates[i].per_unit / seconds
                                 : NAN;
@@ -303,6 +306,7 @@ static void base_restart(Meter *meter, const Sample *sample) {
 
         base->boottime_ns = sample->boottime_ns;
         base->have = sample->have;
+        base->unknown = meter->account.totals.unknown;
         base->n_cpus = sample_has(sample, SOURCE_STAT) ? sample->n_cpus : 0;
         assert(base->n_cpus <= base->n_allocated);
         if (base->n_cpus > 0)

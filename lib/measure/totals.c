@@ -12,6 +12,8 @@ static const RecordField fields[] = {
         RECORD_VALUE(Totals, realtime_ns),
         RECORD_BITS_OF(Totals, have, N_SOURCES, sample_source_names),
         RECORD_BITS_OF(Totals, none, N_SOURCES, sample_source_names),
+        RECORD_BITS_OF(Totals, unknown, N_EQUIPMENT_TOTALS, total_names + TOTAL_FIRST_EQUIPMENT),
+        RECORD_BITS_OF(Totals, partial, N_EQUIPMENT_TOTALS, total_names + TOTAL_FIRST_EQUIPMENT),
         RECORD_COUNTS_OF(Totals, doubts, sample_source_names),
         RECORD_COUNTS_OF(Totals, value, total_names),
 };

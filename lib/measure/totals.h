@@ -39,19 +39,32 @@ typedef enum Total {
         TOTALS(X)
 #undef X
         N_TOTALS,
+        TOTAL_FIRST_EQUIPMENT = TOTAL_NET_VIRT_RECV_BYTES + 1,
 } Total;
 
 _Static_assert(TOTAL_CPU_USER == (Total)N_KERNEL_COUNTERS, "the total of a kernel counter has the counter's number");
+
+#define N_EQUIPMENT_TOTALS (TOTAL_OBSERVED_NS - TOTAL_FIRST_EQUIPMENT)
+_Static_assert(N_EQUIPMENT_TOTALS <= 32, "a bit of `unknown` for each total of equipment");
 
 typedef struct Totals {
         uint64_t boottime_ns; /* time of this reading */
         uint64_t realtime_ns;
         uint32_t have; /* bit per Source read at this time */
         uint32_t none; /* bit per Source of equipment of which the node has none */
+        /* bit per total of equipment, see totals_bit(): no item, or not each item that is counted has the value */
+        uint32_t unknown, partial;
         /* counters in doubt, and doubts that did not end (counter.h): exact between equal numbers */
         uint64_t doubts[N_SOURCES];
         uint64_t value[N_TOTALS];
 } Totals;
+
+/* The bit of a total of equipment; 0 for others. */
+static inline uint32_t totals_bit(Total total) {
+        bool has_bit = total >= TOTAL_FIRST_EQUIPMENT && total < TOTAL_OBSERVED_NS;
+
+        return has_bit ? UINT32_C(1) << (total - TOTAL_FIRST_EQUIPMENT) : 0;
+}
 
 extern const char *const total_names[N_TOTALS]; /* names as stored: "CPU_USER", … */
 extern const Record totals_record;

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -660,6 +661,76 @@ static void totals_never_decrease_and_shares_stay_in_range(void **state) {
         }
 }
 
+/* --- equipment ------------------------------------------------------------------------------ */
+
+static SampleEquipment *add_netfs(Bench *b, const char *name) {
+        SampleEquipment *item;
+
+        assert_int_equal(equipment_add(&b->now.equipment, EQUIPMENT_NETFS, name, &item), 0);
+        return item;
+}
+
+static void equipment_counts_from_its_first_reading_or_from_its_begin(void **state) {
+        SampleEquipment *item;
+        Bench b;
+
+        (void)state;
+        bench_begin(&b, 1);
+        equipment_set(add_netfs(&b, "/home"), NETFS_read_bytes, 1000);
+        look(&b);
+        assert_int_equal(total(&b, TOTAL_NETFS_READ_BYTES), 0);
+
+        /* found late, and mounted since the last sample */
+        equipment_set(add_netfs(&b, "/old"), NETFS_read_bytes, 5000);
+        item = add_netfs(&b, "/new");
+        equipment_set(item, NETFS_read_bytes, 70);
+        item->is_new = true;
+        look_later(&b);
+        assert_int_equal(total(&b, TOTAL_NETFS_READ_BYTES), 70);
+        assert_int_equal(b.shown.equipment.items[2].values[NETFS_read_bytes], 70);
+
+        /* unmounted, and mounted again: less than before is no misreading */
+        b.now.equipment.n = 2;
+        look_later(&b);
+        item = add_netfs(&b, "/new");
+        equipment_set(item, NETFS_read_bytes, 60);
+        item->is_new = true;
+        look_later(&b);
+        assert_int_equal(total(&b, TOTAL_NETFS_READ_BYTES), 130);
+        assert_int_equal(b.shown.equipment.items[2].values[NETFS_read_bytes], 130);
+        assert_int_equal(meter_events(b.meter)->n_counter_resets, 0);
+        bench_end(&b);
+}
+
+static void a_total_that_no_item_has_is_unknown_and_has_no_rate(void **state) {
+        SampleEquipment *item;
+        Bench b;
+
+        (void)state;
+        bench_begin(&b, 1);
+        look(&b);
+        assert_int_equal(meter_totals(b.meter)->unknown, 0);
+        assert_int_equal(look_later(&b), METER_OBSERVED);
+        assert_true(b.observation.netfs_read_rate == 0);
+
+        item = add_netfs(&b, "/home");
+        equipment_set(item, NETFS_write_bytes, 1);
+        look_later(&b);
+        assert_true(meter_totals(b.meter)->unknown & totals_bit(TOTAL_NETFS_READ_BYTES));
+        assert_int_equal(meter_totals(b.meter)->unknown & totals_bit(TOTAL_NETFS_WRITE_BYTES), 0);
+        assert_int_equal(meter_totals(b.meter)->partial, 0);
+        assert_true(isnan(b.observation.netfs_read_rate));
+        assert_true(b.observation.netfs_written_rate == 0);
+
+        equipment_set(add_netfs(&b, "/data"), NETFS_read_bytes, 1);
+        add_netfs(&b, "/part")->is_counted = false;
+        look_later(&b);
+        assert_int_equal(meter_totals(b.meter)->unknown & totals_bit(TOTAL_NETFS_READ_BYTES), 0);
+        assert_int_equal(meter_totals(b.meter)->partial,
+                         totals_bit(TOTAL_NETFS_READ_BYTES) | totals_bit(TOTAL_NETFS_WRITE_BYTES));
+        bench_end(&b);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(the_first_sample_adds_nothing),
@@ -686,6 +757,8 @@ int main(void) {
                 cmocka_unit_test(a_device_with_a_new_class_starts_at_its_present_values),
                 cmocka_unit_test(memory_is_bounded_when_devices_come_and_go),
                 cmocka_unit_test(totals_never_decrease_and_shares_stay_in_range),
+                cmocka_unit_test(equipment_counts_from_its_first_reading_or_from_its_begin),
+                cmocka_unit_test(a_total_that_no_item_has_is_unknown_and_has_no_rate),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

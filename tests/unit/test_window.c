@@ -212,6 +212,48 @@ static void a_node_without_equipment_has_no_metric_of_it(void **state) {
         bench_end(&b);
 }
 
+static void what_a_node_had_none_of_at_the_begin_has_counted_nothing_before(void **state) {
+        SampleEquipment *item;
+        Bench b;
+
+        (void)state;
+        bench_begin(&b, 2);
+        b.now.have &= ~(1U << SOURCE_NETFS);
+        b.now.equipment.none = 1U << SOURCE_NETFS;
+        begin(&b);
+        b.now.have |= 1U << SOURCE_NETFS;
+        b.now.equipment.none = 0;
+        assert_int_equal(equipment_add(&b.now.equipment, EQUIPMENT_NETFS, "/home", &item), 0);
+        item->is_new = true;
+        equipment_set(item, NETFS_read_bytes, 3 * MIB);
+        fake_second(&b.now, 50);
+        look(&b);
+        measure(&b);
+        assert_metric(&b, METRIC_NETFS_READ, 3.0 * MIB, QUALITY_EXACT);
+        assert_absent(&b, METRIC_NETFS_RETRANSMITTED, QUALITY_UNKNOWN_SOURCE);
+        bench_end(&b);
+}
+
+static void a_total_that_lacks_items_is_a_lower_bound(void **state) {
+        SampleEquipment *item;
+        Bench b;
+
+        (void)state;
+        bench_begin(&b, 2);
+        for (size_t i = 0; i < 2; i++)
+                assert_int_equal(equipment_add(&b.now.equipment, EQUIPMENT_PORT, i == 0 ? "a:1" : "b:1", &item), 0);
+        item = b.now.equipment.items;
+        equipment_set(item, PORT_sent_bytes, 5);
+        begin(&b);
+        equipment_set(item, PORT_sent_bytes, 12);
+        fake_second(&b.now, 50);
+        look(&b);
+        measure(&b);
+        assert_metric(&b, METRIC_FABRIC_SENT, 7, QUALITY_SAMPLED);
+        assert_absent(&b, METRIC_FABRIC_RECV, QUALITY_UNKNOWN_SOURCE);
+        bench_end(&b);
+}
+
 static void every_kernel_counter_is_a_metric(void **state) {
         Bench b;
 
@@ -628,6 +670,8 @@ int main(void) {
                 cmocka_unit_test(every_metric_has_a_derivation),
                 cmocka_unit_test(the_node_has_the_sum_of_its_gpus),
                 cmocka_unit_test(a_node_without_equipment_has_no_metric_of_it),
+                cmocka_unit_test(what_a_node_had_none_of_at_the_begin_has_counted_nothing_before),
+                cmocka_unit_test(a_total_that_lacks_items_is_a_lower_bound),
                 cmocka_unit_test(every_kernel_counter_is_a_metric),
                 cmocka_unit_test(peaks_and_shares_of_time_come_from_observations),
                 cmocka_unit_test(a_window_of_no_length_divides_by_nothing),
