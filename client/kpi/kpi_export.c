@@ -12,6 +12,7 @@
 #include "client/cli/message.h"
 #include "client/cli/output.h"
 #include "client/kpi/kpi_report.h"
+#include "document/indicator_model.h"
 #include "json/json.h"
 #include "util/error_text.h"
 #include "util/utf8.h"
@@ -120,7 +121,7 @@ static void put_case(Buffer *out, const Value *kpi) {
 
         kpi_report_put_labels(kpi, &labels);
         kpi_report_put_reason(kpi, &reason);
-        kpi_report_put_case(answer_text(kpi, "kpi"), labels.text ?: "", outcome, reason.text ?: "", out);
+        kpi_report_put_case(answer_text(kpi, "kpi"), labels.text ?: KPI_COMPONENT, outcome, reason.text ?: "", out);
 }
 
 void kpi_report_put_suite(const Value *answer, Buffer *out) {

@@ -48,8 +48,7 @@ static bool is_kpi_of_any(const Value *kpi, const Indicator *indicator, const Su
 static void put_kpi(Screen *screen, const Value *kpi) {
         scoped(buffer_deinit) Buffer text = {};
 
-        buffer_printf(&text, "%s ", answer_text(kpi, "kpi"));
-        kpi_report_put_labels(kpi, &text);
+        kpi_report_put_name(kpi, &text);
         buffer_puts(&text, ": ");
         kpi_report_put_reason(kpi, &text);
         screen_text(screen, text.text ?: "");

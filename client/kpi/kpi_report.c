@@ -8,6 +8,7 @@
 #include "analysis/judge.h"
 #include "client/api/answer.h"
 #include "client/wire/user.h"
+#include "document/indicator_model.h"
 #include "json/json.h"
 
 #define SHARE_DIFFERENCE_MIN 0.05 /* less is not worth a line */
@@ -20,11 +21,21 @@ void kpi_report_put_labels(const Value *kpi, Buffer *out) {
 }
 
 void kpi_report_put_set(const char *component, const Value *parameters, Buffer *out) {
-        buffer_puts(out, component);
+        if (strcmp(component, KPI_COMPONENT) != 0)
+                buffer_puts(out, component);
         for (size_t i = 0; i < answer_n_members(parameters); i++) {
                 buffer_printf(out, "%s%s=", out->n > 0 ? " " : "", parameters->members[i].key);
                 answer_put_value(out, &parameters->members[i].value);
         }
+}
+
+void kpi_report_put_name(const Value *kpi, Buffer *out) {
+        scoped(buffer_deinit) Buffer labels = {};
+
+        kpi_report_put_labels(kpi, &labels);
+        buffer_puts(out, answer_text(kpi, "kpi"));
+        if (labels.n > 0)
+                buffer_printf(out, " of %s", labels.text);
 }
 
 /* --- state of the machine ------------------------------------------------------------------------- */
@@ -333,21 +344,14 @@ static void put_excluded(const Value *kpi, Buffer *out) {
         buffer_puts(out, n > 0 ? " ignored" : "");
 }
 
-static void put_title(const Value *kpi, Buffer *out) {
-        scoped(buffer_deinit) Buffer labels = {};
-
-        kpi_report_put_labels(kpi, &labels);
-        buffer_printf(out, "%s of %s", answer_text(kpi, "kpi"), labels.text ?: "");
-}
-
 static void put_verdict(const Value *kpi, Buffer *out) {
         buffer_puts(out, "  ");
         kpi_report_put_reason(kpi, out);
 }
 
 void kpi_report_write_details(Screen *screen, const Value *kpi) {
-        static void (*const parts[])(const Value *kpi, Buffer *out) = { put_title, put_value, put_verdict, put_profile,
-                                                                                put_excluded };
+        static void (*const parts[])(const Value *kpi, Buffer *out) = { kpi_report_put_name, put_value, put_verdict,
+                                                                        put_profile, put_excluded };
 
         for (size_t i = 0; i < N_ELEMENTS(parts); i++) {
                 scoped(buffer_deinit) Buffer text = {};

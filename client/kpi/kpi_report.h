@@ -8,7 +8,12 @@
 #include "util/buffer.h"
 #include "value/value.h"
 
-/* Writes "serving model=llama3 users=4": the component and the parameters of the KPI. */
+/* Writes "speed.rate of serving model=llama3 users=4": the KPI, and what kpi_report_put_labels() writes. */
+void kpi_report_put_name(const Value *kpi, Buffer *out);
+/*
+ * Writes "serving model=llama3 users=4": the component and the parameters of the KPI; nothing for the component that
+ * a KPI has if none is named.
+ */
 void kpi_report_put_labels(const Value *kpi, Buffer *out);
 /* As above. parameters: an object, or NULL. */
 void kpi_report_put_set(const char *component, const Value *parameters, Buffer *out);

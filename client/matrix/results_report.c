@@ -50,7 +50,7 @@ static void put_kpis(const ResultsRun *run, Buffer *out) {
                 kpi_report_put_reason(&run->check.kpis[i], &reason);
                 buffer_putc(out, '|');
                 put_cell(out, answer_text(&run->check.kpis[i], "kpi"));
-                put_cell(out, labels.text);
+                put_cell(out, labels.text ?: "-");
                 put_cell(out, reason.text);
                 buffer_putc(out, '\n');
         }

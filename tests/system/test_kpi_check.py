@@ -326,7 +326,7 @@ class KpiRegress(TestCase):
                     "@parameters": {"matrix_size": 512, "dtype": "float32", "reps": 50, "device": "cpu"}}
         done = self.running.perfctl("submit", "--judge", stdin=json.dumps(document))
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertRegex(done.stderr, r"PiMatmul\.rate tensorflow .*matrix_size=512.*: regression: -\d+\.\d % .* since 2\.10\.0")
+        self.assertRegex(done.stderr, r"PiMatmul\.rate of tensorflow .*matrix_size=512.*: regression: -\d+\.\d % .* since 2\.10\.0")
         self.assertEqual(len(done.stderr.splitlines()), 2)
         done = self.running.perfctl("submit", "--judge", "--fail-on", "regression", stdin=json.dumps(document | {"version": "2.13.0"}))
         self.assertEqual((done.returncode, done.stdout), (4, "1 stored\n"), done.stderr)
@@ -362,7 +362,7 @@ class KpiRegress(TestCase):
         words = ("--collect", "yes", "--quiet", "--judge")
         done = self.running.perfctl("run", *words, "--", "/usr/bin/python3", "-c", script)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("PiMatmul.rate tensorflow", done.stderr)
+        self.assertIn("PiMatmul.rate of tensorflow", done.stderr)
         done = self.running.perfctl("run", *words, "--fail-on", "regression", "--", "/usr/bin/python3", "-c", script)
         self.assertEqual(done.returncode, 4, done.stderr)
         done = self.running.perfctl("run", *words, "--fail-on", "regression", "--", "/usr/bin/python3", "-c", script + "; exit(7)")

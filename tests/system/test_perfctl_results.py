@@ -162,8 +162,8 @@ class Process(ResultsTestCase):
         self.assertEqual([line.split()[0] for line in lines if not line.startswith("Serving")],
                          ["parse", "validate", "store", "check", "report", "publish"])
         self.assertIn("store    19 stored, 0 already stored", lines)
-        self.assertRegex(done.stdout, r"(?m)^Serving.rate kpi threads=4: regression: -\d+\.\d % .* since 1\.5\.0$")
-        self.assertRegex(done.stdout, r"(?m)^Serving.seconds kpi threads=4: regression: \+")
+        self.assertRegex(done.stdout, r"(?m)^Serving.rate of threads=4: regression: -\d+\.\d % .* since 1\.5\.0$")
+        self.assertRegex(done.stdout, r"(?m)^Serving.seconds of threads=4: regression: \+")
         summary = (self.directory / "report" / "regression_summary.yaml").read_text()
         self.assertIn("\nsignificant_performance_decrease: 2\n", summary)
         junit = xml.etree.ElementTree.parse(self.directory / "report" / "junit.xml").getroot()
@@ -175,7 +175,7 @@ class Process(ResultsTestCase):
         self.assertEqual((page["report"], page["parts"], len(page["run"]["tests"])), ("report", None, 19))
         self.assertEqual([len(history) for history in page["run"]["history"]], [6, 6, 6])
         self.assertEqual({change["version"] for kpi in page["run"]["verdicts"] for change in kpi["changes"]}, {"1.5.0"})
-        self.assertIn("| Serving.rate | kpi threads=4 | regression", (self.directory / "report" / "summary.md").read_text())
+        self.assertIn("| Serving.rate | threads=4 | regression", (self.directory / "report" / "summary.md").read_text())
         payloads = [json.loads(path.read_text()) for path in (self.directory / "lts").glob("Serving_*.json")]
         self.assertEqual(len(payloads), 19)
         self.assertEqual({payload["metadata"]["status"] for payload in payloads}, {"Valid"})
@@ -289,7 +289,7 @@ class Examples(ResultsTestCase):
         self.assertIn("validate 24 payloads, 0 invalid", done.stdout)
         verdicts = dict(line.split(": ", 1) for line in done.stdout.splitlines() if line.startswith("serving-example"))
         regressions = {kpi for kpi, verdict in verdicts.items() if verdict.startswith("regression")}
-        self.assertEqual(regressions, {f"serving-example.latency kpi users={n}" for n in (1, 8)}, verdicts)
+        self.assertEqual(regressions, {f"serving-example.latency of users={n}" for n in (1, 8)}, verdicts)
         self.assertIn("24 already stored", self.results(*words, status=4).stdout)
         self.results("process", "--config", "serving.yaml", "--preset", "dry_run", "--output-lts", "lts", "out")
         self.assertEqual(len(list((self.directory / "lts").glob("*.json"))), 24)

@@ -171,12 +171,12 @@ static bool is_unchanged(const Value *kpi) {
 /* Writes "PiMatmul.rate of tensorflow matrix_size=512: accepted 80.2 GFLOP/s at 2.11.0". */
 static void put_accepted(const Value *kpi, Screen *screen) {
         const char *unit = answer_text(kpi, "unit"), *version = answer_text(kpi, "version");
-        scoped(buffer_deinit) Buffer text = {}, labels = {};
+        scoped(buffer_deinit) Buffer text = {};
         char value[TEXT_MAX];
 
         text_figure(answer_number(kpi, "value"), value);
-        kpi_report_put_labels(kpi, &labels);
-        buffer_printf(&text, "%s of %s: ", answer_text(kpi, "kpi"), labels.text ?: "");
+        kpi_report_put_name(kpi, &text);
+        buffer_puts(&text, ": ");
         if (is_unchanged(kpi))
                 buffer_puts(&text, "unchanged");
         else

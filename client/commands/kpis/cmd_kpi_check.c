@@ -309,7 +309,7 @@ static void fill(Grid *grid, const Value *kpis) {
                 kpi_report_put_runs(kpi, false, &runs);
                 kpi_report_put_detectable(kpi, &detectable);
                 grid_whole(grid, answer_text(kpi, "kpi"));
-                grid_text(grid, labels.text ?: "");
+                grid_text(grid, labels.text ?: "-");
                 grid_whole(grid, verdict.text ?: "");
                 put_percent(grid, answer_number(kpi, "relative_change"));
                 put_interval(grid, kpi);
