@@ -115,7 +115,7 @@ static uint64_t advance(Account *account, Source source, Counter *counter, uint6
 
         *value = counter->shown;
         account->n_counter_resets += step == COUNTER_FELL;
-        account->totals.doubts[source] += !was_uncertain && counter->is_uncertain;
+        account->totals.doubts[source] += (!was_uncertain && counter->is_uncertain) || step == COUNTER_LOST;
         account->totals.doubts[source] -= was_uncertain && !counter->is_uncertain && step == COUNTER_COUNTED;
         return amount;
 }
@@ -267,9 +267,11 @@ static void advance_item(Account *account, Sample *sample, SampleEquipment *item
         EquipmentItem *entry = equipment_table_take(&account->equipment[item->kind], item->name, sample->boottime_ns);
 
         for (size_t i = 0; i < info->n_values; i++) {
+                double max_per_s = item->max_per_s > 0 ? item->max_per_s : info->values[i].max_per_s;
                 const CounterLimit limit = { .kind = COUNTER_DEVICE,
-                                             .max_per_s = info->values[i].max_per_s,
-                                             .lag_s = EQUIPMENT_LAG_S };
+                                             .max_per_s = max_per_s,
+                                             .lag_s = item->width > 0 ? DEVICE_LAG_S : EQUIPMENT_LAG_S,
+                                             .width = item->width };
                 Total total = equipment_totals[item->kind][i];
                 uint64_t amount;
 

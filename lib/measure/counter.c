@@ -121,6 +121,17 @@ static CounterStep advance_doubted(Counter *counter, uint64_t now, uint64_t now_
         return COUNTER_IN_DOUBT;
 }
 
+static CounterStep advance_wide(Counter *counter, uint64_t now, uint64_t now_ns, const CounterLimit *limit,
+                                uint64_t *ret) {
+        uint64_t growth = now >= counter->believed ? now - counter->believed : now + limit->width - counter->believed;
+        bool is_known = is_possible(growth, counter->believed_ns, now_ns, limit) &&
+                        !is_possible(limit->width, counter->believed_ns, now_ns, limit);
+
+        *ret = is_known ? growth : 0;
+        settle(counter, now, now_ns, *ret);
+        return is_known ? COUNTER_COUNTED : COUNTER_LOST;
+}
+
 CounterStep counter_advance(Counter *counter, uint64_t now, uint64_t now_ns, const CounterLimit *limit, uint64_t *ret) {
         /* growth that a 32-bit counter can reach is no return from a wrap */
         const CounterLimit wrapped = { .kind = COUNTER_TIME, .max_per_s = (double)limit->wrap_max_per_s, .slight = 1,
@@ -131,6 +142,8 @@ CounterStep counter_advance(Counter *counter, uint64_t now, uint64_t now_ns, con
                 counter_begin(counter, now, now_ns);
                 return COUNTER_COUNTED;
         }
+        if (limit->width > 0)
+                return advance_wide(counter, now, now_ns, limit, ret);
         if (counter->is_doubted)
                 return advance_doubted(counter, now, now_ns, counter->is_wrapped ? &wrapped : limit, ret);
 

@@ -17,6 +17,9 @@
  *              that such hardware can reach, and grows from there: the difference modulo 2^32
  *
  * After COUNTER_DOUBT_NS, the new value is believed.
+ *
+ * A counter with a width wraps in normal use: a lower reading is no doubt. The growth, modulo the width, is counted if
+ * it is possible and no whole turn is; otherwise it is lost, and nothing is counted.
  */
 
 #include <stdbool.h>
@@ -37,6 +40,7 @@ typedef struct CounterLimit {
         uint64_t slight;                    /* a smaller fall is slight; 0: one to no less than half the value */
         /* of a 32-bit counter: size of its unit, and its highest rate; 0: it does not wrap */
         uint64_t wrap_unit, wrap_max_per_s;
+        uint64_t width; /* of a counter that wraps there; 0: another */
 } CounterLimit;
 
 /* Initialize with zeros. */
@@ -55,6 +59,7 @@ typedef enum CounterStep {
         COUNTER_IN_DOUBT, /* or believed after COUNTER_DOUBT_NS */
         COUNTER_FELL,  /* a doubt begins: more than slightly below the value before */
         COUNTER_LEAPT, /* a doubt begins: above what is possible */
+        COUNTER_LOST,  /* of a counter with a width: what it counted since the last reading is unknown */
 } CounterStep;
 
 /* Begins at a reading; what is shown continues. */

@@ -188,6 +188,9 @@ typedef struct SampleEquipment {
          */
         bool is_counted;
         bool is_new; /* its counters began at 0 after the sample before: they count from there */
+        /* of an item whose counter wraps: the width, and the most that it counts in a second; 0: it does not wrap */
+        uint64_t width;
+        double max_per_s;
         char name[EQUIPMENT_NAME_MAX];
         char texts[EQUIPMENT_TEXTS_MAX][EQUIPMENT_TEXT_MAX]; /* "": unknown */
         uint32_t have;                                       /* bit per value */

@@ -441,6 +441,63 @@ static void a_driver_whose_sum_jitters_adds_no_phantom(void **state) {
         bench_end(&b);
 }
 
+/* A package that wraps after 60 J, of 10 W at most: known for less than 5 s, as counters may be read a second late. */
+static SampleEquipment *fake_package(Sample *sample) {
+        SampleEquipment *package;
+
+        assert_int_equal(equipment_add(&sample->equipment, EQUIPMENT_ENERGY, "package-0", &package), 0);
+        package->width = 60000000;
+        package->max_per_s = 10e6;
+        return package;
+}
+
+/* Reads the package a while later, in a meter that was restored since if asked. Returns the µJ counted. */
+static uint64_t energy_after(Bench *b, uint64_t ms, uint64_t uj, bool is_restarted) {
+        uint64_t before = total(b, TOTAL_ENERGY_UJ);
+
+        if (is_restarted)
+                assert_int_equal(restart(b, BOOT, BOOT), 0);
+        fake_pass(&b->now, ms * MS);
+        equipment_set(&b->now.equipment.items[0], ENERGY_energy_uj, uj);
+        look(b);
+        return total(b, TOTAL_ENERGY_UJ) - before;
+}
+
+static void a_meter_of_energy_wraps_at_its_width(void **state) {
+        Bench b;
+
+        (void)state;
+        bench_begin(&b, 1);
+        fake_package(&b.now);
+        assert_int_equal(energy_after(&b, 0, 55000000, false), 0);
+        assert_int_equal(energy_after(&b, 1000, 59999999, false), 4999999);
+        assert_int_equal(energy_after(&b, 1000, 7, false), 8);
+        assert_int_equal(energy_after(&b, 1000, 7, false), 0);
+        for (uint64_t i = 1, at = 7; i < 100; i++)
+                assert_int_equal(energy_after(&b, 1000, at = (at + 9876543) % 60000000, i % 2), 9876543);
+        assert_int_equal(meter_totals(b.meter)->doubts[SOURCE_ENERGY], 0);
+        assert_int_equal(meter_events(b.meter)->n_counter_resets, 0);
+        bench_end(&b);
+}
+
+static void energy_that_may_have_wrapped_twice_is_lost(void **state) {
+        Bench b;
+
+        (void)state;
+        bench_begin(&b, 1);
+        fake_package(&b.now);
+        for (unsigned i = 0; i < 2; i++) {
+                energy_after(&b, 60000, 1000000, false);
+                assert_int_equal(energy_after(&b, 4900, 5000000, i), 4000000);
+                assert_int_equal(energy_after(&b, 5000, 9000000, i), 0); /* lost: 4 J or 64 J */
+                assert_int_equal(energy_after(&b, 1000, 9500000, i), 500000);
+                assert_int_equal(energy_after(&b, 1000, 100, i), 0); /* was set to 0: 50.5 J are impossible */
+                assert_int_equal(energy_after(&b, 1000, 300100, i), 300000);
+                assert_int_equal(meter_totals(b.meter)->doubts[SOURCE_ENERGY], 3 * i + 2);
+        }
+        bench_end(&b);
+}
+
 static void devices_are_tracked_in_any_order(void **state) {
         Bench b;
         SampleDisk swapped;
@@ -749,6 +806,8 @@ int main(void) {
                 cmocka_unit_test(a_time_that_is_back_was_never_reset),
                 cmocka_unit_test(an_interface_is_no_faster_than_its_link),
                 cmocka_unit_test(a_driver_whose_sum_jitters_adds_no_phantom),
+                cmocka_unit_test(a_meter_of_energy_wraps_at_its_width),
+                cmocka_unit_test(energy_that_may_have_wrapped_twice_is_lost),
                 cmocka_unit_test(devices_are_tracked_in_any_order),
                 cmocka_unit_test(a_new_device_counts_from_its_first_reading),
                 cmocka_unit_test(a_device_that_disappears_decreases_no_total),
