@@ -42,6 +42,7 @@ SYSCONF_DIR  ?= /etc
 UNIT_DIR     ?= $(PREFIX)/lib/systemd/system
 SYSUSERS_DIR ?= $(PREFIX)/lib/sysusers.d
 TMPFILES_DIR ?= $(PREFIX)/lib/tmpfiles.d
+UDEV_DIR     ?= $(PREFIX)/lib/udev/rules.d
 
 # Use all processors, unless make was called with -j.
 parallel = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
@@ -329,6 +330,7 @@ install: all
 	        sed -e 's|/usr/sbin/|$(SBIN_DIR)/|g; s|/usr/bin/|$(BIN_DIR)/|g' $$unit | install -m 644 /dev/stdin $$to || exit 1; done
 	install -D -m 644 systemd/perfd.sysusers $(DESTDIR)$(SYSUSERS_DIR)/perfd.conf
 	install -D -m 644 systemd/perfd.tmpfiles $(DESTDIR)$(TMPFILES_DIR)/perfd.conf
+	install -D -m 644 systemd/perfd.rules $(DESTDIR)$(UDEV_DIR)/60-perfd.rules
 	for page in man/*.[1-9]; do install -D -m 644 $$page $(DESTDIR)$(MAN_DIR)/man$${page##*.}/$${page##*/} || exit 1; done
 	install -D -m 644 README.md $(DESTDIR)$(DOC_DIR)/README.md
 

@@ -196,6 +196,21 @@ static void devices_that_come_and_go_are_classified(void **state) {
         assert_error(f, SOURCE_DISKSTATS, "", 0);
 }
 
+static void equipment_is_read_as_a_whole_or_not_at_all(void **state) {
+        Fixture *f = *state;
+
+        start(f, "rapl");
+        read_at(f, 1);
+        assert_error(f, SOURCE_ENERGY, "", 0);
+        assert_int_equal(f->sample.equipment.n, 6);
+        tree_write(f->root, "sys/class/powercap/intel-rapl:1/energy_uj", "much\n");
+        read_at(f, 2);
+        assert_error(f, SOURCE_ENERGY,
+                     "sys/class/powercap: intel-rapl:1/energy_uj: not a number within its range", 1);
+        assert_false(sample_lacks(&f->sample, SOURCE_ENERGY));
+        assert_int_equal(f->sample.equipment.n, 0);
+}
+
 /* --- failures ----------------------------------------------------------------------------------- */
 
 static void a_truncated_file_affects_only_its_part_of_the_sample(void **state) {
@@ -552,6 +567,7 @@ int main(void) {
                 test(a_file_larger_than_the_first_buffer_is_read_whole),
                 test(a_cpu_can_go_offline_and_return_between_ticks),
                 test(devices_that_come_and_go_are_classified),
+                test(equipment_is_read_as_a_whole_or_not_at_all),
                 test(a_truncated_file_affects_only_its_part_of_the_sample),
                 test(garbage_is_refused_source_by_source),
                 test(values_of_the_previous_tick_are_cleared_when_a_source_fails),

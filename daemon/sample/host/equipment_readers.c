@@ -5,16 +5,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
-typedef struct EquipmentReader {
-        /* NULL: no state */
-        int (*new)(void **ret, const char *root, int root_fd);
-        void (*free)(void *state);
-        /* as equipment_readers_read(), of the source */
-        int (*read)(void *state, Sample *sample, const char **ret_fault);
-} EquipmentReader;
+#include "sample/host/rapl.h"
 
 /* A source without a reader has no equipment. */
-static const EquipmentReader readers[N_SOURCES] = {};
+static const EquipmentReader *const readers[N_SOURCES] = {
+        [SOURCE_ENERGY] = &rapl_reader,
+};
 
 struct EquipmentReaders {
         void *states[N_SOURCES];
@@ -25,8 +21,8 @@ int equipment_readers_new(EquipmentReaders **ret, const char *root, int root_fd)
         int r = equipment ? 0 : -ENOMEM;
 
         for (Source source = SOURCE_FIRST_EQUIPMENT; source < N_SOURCES && r == 0; source++)
-                if (readers[source].new)
-                        r = readers[source].new(&equipment->states[source], root, root_fd);
+                if (readers[source] && readers[source]->new)
+                        r = readers[source]->new(&equipment->states[source], root, root_fd);
         if (r < 0) {
                 equipment_readers_free(equipment);
                 return r;
@@ -39,15 +35,21 @@ EquipmentReaders *equipment_readers_free(EquipmentReaders *equipment) {
         if (!equipment)
                 return NULL;
         for (Source source = SOURCE_FIRST_EQUIPMENT; source < N_SOURCES; source++)
-                if (readers[source].free && equipment->states[source])
-                        readers[source].free(equipment->states[source]);
+                if (equipment->states[source])
+                        readers[source]->free(equipment->states[source]);
         free(equipment);
         return NULL;
 }
 
 int equipment_readers_read(EquipmentReaders *equipment, Source source, Sample *sample, const char **ret_fault) {
+        size_t n_before = sample->equipment.n;
+        int r;
+
         assert(source >= SOURCE_FIRST_EQUIPMENT && source < N_SOURCES);
-        if (!readers[source].read)
+        if (!readers[source])
                 return EQUIPMENT_NONE;
-        return readers[source].read(equipment->states[source], sample, ret_fault);
+        r = readers[source]->read(equipment->states[source], sample, ret_fault);
+        if (r != 0)
+                sample->equipment.n = n_before;
+        return r;
 }
