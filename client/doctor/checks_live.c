@@ -233,6 +233,29 @@ static void check_durability(Checks *checks, const Value *store) {
                     "set volatile=no in [store] of perfd.conf, on a node with a disk");
 }
 
+#define ENERGY_SOURCE "energy"
+
+static void check_energy(Checks *checks, const Value *sources) {
+        const Value *source = answer_find(sources, "name", ENERGY_SOURCE);
+        const char *error = answer_text(source, "error");
+        Check *check = checks_add(checks, "energy");
+
+        if (!source) {
+                check_detail(check, "no meter: a virtual machine, or the module intel_rapl_msr is not loaded");
+                return;
+        }
+        if (answer_flag(source, "up")) {
+                check_detail(check, "processors and memory have meters (RAPL)");
+                return;
+        }
+        check_detail(check, "%s", error);
+        check_problem(check, CHECK_LIMITED, "no energy of the node and of jobs", "%s",
+                      strstr(error, error_text(EACCES))
+                              ? "install 60-perfd.rules of perfd's package; then udevadm control --reload && udevadm "
+                                "trigger --action=change --subsystem-match=powercap"
+                              : "look for the reason in the kernel's log: journalctl -k --grep=rapl");
+}
+
 /* A source that the kernel lacks limits perfd; any other read error is a failure. */
 static void check_sources(Checks *checks, const Value *sources) {
         Check *check = checks_add(checks, "sources");
@@ -242,7 +265,8 @@ static void check_sources(Checks *checks, const Value *sources) {
         for (size_t i = 0; i < answer_length(sources); i++) {
                 const char *error = answer_text(&sources->items[i], "error");
 
-                if (answer_flag(&sources->items[i], "up"))
+                if (answer_flag(&sources->items[i], "up") ||
+                    strcmp(answer_text(&sources->items[i], "name"), ENERGY_SOURCE) == 0)
                         continue;
                 n_down++;
                 is_trouble |= !strstr(error, error_text(ENOENT)) && !strstr(error, error_text(EOPNOTSUPP));
@@ -364,6 +388,7 @@ void checks_live_add_node(Checks *checks, const Value *node, const char *metrics
         check_http_port(checks, value_get(node, "http"));
         check_configuration(checks, value_get(node, "configuration"));
         check_sources(checks, value_get(node, "sources"));
+        check_energy(checks, value_get(node, "sources"));
         check_sampling(checks, node, metrics, now_ms);
         check_descriptors(checks, metrics);
 }

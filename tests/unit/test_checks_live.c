@@ -102,6 +102,25 @@ static void a_missing_source_is_limited_and_a_failing_one_fails(void **state) {
         assert_check(&checks, "sources", "failed", "Permission denied");
 }
 
+static void meters_of_energy_are_a_check_of_their_own(void **state) {
+        Checks checks;
+
+        (void)state;
+        judge("{" SOURCE("true", "null") "}", "", NOW_MS, &checks);
+        assert_check(&checks, "energy", "ok", "no meter: a virtual machine");
+        judge("{\"sources\":[{\"name\":\"energy\",\"up\":true,\"error\":null}]}", "", NOW_MS, &checks);
+        assert_check(&checks, "energy", "ok", "have meters (RAPL)");
+        judge("{\"sources\":[{\"name\":\"energy\",\"up\":false,\"error\":"
+              "\"sys/class/powercap: intel-rapl:0/energy_uj: Permission denied\"}]}", "", NOW_MS, &checks);
+        assert_check(&checks, "energy", "limited", "intel-rapl:0/energy_uj: Permission denied");
+        assert_non_null(strstr(find(&checks, "energy")->fix, "udevadm trigger"));
+        assert_check(&checks, "sources", "ok", "readable");
+        judge("{\"sources\":[{\"name\":\"energy\",\"up\":false,\"error\":\"No data available\"}]}", "", NOW_MS,
+              &checks);
+        assert_check(&checks, "energy", "limited", "No data available");
+        assert_non_null(strstr(find(&checks, "energy")->fix, "journalctl -k"));
+}
+
 #define RESOURCE(name, refused, last)                                                                                  \
         "{\"name\":\"" name "\",\"held\":1,\"share\":2,\"refused\":" refused                                           \
         ",\"refused_first_ms\":500000,\"refused_last_ms\":" last "}"
@@ -260,6 +279,7 @@ int main(void) {
                 cmocka_unit_test(a_port_that_cannot_be_opened_is_a_failure),
                 cmocka_unit_test(files_not_in_force_fail_and_pending_settings_are_limited),
                 cmocka_unit_test(a_missing_source_is_limited_and_a_failing_one_fails),
+                cmocka_unit_test(meters_of_energy_are_a_check_of_their_own),
                 cmocka_unit_test(users_whose_flood_was_refused_lately_are_named),
                 cmocka_unit_test(many_sources_that_fail_fit),
                 cmocka_unit_test(missed_or_old_samples_are_reported),
