@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "client/cli/command.h"
+#include "client/cli/message.h"
 #include "client/matrix/results_store.h"
 #include "client/matrix/test_values.h"
 #include "client/report/report_page.h"
@@ -150,6 +151,101 @@ static int put_tests(const ResultsRun *run, Json *json) {
         return r;
 }
 
+/* --- plots about one test ------------------------------------------------------------------------- */
+
+/* Appends what a filter compares, a setting or else a number of a test: as valueOf() in web/report/plots.js. */
+static void put_text_of(const ResultsRun *run, size_t i, const char *key, Buffer *out) {
+        const Payload *payload = run->payloads ? &run->payloads[i] : NULL;
+        const char *texts[] = { run->matrix.tree.records[i].settings, payload && payload->kpis ? payload->kpis : "{}",
+                                payload ? payload->text : "{}", run->matrix.values[i].json };
+        JsonText found = {};
+
+        for (size_t k = 0; k < N_ELEMENTS(texts) && !found.text; k++) {
+                JsonText all = json_text(texts[k], strlen(texts[k]));
+
+                found = json_text_find(k == 2 ? json_text_find(all, "@result") : all, key);
+                found = k == 1 ? json_text_find(found, "value") : found;
+        }
+        if (json_text_kind(found) == JSON_KIND_STRING)
+                json_text_decode(found, out);
+        else
+                buffer_put(out, found.text ?: "null", found.text ? found.n : strlen("null"));
+}
+
+/* True if a test has one of the values of a setting: a scalar, or a list. */
+static bool has_value(const ResultsRun *run, size_t i, const char *key, const Value *values) {
+        scoped(buffer_deinit) Buffer text = {};
+        bool is_list = values->type == VALUE_LIST, is_found = false;
+
+        put_text_of(run, i, key, &text);
+        for (size_t k = 0; k < (is_list ? values->n_items : 1) && !is_found; k++) {
+                const Value *value = is_list ? &values->items[k] : values;
+                scoped(buffer_deinit) Buffer own = {};
+
+                if (value->type == VALUE_STRING)
+                        buffer_puts(&own, value->string);
+                else
+                        value_write_json(value, &(Json){ .out = &own });
+                is_found = own.n == text.n && memcmp(own.text ?: "", text.text ?: "", own.n) == 0;
+        }
+        return is_found;
+}
+
+/* As above, of "SETTING=VALUE:VALUE", up to a comma. */
+static bool has_condition(const ResultsRun *run, size_t i, const char *p) {
+        scoped(buffer_deinit) Buffer key = {}, text = {};
+        size_t n;
+
+        p += strspn(p, " ");
+        buffer_printf(&key, "%.*s", (int)strcspn(p, " ="), p);
+        put_text_of(run, i, key.text ?: "", &text);
+        for (p = strchr(p, '=') + 1, n = strcspn(p, ":,"); n != text.n || memcmp(p, text.text ?: "", n) != 0;
+             p += n + 1, n = strcspn(p, ":,"))
+                if (p[n] != ':')
+                        return false;
+        return true;
+}
+
+/* True if a test has the settings of a filter, which has been checked; NULL: there is none. */
+static bool passes(const ResultsRun *run, size_t i, const Value *filter) {
+        bool does_pass = true;
+
+        for (size_t k = 0; filter && filter->type == VALUE_OBJECT && k < filter->n_members && does_pass; k++)
+                does_pass = has_value(run, i, filter->members[k].key, &filter->members[k].value);
+        for (const char *p = filter && filter->type == VALUE_STRING ? filter->string : NULL; p && does_pass;
+             p = strchr(p, ',') ? strchr(p, ',') + 1 : NULL)
+                does_pass = has_condition(run, i, p);
+        return does_pass;
+}
+
+/* Says so if a plot about one test has another number of tests. part: of a report, which may change the plot. */
+static void check_single(const ResultsRun *run, const char *report, const char *name, const Value *part) {
+        const Value *plot = value_get(value_get_given(run->matrix.file.root, "plots"), name);
+        const Value *single = value_get_given(part, "single") ?: value_get_given(plot, "single");
+        size_t n = 0;
+
+        if (!single || !single->boolean)
+                return;
+        for (size_t i = 0; i < run->matrix.tree.n; i++)
+                n += !run->matrix.tree.records[i].left_out && passes(run, i, value_get_given(plot, "filter")) &&
+                     passes(run, i, value_get_given(part, "filter"));
+        if (n != 1)
+                message_print("%s.html: plot %s: select one test: %zu match", report, name, n);
+}
+
+/* A report without parts is a plot, or shows all plots; parts within `entries` have other tests for each entry. */
+static void check_singles(const ResultsRun *run, const char *report) {
+        const Value *parts = value_get(value_get_given(run->matrix.file.root, "reports"), report);
+        const Value *plots = value_get_given(run->matrix.file.root, "plots");
+
+        for (size_t i = 0; parts && i < parts->n_items; i++)
+                if (value_get_string(&parts->items[i], "plot"))
+                        check_single(run, report, value_get_string(&parts->items[i], "plot"), &parts->items[i]);
+        for (size_t i = 0; !parts && plots && i < plots->n_members; i++)
+                if (strcmp(plots->members[i].key, report) == 0 || !value_get(plots, report))
+                        check_single(run, report, plots->members[i].key, NULL);
+}
+
 /* --- the whole ------------------------------------------------------------------------------------ */
 
 static void put_head(const ResultsRun *run, Json *json) {
@@ -228,6 +324,8 @@ int results_page_write(const ResultsRun *run, const GlobalOptions *global, const
                 return command_fail(r);
         for (size_t i = 0; i < reports->n && r == EXIT_DONE; i++)
                 r = write_page(run, reports, reports->names[i], common.text, directory);
+        for (size_t i = 0; i < reports->n && r == EXIT_DONE; i++)
+                check_singles(run, reports->names[i]);
         if (reports->n > 1 && r == EXIT_DONE)
                 r = write_page(run, reports, NULL, common.text, directory);
         for (size_t i = 0; i < reports->n && r == EXIT_DONE; i++)

@@ -93,6 +93,50 @@ class Parse(ResultsTestCase):
         self.assertEqual([test["values"]["level"] for test in matrix["tests"]], [1, 1, 2, 2])
         self.assertEqual(matrix["entries"], 2)
 
+    def read_store(self):
+        """Finds tests by the rules of MatrixBenchmarking's store "simple": {path: (settings, exit code)}."""
+        yaml = harness.import_peer("yaml")
+        found = {}
+        for place, directories, files in os.walk(self.tree, followlinks=True):
+            if not {"settings", "settings.yaml", "settings.yml"} & set(files):
+                continue
+            directories.clear()  # no tests below a test
+            settings = {}
+            for above in reversed([pathlib.Path(place), *pathlib.Path(place).parents]):
+                for path in above.glob("settings*") if above.is_relative_to(self.tree) else ():
+                    # Another suffix would be read as lines of KEY=VALUE.
+                    self.assertRegex(path.name, r"\Asettings(\.[^.]+)*\.ya?ml\Z")
+                    settings.update(yaml.safe_load(path.read_text()))
+            self.assertNotIn("skip", files)
+            code = (pathlib.Path(place) / "exit_code").read_text().strip() if "exit_code" in files else ""
+            if code:  # otherwise the test still runs
+                found[os.path.relpath(place, self.tree)] = settings, int(code)
+        keys = [sorted(settings.items()) for settings, _ in found.values()]
+        self.assertEqual([key for key in keys if keys.count(key) > 1], [])
+        return found
+
+    def test_the_tree_of_a_sweep_is_one_of_matrix_benchmarking(self):
+        """Its rules find the tests that perfctl finds, with the same settings, also after the tests were processed."""
+        daemon = self.daemon()
+        self.environment |= {"PERFD_SOCKET": str(daemon.socket)}
+        self.declare({"name": "swept", "values": {"said": {"file": "stdout", "line": "level (?<value>.*)"}}})
+        (self.directory / "sweep.yaml").write_text(json.dumps(
+            {"settings": {"level": [1, 2.5, "no"], "release": ["2.10", "2.9"], "@repeat": [1, 2], "mode": ["a b", "c/d"]},
+             "command": ["sh", "-c", "echo level {level}; test {level} != no # {release} {mode}"], "output": "tree"}))
+        words = [PERFCTL, "sweep", "sweep.yaml"]
+        first = subprocess.run(words, cwd=self.directory, env=self.environment, capture_output=True, text=True, timeout=TIMEOUT_S * 6)
+        found = self.read_store()
+        self.assertEqual(sorted(code != 0 for _, code in found.values()), [False] * 16 + [True] * 8, first.stderr)
+        self.results("process", "--no-check", "--output", "tree/report", "tree")
+        self.assertTrue(list(self.tree.glob("*/perfd-results.cache")) and list(self.tree.glob("*/job")))
+        (next(self.tree.glob("*level=1*")) / "exit_code").unlink()
+        unfinished = self.read_store()
+        self.assertEqual(len(unfinished), 23)
+        matrix = self.matrix()
+        self.assertEqual({test["path"]: ({**test["settings"]}, test["exit_code"]) for test in matrix["tests"]}, unfinished)
+        subprocess.run(words, cwd=self.directory, env=self.environment, capture_output=True, text=True, timeout=TIMEOUT_S * 3)
+        self.assertEqual(self.read_store().keys(), found.keys())
+
     def test_a_large_log_is_streamed(self):
         """No more than a few MiB of memory for a log of any size."""
         self.declare({"values": {"last": {"file": "log", "line": "n=(?<value>[0-9]+)$", "which": "last"}}})
@@ -258,6 +302,26 @@ class Process(ResultsTestCase):
         self.assertEqual({"long.html", "rates.html", "short.html", "index.html", "summary.md", "junit.xml"},
                          {path.name for path in (self.directory / "report").iterdir()})
         self.assertIn("'none' is neither in reports", self.results(*words, "--generate", "none", "tree", status=2).stderr)
+
+    def test_a_plot_about_one_test_says_how_many_match(self):
+        for threads, rate in ((1, 5), (2, 6), (4, 6)):
+            self.put(f"{threads}", files={"log": f"rate: {rate}\n"}, threads=threads, mode="a b")
+        single, nested = {"x": "item", "y": "rate", "single": True}, {"plot": "all", "filter": {"mode": ["x"]}}
+        plots = {"all": single, "two": {**single, "filter": {"threads": [4, 5, 1]}}, "text": {**single, "filter": "threads=5:4, mode=a b"},
+                 "value": {**single, "filter": {"rate": 6}}, "one": {**single, "filter": {"rate": 5}}, "many": {**single, "single": False}}
+        reports = {"full": [{"plot": name} for name in plots] + ["errors", nested, {"entries": [nested]},
+                                                                 {"plot": "two", "filter": "threads=1"}, {"plot": "many", "single": True}]}
+        self.declare(plots=plots)
+        words = ("process", "--no-store", "--output", "report")
+
+        def said(*more):
+            text = self.results(*words, *more, "tree").stderr
+            return re.findall(r"perfctl: (\S+)\.html: plot (\S+): select one test: (\d) match\n", text)
+        listed = [("all", "3"), ("two", "2"), ("value", "2")]
+        self.assertEqual(said(), [("report", *each) for each in listed])
+        self.assertEqual(said("--generate", "two", "--generate", "one"), [("two", "two", "2")])
+        self.declare(plots=plots, reports=reports)
+        self.assertEqual(said(), [("full", *each) for each in [*listed, ("all", "0"), ("many", "3")]])
 
     def test_a_check_that_fails_leaves_a_marker(self):
         self.serve()
