@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 
 #include "client/cli/message.h"
+#include "util/array.h"
 #include "util/error_text.h"
 #include "util/file.h"
 #include "util/parse.h"
@@ -69,17 +70,9 @@ static int table_add(DescendantTable *table, int proc_fd, const char *name) {
         if (file_read_at(proc_fd, path, 4096, &text, NULL) != 0 || !stat_parse(text, &entry))
                 return 0;
 
-        if (table->n == table->n_allocated) {
-                size_t n = table->n_allocated ? table->n_allocated * 2 : 256;
-                DescendantEntry *items = realloc(table->items, n * sizeof(*items));
+        if (ARRAY_RESERVE(table->items, table->n_allocated, table->n + 1) < 0)
+                return -ENOMEM;
 
-                if (!items)
-                        return -ENOMEM;
-                table->items = items;
-                table->n_allocated = n;
-        }
-
-        assert(table->n < table->n_allocated);
         entry.pid = (pid_t)pid;
         table->items[table->n++] = entry;
         return 0;

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "text/encoding.h"
 #include "text/yaml.h"
+#include "util/array.h"
 #include "util/file.h"
 
 Model *model_free(Model *model) {
@@ -178,21 +179,17 @@ static Model *list_find(const ModelList *list, const char *name, const char *com
 }
 
 static int list_insert(ModelList *list, size_t at, Model **model) {
-        Model **items;
-
         assert(at <= list->n);
         assert(at == 0 || compare_models(list->items[at - 1], *model) < 0);
         assert(at == list->n || compare_models(list->items[at], *model) > 0);
 
         if (list->n == MODELS_MAX)
                 return MODELS_FULL;
-        items = reallocarray(list->items, list->n + 1, sizeof(*items));
-        if (!items)
+        if (ARRAY_EXTEND(list->items, list->n) < 0)
                 return -ENOMEM;
 
-        memmove(items + at + 1, items + at, (list->n - at) * sizeof(*items));
-        items[at] = TAKE(*model);
-        list->items = items;
+        memmove(list->items + at + 1, list->items + at, (list->n - at) * sizeof(*list->items));
+        list->items[at] = TAKE(*model);
         list->n++;
         return 0;
 }

@@ -7,6 +7,7 @@
 #include <sys/epoll.h>
 
 #include "jobs/job_watch.h"
+#include "util/array.h"
 
 /* Returns true if the owner of the cgroup matches the job: clients choose ids freely, so that an equal id proves
  * nothing. */
@@ -69,11 +70,8 @@ static int begin(Detection *detection, const FoundGroup *group) {
 }
 
 static int postpone(Detection *detection, const FoundGroup *group) {
-        FoundGroup *groups = reallocarray(detection->postponed, detection->n_postponed + 1, sizeof(*groups));
-
-        if (!groups)
+        if (ARRAY_EXTEND(detection->postponed, detection->n_postponed) < 0)
                 return -ENOMEM;
-        detection->postponed = groups;
         detection->postponed[detection->n_postponed++] = *group;
         return 0;
 }

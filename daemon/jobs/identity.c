@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "jobs/identity.h"
+#include "util/array.h"
 
 #include <assert.h>
 #include <poll.h>
@@ -33,21 +34,13 @@ void identity_deinit(Identity *identity) {
 }
 
 static IdentityEntry *find_entry(Identity *identity, Ticket ticket) {
-        if (ticket.connection >= identity->n_entries) {
-                size_t n = identity->n_entries > 0 ? identity->n_entries : 16;
-                IdentityEntry *entries;
+        size_t n_before = identity->n_entries;
 
-                while (n <= ticket.connection)
-                        n *= 2;
-                entries = reallocarray(identity->entries, n, sizeof(*entries));
-                if (!entries)
-                        return NULL;
-                memset(entries + identity->n_entries, 0, (n - identity->n_entries) * sizeof(*entries));
-                identity->entries = entries;
-                identity->n_entries = n;
-        }
+        if (ARRAY_RESERVE(identity->entries, identity->n_entries, ticket.connection + (size_t)1) < 0)
+                return NULL;
+        if (identity->n_entries > n_before)
+                memset(identity->entries + n_before, 0, (identity->n_entries - n_before) * sizeof(*identity->entries));
 
-        assert(ticket.connection < identity->n_entries);
         return &identity->entries[ticket.connection];
 }
 

@@ -297,18 +297,7 @@ void snapshot_indicators_deinit(IndicatorsSnapshot *indicators) {
 }
 
 int snapshot_indicators_reserve(IndicatorsSnapshot *indicators, size_t n) {
-        IndicatorCount *counts;
-
-        if (n <= indicators->n_allocated)
-                return 0;
-
-        counts = reallocarray(indicators->counts, n, sizeof(*counts));
-        if (!counts)
-                return -ENOMEM;
-
-        indicators->counts = counts;
-        indicators->n_allocated = n;
-        return 0;
+        return ARRAY_RESERVE(indicators->counts, indicators->n_allocated, n);
 }
 
 void snapshot_indicators_set_models(IndicatorsSnapshot *indicators, SharedTexts *models) {

@@ -12,6 +12,7 @@
 #include "store/indicators/indicator_reader.h"
 #include "store/indicators/result_reader.h"
 #include "store/indicators/stack_facts.h"
+#include "util/array.h"
 #include "util/nearest.h"
 
 #define LISTED_BYTES_MAX 400U /* of the keys listed in a message */
@@ -227,14 +228,12 @@ static bool holds(const Vocabulary *vocabulary, const ModelRow *row) {
 }
 
 static int add_model(Vocabulary *vocabulary, const ModelRow *row) {
-        VocabularyModel *models, *model;
+        VocabularyModel *model;
 
-        models = reallocarray(vocabulary->models, vocabulary->n_models + 1, sizeof(*models));
-        if (!models)
+        if (ARRAY_EXTEND(vocabulary->models, vocabulary->n_models) < 0)
                 return -ENOMEM;
 
-        vocabulary->models = models;
-        model = &models[vocabulary->n_models++];
+        model = &vocabulary->models[vocabulary->n_models++];
         *model = (VocabularyModel){ .results = copy(row->results), .declaration = copy(row->declaration) };
         if (row->component)
                 model->component = strdup(row->component);

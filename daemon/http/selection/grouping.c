@@ -120,15 +120,8 @@ static int add_group(Grouping *grouping, uint64_t h, size_t slot) {
 
         if (grouping->n == GROUPS_MAX)
                 return GROUPING_MANY_GROUPS;
-        if (grouping->n == grouping->n_max) {
-                size_t n_max = grouping->n_max ? 4 * grouping->n_max : 16;
-                Group *groups = reallocarray(grouping->groups, n_max, sizeof(*groups));
-
-                if (!groups)
-                        return -ENOMEM;
-                grouping->groups = groups;
-                grouping->n_max = n_max;
-        }
+        if (ARRAY_RESERVE(grouping->groups, grouping->n_max, grouping->n + 1) < 0)
+                return -ENOMEM;
 
         group = &grouping->groups[grouping->n];
         *group = (Group){ .hash = h, .first_ms = UINT64_MAX };
@@ -166,15 +159,8 @@ static int find_group(Grouping *grouping, const PointRow *row, const GroupFields
 }
 
 int grouping_sequence_add(Sequence *sequence, double value) {
-        if (sequence->n == sequence->n_max) {
-                size_t n_max = sequence->n_max ? 2 * sequence->n_max : 8;
-                double *values = reallocarray(sequence->values, n_max, sizeof(*values));
-
-                if (!values)
-                        return -ENOMEM;
-                sequence->values = values;
-                sequence->n_max = n_max;
-        }
+        if (ARRAY_RESERVE(sequence->values, sequence->n_max, sequence->n + 1) < 0)
+                return -ENOMEM;
 
         sequence->values[sequence->n++] = value;
         return 0;

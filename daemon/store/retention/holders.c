@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "store/table/table_erasure.h"
+#include "util/array.h"
 #include "util/clock.h"
 
 #define INTERVAL_NS NS_PER_S
@@ -164,7 +165,7 @@ static int begin(Shares *shares, int64_t uid, HolderCharges *ret) {
 
 /* Makes the list of users equal to the table's: both are sorted by uid. */
 static int charge_row(Holders *holders, size_t i, int64_t uid, HolderCounts counts) {
-        HolderCharges *items, begun;
+        HolderCharges begun;
         int r;
 
         assert(i <= holders->n);
@@ -172,18 +173,16 @@ static int charge_row(Holders *holders, size_t i, int64_t uid, HolderCounts coun
         while (i < holders->n && holders->items[i].uid < uid) {
                 release(&holders->items[i]);
                 holders->n--;
-                memmove(&holders->items[i], &holders->items[i + 1], (holders->n - i) * sizeof(*items));
+                memmove(&holders->items[i], &holders->items[i + 1], (holders->n - i) * sizeof(begun));
         }
         if (i == holders->n || holders->items[i].uid > uid) {
-                items = reallocarray(holders->items, holders->n + 1, sizeof(*items));
-                if (!items)
-                        return -ENOMEM;
-                holders->items = items;
-                r = begin(holders->shares, uid, &begun);
+                r = ARRAY_EXTEND(holders->items, holders->n);
+                if (r == 0)
+                        r = begin(holders->shares, uid, &begun);
                 if (r != 0)
                         return r;
-                memmove(&items[i + 1], &items[i], (holders->n - i) * sizeof(*items));
-                items[i] = begun;
+                memmove(&holders->items[i + 1], &holders->items[i], (holders->n - i) * sizeof(begun));
+                holders->items[i] = begun;
                 holders->n++;
         }
 
