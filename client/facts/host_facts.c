@@ -382,7 +382,8 @@ static void count_numa_nodes(int root_fd, HostFacts *facts) {
                 facts->n_numa_nodes += is_numbered(entry->d_name, "node");
 }
 
-void host_facts_parse_os_release(const char *text, HostFacts *ret) {
+/* Parses the text of os-release(5). */
+static void parse_os_release(const char *text, HostFacts *ret) {
         take_line(text, "ID=", ret->os_id, sizeof(ret->os_id));
         take_line(text, "VERSION_ID=", ret->os_version, sizeof(ret->os_version));
         take_line(text, "NAME=", ret->os_name, sizeof(ret->os_name));
@@ -393,7 +394,7 @@ static void read_os(int root_fd, HostFacts *facts) {
 
         if (file_read_at(root_fd, "etc/os-release", SMALL_FILE_BYTES, &text, NULL) == 0 ||
             file_read_at(root_fd, "usr/lib/os-release", SMALL_FILE_BYTES, &text, NULL) == 0)
-                host_facts_parse_os_release(text, facts);
+                parse_os_release(text, facts);
 }
 
 /* --- GPUs: /sys/class/drm ------------------------------------------------------------------------- */

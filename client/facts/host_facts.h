@@ -64,8 +64,6 @@ void host_facts_add_flag(CpuFacts *facts, const char *flag, size_t n);
 /* Copies as much of n bytes as fits, without blanks at both ends; copies nothing unless the text is UTF-8 without
  * control characters. */
 void host_facts_copy(char *ret, size_t n_ret, const char *text, size_t n);
-/* Parses the text of os-release(5). */
-void host_facts_parse_os_release(const char *text, HostFacts *ret);
 
 #define PROGRAM_VERSION_MAX 16U
 /*

@@ -662,7 +662,8 @@ void report_run_ranks(const ReportRun *run, RankKind kind, Buffer *ret, size_t *
         *ret_n = n;
 }
 
-const char *report_run_rank_advice(const RankReport *report, const char *rule) {
+/* Returns the text of a rule's advice in a report, or NULL. */
+static const char *find_advice(const RankReport *report, const char *rule) {
         const Value *advice = answer_find(value_get(report->job, "advice"), "rule", rule);
 
         return advice ? answer_text(advice, "text") : NULL;
@@ -672,7 +673,7 @@ void report_run_advised_ranks(const ReportRun *run, const char *rule, Buffer *re
         Ranges ranges = { .out = ret, .first = -1 };
 
         for (size_t i = 0; i < run->n_reports; i++)
-                if (run->reports[i].rank >= 0 && report_run_rank_advice(&run->reports[i], rule))
+                if (run->reports[i].rank >= 0 && find_advice(&run->reports[i], rule))
                         ranges_add(&ranges, run->reports[i].rank, run->reports[i].rank);
         ranges_end(&ranges);
 }

@@ -111,8 +111,6 @@ typedef enum RankKind {
 } RankKind;
 /* Writes the ranks of a kind in the same format; *ret_n also counts reports without a rank. */
 void report_run_ranks(const ReportRun *run, RankKind kind, Buffer *ret, size_t *ret_n);
-/* Returns the text of a rule's advice in a report, or NULL. */
-const char *report_run_rank_advice(const RankReport *report, const char *rule);
 /* Writes the ranks with advice from a rule. */
 void report_run_advised_ranks(const ReportRun *run, const char *rule, Buffer *ret);
 /* Writes "rank 3", or the host if the rank is unknown. */

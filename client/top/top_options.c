@@ -5,8 +5,6 @@
 
 #include "client/top/top_state.h"
 
-#define DAY_S 86400
-
 /* With a day, then without. */
 static const char *const formats[] = { "%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M",
                                        "%H:%M:%S", "%H:%M" };

@@ -37,7 +37,6 @@ typedef struct Viewer {
         uint32_t uid;
 } Viewer;
 
-#define PRIVACY_OTHERS_REASON "shown to their users and to administrators only, with [http] privacy = private"
 #define PRIVACY_REASON "shown to its user and to administrators only ([http] privacy = own)"
 
 Viewer privacy_viewer(Privacy privacy, const Caller *caller);

@@ -63,7 +63,7 @@ void snapshot_node_window(const NodeSnapshot *node, const Totals *begin, const W
         window_metrics(begin, peaks, &node->totals, n_cpus_at_least_one(node), ret);
 }
 
-void snapshot_node_usage(const NodeSnapshot *node, const Usage *usage, UsageSet *ret) {
+static void fill_usage(const NodeSnapshot *node, const Usage *usage, UsageSet *ret) {
         if (usage)
                 usage_metrics(usage, n_cpus_at_least_one(node), snapshot_node_memory_bytes(node), ret);
         else
@@ -244,7 +244,7 @@ void snapshot_jobs_record_metrics(const JobRecord *record, const NodeSnapshot *n
         }
 
         snapshot_node_window(node, &record->begin->totals, record->peaks, ret_metrics);
-        snapshot_node_usage(node, record->usage, ret_usage);
+        fill_usage(node, record->usage, ret_usage);
         if (record->usage && record->is_usage_cut)
                 usage_cut(ret_usage);
 }
@@ -273,7 +273,7 @@ bool snapshot_jobs_record_phase(const JobRecord *record, const NodeSnapshot *nod
         *ret = (PhaseView){ .index = phase->index, .begin_realtime_ms = phase->begin_realtime_ms };
         memcpy(ret->name, phase->name, sizeof(ret->name));
         snapshot_node_window(node, &phase->window.begin, &phase->window.peaks, &ret->metrics);
-        snapshot_node_usage(node, phase->has_usage ? &phase->usage : NULL, &ret->usage);
+        fill_usage(node, phase->has_usage ? &phase->usage : NULL, &ret->usage);
         if (phase->has_usage && record->is_usage_cut)
                 usage_cut(&ret->usage);
         return true;

@@ -90,7 +90,6 @@ uint64_t snapshot_node_memory_bytes(const NodeSnapshot *node);
  * own.
  */
 void snapshot_node_window(const NodeSnapshot *node, const Totals *begin, const WindowPeaks *peaks, MetricSet *ret);
-void snapshot_node_usage(const NodeSnapshot *node, const Usage *usage, UsageSet *ret);
 
 /* --- jobs -------------------------------------------------------------------------------------------- */
 

@@ -27,7 +27,7 @@ void vocabulary_names_deinit(Names *names) {
                 free(names->items[i]);
 }
 
-bool vocabulary_names_have(const Names *names, const char *name) {
+static bool names_have(const Names *names, const char *name) {
         for (size_t i = 0; i < names->n; i++)
                 if (strcmp(names->items[i], name) == 0)
                         return true;
@@ -35,7 +35,7 @@ bool vocabulary_names_have(const Names *names, const char *name) {
 }
 
 int vocabulary_names_add(Names *names, const char *name) {
-        if (names->n == NAMES_MAX || !*name || vocabulary_names_have(names, name))
+        if (names->n == NAMES_MAX || !*name || names_have(names, name))
                 return 0;
         names->items[names->n] = strdup(name);
         if (!names->items[names->n])
@@ -473,7 +473,7 @@ int vocabulary_newest_has(Vocabulary *vocabulary, const Sources *sources, Respon
                           bool *ret) {
         int r = add_names_of_newest(vocabulary, sources, response);
 
-        *ret = r == 0 && vocabulary_names_have(&vocabulary->names[KIND_RESULT], name);
+        *ret = r == 0 && names_have(&vocabulary->names[KIND_RESULT], name);
         return r;
 }
 
@@ -517,10 +517,10 @@ static int say_unknown(Vocabulary *vocabulary, const Sources *sources, Response 
         names_list(names, "", &list);
         if (buffer_error(&list) < 0)
                 return exchange_store_error(response, -ENOMEM);
-        if (vocabulary_names_have(&vocabulary->names[other], key))
+        if (names_have(&vocabulary->names[other], key))
                 return exchange_error(response, 400, "no result%s%s has a %s '%s', which is a %s; existing keys: %s",
                                       name ? " of " : "", name ?: "", words[kind], key, words[other], list.text);
-        if (kind == KIND_RESULT && vocabulary_names_have(names, key))
+        if (kind == KIND_RESULT && names_have(names, key))
                 return exchange_error(response, 400, "no result%s%s has a number as result '%s'", name ? " of " : "",
                                       name ?: "", key);
         return exchange_error(response, 400, "no result%s%s has a %s '%s'%s%s%s existing keys: %s", name ? " of " : "",

@@ -25,7 +25,6 @@ typedef struct Names {
 } Names;
 
 void vocabulary_names_deinit(Names *names);
-bool vocabulary_names_have(const Names *names, const char *name);
 /* Adds a copy, unless the name is empty or known, or the list is full. 0 or -ENOMEM. */
 int vocabulary_names_add(Names *names, const char *name);
 

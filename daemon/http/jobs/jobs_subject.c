@@ -793,7 +793,7 @@ static const Scalar finder_scalars[] = {
                        "Cgroup directories that could not be watched"),
 };
 
-int jobs_subject_metrics_counts(Exposition *exposition, const Snapshot *snapshot) {
+static int put_counts(Exposition *exposition, const Snapshot *snapshot) {
         const JobsSnapshot *jobs = &snapshot->jobs;
 
         metrics_scalars(exposition, &jobs->stats, job_scalars, N_ELEMENTS(job_scalars));
@@ -814,7 +814,7 @@ static const Route routes[] = {
 
 static const Collector collectors[] = {
         { "jobs", false, jobs_subject_metrics, NULL },
-        { "self", false, jobs_subject_metrics_counts, NULL },
+        { "self", false, put_counts, NULL },
         {},
 };
 

@@ -6,6 +6,5 @@
 #include "http/subject.h"
 
 int jobs_subject_metrics(Exposition *exposition, const Snapshot *snapshot);
-int jobs_subject_metrics_counts(Exposition *exposition, const Snapshot *snapshot);
 
 extern const Subject jobs_subject;

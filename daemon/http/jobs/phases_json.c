@@ -7,7 +7,27 @@
 
 #include "store/jobs/job_reader.h"
 
-void phases_json_begin(PhaseWalk *walk, Reader *reader, const char *job, const PhaseView *lasting, unsigned n_max) {
+/*
+ * PhaseWalk: iterates over the phases of a job
+ *
+ * Ended phases are in the store. The current phase is in the snapshot, which may be one tick old: a phase in both
+ * has ended. If a job has too many phases, the walk returns the earliest phases and the current phase.
+ */
+typedef struct PhaseWalk {
+        Reader *reader;
+        const PhaseView *lasting; /* the current phase; NULL: none, or already returned */
+        uint32_t next;            /* index after the last ended phase */
+        unsigned n_left; /* number of ended phases that may still be returned */
+        bool is_in_store;
+        /* at the end: no phase was left out because of the limit or because the store could not be read */
+        bool has_all;
+} PhaseWalk;
+
+/*
+ * lasting: the current phase, or NULL. n_max: maximum number of ended phases. Invalidates rows that the reader
+ * returned before.
+ */
+static void walk_begin(PhaseWalk *walk, Reader *reader, const char *job, const PhaseView *lasting, unsigned n_max) {
         *walk = (PhaseWalk){
                 .reader = reader,
                 .lasting = lasting,
@@ -32,7 +52,8 @@ static bool next_ended(PhaseWalk *walk, PhaseView *ret) {
         return false;
 }
 
-bool phases_json_next(PhaseWalk *walk, PhaseView *ret) {
+/* False at the end. *ret is borrowed until the next call. */
+static bool walk_next(PhaseWalk *walk, PhaseView *ret) {
         if (walk->is_in_store && next_ended(walk, ret))
                 return true;
         if (!walk->lasting || walk->lasting->index < walk->next)
@@ -44,7 +65,9 @@ bool phases_json_next(PhaseWalk *walk, PhaseView *ret) {
         return true;
 }
 
-double phases_json_seconds(const PhaseView *phase, uint64_t now_ms) {
+/* Returns the seconds that the client measured, else the length of the node's window, else the difference of the
+ * wall clock, which may have been set in between. now_ms: end of a current phase. */
+static double seconds_of(const PhaseView *phase, uint64_t now_ms) {
         uint64_t end_ms = phase->end_realtime_ms ?: now_ms;
 
         if (phase->has_wall_seconds)
@@ -62,7 +85,7 @@ static void write_phase(Json *json, const PhaseView *phase, uint64_t now_ms) {
         json_put_string(json, "name", phase->name);
         json_put_uint(json, "begin_ms", phase->begin_realtime_ms);
         json_put_int_or_null(json, "end_ms", phase->end_realtime_ms > 0, (int64_t)phase->end_realtime_ms);
-        json_put_double(json, "seconds", phases_json_seconds(phase, now_ms));
+        json_put_double(json, "seconds", seconds_of(phase, now_ms));
         metric_json_write_part(json, &phase->metrics, &phase->usage);
         json_object_end(json);
 }
@@ -74,8 +97,8 @@ void phases_json_write(const Target *target, const Sources *sources, Response *r
         PhaseView phase;
 
         json_put_array_begin(json, "phases");
-        phases_json_begin(&walk, sources->reader, target->argument, lasting, PHASES_MAX);
-        while (phases_json_next(&walk, &phase)) {
+        walk_begin(&walk, sources->reader, target->argument, lasting, PHASES_MAX);
+        while (walk_next(&walk, &phase)) {
                 write_phase(json, &phase, now_ms);
                 if (response->body->n - n_before > PHASES_BYTES_MAX)
                         walk.n_left = 0;
@@ -113,7 +136,7 @@ static void blocks_add(TimeBlocks *blocks, const PhaseView *phase) {
         if (phase->has_wall_seconds && !block->is_timed)
                 *block = (TimeBlock){ .is_timed = true };
         if (phase->has_wall_seconds || !block->is_timed)
-                block->seconds += phases_json_seconds(phase, 0);
+                block->seconds += seconds_of(phase, 0);
         memcpy(block->name, phase->name, sizeof(block->name));
 }
 

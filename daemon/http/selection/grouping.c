@@ -23,7 +23,7 @@ struct Grouping {
         Buffer key;
 };
 
-int grouping_new(Grouping **ret, size_t n_numbers) {
+static int make(Grouping **ret, size_t n_numbers) {
         scoped(grouping_freep) Grouping *grouping = calloc(1, sizeof(*grouping));
 
         if (!grouping)
@@ -201,7 +201,8 @@ static int count_stack(Group *group, const PointRow *row) {
         return 0;
 }
 
-int grouping_add(Grouping *grouping, const PointRow *row, const GroupFields *fields) {
+/* Adds a row to the group of its fields. 0, an outcome or -ENOMEM. */
+static int add_row(Grouping *grouping, const PointRow *row, const GroupFields *fields) {
         Group *group;
         int r = 0;
 
@@ -375,11 +376,11 @@ int grouping_read(const Sources *sources, Response *response, const Selection *s
 
         filter.fields = fields->names;
         filter.n_fields = fields->n;
-        r = grouping_new(&grouping, selection->filter.n_numbers);
+        r = make(&grouping, selection->filter.n_numbers);
         if (r == 0)
                 r = points_new(&points, sources->reader, &filter);
         while (r == 0 && (r = points_next(points, &row)) == 0) {
-                of_group = grouping_add(grouping, &row, fields);
+                of_group = add_row(grouping, &row, fields);
                 if (of_group != 0)
                         return of_group > 0 ? refuse_size(response, of_group)
                                             : exchange_store_error(response, of_group);

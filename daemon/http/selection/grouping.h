@@ -59,7 +59,6 @@ typedef struct GroupFields {
 
 typedef struct Grouping Grouping;
 
-int grouping_new(Grouping **ret, size_t n_numbers);
 Grouping *grouping_free(Grouping *grouping);
 DEFINE_SCOPED(Grouping, grouping_free);
 
@@ -67,8 +66,6 @@ enum {
         GROUPING_MANY_GROUPS = 1, /* a further group would exceed GROUPS_MAX */
         GROUPING_MANY_VALUES,     /* a further number would exceed VALUES_MAX */
 };
-/* Adds a row to the group of its fields. 0, an outcome or -ENOMEM. */
-int grouping_add(Grouping *grouping, const PointRow *row, const GroupFields *fields);
 
 /* Returns the groups sorted by their keys: numbers by value, objects by their members, other values as text, in
  * which numbers are compared by value. Borrowed. */

@@ -62,7 +62,8 @@ static size_t read_names(JsonText list, JsonText ret[static MODEL_PROPERTIES_MAX
         return n;
 }
 
-void shape_put_numbers(JsonText document, JsonText shape, Buffer *out) {
+/* Writes a double for each of the shape's results; NAN: no number. */
+static void put_numbers(JsonText document, JsonText shape, Buffer *out) {
         JsonText names[MODEL_PROPERTIES_MAX], key, value;
         double numbers[MODEL_PROPERTIES_MAX];
         size_t n = read_names(json_text_find(shape, "results"), names);
@@ -122,7 +123,7 @@ int shape_parts_read(ShapeParts *parts, JsonText document, JsonText run, JsonTex
         buffer_clear(&parts->numbers_blob);
         has_hardware = shape_put_hardware(run, &parts->hardware_text);
         if (!has_failed)
-                shape_put_numbers(document, shape, &parts->numbers_blob);
+                put_numbers(document, shape, &parts->numbers_blob);
         if (shape_put_parameters(document, &parts->parameters_text) < 0 || buffer_error(&parts->hardware_text) < 0 ||
             buffer_error(&parts->numbers_blob) < 0)
                 return -ENOMEM;

@@ -24,8 +24,6 @@ bool shape_has_parameter(JsonText shape, const char *key);
 
 /* Writes @parameters sorted by key; {} when there are none. 0 or -ENOMEM. */
 int shape_put_parameters(JsonText document, Buffer *out);
-/* Writes a double for each of the shape's results; NAN: no number. */
-void shape_put_numbers(JsonText document, JsonText shape, Buffer *out);
 /* Writes the hardware of a run: "MODEL, N cores" and its GPUs. False: the run does not contain the hardware, and
  * nothing is written. */
 bool shape_put_hardware(JsonText run, Buffer *out);

@@ -86,6 +86,14 @@ void pack_text_end(Buffer *buffer, size_t begin);
                 statement;                                   \
                 pack_text_end(buffer, begin_);               \
         } while (0)
+/* As above; null without the condition. */
+#define PACK_TEXT_IF(condition, buffer, statement)           \
+        do {                                                 \
+                if (condition)                               \
+                        PACK_TEXT(buffer, statement);        \
+                else                                         \
+                        pack_fields(buffer, &(Field){}, 1);  \
+        } while (0)
 
 typedef struct Unpack {
         const char *p, *end; /* borrowed */

@@ -41,7 +41,6 @@ struct Points {
         Prepared *series, *rows;
 
         /* numbers of the series, or of a document */
-        int64_t series_id;
         PointRow row;
         Buffer hardware, parameters; /* owned */
         char batch[2 * 16 + 1];

@@ -494,14 +494,8 @@ static void pack_item(Buffer *buffer, const Submission *item, const AttachmentLi
         pack_fields(buffer, FIELDS(field_if(item->has_exit_status, field_i64(item->exit_status)),
                                    field_if(item->has_batch, field_blob(item->batch, sizeof(item->batch))),
                                    field_if(item->has_batch, field_u64(item->batch_index))));
-        if (item->run)
-                PACK_TEXT(buffer, write_document(buffer, item->run_text, item->run));
-        else
-                pack_fields(buffer, &(Field){}, 1);
-        if (item->model)
-                PACK_TEXT(buffer, shape_write(item->model, buffer));
-        else
-                pack_fields(buffer, &(Field){}, 1);
+        PACK_TEXT_IF(item->run, buffer, write_document(buffer, item->run_text, item->run));
+        PACK_TEXT_IF(item->model, buffer, shape_write(item->model, buffer));
         pack_fields(buffer,
                     FIELDS(field_u64(attachments_number(attachments, ATTACHED_STACK, item->stack)),
                            field_u64(attachments_number(attachments, ATTACHED_SPECIFICATION, item->specification)),

@@ -471,15 +471,8 @@ Field job_rows_ended(const RowSet *set) {
 
 /* NULL: none. */
 static void pack_numbers(Buffer *buffer, const MetricSet *metrics, const UsageSet *usage) {
-        if (metrics)
-                PACK_TEXT(buffer, job_text_write_metrics(metrics, buffer));
-        else
-                pack_fields(buffer, &(Field){}, 1);
-
-        if (usage)
-                PACK_TEXT(buffer, job_text_write_usage(usage, buffer));
-        else
-                pack_fields(buffer, &(Field){}, 1);
+        PACK_TEXT_IF(metrics, buffer, job_text_write_metrics(metrics, buffer));
+        PACK_TEXT_IF(usage, buffer, job_text_write_usage(usage, buffer));
 }
 
 static void pack_phase(Buffer *buffer, const PhaseView *phase) {
@@ -515,10 +508,7 @@ RowSet *job_rows_pack_rename(const char *id, const char *other) {
 static void pack_end(Buffer *buffer, const JobEnd *end) {
         pack_fields(buffer,
                     FIELDS(field_if(end->has_exit_status, field_i64(end->exit_status)), field_i64(end->signal)));
-        if (end->has_rusage)
-                PACK_TEXT(buffer, record_put(&job_rusage_record, &end->rusage, buffer));
-        else
-                pack_fields(buffer, &(Field){}, 1);
+        PACK_TEXT_IF(end->has_rusage, buffer, record_put(&job_rusage_record, &end->rusage, buffer));
 }
 
 /* The order is that of job_end, then come the last phase, if the number of phases is not 0, and the timeline. */
@@ -531,10 +521,7 @@ RowSet *job_rows_pack_end(const StoreJobEnd *row, StoreCookie cookie) {
         pack_fields(&buffer, FIELDS(field_string(row->note && row->note[0] ? row->note : NULL)));
         pack_numbers(&buffer, row->metrics, row->usage);
         pack_fields(&buffer, FIELDS(field_u64(row->phase ? UINT64_C(1) + row->phase->index : 0)));
-        if (row->steps)
-                PACK_TEXT(&buffer, record_put(&job_steps_record, row->steps, &buffer));
-        else
-                pack_fields(&buffer, &(Field){}, 1);
+        PACK_TEXT_IF(row->steps, &buffer, record_put(&job_steps_record, row->steps, &buffer));
         if (row->phase)
                 pack_phase(&buffer, row->phase);
         pack_fields(&buffer, FIELDS(row->timeline ? field_blob(row->timeline->text, row->timeline->n) : (Field){}));
