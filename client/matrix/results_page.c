@@ -9,7 +9,7 @@
 #include "client/cli/message.h"
 #include "client/matrix/results_store.h"
 #include "client/matrix/test_values.h"
-#include "client/report/report_page.h"
+#include "client/report/report_html.h"
 #include "json/json_text.h"
 #include "util/clock.h"
 #include "util/embed.h"
@@ -309,7 +309,7 @@ static int write_page(const ResultsRun *run, const ResultsReports *reports, cons
         json_object_end(&json);
         if (buffer_error(&data) < 0)
                 return command_fail(-ENOMEM);
-        report_page_put(results_page, &data, &page);
+        report_html_put(results_page, &data, &page);
         buffer_printf(&name, "%s.html", report ?: "index");
         return results_report_write_file(directory, name.text, &page);
 }

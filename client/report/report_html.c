@@ -7,7 +7,6 @@
 #include "client/cli/command.h"
 #include "client/cli/message.h"
 #include "client/cli/output.h"
-#include "client/report/report_page.h"
 #include "util/clock.h"
 #include "util/embed.h"
 
@@ -40,7 +39,7 @@ static int data_end(Json *json, const char *file) {
         json_object_end(json);
         r = buffer_error(json->out);
         if (r == 0)
-                report_page_put(report_html_page, json->out, &page);
+                report_html_put(report_html_page, json->out, &page);
         if (r == 0)
                 r = buffer_error(&page);
         if (r < 0)
@@ -90,4 +89,20 @@ int report_html_write_run(const ReportRun *run, const char *file) {
                 json_object_end(&json);
         }
         return data_end(&json, file);
+}
+
+#define DATA_MARK "@DATA@"
+
+/* Texts of jobs may have "</script>": in JSON, < is in strings only. */
+void report_html_put(const char *page, const Buffer *data, Buffer *out) {
+        const char *mark = strstr(page, DATA_MARK), *less;
+
+        buffer_put(out, page, (size_t)(mark - page));
+        for (const char *p = data->text; p; p = less ? less + 1 : NULL) {
+                less = strchr(p, '<');
+                buffer_put(out, p, less ? (size_t)(less - p) : strlen(p));
+                if (less)
+                        buffer_puts(out, "\\u003c");
+        }
+        buffer_puts(out, mark + strlen(DATA_MARK));
 }

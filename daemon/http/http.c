@@ -15,7 +15,6 @@
 #include <microhttpd.h>
 
 #include "http/caller.h"
-#include "http/composition.h"
 #include "http/connection_limits.h"
 #include "http/exchange.h"
 #include "http/format/gzip.h"
@@ -24,6 +23,7 @@
 #include "http/http_thread.h"
 #include "http/queries.h"
 #include "http/routes.h"
+#include "http/scrape.h"
 #include "store/read/reader.h"
 #include "util/clock.h"
 #include "util/lock.h"
@@ -151,7 +151,7 @@ static struct MHD_Response *worker_make_response(Worker *worker, Response *answe
 
         buffer_shrink(body);
         if (answer->scrape.n > 0)
-                response = composition_respond(&answer->scrape, worker->is_packed, body);
+                response = scrape_respond(&answer->scrape, worker->is_packed, body);
         else
                 response = MHD_create_response_from_buffer(body->n, body->text, MHD_RESPMEM_MUST_FREE);
         if (!response)

@@ -66,3 +66,7 @@ void scrape_add(Scrape *scrape, const ScrapeText *text);
 void scrape_clear(Scrape *scrape);
 /* Returns the size of all texts, compressed if they are. */
 size_t scrape_size(const Scrape *scrape);
+
+/* Makes a response of the texts, which are not copied into one, and of the text of `rest` behind them. Takes all of
+ * them. is_packed: they are parts of a gzip stream, whose head comes first. NULL: out of memory. */
+struct MHD_Response *scrape_respond(Scrape *scrape, bool is_packed, Buffer *rest);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests: daemon/http/metrics.c daemon/http/scrape.c daemon/http/composition.c daemon/http/http.c */
+/* tests: daemon/http/metrics.c daemon/http/scrape.c daemon/http/http.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Plots and reports of a declaration, and the data of the pages that show them. */
 /* tests: client/matrix/results_plots.c client/matrix/results_page.c client/matrix/results_store.c
- * client/report/report_page.c */
+ * client/report/report_html.c */
 #include "results_fixture.h"
 
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include "client/cli/command.h"
 #include "client/matrix/results_page.h"
 #include "client/matrix/results_store.h"
-#include "client/report/report_page.h"
+#include "client/report/report_html.h"
 #include "util/scoped.h"
 #include "value/value_parse.h"
 
@@ -285,7 +285,7 @@ static void data_cannot_end_their_element(void **state) {
 
         (void)state;
         buffer_puts(&data, "{\"a\":\"</script><\"}");
-        report_page_put("<p>@DATA@</p>", &data, &out);
+        report_html_put("<p>@DATA@</p>", &data, &out);
         assert_string_equal(out.text, "<p>{\"a\":\"\\u003c/script>\\u003c\"}</p>");
 }
 
