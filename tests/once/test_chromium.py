@@ -40,6 +40,14 @@ SIZES = {"1280": (1280, 800, False), "390": (390, 844, False), "dark": (1280, 80
 PURE = (
     ("(line => joinTimelines([line(0, []), line(20, [1, 2]), line(60, [3])], 10).series.cpu.min)"
      "((begin_ms, mean) => ({begin_ms, series: {cpu: {mean, min: mean, max: mean}}}))", [1, 2, None, None, 3]),
+    # Equipment has series in those parts only in which it was there.
+    ("(line => joinTimelines([line(0, {}), line(20, {power: {unit: 'watts', mean: [7, 8]}})], 10).series.power.mean)"
+     "((begin_ms, more) => ({begin_ms, series: {cpu: {mean: [1, 2]}, ...more}}))", [None, None, 7, 8]),
+    ("(recent => (append(recent, {times_ms: [3], series: {cpu: [3], power: [7]}, cores: []}), append(recent, {times_ms: [4], "
+     "series: {cpu: [4]}, cores: []}), [recent.series.cpu, recent.series.power]))({times_ms: [1, 2], series: {cpu: [1, 2]}, cores: []})",
+     [[1, 2, 3, 4], [None, None, 7, None]]),
+    ("watts(0)", "0.00\u00a0W"), ("watts(312.4)", "312\u00a0W"), ("watts(1254)", "1.25\u00a0kW"), ("joules(3.6e6)", "3.60\u00a0MJ"),
+    ("quantity(0.5, 'gpus')", "0.50"), ("watts(undefined)", "–"),
     ("bytes(0)", "0\u00a0B"), ("bytes(1023)", "1.00\u00a0KiB"), ("bytes(1536)", "1.50\u00a0KiB"),
     ("bytes(64 * 2 ** 30)", "64.0\u00a0GiB"), ("bytes(-2048)", "-2.00\u00a0KiB"), ("bytes(1e30)", "888178419700125\u00a0PiB"),
     ("bytes(null)", "–"), ("bytes(NaN)", "–"), ("seconds(0.05)", "50\u00a0ms"), ("seconds(3)", "3\u00a0s"),
@@ -64,7 +72,8 @@ PURE = (
     ("range(new URLSearchParams('from=1000&to=2000'), 1e6).live", False),
 )
 
-NAMES = "bytes, seconds, percent, cpus, count, figure, change, quantity, plain, cut, jobState, build, parse, ofPath, range, joinTimelines"
+NAMES = ("bytes, seconds, percent, cpus, count, figure, change, quantity, watts, joules, plain, cut, jobState, build, parse, ofPath, "
+         "range, joinTimelines, append")
 
 
 class Page(PageCase):

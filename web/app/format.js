@@ -65,6 +65,16 @@ export const count = (v) => (isNumber(v) ? (Math.abs(v - Math.round(v)) < 0.05 ?
 
 export const cpus = (v) => (isNumber(v) ? v.toFixed(v >= 100 || Number.isInteger(v) ? 0 : v < 10 ? 2 : 1) : DASH);
 
+/* Three digits with a prefix: "312 W", "1.25 kW". */
+function scaled(v, unit) {
+        const power = Math.min(Math.max(Math.floor(Math.log10(Math.abs(v) || 1) / 3), 0), 4), scale = v / 1000 ** power;
+
+        return isNumber(v) ? join(scale.toFixed(Math.abs(scale) >= 100 ? 0 : Math.abs(scale) >= 10 ? 1 : 2), `${["", "k", "M", "G", "T"][power]}${unit}`) : DASH;
+}
+
+export const watts = (v) => scaled(v, "W");
+export const joules = (v) => scaled(v, "J");
+
 /* Six digits, with commas in the whole part: "1,234.56". */
 export function figure(v, unit) {
         let text;
@@ -91,7 +101,9 @@ export function quantity(v, unit) {
         case "MiB": return bytes(v * 1048576);
         case "bytes": case "B": return bytes(v);
         case "bytes_per_second": return rate(v);
-        case "cpus": return cpus(v);
+        case "cpus": case "gpus": return cpus(v);
+        case "watts": return watts(v);
+        case "J": return joules(v);
         case "1": case "": case null: case undefined: return figure(v);
         default: return figure(v, unit);
         }

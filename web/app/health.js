@@ -3,6 +3,7 @@
 
 import { get } from "./api.js";
 import { card, command, el, facts, note, pill, table } from "./dom.js";
+import { equipmentHealth } from "./equipment.js";
 import { bytes, count, figure, percent, plural, seconds, time } from "./format.js";
 import { bar, meter } from "../figures/meter.js";
 
@@ -82,7 +83,7 @@ export async function show(at) {
         async function update(node) {
                 const answer = await get("quota", {}, at.signal);
 
-                body.replaceChildren(self(node), store(node), keepers(answer), configuration(node), sources(node), quota(answer));
+                body.replaceChildren(...[self(node), store(node), keepers(answer), configuration(node), sources(node), equipmentHealth(node.latest), quota(answer)].filter(Boolean));
         }
 
         await update(at.node);

@@ -3,6 +3,7 @@
 
 import { get, ApiError } from "./api.js";
 import { el, empty, keepPlace, link, pill } from "./dom.js";
+import { failures } from "./equipment.js";
 import { cut, seconds } from "./format.js";
 import { build, ofPath, parse } from "./url.js";
 import * as node from "./node.js";
@@ -60,6 +61,7 @@ function illness({ store, http, configuration, sources, latest }) {
                 http.error && `HTTP: ${http.error}`,
                 configuration.error && "the configuration is not in force",
                 ...sources.filter((s) => !s.up && s.failures > 0 && !s.name.startsWith("psi_")).map((s) => `cannot read /${s.path}`),
+                ...failures(latest),
                 root?.used_ratio > 0.98 && "the file system / is full",
                 latest.memory_used_ratio > 0.97 && "memory is full",
         ].filter(Boolean);

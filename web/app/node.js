@@ -3,6 +3,7 @@
 
 import { get } from "./api.js";
 import { card, el, empty, facts, link, note, table } from "./dom.js";
+import { equipmentCards, equipmentPlots, heads } from "./equipment.js";
 import { bytes, count, figure, jobState, percent, plural, rate, seconds, time } from "./format.js";
 import { RANGES, build, range } from "./url.js";
 import { bar, meter } from "../figures/meter.js";
@@ -42,6 +43,7 @@ function numbers(node) {
                 big("Load, 1 min", load ? figure(load.load1) : "–", load ? `5 min ${figure(load.load5)}, 15 min ${figure(load.load15)}` : ""),
                 big("Disks", rate(now.disk_read_bytes_per_second), `written ${rate(now.disk_written_bytes_per_second)}`),
                 big("Network", rate(now.network_received_bytes_per_second), `sent ${rate(now.network_sent_bytes_per_second)}`),
+                ...heads(now).map((head) => big(...head)),
                 big("Jobs running", count(node.jobs_running), link(build("jobs", "", { state: "running" }), "show")),
         ];
 }
@@ -128,16 +130,14 @@ export function joinTimelines(parts, step) {
 
         if (known.length < 2)
                 return known[0] ?? parts[0];
-        for (const series of Object.keys(known[0].series)) {
-                joined.series[series] = {};
-                for (const stat of Object.keys(known[0].series[series]).filter((key) => key !== "unit")) {
-                        const values = Array(n).fill(null);
-
-                        for (const t of known)
-                                t.series[series][stat].forEach((v, i) => (values[(t.begin_ms - begin_ms) / step + i] = v));
-                        joined.series[series][stat] = values;
+        for (const t of known)
+                for (const [name, { unit, ...stats }] of Object.entries(t.series)) {
+                        joined.series[name] ??= { unit };
+                        for (const [stat, values] of Object.entries(stats)) {
+                                joined.series[name][stat] ??= Array(n).fill(null);
+                                joined.series[name][stat].splice((t.begin_ms - begin_ms) / step, values.length, ...values);
+                        }
                 }
-        }
         return joined;
 }
 
@@ -167,7 +167,7 @@ function withCores(timeline) {
 /* Data of a plot from the points of the API's node/recent, as of columns(). */
 function recentColumns({ times_ms, series }, names) {
         return [times_ms.map((ms) => ms / 1000), ...names.flatMap((name) => (name === "cpu" ? [series.cpu, series.core_max, series.core_min]
-                : [series[name], series[name], series[name]]))];
+                : Array(3).fill(series[name] ?? times_ms.map(() => null))))];
 }
 
 /* Adds later points to those of node/recent, in place. */
@@ -179,8 +179,9 @@ export function append(recent, more) {
                 return;
         recent.times_ms.push(...more.times_ms);
         cut(recent.times_ms);
-        for (const [name, values] of Object.entries(more.series)) {
-                recent.series[name].push(...values);
+        for (const name of new Set([...Object.keys(recent.series), ...Object.keys(more.series)])) {
+                recent.series[name] ??= Array(n_before).fill(null); /* of equipment that is there now */
+                recent.series[name].push(...(more.series[name] ?? Array(n).fill(null)));
                 cut(recent.series[name]);
         }
         while (recent.cores.length < more.cores.length)
@@ -196,7 +197,8 @@ export async function show(at) {
         const strip = cores();
         const top = el("div", { class: "bigs" }), bars = el("div"), below = el("div", { class: "grid" });
         const zoom = (from, to) => to - from > 1000 && (location.hash = build("node", "", { from, to }));
-        const plots = PLOTS.map((p) => ({ ...p, figure: timeseries({ ...p, from: chosen.from, to: chosen.to, onselect: zoom }) }));
+        const plots = [], figures = el("div", { class: "plots" }), equipment = el("div", { class: "grid" });
+        let before = null, latest = at.node; /* two answers, for rates */
 
         async function readHistory() {
                 timeline = isRecent() ? timeline : await readTimeline(chosen, at.signal);
@@ -206,11 +208,18 @@ export async function show(at) {
 
         const isRecent = () => chosen.live && chosen.to - chosen.from <= RECENT_MS;
 
+        function addPlot(plot) {
+                plots.push({ ...plot, figure: timeseries({ ...plot, from: chosen.from, to: chosen.to, onselect: zoom }) });
+                figures.append(card(null, null, plots.at(-1).figure.element));
+        }
+
         function draw() {
+                const isNew = (plot) => plots.every((p) => p.label !== plot.label);
                 const tail = chosen.live ? recent.times_ms.slice(-30).map((time_ms, i, all) => ({
                         time_ms, values: Object.fromEntries(Object.entries(recent.series).map(([name, values]) => [name, values.at(i - all.length)])) })) : [];
                 const [from, to] = isRecent() ? [chosen.from, chosen.to] : [at.node.time_ms - RECENT_MS, at.node.time_ms];
 
+                equipmentPlots((isRecent() ? recent : timeline).series).filter(isNew).forEach(addPlot);
                 for (const p of plots)
                         p.figure.set(isRecent() ? recentColumns(recent, p.names) : columns(timeline, p.names, tail), chosen.from, chosen.to);
                 strip.set(recent, from, to);
@@ -238,7 +247,10 @@ export async function show(at) {
                 choose();
                 if ((!timeline && !isRecent()) || !readAt || (chosen.live && Date.now() - readAt > stepOf(chosen)))
                         await readHistory();
+                [before, latest] = node.time_ms === latest.time_ms ? [before, latest] : [latest, node];
                 top.replaceChildren(...numbers(node));
+                if (!equipment.querySelector("details[open]"))
+                        equipment.replaceChildren(...equipmentCards(node, before));
                 below.replaceChildren(...since(node), ...devices(node));
                 draw();
         }
@@ -253,13 +265,13 @@ export async function show(at) {
                 }
         }
 
+        PLOTS.forEach(addPlot);
         await update(at.node);
         return {
                 title: "Node", update, live,
                 end: () => plots.forEach((p) => p.figure.end()),
                 element: el("div", null, el("h1", { class: "hidden" }, `Node ${at.node.hostname}`), top, picker(at, chosen),
-                        el("div", { class: "plots" }, plots.map((p) => card(null, null, p.figure.element)), card(null, null, strip.element)),
-                        card("Jobs", null, bars), below,
+                        figures, card(null, null, strip.element), equipment, card("Jobs", null, bars), below,
                         facts([["Kernel", at.node.kernel, " ", at.node.machine], ["Sampled every", seconds(at.node.interval_ms / 1000)], ["perfd up since", time(at.node.started_ms)]])),
         };
 }

@@ -15,13 +15,13 @@ export const color = (name) => getComputedStyle(document.documentElement).getPro
 /* Data of the plot from a timeline of the API: times in seconds, and for each series mean, greatest and least. tail: later points,
  * [{ time_ms, values: { series: value } }] */
 export function columns(timeline, names, tail = []) {
-        const first = timeline.series[names[0]].mean;
+        const first = timeline.series.cpu.mean;
         const last_ms = timeline.begin_ms + first.length * timeline.interval_ms;
         const later = tail.filter((p) => p.time_ms > last_ms);
         const times = first.map((_, i) => (timeline.begin_ms + (i + 0.5) * timeline.interval_ms) / 1000);
 
         return [[...times, ...later.map((p) => p.time_ms / 1000)], ...names.flatMap((name) => {
-                const { mean, min = mean, max = mean } = timeline.series[name];
+                const { mean = first.map(() => null), min = mean, max = mean } = timeline.series[name] ?? {};
                 const values = later.map((p) => p.values[name] ?? null);
 
                 return [[...mean, ...values], [...max, ...values], [...min, ...values]];
