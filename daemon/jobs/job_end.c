@@ -49,6 +49,7 @@ static int fill(Job *job, const Node *node, const JobEnd *end, JobFinal *ret) {
         ret->boottime_ns = node->sample.boottime_ns;
         node_window_metrics(node, &job->begin->totals, &job->peaks, &ret->result.metrics);
         groups_metrics(job, node, end, &ret->result.usage);
+        job_gpus_put_usage(&job->gpus, &ret->result.usage);
         if (!job->phase)
                 return 0;
 
@@ -129,6 +130,7 @@ static int fill_before(Job *job, const Node *node, const Totals *last, uint64_t 
 
         measure_before(job, &job->begin->totals, &job->peaks, job->group.usage, node, last, &ret->result.metrics,
                        &ret->result.usage);
+        job_gpus_put_usage(&job->gpus, &ret->result.usage);
         if (!phase)
                 return 0;
 
@@ -191,6 +193,7 @@ int job_end_put(Job *job, Store *store, StoreCookie cookie) {
                 .usage = &final->result.usage,
                 .phase = final->phase,
                 .steps = job->group.steps ? &job->group.steps->list : NULL,
+                .gpus = &job->gpus,
                 .timeline = &timeline,
         };
         r = store_put(store, job_rows_pack_end(&row, cookie));

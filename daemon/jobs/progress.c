@@ -23,6 +23,7 @@ static const RecordField progress_fields[] = {
         RECORD_VALUE(Progress, is_group_vouched),
         RECORD_VALUE(Progress, group_id),
         RECORD_STRUCT(Progress, steps, &job_steps_record),
+        RECORD_STRUCT(Progress, gpus, &job_gpus_record),
         RECORD_VALUE(Progress, cpu_interval_ns),
         RECORD_VALUE(Progress, is_cpu_interval_granted),
 };
@@ -39,6 +40,7 @@ int progress_format(const Job *job, const Phase *phase, uint32_t n_phases, char 
                 .is_usage_cut = job->group.is_usage_cut,
                 .is_group_vouched = job->group.is_vouched,
                 .group_id = job->group.id,
+                .gpus = job->gpus,
                 .cpu_interval_ns = job->readings.interval_ns,
                 .is_cpu_interval_granted = job->readings.is_granted,
         };

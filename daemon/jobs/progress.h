@@ -20,7 +20,8 @@ typedef struct Progress {
         bool is_usage_cut;
         bool is_group_vouched;
         uint64_t group_id; /* cgroup_id() of the job's cgroup; 0: unknown */
-        JobSteps steps;    /* owned */
+        JobSteps steps;    /* owned, as the GPUs */
+        JobGpus gpus;
         uint64_t cpu_interval_ns; /* as in JobReadings */
         bool is_cpu_interval_granted;
 } Progress;

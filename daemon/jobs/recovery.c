@@ -65,6 +65,8 @@ static int restore_job(Lifecycle *lifecycle, const RecoveredJob *recovered, cons
                 *job->group.usage = progress->usage;
         }
         r = steps_restore(&job->group.steps, &progress->steps);
+        if (r == 0)
+                r = job_gpus_copy(&progress->gpus, &job->gpus);
         if (r < 0)
                 return r;
         if (progress->has_phase) {

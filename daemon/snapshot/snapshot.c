@@ -91,6 +91,7 @@ static void free_arrays(JobsSnapshot *jobs) {
         free(TAKE(jobs->results));
         free(TAKE(jobs->heads));
         free(TAKE(jobs->steps));
+        free(TAKE(jobs->gpus));
         jobs->allocated = jobs->used = (JobsSize){};
         jobs->n_running = 0;
 }
@@ -101,7 +102,7 @@ void snapshot_jobs_trim(JobsSnapshot *jobs) {
         if (n->n_records * sizeof(*jobs->records) + n->n_peaks * sizeof(*jobs->peaks) +
                     n->n_usages * sizeof(*jobs->usages) + n->n_phases * sizeof(*jobs->phases) +
                     n->n_results * sizeof(*jobs->results) + n->n_heads * sizeof(*jobs->heads) +
-                    n->n_steps * sizeof(*jobs->steps) >
+                    n->n_steps * sizeof(*jobs->steps) + n->n_gpus * sizeof(*jobs->gpus) >
             EXPORT_BYTES)
                 free_arrays(jobs);
 }
@@ -162,7 +163,7 @@ int snapshot_jobs_begin(JobsSnapshot *jobs, const JobsSize *size) {
 
         if (GROW(jobs, peaks, n_peaks) < 0 || GROW(jobs, usages, n_usages) < 0 || GROW(jobs, phases, n_phases) < 0 ||
             GROW(jobs, results, n_results) < 0 || GROW(jobs, heads, n_heads) < 0 ||
-            GROW(jobs, steps, n_steps) < 0)
+            GROW(jobs, steps, n_steps) < 0 || GROW(jobs, gpus, n_gpus) < 0)
                 return -ENOMEM;
         return 0;
 }
@@ -212,6 +213,15 @@ JobSteps snapshot_jobs_copy_steps(JobsSnapshot *jobs, const JobSteps *steps) {
         return copy;
 }
 
+JobGpus snapshot_jobs_copy_gpus(JobsSnapshot *jobs, const JobGpus *gpus) {
+        JobGpus copy = { .items = &jobs->gpus[jobs->used.n_gpus], .n = gpus->n };
+
+        assert(jobs->used.n_gpus + gpus->n <= jobs->allocated.n_gpus);
+        memcpy(copy.items, gpus->items, gpus->n * sizeof(*gpus->items));
+        jobs->used.n_gpus += gpus->n;
+        return copy;
+}
+
 SampleSpan snapshot_jobs_copy_span(JobsSnapshot *jobs, const SampleSpan *span) {
         SampleSpan copy = *span;
 
@@ -247,6 +257,7 @@ void snapshot_jobs_record_metrics(const JobRecord *record, const NodeSnapshot *n
         fill_usage(node, record->usage, ret_usage);
         if (record->usage && record->is_usage_cut)
                 usage_cut(ret_usage);
+        job_gpus_put_usage(&record->gpus, ret_usage);
 }
 
 void snapshot_jobs_record_view(const JobRecord *record, const NodeSnapshot *node, JobView *ret) {

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "job/job.h"
+#include "job/job_gpus.h"
 #include "job/job_steps.h"
 #include "measure/meter.h"
 #include "measure/metric.h"
@@ -137,13 +138,14 @@ typedef struct JobRecord {
         const Usage *usage;      /* NULL: the record has a result, or the job has no cgroup of its own */
         const Phase *phase;      /* the current phase; NULL: the job has no marks, or has ended */
         const JobResult *result; /* NULL: the counters still change */
-        JobSteps steps;          /* of a running job */
+        JobSteps steps;          /* of a running job, as the GPUs */
+        JobGpus gpus;
         SampleSpan samples;      /* valid if the record has no result; its head is in the snapshot's array */
 } JobRecord;
 
 /* Numbers of elements of the arrays. */
 typedef struct JobsSize {
-        size_t n_records, n_peaks, n_usages, n_phases, n_results, n_heads, n_steps;
+        size_t n_records, n_peaks, n_usages, n_phases, n_results, n_heads, n_steps, n_gpus;
 } JobsSize;
 
 /* Size of a key of totals, and maximum number of keys; further and longer keys share one entry. */
@@ -179,6 +181,7 @@ typedef struct JobsSnapshot {
         JobResult *results;
         ExportSample *heads;
         JobStep *steps;
+        JobGpu *gpus;
         JobsSize allocated, used;
         size_t n_running;
         uint64_t n_not_exposed;  /* ended jobs without a record, because of the limit on /metrics */
@@ -213,6 +216,7 @@ const Usage *snapshot_jobs_copy_usage(JobsSnapshot *jobs, const Usage *usage);
 const Phase *snapshot_jobs_copy_phase(JobsSnapshot *jobs, const Phase *phase);
 const JobResult *snapshot_jobs_copy_result(JobsSnapshot *jobs, const JobResult *result);
 JobSteps snapshot_jobs_copy_steps(JobsSnapshot *jobs, const JobSteps *steps);
+JobGpus snapshot_jobs_copy_gpus(JobsSnapshot *jobs, const JobGpus *gpus);
 /* Returns the span with a copy of its head, which has an element in the array only if the span has one. Caller must
  * not deinit it. */
 SampleSpan snapshot_jobs_copy_span(JobsSnapshot *jobs, const SampleSpan *span);

@@ -72,10 +72,10 @@
         X(NETFS_RETRANSMITTED, "total_netfs_retransmissions",   "1",   1,        "netfs_retransmissions", "", COUNTER, "", "Requests to servers of network file systems that were sent again", SUM(NETFS, 1, TOTAL_NETFS_RETRANSMITTED)) \
         X(NETFS_READ_TIME,  "netfs_read_wait_seconds",          "s",   1,        "netfs_read_wait_seconds", "seconds", COUNTER, "", "Time that reads of network file systems took, summed up", SUM(NETFS, 1e6, TOTAL_NETFS_READ_US)) \
         X(NETFS_WRITE_TIME, "netfs_write_wait_seconds",         "s",   1,        "netfs_write_wait_seconds", "seconds", COUNTER, "", "Time that writes of network file systems took, summed up", SUM(NETFS, 1e6, TOTAL_NETFS_WRITE_US)) \
-        X(GPU_HOURS,        "node_gpu_hours",                   "h",   PER_HOUR, "gpu_capacity_seconds", "seconds", GAUGE, "", "Available GPU time: length of the window times GPUs", SUM(GPU, 1e6, TOTAL_GPU_PRESENT_US)) \
-        X(GPU_UNUSED_HOURS, "node_unused_gpu_hours",            "h",   PER_HOUR, "gpu_unused_seconds", "seconds", GAUGE, "", "GPU time in which no kernel ran", OWN) \
-        X(GPU_ACTIVE,       "gpu_avg_sm_active_pct",            "%",   100,      "gpu_sm_active_ratio", "ratio", GAUGE, "", "Activity of the multiprocessors of all GPUs over the time in which it was measured", OWN) \
-        X(GPU_ENERGY,       "total_gpu_energy_joules",          "J",   1,        "gpu_energy_joules", "joules", COUNTER, "", "Energy of the GPUs", SUM(GPU, 1e3, TOTAL_GPU_ENERGY_MJ)) \
+        X(GPU_HOURS,        "node_gpu_hours",                   "h",   PER_HOUR, "gpus_capacity_seconds", "seconds", GAUGE, "", "Available GPU time: length of the window times GPUs", SUM(GPU, 1e6, TOTAL_GPU_PRESENT_US)) \
+        X(GPU_UNUSED_HOURS, "node_unused_gpu_hours",            "h",   PER_HOUR, "gpus_unused_seconds", "seconds", GAUGE, "", "GPU time in which no kernel ran", OWN) \
+        X(GPU_ACTIVE,       "gpu_avg_sm_active_pct",            "%",   100,      "gpus_sm_active_ratio", "ratio", GAUGE, "", "Activity of the multiprocessors of all GPUs over the time in which it was measured", OWN) \
+        X(GPU_ENERGY,       "total_gpu_energy_joules",          "J",   1,        "gpus_energy_joules", "joules", COUNTER, "", "Energy of the GPUs", SUM(GPU, 1e3, TOTAL_GPU_ENERGY_MJ)) \
         X(ENERGY,           "total_energy_joules",              "J",   1,        "energy_joules", "joules", COUNTER, "", "Energy of processors and memory (RAPL)", SUM(ENERGY, 1e6, TOTAL_ENERGY_UJ)) \
         X(UNOBSERVED,       "unobserved_seconds",               "s",   1,        "unobserved_seconds", "seconds", COUNTER, "", "Time without observations (perfd stopped or the machine suspended): included in totals, not in peaks and threshold times", OWN) \
         X(SAMPLE_INTERVAL,  "sample_interval_seconds",          "s",   1,        "sample_interval_seconds", "seconds", GAUGE, "", "Mean interval of the samples of the window: that of its peaks, except those of CPUs", OWN) \

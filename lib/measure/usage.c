@@ -276,6 +276,7 @@ static const struct {
         size_t offset;
 } derivations[N_USAGES] = {
 #define OWN
+#define GPUS
 #define COUNTED(part_id, n_per_unit, member) \
         .part = CGROUP_##part_id, .per_unit = n_per_unit, .offset = offsetof(CgroupSample, member)
 #define X(id, key, key_unit, family, unit, type, help, derivation) [USAGE_##id] = { derivation },
@@ -434,12 +435,11 @@ static void put_pids(const Usage *usage, UsageSet *ret) {
 }
 
 void usage_metrics(const Usage *usage, uint32_t n_node_cpus, uint64_t node_memory_bytes, UsageSet *ret) {
-        *ret = (UsageSet){};
-
         if (usage->begin.boottime_ns == 0 || usage->last.boottime_ns < usage->begin.boottime_ns) {
-                memset(ret->quality, QUALITY_LOST, sizeof(ret->quality));
+                usage_absent(ret, QUALITY_LOST);
                 return;
         }
+        usage_absent(ret, QUALITY_UNKNOWN_SOURCE);
 
         put_counted(usage, ret);
         put_cpu(usage, n_node_cpus, ret);
@@ -455,9 +455,15 @@ void usage_cut(UsageSet *usage) {
                         usage->quality[metric] = QUALITY_SAMPLED;
 }
 
-void usage_none(UsageSet *ret) {
+void usage_absent(UsageSet *ret, Quality reason) {
         *ret = (UsageSet){};
-        memset(ret->quality, QUALITY_NO_GROUP, sizeof(ret->quality));
+        memset(ret->quality, (int)reason, sizeof(ret->quality));
+        for (UsageMetric metric = USAGE_GPU_TIME; metric <= USAGE_GPU_ENERGY; metric++)
+                ret->quality[metric] = QUALITY_NO_EQUIPMENT;
+}
+
+void usage_none(UsageSet *ret) {
+        usage_absent(ret, QUALITY_NO_GROUP);
 }
 
 void usage_of_process_tree(const ProcessTree *tree, double duration_s, uint32_t n_node_cpus, UsageSet *ret) {

@@ -11,7 +11,8 @@
  *   X(ID, key, unit, family, family_unit, type, help, derivation)
  *
  * Values are in base units. The derivation is used by usage.c: COUNTED(part, n, member) is the difference of a
- * counter of which `n` are one base unit. Metrics marked OWN have a function in usage.c.
+ * counter of which `n` are one base unit. Metrics marked OWN have a function in usage.c, those marked GPUS are set by
+ * job_gpus_put_usage().
  */
 
 #include <stdbool.h>
@@ -98,7 +99,17 @@
         X(PSI_IO_FULL, "job_psi_io_full_seconds", "s", "pressure_io_stalled_seconds", "seconds", COUNTER,              \
           "Time in which all tasks of the job waited for I/O", COUNTED(PSI_IO, 1e6, psi_io_full_us))                   \
         X(PSI_IRQ_FULL, "job_psi_irq_full_seconds", "s", "pressure_irq_stalled_seconds", "seconds", COUNTER,           \
-          "Time in which interrupts delayed all tasks of the job", COUNTED(PSI_IRQ, 1e6, psi_irq_full_us))
+          "Time in which interrupts delayed all tasks of the job", COUNTED(PSI_IRQ, 1e6, psi_irq_full_us))            \
+        X(GPU_TIME, "job_gpu_seconds", "s", "gpus_capacity_seconds", "seconds", GAUGE,                                 \
+          "Time of the GPUs that the job has", GPUS)                                                                   \
+        X(GPU_USED, "job_gpu_used_seconds", "s", "gpus_used_seconds", "seconds", GAUGE,                                \
+          "Time of the job's GPUs in which a kernel ran", GPUS)                                                        \
+        X(GPU_UNUSED, "job_gpu_unused_seconds", "s", "gpus_unused_seconds", "seconds", GAUGE,                          \
+          "Time of the job's GPUs in which no kernel ran", GPUS)                                                       \
+        X(GPU_ACTIVE, "job_gpu_sm_active", "ratio", "gpus_sm_active_ratio", "ratio", GAUGE,                            \
+          "Activity of the multiprocessors of the job's GPUs over the time in which it was measured", GPUS)            \
+        X(GPU_ENERGY, "job_gpu_energy_joules", "J", "gpus_energy_joules", "joules", COUNTER,                           \
+          "Energy of the job's GPUs", GPUS)
 
 typedef enum UsageMetric {
 #define X(id, ...) USAGE_##id,
@@ -199,6 +210,8 @@ void usage_continue(Usage *usage, const CgroupSample *sample);
  * exact.
  */
 void usage_cut(UsageSet *usage);
+/* Writes that all metrics are absent for this reason; those of GPUs, because there are none. */
+void usage_absent(UsageSet *ret, Quality reason);
 /* Writes the metrics of a job without its own cgroup: all are absent, with the reason. */
 void usage_none(UsageSet *ret);
 /*

@@ -45,6 +45,7 @@ static void all_members_round_trip(void **state) {
         job.group.usage = &usage;
         fill_window(&phase.window, 0.25);
         fill_usage(&phase.usage, 2000);
+        assert_non_null(job_gpus_add(&job.gpus, "GPU-4711", 17));
 
         assert_int_equal(progress_format(&job, &phase, 5, &text), 0);
         assert_int_equal(progress_parse(text, &progress), 0);
@@ -65,6 +66,10 @@ static void all_members_round_trip(void **state) {
         assert_true(progress.phase.has_usage);
         assert_int_equal(progress.phase.usage.last.usage_us, 2000);
         assert_int_equal(progress.window.begin.boottime_ns, 17);
+        assert_int_equal(progress.gpus.n, 1);
+        assert_string_equal(progress.gpus.items[0].given, "GPU-4711");
+        progress_deinit(&progress);
+        job_gpus_deinit(&job.gpus);
         snapshot_totals_unref(job.begin);
 }
 

@@ -58,9 +58,16 @@ static void a_job_round_trips(void **state) {
                 .has_exit_status = true, .exit_status = 143, .signal = 15, .has_rusage = true,
                 .rusage = { .ru_utime = 0.1, .ru_stime = 1e-6, .ru_maxrss = INT64_MAX, .ru_nivcsw = -1 },
         };
+        scoped(job_gpus_deinit) JobGpus gpus = {};
         MetricSet metrics = {};
+        const StoreJobEnd last = {
+                .job = "job-1", .state = JOB_FINISHED, .end_realtime_ms = 2000, .end = &end, .note = "a note",
+                .metrics = &metrics, .gpus = &gpus, .timeline = &BYTES("a timeline"),
+        };
         JobRow row;
 
+        assert_non_null(job_gpus_add(&gpus, "0", 17));
+        gpus.items[0].values[GPU_energy_mj] = UINT64_MAX / 3;
         for (size_t i = 0; i < N_METRICS; i++) {
                 metrics.quality[i] = (uint8_t)(i % N_QUALITIES);
                 metrics.value[i] = quality_is_present(metrics.quality[i]) ? (double)i / 3 : 0;
@@ -72,7 +79,8 @@ static void a_job_round_trips(void **state) {
 
         assert_int_equal(store_put(place->store, pack_begin_row(&info, 1000, "boot-1", "w", "m", cookie_of(1))), 0);
         assert_int_equal(outcome_of(place->store, 1), STORE_DONE);
-        assert_int_equal(end_job(place->store, "job-1", JOB_FINISHED, &end, &metrics), STORE_DONE);
+        assert_int_equal(store_put(place->store, job_rows_pack_end(&last, cookie_of(2))), 0);
+        assert_int_equal(outcome_of(place->store, 2), STORE_DONE);
 
         assert_int_equal(job_reader_find(place->reader, "job-1", &row), 0);
         assert_string_equal(row.view.info.id, "job-1");
@@ -99,6 +107,8 @@ static void a_job_round_trips(void **state) {
         assert_true(row.has_metrics);
         assert_memory_equal(&row.view.metrics, &metrics, sizeof(metrics));
         assert_memory_equal(row.timeline.bytes, "a timeline", row.timeline.n);
+        assert_int_equal(row.gpus.n, 1);
+        assert_memory_equal(&row.gpus.items[0], &gpus.items[0], sizeof(JobGpu));
 }
 
 static StoreOutcome put_for_jobs(Store *store, uint64_t n, uint32_t uid, const char *first_job,

@@ -315,6 +315,10 @@ static void write_numbers(const Sources *sources, Json *json, const FoundJob *jo
         job_json_write_advice(json, job->view, exchange_node(sources));
 }
 
+static const JobGpus *gpus_of(const FoundJob *job) {
+        return job->record ? &job->record->gpus : &job->row.gpus;
+}
+
 /* Phases come last: reading them releases the row that the job refers to. */
 static void answer_job(const Target *target, const Sources *sources, Response *response) {
         MetricStamp stamp;
@@ -333,6 +337,7 @@ static void answer_job(const Target *target, const Sources *sources, Response *r
         job_json_write_node(&json, exchange_node(sources));
         job_steps_write_json(job.record ? &job.record->steps : &job.row.steps, &job.view->usage,
                              job.view->end_realtime_ms, &json);
+        job_gpus_write_json(gpus_of(&job), &json);
         has_phase = job.record && snapshot_jobs_record_phase(job.record, &sources->snapshot->node, &phase);
         phases_json_write(target, sources, response, &json, has_phase ? &phase : NULL, stamp.time_ms);
         json_object_end(&json);
@@ -362,6 +367,20 @@ static int choice_parse(const Target *target, Response *response, MetricChoice *
         return scopes_parse(target, response, ret);
 }
 
+/* Numbers of each GPU have names of MLflow. */
+static void write_gpu_metrics(Json *json, const JobGpus *gpus, const MetricChoice *choice, MetricStamp stamp) {
+        char name[96];
+
+        for (size_t i = 0; i < gpus->n; i++)
+                for (JobGpuNumber k = 0; k < N_JOB_GPU_NUMBERS; k++) {
+                        double value = job_gpus_mlflow_value(&gpus->items[i], k);
+
+                        if (!isnan(value) && job_gpus_mlflow_name(gpus->items[i].name, k, name, sizeof(name)) &&
+                            (!choice->key || strcmp(choice->key, name) == 0))
+                                metric_json_write_item(json, name, value, stamp);
+                }
+}
+
 static void answer_job_metrics(const Target *target, const Sources *sources, Response *response) {
         MetricStamp stamp;
         MetricChoice choice;
@@ -379,6 +398,8 @@ static void answer_job_metrics(const Target *target, const Sources *sources, Res
         json_put_array_begin(&json, "metrics");
         if (job.has_metrics)
                 metric_json_write_list(&json, &job.view->metrics, &job.view->usage, &choice, stamp);
+        if (choice.has_scope[SCOPE_JOB] && !choice.is_compat)
+                write_gpu_metrics(&json, gpus_of(&job), &choice, stamp);
         if (has_phases && phases_json_write_times(target, sources, response, &json, choice.key, stamp) > 0)
                 return;
         json_array_end(&json);
@@ -614,6 +635,40 @@ static void put_families(Exposition *exposition, const ExposedJobs *exposed) {
                         put_family(exposition, exposed, line, n_bytes);
 }
 
+/* Counters of each GPU of the jobs that run. */
+static void put_gpu_counter(Exposition *exposition, const ExposedJobs *exposed, size_t value) {
+        const EquipmentValue *info = &equipment_kinds[EQUIPMENT_GPU].values[value];
+        char name[FAMILY_NAME_MAX];
+        bool has_family = false;
+
+        for (size_t i = 0; i < exposed->n; i++) {
+                const JobRecord *record = exposed->jobs[i].record;
+
+                for (size_t k = 0; k < record->gpus.n; k++) {
+                        const JobGpu *gpu = &record->gpus.items[k];
+
+                        if (!(gpu->have & (UINT32_C(1) << value)) || !gpu->name[0])
+                                continue;
+                        if (!has_family) {
+                                (void)snprintf(name, sizeof(name), "perfd_job_%s", info->family);
+                                exposition_family(exposition, name, FAMILY_COUNTER, info->unit, info->help);
+                        }
+                        has_family = true;
+                        exposition_created(exposition, exposed->shows_created ? record->begin_realtime_ms : 0);
+                        exposition_sample(exposition);
+                        exposition_labels(exposition, exposed->labels + exposed->jobs[i].label);
+                        exposition_label(exposition, "gpu", gpu->name);
+                        exposition_decimal(exposition, gpu->values[value], info->n_decimals);
+                }
+        }
+}
+
+static void put_gpus(Exposition *exposition, const ExposedJobs *exposed) {
+        for (size_t value = 0; value < N_GPU_VALUES; value++)
+                if (equipment_kinds[EQUIPMENT_GPU].values[value].type == EQUIPMENT_COUNTER)
+                        put_gpu_counter(exposition, exposed, value);
+}
+
 static void raise_to(UsageSet *usage, UsageMetric metric, double shown) {
         if (usage->value[metric] < shown)
                 usage->value[metric] = shown;
@@ -720,6 +775,7 @@ static void put_jobs(Exposition *exposition, const ExposedJobs *exposed) {
         put_info(exposition, exposed);
         put_begin(exposition, exposed);
         put_families(exposition, exposed);
+        put_gpus(exposition, exposed);
 }
 
 /* Returns how many jobs are written: all of them, unless the size of the first indicates that the text would be too

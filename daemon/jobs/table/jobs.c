@@ -272,6 +272,7 @@ static JobsSize published_size(const Jobs *jobs) {
                 size.n_heads += !job->final && job->samples.head;
                 size.n_usages += !job->final && job->group.usage;
                 size.n_steps += job->group.steps ? job->group.steps->list.n : 0;
+                size.n_gpus += job->gpus.n;
         }
         return size;
 }
@@ -285,6 +286,7 @@ static void publish_running(const Job *job, JobsSnapshot *snapshot) {
         record->is_usage_cut = job->group.is_usage_cut;
         if (job->group.steps)
                 record->steps = snapshot_jobs_copy_steps(snapshot, &job->group.steps->list);
+        record->gpus = snapshot_jobs_copy_gpus(snapshot, &job->gpus);
         if (job->phase)
                 record->phase = snapshot_jobs_copy_phase(snapshot, job->phase);
         if (job->final) { /* the metrics are final; the end request is missing */

@@ -10,6 +10,7 @@ Job *running_job_free(Job *job) {
         cgroup_free(job->group.cgroup);
         free(job->group.usage);
         steps_free(job->group.steps);
+        job_gpus_deinit(&job->gpus);
         free(job->phase);
         snapshot_totals_unref(job->begin);
         running_job_drop_final(job);

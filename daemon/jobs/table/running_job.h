@@ -98,6 +98,7 @@ struct Job {
         SampleSpan samples;
         JobProcess process;
         JobGroup group;
+        JobGpus gpus;
         Phase *phase;      /* owned; the current phase; NULL: the job was never marked */
         uint32_t n_phases; /* phases begun so far; 0: the job was never marked */
         uint32_t checkpoint_round; /* last checkpoint round that stored the job's progress */

@@ -26,7 +26,7 @@ typedef struct JobColumns {
         const char *rusage, *note, *steps;
         JobNumberTexts numbers; /* not of a running job */
         int64_t has_pipeline;   /* only of a job that was found by its row */
-        Blob timeline[N_TIMELINE_PARTS]; /* only of a job that was found by its id */
+        Blob gpus, timeline[N_TIMELINE_PARTS]; /* only of a job that was found by its id */
         struct {
                 uint64_t checkpoint_ms, begun_by, by_admin;
                 const char *boot_id, *window;
@@ -95,6 +95,7 @@ static int read_view(const JobColumns *columns, JobView *ret) {
 typedef struct JobReader {
         JobView job;    /* owned: of the last JobRow */
         JobSteps steps;
+        JobGpus gpus;
         Buffer timeline;
         struct {
                 Buffer keys;
@@ -107,6 +108,7 @@ static void deinit(void *state) {
 
         job_description_deinit(&jobs->job.info);
         record_deinit(&job_steps_record, &jobs->steps);
+        job_gpus_deinit(&jobs->gpus);
         buffer_deinit(&jobs->timeline);
         for (size_t i = 0; i < N_LAYOUT_KINDS; i++)
                 buffer_deinit(&jobs->layouts[i].keys);
@@ -195,7 +197,8 @@ static const StoreColumn row_columns[] = {
         JOB_COLUMNS, JOB_NUMBER_COLUMNS(JobColumns, numbers), COLUMN(JobColumns, has_pipeline, HAS_PIPELINE),
 };
 static const StoreColumn find_columns[] = {
-        JOB_COLUMNS, JOB_NUMBER_COLUMNS(JobColumns, numbers), MEMBER(steps), TIMELINE(0), TIMELINE(1), TIMELINE(2),
+        JOB_COLUMNS, JOB_NUMBER_COLUMNS(JobColumns, numbers), MEMBER(steps), MEMBER(gpus),
+        TIMELINE(0), TIMELINE(1), TIMELINE(2),
 };
 
 STATEMENT job_find_row = SELECT(JobColumns, row_columns,
@@ -221,7 +224,7 @@ double job_reader_usage(Reader *reader, const ListedJob *job, UsageMetric metric
 static void note_missing_usage(JobView *job) {
         Quality why = job->info.isolation == ISOLATION_NONE ? QUALITY_NO_GROUP : QUALITY_LOST;
 
-        memset(job->usage.quality, (int)why, sizeof(job->usage.quality));
+        usage_absent(&job->usage, why);
 }
 
 /* Reads the next row. */
@@ -270,6 +273,17 @@ static int read_timeline(const JobColumns *columns, Buffer *ret) {
         return r < 0 || bytes.n == 0 ? r : compress_restore(bytes.text, bytes.n, ret);
 }
 
+/* Damaged ones are absent. 0 or -ENOMEM. */
+static int read_gpus(const JobColumns *columns, JobGpus *ret) {
+        scoped(buffer_deinit) Buffer text = {};
+        int r = columns->gpus.bytes ? compress_restore(columns->gpus.bytes, columns->gpus.n, &text) : 0;
+
+        *ret = (JobGpus){};
+        if (r == 0 && text.n > 0)
+                r = record_parse(&job_gpus_record, text.text, ret);
+        return r < 0 ? r : 0;
+}
+
 int job_reader_find(Reader *reader, const char *id, JobRow *ret) {
         ReadConnection *connection = reader_connection(reader);
         JobColumns columns;
@@ -288,6 +302,10 @@ int job_reader_find(Reader *reader, const char *id, JobRow *ret) {
         jobs->steps = (JobSteps){};
         r = record_parse(&job_steps_record, columns.steps ?: "{}", &jobs->steps) == -ENOMEM ? -ENOMEM : 0;
         ret->steps = jobs->steps;
+        job_gpus_deinit(&jobs->gpus);
+        if (r == 0)
+                r = read_gpus(&columns, &jobs->gpus);
+        ret->gpus = jobs->gpus;
         if (r == 0)
                 r = read_timeline(&columns, &jobs->timeline);
         if (r != 0)

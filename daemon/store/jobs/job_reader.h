@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "job/job.h"
+#include "job/job_gpus.h"
 #include "job/job_steps.h"
 #include "snapshot/job_description.h"
 #include "store/database/statement.h"
@@ -38,7 +39,8 @@ typedef struct JobRow {
         JobView view;
         bool has_metrics;
         bool has_pipeline; /* a data pipeline of the job was reported; only from job_reader_find_row() */
-        JobSteps steps; /* only from job_reader_find(), as is the timeline */
+        JobSteps steps; /* only from job_reader_find(), as are the next two */
+        JobGpus gpus;
         Blob timeline; /* bytes of StoreJobEnd, or null */
 } JobRow;
 

@@ -198,20 +198,26 @@ static int put_timeline(Database *database, Field job, Field timeline) {
 STATEMENT job_end = SQL(
         "UPDATE job SET state = ?2, end_ms = ?3, exit_status = ?4, signal = ?5, rusage = ?6, note = ?7,"
         " layout = ?8, metrics = ?9, usage_layout = ?10, usage = ?11,"
-        " n_phases = max(n_phases, ?12), steps = ?13 WHERE id = ?1", 0);
+        " n_phases = max(n_phases, ?12), steps = ?13, gpus = ?14 WHERE id = ?1", 0);
 
 STATEMENT running_remove = SQL("DELETE FROM running WHERE job = (SELECT row FROM job WHERE id = ?1)", 0);
 
 static int apply_end(RowSet *set, Database *database, void *state) {
         Unpack from = rowset_unpack(set);
-        /* id, state, end_ms, exit_status, signal, rusage, note; the numbers; n_phases, steps */
-        Field fields[7 + N_NUMBER_FIELDS + 2], *job = &fields[0], *n_phases = &fields[7 + N_NUMBER_FIELDS];
+        /* id, state, end_ms, exit_status, signal, rusage, note; the numbers; n_phases, steps, gpus */
+        Field fields[7 + N_NUMBER_FIELDS + 3], *job = &fields[0], *n_phases = &fields[7 + N_NUMBER_FIELDS];
+        Field *gpus = n_phases + 2;
+        scoped(buffer_deinit) Buffer packed = {};
         int r;
 
         (void)state;
         pack_read_fields(&from, fields, 7);
         r = read_numbers(&from, database, &fields[7]);
-        pack_read_fields(&from, n_phases, 2);
+        pack_read_fields(&from, n_phases, 3);
+        if (r == 0 && gpus->text) {
+                r = compress_bytes(gpus->text, (size_t)gpus->n, &packed);
+                *gpus = field_blob(packed.text, packed.n);
+        }
         if (r == 0)
                 r = database_run(database, &job_end, fields, N_ELEMENTS(fields));
         if (r != 0)
@@ -522,6 +528,7 @@ RowSet *job_rows_pack_end(const StoreJobEnd *row, StoreCookie cookie) {
         pack_numbers(&buffer, row->metrics, row->usage);
         pack_fields(&buffer, FIELDS(field_u64(row->phase ? UINT64_C(1) + row->phase->index : 0)));
         PACK_TEXT_IF(row->steps, &buffer, record_put(&job_steps_record, row->steps, &buffer));
+        PACK_TEXT_IF(row->gpus && row->gpus->n > 0, &buffer, record_put(&job_gpus_record, row->gpus, &buffer));
         if (row->phase)
                 pack_phase(&buffer, row->phase);
         pack_fields(&buffer, FIELDS(row->timeline ? field_blob(row->timeline->text, row->timeline->n) : (Field){}));
@@ -702,7 +709,7 @@ static const TableSalvage small_salvage = { .is_first = true }; /* of tables wit
  * are added. */
 #define JOB_SIZE(row) \
         "(4096 + max(0, length(CAST(" row ".command AS BLOB)) + length(CAST(" row ".labels AS BLOB)) - 2048)" \
-        " + ifnull(length(" row ".steps), 0) + 1024 * min(" row ".n_phases, 100000))"
+        " + ifnull(length(" row ".steps), 0) + ifnull(length(" row ".gpus), 0) + 1024 * min(" row ".n_phases, 100000))"
 
 /*
  * row is the rowid by name, so that indexes can hold it where pages of a list need it: newest first, then by row.
@@ -721,7 +728,7 @@ static const StoreTable job_table = {
                 " n_phases INTEGER NOT NULL DEFAULT 0, exit_status INTEGER, signal INTEGER NOT NULL DEFAULT 0,"
                 " isolation TEXT NOT NULL, cgroup TEXT, rusage TEXT, note TEXT, command TEXT NOT NULL, labels TEXT"
                 " NOT NULL,"
-                " layout INTEGER, metrics TEXT, usage_layout INTEGER, usage TEXT, steps TEXT,"
+                " layout INTEGER, metrics TEXT, usage_layout INTEGER, usage TEXT, steps TEXT, gpus BLOB,"
                 " begun_by INTEGER NOT NULL DEFAULT 0, by_admin INTEGER NOT NULL DEFAULT 0);"
                 "CREATE UNIQUE INDEX job_by_id ON job (id);"
                 "CREATE INDEX job_by_begin ON job (begin_ms);"
@@ -736,8 +743,9 @@ static const StoreTable job_table = {
                 "CREATE TRIGGER job_added AFTER INSERT ON job BEGIN"
                 " INSERT INTO holder (uid, n_bytes) VALUES (new.uid, " JOB_SIZE("new") ")"
                 " ON CONFLICT (uid) DO UPDATE SET n_bytes = n_bytes + excluded.n_bytes; END;"
-                "CREATE TRIGGER job_changed AFTER UPDATE OF uid, n_phases, steps ON job"
-                " WHEN new.uid <> old.uid OR new.n_phases <> old.n_phases OR new.steps IS NOT old.steps BEGIN"
+                "CREATE TRIGGER job_changed AFTER UPDATE OF uid, n_phases, steps, gpus ON job"
+                " WHEN new.uid <> old.uid OR new.n_phases <> old.n_phases OR new.steps IS NOT old.steps"
+                " OR new.gpus IS NOT old.gpus BEGIN"
                 " UPDATE holder SET n_bytes = n_bytes - " JOB_SIZE("old") " WHERE uid = old.uid;"
                 " INSERT INTO holder (uid, n_bytes) VALUES (new.uid, " JOB_SIZE("new") ")"
                 " ON CONFLICT (uid) DO UPDATE SET n_bytes = n_bytes + excluded.n_bytes; END;",

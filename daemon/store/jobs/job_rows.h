@@ -8,6 +8,7 @@
  */
 
 #include "job/job.h"
+#include "job/job_gpus.h"
 #include "job/job_steps.h"
 #include "request/request.h"
 #include "store/database/pack.h"
@@ -46,6 +47,7 @@ typedef struct StoreJobEnd {
         const UsageSet *usage;    /* or NULL */
         const PhaseView *phase;   /* the phase that ends with the job, or NULL */
         const JobSteps *steps;    /* or NULL */
+        const JobGpus *gpus;
         const Buffer *timeline;   /* timeline_write(), then export_samples_write() if samples were kept; or NULL */
 } StoreJobEnd;
 /* Stores the end of a job. STORE_MISSING: the job was never begun here. */
