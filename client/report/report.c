@@ -126,34 +126,20 @@ static void format_exit(const RankReport *report, char ret[static TEXT_MAX]) {
                 snprintf(ret, TEXT_MAX, "%" PRId64, status);
 }
 
-static void format_cores(Sheet *sheet, char ret[static TEXT_MAX]) {
+/* Writes what was used and, on a wide screen, how it relates to the metric `whole`. */
+static void format_used(Sheet *sheet, const char *key, const char *whole, bool is_share, char ret[static TEXT_MAX]) {
         char used[TEXT_MAX], of[TEXT_MAX];
-        AnswerMetric given;
+        AnswerMetric metric;
 
         strcpy(ret, "-");
-        if (!sheet_text_get(sheet, "job_cpus_used", used))
+        if (!sheet_text_get(sheet, key, used))
                 return;
 
         snprintf(ret, TEXT_MAX, "%s", used);
-        if (sheet->screen->width < WIDTH_WIDE || !answer_metric(sheet->job, "job_cpus_given", &given))
+        if (sheet->screen->width < WIDTH_WIDE || !answer_metric(sheet->job, whole, &metric))
                 return;
-        text_cpus(given.value, of);
-        snprintf(ret, TEXT_MAX, "%.20s of %.20s", used, of);
-}
-
-static void format_memory(Sheet *sheet, char ret[static TEXT_MAX]) {
-        char used[TEXT_MAX], share[TEXT_MAX];
-        AnswerMetric ratio;
-
-        strcpy(ret, "-");
-        if (!sheet_text_get(sheet, "job_memory_peak_bytes", used))
-                return;
-
-        snprintf(ret, TEXT_MAX, "%s", used);
-        if (sheet->screen->width < WIDTH_WIDE || !answer_metric(sheet->job, "job_memory_peak_ratio", &ratio))
-                return;
-        sheet_text_share(ratio.value, share);
-        snprintf(ret, TEXT_MAX, "%.20s %6.10s", used, share);
+        (is_share ? sheet_text_share : text_cpus)(metric.value, of);
+        snprintf(ret, TEXT_MAX, is_share ? "%.20s %6.10s" : "%.20s of %.20s", used, of);
 }
 
 static void put_rank(Grid *grid, Screen *screen, const RankReport *report, bool *is_marked) {
@@ -170,9 +156,9 @@ static void put_rank(Grid *grid, Screen *screen, const RankReport *report, bool 
         grid_style(grid, report_run_rank_is_good(report) ? STYLE_DIM : STYLE_BAD);
         text_seconds(report_run_rank_seconds(report), text);
         grid_right(grid, text);
-        format_cores(&sheet, text);
+        format_used(&sheet, "job_cpus_used", "job_cpus_given", false, text);
         grid_right(grid, text);
-        format_memory(&sheet, text);
+        format_used(&sheet, "job_memory_peak_bytes", "job_memory_peak_ratio", true, text);
         grid_right(grid, text);
         *is_marked |= sheet.is_marked;
 }

@@ -4,7 +4,10 @@
 #include <stdio.h>
 
 #include "store/table/store_subject.h"
+#include "store/table/table_erasure.h"
 #include "util/scoped.h"
+
+const TableErasure table_erasure_none = {}, table_erasure_follows = {};
 
 /* For walks over all tables: 0, or the outcome that stopped the walk. */
 typedef int (*TableStep)(Database *database, const StoreTable *table);
