@@ -161,9 +161,9 @@ int command_check_arguments(const CommandLine *line, int n_min, int n_max) {
 
         assert(n_min >= 0 && (n_max == COMMAND_MANY || n_max >= n_min));
         if (line->n_arguments < n_min) {
-                find_placeholder(command->arguments, line->n_arguments, missing);
+                find_placeholder(command->arguments ?: "", line->n_arguments, missing);
                 return command_refuse(command->name, "missing %s; usage: perfctl %s [OPTION]… %s", missing,
-                                      command->name, command->arguments);
+                                      command->name, command->arguments ?: "");
         }
         if (n_max != COMMAND_MANY && line->n_arguments > n_max)
                 return command_refuse(command->name, "unexpected argument '%.80s'", line->arguments[n_max]);
@@ -171,7 +171,7 @@ int command_check_arguments(const CommandLine *line, int n_min, int n_max) {
                 if (line->arguments[i][0] == '\0')
                         return command_refuse(command->name,
                                               "argument must not be empty; usage: perfctl %s [OPTION]… %s",
-                                              command->name, command->arguments);
+                                              command->name, command->arguments ?: "");
         return EXIT_DONE;
 }
 
@@ -234,14 +234,14 @@ void command_write_help(Screen *screen, const Command *command) {
         OptionTable table;
 
         buffer_printf(screen->out, "%s\n\n", command->summary);
-        buffer_printf(screen->out, "  perfctl %s [OPTION]…%s%s\n", command->name, *command->arguments ? " " : "",
-                      command->arguments);
+        buffer_printf(screen->out, "  perfctl %s [OPTION]…%s%s\n", command->name, command->arguments ? " " : "",
+                      command->arguments ?: "");
 
         screen_heading(screen, "Examples");
         for (size_t i = 0; i < COMMAND_EXAMPLES_MAX && command->examples[i]; i++)
                 buffer_printf(screen->out, "  %s\n", command->examples[i]);
 
-        if (command->help[0]) {
+        if (command->help) {
                 buffer_putc(screen->out, '\n');
                 screen_wrap(screen, command->help, 0);
         }

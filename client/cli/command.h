@@ -40,9 +40,9 @@ typedef struct CommandLine {
 
 struct Command {
         const char *name;      /* one or two words, for example "job list" */
-        const char *arguments; /* synopsis after the options, for example "NAME [COMPONENT]"; may be "" */
+        const char *arguments; /* synopsis after the options, for example "NAME [COMPONENT]"; NULL: none */
         const char *summary;   /* one line */
-        const char *help;      /* paragraph, wrapped when shown; may be "" */
+        const char *help;      /* paragraph, wrapped when shown; NULL: none */
         const char *examples[COMMAND_EXAMPLES_MAX];
         const Option *options; /* options besides the global ones; may be NULL */
         size_t options_size;   /* size of the struct that `options` fills */

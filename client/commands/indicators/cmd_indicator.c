@@ -47,9 +47,7 @@ static int indicator_list_run(const CommandLine *line) {
 
 const Command cmd_indicator_list = {
         .name = "indicator list",
-        .arguments = "",
         .summary = "List indicators that have results",
-        .help = "",
         .examples = { "perfctl indicator list" },
         COMMAND_OPTIONS(JsonOptions, json_options),
         .run = indicator_list_run,

@@ -249,9 +249,7 @@ static int job_list_run(const CommandLine *line) {
 
 const Command cmd_job_list = {
         .name = "job list",
-        .arguments = "",
         .summary = "List jobs, newest first",
-        .help = "",
         .examples = { "perfctl job list", "perfctl job list --state running",
                       "perfctl job list --failed --since 1d --user alice", "perfctl job list --limit 3 --json" },
         COMMAND_OPTIONS(JobListOptions, job_list_options),

@@ -239,7 +239,6 @@ static int kpi_list_run(const CommandLine *line) {
 
 const Command cmd_kpi_list = {
         .name = "kpi list",
-        .arguments = "",
         .summary = "List KPIs: results of indicators that have a model, and submitted KPIs",
         .help = "Shows the newest value of each result, component and set of parameters. The name of a KPI is that "
                 "of the result, preceded by the name of the model if several models have such a result. perfd serves "

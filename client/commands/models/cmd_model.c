@@ -125,9 +125,7 @@ static int model_list_run(const CommandLine *line) {
 
 const Command cmd_model_list = {
         .name = "model list",
-        .arguments = "",
         .summary = "List indicator models",
-        .help = "",
         .examples = { "perfctl model list", "perfctl model list --json" },
         COMMAND_OPTIONS(JsonOptions, json_options),
         .run = model_list_run,

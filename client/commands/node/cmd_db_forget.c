@@ -69,7 +69,6 @@ static int forget_run(const CommandLine *line) {
 
 const Command cmd_db_forget = {
         .name = "db forget",
-        .arguments = "",
         .summary = "Remove what is stored of a user",
         .help = "For administrators. Removes the jobs, results, pipelines and models of the user, while perfd runs, "
                 "and rewrites the database, so that no byte of them is left. The user must have no running job, "

@@ -204,7 +204,6 @@ static int doctor_run(const CommandLine *line) {
 
 const Command cmd_doctor = {
         .name = "doctor",
-        .arguments = "",
         .summary = "Show what perfd cannot measure here, and how to enable it",
         .help = "Checks the kernel, the installation and perfd itself, which need not be running. Exits with 0 when "
                 "no check failed (some may be limited), with 1 when a check failed, and with 3 when perfd is "

@@ -90,7 +90,6 @@ static int flush_run(const CommandLine *line) {
 
 const Command cmd_flush = {
         .name = "flush",
-        .arguments = "",
         .summary = "Send results kept in the spool",
         .help = "Results that perfd refuses permanently are moved to rejected/ in the spool, with the reason. Then "
                 "jobs that wait for a server of MLflow are logged there.",

@@ -102,7 +102,6 @@ static int quota_run(const CommandLine *line) {
 
 const Command cmd_quota = {
         .name = "quota",
-        .arguments = "",
         .summary = "Show resource usage and shares of users",
         .help = "A share is the largest amount that a user may hold at the current usage of the other users. A "
                 "request beyond the share is refused. Administrators have no share.",

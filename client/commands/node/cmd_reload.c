@@ -33,7 +33,6 @@ static int reload_run(const CommandLine *line) {
 
 const Command cmd_reload = {
         .name = "reload",
-        .arguments = "",
         .summary = "Make perfd reload its configuration",
         .help = "For administrators. perfd applies all its configuration files or none: when a file has an error, "
                 "the error is printed and the exit status is 1. systemctl reload perfd does the same.",

@@ -281,7 +281,6 @@ static int status_run(const CommandLine *line) {
 
 const Command cmd_status = {
         .name = "status",
-        .arguments = "",
         .summary = "Show whether perfd is healthy",
         .help = "Checks both sockets. Exits with 3 when perfd is unreachable, and with 1 when it does not provide "
                 "everything that its configuration requires.",

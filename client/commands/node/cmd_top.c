@@ -104,7 +104,6 @@ static int top_run(const CommandLine *line) {
 
 const Command cmd_top = {
         .name = "top",
-        .arguments = "",
         .summary = "Show what the node and its jobs do, now or earlier",
         .help = "CPUs, memory, disks, network and pressure of the node, and its running jobs by CPU, memory, I/O or "
                 "waiting. Enter shows the report of a job; the arrow keys left and right go through the history. The "

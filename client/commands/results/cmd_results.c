@@ -5,7 +5,6 @@ const Command cmd_results = {
         .name = "results",
         .arguments = "COMMAND …",
         .summary = "Process a directory of test results: values, KPIs, verdicts",
-        .help = "",
         .examples = { "perfctl results parse DIRECTORY", "perfctl results help" },
         .n_arguments_max = COMMAND_MANY,
         .value = OPTION_VALUE_DIRECTORY,

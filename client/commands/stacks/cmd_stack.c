@@ -59,7 +59,6 @@ static int stack_list_run(const CommandLine *line) {
 
 const Command cmd_stack_list = {
         .name = "stack list",
-        .arguments = "",
         .summary = "List software stacks, the newest first",
         .help = "A stack is the software with which results were measured, named by the first digits of its digest.",
         .examples = { "perfctl stack list" },
@@ -108,7 +107,6 @@ const Command cmd_stack_show = {
         .name = "stack show",
         .arguments = "DIGEST",
         .summary = "Show the packages of a software stack",
-        .help = "",
         .examples = { "perfctl stack show 0f198928" },
         COMMAND_OPTIONS(JsonOptions, json_options),
         .n_arguments_min = 1,

@@ -39,7 +39,6 @@ const Command cmd_echo_submit = {
         .name = "echo submit",
         .arguments = "TEXT",
         .summary = "Store a text",
-        .help = "",
         .examples = { "perfctl echo submit hello" },
         .n_arguments_min = 1,
         .n_arguments_max = 1,
