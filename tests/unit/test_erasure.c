@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests: daemon/store/retention/erasure.c daemon/store/table/table_erasure.c */
+/* tests: daemon/store/retention/erasure.c daemon/store/table/schema.c */
 #include "store_fixture.h"
 
 #include "store/retention/erasure.h"
