@@ -5,10 +5,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "sample/host/fabric.h"
 #include "sample/host/rapl.h"
 
 /* A source without a reader has no equipment. */
 static const EquipmentReader *const readers[N_SOURCES] = {
+        [SOURCE_FABRIC] = &fabric_reader,
         [SOURCE_ENERGY] = &rapl_reader,
 };
 
