@@ -85,7 +85,7 @@ PROTO_C := $(B)/proto/perfd.pb-c.c
 PROTO_H := $(B)/proto/perfd.pb-c.h
 
 CORE_SRC   := $(wildcard lib/*/*.c proto/*.c)
-DAEMON_SRC := $(filter-out daemon/main.c,$(wildcard daemon/*.c daemon/*/*.c daemon/*/*/*.c))
+DAEMON_SRC := $(filter-out daemon/main.c daemon/gpu/perfd_gpu.c,$(wildcard daemon/*.c daemon/*/*.c daemon/*/*/*.c))
 WEB_FILES  := web/index.html $(filter-out web/report/%,$(wildcard web/*/*.js web/*/*.css web/*/*.svg web/vendor/*/*.js web/vendor/*/*.css))
 CLIENT_SRC := $(wildcard client/*/*.c client/*/*/*.c)
 # What goes into libperfd: the library itself and what it needs, which needs nothing else of the client.
@@ -110,10 +110,14 @@ BENCHES    := $(patsubst %.c,$(B)/%,$(wildcard bench/*.c))
 # Sanitizers need the dynamic C library.
 PERFCTL_STATIC := $(if $(SANITIZE)$(COVERAGE),,$(B)/perfctl-static)
 
-all: $(B)/perfd $(B)/perfctl $(B)/perfctl-results $(B)/perfctl-top $(PERFCTL_STATIC) $(B)/libperfd.so $(B)/libperfd.a $(B)/perfd.pc
+all: $(B)/perfd $(B)/perfd-gpu $(B)/perfctl $(B)/perfctl-results $(B)/perfctl-top $(PERFCTL_STATIC) $(B)/libperfd.so $(B)/libperfd.a $(B)/perfd.pc
 
-$(B)/perfd: $(filter-out $(REQUEST_OBJ),$(B)/daemon/main.o $(DAEMON_OBJ) $(CORE_OBJ)) $(REQUEST_OBJ)
+$(B)/perfd: $(filter-out $(REQUEST_OBJ) $(B)/daemon/gpu/%,$(B)/daemon/main.o $(DAEMON_OBJ) $(CORE_OBJ)) $(REQUEST_OBJ)
 	$(CC) $(CFLAGS) -pie $(LDFLAGS) -o $@ $^ $(DAEMON_LIBS)
+
+# The driver's library is loaded into a process of its own, which has nothing of perfd.
+$(B)/perfd-gpu: $(B)/daemon/gpu/perfd_gpu.o $(patsubst %.c,$(B)/%.o,$(filter daemon/gpu/%,$(DAEMON_SRC))) $(B)/libcore.a
+	$(CC) $(CFLAGS) -pie $(LDFLAGS) -o $@ $^ -lm -ldl
 
 $(B)/perfctl: $(B)/client/perfctl.o $(B)/client/perfctl_commands.o $(B)/libclient.a $(B)/libcore.a
 	$(CC) $(CFLAGS) -pie $(LDFLAGS) -o $@ $^ $(CLIENT_LIBS)
@@ -200,6 +204,12 @@ $(B)/%.o: $(B)/%.c
 $(B)/tests/unit/%: $(B)/tests/unit/%.o $(B)/libclient.a $(B)/libdaemon.a $(B)/libcore.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(CLIENT_LIBS) $(DAEMON_LIBS) -lcmocka -ljansson
 
+# They load the stand-in for the library of a GPU's driver.
+NVML_STANDIN := $(B)/tests/nvml/libnvidia-ml.so.1
+$(NVML_STANDIN): $(B)/tests/nvml/standin.o
+	$(CC) $(CFLAGS) $(LDFLAGS) -shared -o $@ $^ -lm
+$(B)/tests/unit/test_gpu_set: $(NVML_STANDIN)
+
 # It looks at the commands of perfctl.
 $(B)/tests/unit/test_options: $(B)/client/perfctl_commands.o
 
@@ -260,7 +270,7 @@ check-hostile: test-deps
 	@tests/hostile/run $(B) $(TESTS)
 
 # Fuzz targets are only compiled, so that they keep up with what they call.
-unit-tests: $(UNIT_TESTS) $(FUZZ_OBJ)
+unit-tests: $(UNIT_TESTS) $(FUZZ_OBJ) $(NVML_STANDIN)
 
 # Uses the build that is there, with all programs of the tests that faults name.
 check-mutations: test-deps
@@ -299,6 +309,7 @@ compile_commands.json: Makefile
 install: all
 	install -D -m 755 $(B)/perfd $(DESTDIR)$(SBIN_DIR)/perfd
 	install -D -m 755 $(B)/perfctl $(DESTDIR)$(BIN_DIR)/perfctl
+	install -D -m 755 $(B)/perfd-gpu $(DESTDIR)$(LIBEXEC_DIR)/perfd-gpu
 	install -D -m 755 $(B)/perfctl-results $(DESTDIR)$(LIBEXEC_DIR)/perfctl-results
 	install -D -m 755 $(B)/perfctl-top $(DESTDIR)$(LIBEXEC_DIR)/perfctl-top
 	test ! -e $(B)/perfctl-static || install -D -m 755 $(B)/perfctl-static $(DESTDIR)$(BIN_DIR)/perfctl-static
@@ -326,8 +337,8 @@ install: all
 	        test -e $$to || install -D -m 644 $$model $$to || exit 1; done
 	for format in conf/formats.d/*.conf; do to=$(DESTDIR)$(SYSCONF_DIR)/perfd/formats.d/$${format##*/}; \
 	        test -e $$to || install -D -m 644 $$format $$to || exit 1; done
-	for unit in systemd/*.service systemd/*.socket; do to=$(DESTDIR)$(UNIT_DIR)/$${unit##*/}; \
-	        sed -e 's|/usr/sbin/|$(SBIN_DIR)/|g; s|/usr/bin/|$(BIN_DIR)/|g' $$unit | install -m 644 /dev/stdin $$to || exit 1; done
+	for unit in systemd/*.service systemd/*.socket systemd/*.path; do to=$(DESTDIR)$(UNIT_DIR)/$${unit##*/}; \
+	        sed -e 's|/usr/sbin/|$(SBIN_DIR)/|g; s|/usr/bin/|$(BIN_DIR)/|g; s|/usr/libexec/perfd/|$(LIBEXEC_DIR)/|g' $$unit | install -m 644 /dev/stdin $$to || exit 1; done
 	install -D -m 644 systemd/perfd.sysusers $(DESTDIR)$(SYSUSERS_DIR)/perfd.conf
 	install -D -m 644 systemd/perfd.tmpfiles $(DESTDIR)$(TMPFILES_DIR)/perfd.conf
 	install -D -m 644 systemd/perfd.rules $(DESTDIR)$(UDEV_DIR)/60-perfd.rules
@@ -352,5 +363,5 @@ always:
 
 .PHONY: always all deb examples deps run-deps test-deps interop-deps wheel run check check-once check-hostile check-mutations unit-tests bench bench-regress bench-compare bench-pipelines benches lint coverage install uninstall help clean compile_commands.json
 .SECONDARY:
--include $(B)/daemon/main.d $(B)/client/perfctl.d $(B)/client/perfctl_static.d $(B)/client/perfctl_results.d $(B)/client/perfctl_top.d $(B)/client/perfctl_commands.d $(CORE_OBJ:.o=.d) $(DAEMON_OBJ:.o=.d) $(CLIENT_OBJ:.o=.d) $(UNIT_TESTS:=.d) $(BENCHES:=.d) \
+-include $(B)/daemon/main.d $(B)/daemon/gpu/perfd_gpu.d $(B)/client/perfctl.d $(B)/client/perfctl_static.d $(B)/client/perfctl_results.d $(B)/client/perfctl_top.d $(B)/client/perfctl_commands.d $(CORE_OBJ:.o=.d) $(DAEMON_OBJ:.o=.d) $(CLIENT_OBJ:.o=.d) $(UNIT_TESTS:=.d) $(BENCHES:=.d) \
          $(FUZZ_OBJ:.o=.d)

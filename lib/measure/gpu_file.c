@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,8 +18,19 @@ static size_t bytes_of(uint32_t n_gpus) {
         return HEAD_BYTES + n_gpus * sizeof(GpuReading);
 }
 
+/* A process that was killed may have left the other file. */
 int gpu_file_write(const char *path, const GpuReadings *readings) {
-        return file_replace(path, readings, bytes_of(readings->n_gpus), 0640, false);
+        scoped(closep) int fd = -1;
+        char other[PATH_MAX];
+        int r;
+
+        if (snprintf(other, sizeof(other), "%s.new", path) >= (int)sizeof(other))
+                return -ENAMETOOLONG;
+        fd = open(other, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0640);
+        if (fd < 0)
+                return -errno;
+        r = file_write_all(fd, readings, bytes_of(readings->n_gpus));
+        return r < 0 ? r : rename(other, path) < 0 ? -errno : 0;
 }
 
 static void check_text(char *text, size_t n) {
@@ -36,7 +49,7 @@ static void check_gpu(GpuReading *gpu, int32_t place) {
                 gpu->state = GPU_STATE_FAILED;
         if (gpu->parent >= place || gpu->parent < 0)
                 gpu->parent = -1;
-        gpu->have &= (UINT64_C(1) << N_GPU_FILE_VALUES) - 1;
+        gpu->have &= (UINT32_C(1) << N_GPU_VALUES) - 1;
 
         for (size_t i = 0; i < gpu->n_processes && i < GPU_FILE_PROCESSES_MAX; i++)
                 if (gpu->processes[i].pid > 0)
@@ -46,7 +59,7 @@ static void check_gpu(GpuReading *gpu, int32_t place) {
 
 static int check(GpuReadings *readings, size_t n) {
         if (n < HEAD_BYTES || readings->magic != GPU_FILE_MAGIC || readings->n_bytes_gpu != sizeof(GpuReading) ||
-            readings->n_values != N_GPU_FILE_VALUES || readings->state >= N_GPU_STATES ||
+            readings->n_values != N_GPU_VALUES || readings->state >= N_GPU_STATES ||
             readings->n_gpus > GPU_FILE_GPUS_MAX || n != bytes_of(readings->n_gpus))
                 return GPU_FILE_INVALID;
 

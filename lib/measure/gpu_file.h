@@ -8,14 +8,13 @@
  * calls them; perfd reads this file. Each reading is a new file that replaces the former one (rename(2)), so that one
  * pread(2) is always one reading, also if the writer dies in the middle. The file is in memory (tmpfs), never mapped.
  *
- * Counters are integrals, and only grow: what happened in any period is the difference of two readings, as long as both
- * have the value and the same `uuid`. perfd-gpu continues those of the file that it finds when it starts. A counter
- * whose measurement can fail has a counter of the time in which it was measured beside it (`present_us`,
- * `sm_observed_us`): a mean is a difference divided by the difference of that time, and absent if that is 0.
+ * Values are those of GPU_VALUES (equipment.h). Times are integrals, which only grow; energy and memory errors are of
+ * the driver, and begin anew when it is loaded. What happened in any period is the difference of two readings, as long
+ * as both have the value and the same `uuid`. perfd-gpu continues the integrals of the file that it finds.
  *
  * perfd-gpu reads each second, 100 ms before a second of the wall clock is full, and as soon as it gets a datagram at
- * GPU_FILE_SOCKET, any: then also energy and the shares of processes, read otherwise each 10 s. The
- * reading that answers has a `boottime_ns` after that of the sending. Datagrams that come together have one reading.
+ * GPU_FILE_SOCKET, any: then also energy and the shares of processes, read otherwise each 10 s. The reading that
+ * answers has a `boottime_ns` after that of the sending. Datagrams that come together have one reading.
  *
  * Both programs are of one version. The reader trusts nothing in the file.
  */
@@ -23,6 +22,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "measure/equipment.h"
 
 #define GPU_FILE_PATH "run/perfd-gpu/readings" /* below the root directory */
 #define GPU_FILE_SOCKET "run/perfd-gpu/request"
@@ -34,48 +35,6 @@
 #define GPU_FILE_REASON_MAX 160
 /* A reading that is older is no longer true: the driver hangs, or perfd-gpu does not run. */
 #define GPU_FILE_AGE_MAX_NS UINT64_C(3000000000)
-
-/*
- * X(member): counters and gauges. Times in µs are integrals of a share over time. Units: mJ, bytes, mW, m°C, Hz;
- * shares as 1/10000.
- */
-#define GPU_FILE_VALUES(X) \
-        X(present_us)            /* time over which the GPU was read */ \
-        X(utilized_us)           /* ∫ utilization.gpu */ \
-        X(sm_observed_us)        /* time over which the next seven and the bytes were measured */ \
-        X(sm_active_us)          \
-        X(sm_occupancy_us)       \
-        X(tensor_active_us)      \
-        X(dram_active_us)        \
-        X(sm_over20_us)          /* time with SM active ≥ 20 % */ \
-        X(sm_over40_us)          \
-        X(sm_over80_us)          \
-        X(power_throttled_us)    \
-        X(heat_throttled_us)     \
-        X(energy_mj)             /* at energy_boottime_ns */ \
-        X(pcie_sent_bytes)       \
-        X(pcie_received_bytes)   \
-        X(nvlink_sent_bytes)     \
-        X(nvlink_received_bytes) \
-        X(ecc_corrected)         \
-        X(ecc_uncorrected)       \
-        X(xid_errors)            \
-        X(memory_total_bytes)    \
-        X(memory_used_bytes)     \
-        X(sm_active)             /* in the last interval in which it was measured */ \
-        X(utilization)           /* utilization.gpu */ \
-        X(power_mw)              \
-        X(temperature_mc)        \
-        X(sm_clock_hz)           \
-        X(sm_clock_max_hz)       \
-        X(remapped_rows)
-
-enum {
-#define X(member) GPU_FILE_##member,
-        GPU_FILE_VALUES(X)
-#undef X
-        N_GPU_FILE_VALUES,
-};
 
 /* A process that has or had a context on a GPU; one that has ended remains until its place is needed. */
 typedef struct GpuProcess {
@@ -118,22 +77,22 @@ typedef struct GpuReading {
         uint32_t clock_reasons;      /* of NVML, nvmlClocksEventReasons; 0 if unknown */
         uint64_t boottime_ns;        /* of the values except energy */
         uint64_t energy_boottime_ns; /* 0: never read */
-        uint64_t have;               /* bit per value */
-        uint64_t values[N_GPU_FILE_VALUES];
+        uint32_t have;               /* bit per value of GPU_VALUES */
+        uint64_t values[N_GPU_VALUES];
         uint32_t n_processes;
         uint32_t n_left_out; /* processes beyond GPU_FILE_PROCESSES_MAX */
         GpuProcess processes[GPU_FILE_PROCESSES_MAX];
 } GpuReading;
 
 static inline bool gpu_file_has(const GpuReading *gpu, size_t value) {
-        return gpu->have & (UINT64_C(1) << value);
+        return gpu->have & (UINT32_C(1) << value);
 }
 
 /* Content of the file, which ends behind the last of n_gpus. */
 typedef struct GpuReadings {
         uint64_t magic;
         uint32_t n_bytes_gpu; /* sizeof(GpuReading) */
-        uint32_t n_values;    /* N_GPU_FILE_VALUES */
+        uint32_t n_values;    /* N_GPU_VALUES */
         uint64_t sequence;    /* one more for each reading */
         uint64_t boottime_ns; /* when the reading began */
         uint32_t state;       /* GpuState of the driver; other than OK: no GPU can be read */

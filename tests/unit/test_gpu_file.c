@@ -25,7 +25,7 @@ static void put_readings(GpuReadings *readings) {
         *readings = (GpuReadings){
                 .magic = GPU_FILE_MAGIC,
                 .n_bytes_gpu = sizeof(GpuReading),
-                .n_values = N_GPU_FILE_VALUES,
+                .n_values = N_GPU_VALUES,
                 .sequence = 7,
                 .boottime_ns = 1000,
                 .n_gpus = 2,
@@ -37,8 +37,8 @@ static void put_readings(GpuReadings *readings) {
                 (void)snprintf(gpu->uuid, sizeof(gpu->uuid), "GPU-%u", i);
                 (void)snprintf(gpu->model, sizeof(gpu->model), "NVIDIA H200");
                 gpu->parent = -1;
-                gpu->have = UINT64_C(1) << GPU_FILE_energy_mj;
-                gpu->values[GPU_FILE_energy_mj] = 3181386 + i;
+                gpu->have = UINT32_C(1) << GPU_energy_mj;
+                gpu->values[GPU_energy_mj] = 3181386 + i;
                 gpu->n_processes = 1;
                 gpu->processes[0] = (GpuProcess){ .pid = 509, .have = GPU_PROCESS_MEMORY, .memory_bytes = 641728512 };
         }
@@ -83,8 +83,8 @@ static void a_reading_is_read_as_it_was_written(void **state) {
         assert_int_equal(gpu_file_write(f->path, &f->written), 0);
         assert_int_equal(read_back(f), 0);
         assert_memory_equal(&f->read, &f->written, offsetof(GpuReadings, gpus) + 2 * sizeof(GpuReading));
-        assert_true(gpu_file_has(&f->read.gpus[1], GPU_FILE_energy_mj));
-        assert_false(gpu_file_has(&f->read.gpus[1], GPU_FILE_sm_active_us));
+        assert_true(gpu_file_has(&f->read.gpus[1], GPU_energy_mj));
+        assert_false(gpu_file_has(&f->read.gpus[1], GPU_sm_active_us));
 
         /* a later reading has fewer GPUs; others than its group cannot read it */
         f->written.n_gpus = 0;
@@ -126,7 +126,7 @@ static void a_file_of_another_layout_is_invalid(void **state) {
                                 assert_int_equal(read_back(f), GPU_FILE_INVALID); }
         SPOILT(magic, 0)
         SPOILT(n_bytes_gpu, 8)
-        SPOILT(n_values, N_GPU_FILE_VALUES + 1)
+        SPOILT(n_values, N_GPU_VALUES + 1)
         SPOILT(state, N_GPU_STATES)
         SPOILT(n_gpus, 3)
         SPOILT(n_gpus, UINT32_MAX)
@@ -142,7 +142,7 @@ static void texts_and_numbers_out_of_range_are_corrected(void **state) {
         memset(gpu->uuid, 0xff, sizeof(gpu->uuid));
         gpu->state = 99;
         gpu->parent = 1;
-        gpu->have = UINT64_MAX;
+        gpu->have = UINT32_MAX;
         gpu->n_processes = UINT32_MAX;
         gpu->processes[0].pid = -1;
         gpu->processes[5].pid = 12;
@@ -155,7 +155,7 @@ static void texts_and_numbers_out_of_range_are_corrected(void **state) {
         assert_string_equal(gpu->uuid, "");
         assert_int_equal(gpu->state, GPU_STATE_FAILED);
         assert_int_equal(gpu->parent, -1);
-        assert_true(gpu->have < UINT64_C(1) << N_GPU_FILE_VALUES);
+        assert_true(gpu->have < UINT32_C(1) << N_GPU_VALUES);
         assert_int_equal(gpu->n_processes, 1);
         assert_int_equal(gpu->processes[0].pid, 12);
 }
