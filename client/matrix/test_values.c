@@ -600,18 +600,26 @@ static int read_parser(ValueReading *reading) {
 /* --- cache ---------------------------------------------------------------------------------------- */
 
 /* Identifies the declaration, the test and all files that are read once. */
-static int take_key(ValueReading *reading, char ret[static SHA256_TEXT_MAX]) {
+/* Digests of all that values depend on: the declaration, and the files as they are here. */
+typedef struct CacheKeys {
+        char declaration[SHA256_TEXT_MAX], files[SHA256_TEXT_MAX];
+} CacheKeys;
+
+static int take_keys(ValueReading *reading, CacheKeys *ret) {
         const ResultsFile *file = reading->file;
         TestRecord *record = reading->record;
         Findings findings = record->findings; /* those of a search are found again, or are in the cache */
         scoped(buffer_deinit) Buffer text = {};
         int r = 0;
 
-        buffer_printf(&text, PERFD_VERSION "\n%s\n%d %" PRIu64 " %" PRIu64 "\n", record->path, record->exit_code,
-                      record->start_ns, record->end_ns);
+        buffer_printf(&text, PERFD_VERSION "\n%d\n", record->exit_code);
         buffer_put(&text, file->text.text ?: "", file->text.n);
         for (size_t i = 0; i < file->n_presets; i++)
                 buffer_printf(&text, "\n%s", file->presets[i]);
+        if (buffer_error(&text) < 0)
+                return -ENOMEM;
+        sha256_text(text.text, text.n, ret->declaration);
+        buffer_printf(&text, "\n%s\n%" PRIu64 " %" PRIu64 "\n", record->path, record->start_ns, record->end_ns);
         record->findings = (Findings){};
         for (size_t i = 0; i < file->n_rules && r >= 0; i++) {
                 if (file->rules[i].is_always || !file->rules[i].file)
@@ -628,18 +636,19 @@ static int take_key(ValueReading *reading, char ret[static SHA256_TEXT_MAX]) {
                 value_cache_put_directory(reading->tree, record->path, &text);
         if (r < 0 || buffer_error(&text) < 0)
                 return -ENOMEM;
-        sha256_text(text.text, text.n, ret);
+        sha256_text(text.text, text.n, ret->files);
         return 0;
 }
 
 /* Takes all values that are read once. *ret_found: there are such values for the key. */
-static int read_cache(ValueReading *reading, const char *key, bool *ret_found) {
+/* member and key: as of value_cache_read(). */
+static int read_cache(ValueReading *reading, const char *member, const char *key, bool *ret_found) {
         scoped(arena_deinit) Arena arena = {};
         const ResultsFile *file = reading->file;
         const Value *cache, *values, *further;
         int r;
 
-        r = value_cache_read(reading->tree, reading->record->path, key, &arena, &cache);
+        r = value_cache_read(reading->tree, reading->record->path, member, key, &arena, &cache);
         values = value_get(cache, "values");
         further = value_get(cache, "further");
         *ret_found = values && further && further->type == VALUE_OBJECT;
@@ -663,12 +672,13 @@ static int read_cache(ValueReading *reading, const char *key, bool *ret_found) {
 }
 
 /* findings: those about values that are read once. */
-static void write_cache(const ValueReading *reading, const char *key, const Findings *findings) {
+static void write_cache(const ValueReading *reading, const CacheKeys *keys, const Findings *findings) {
         scoped(buffer_deinit) Buffer text = {};
         Json json = { .out = &text };
 
         json_object_begin(&json);
-        json_put_string(&json, "key", key);
+        json_put_string(&json, "key", keys->files);
+        json_put_string(&json, "declaration", keys->declaration);
         json_put_object_begin(&json, "values");
         for (size_t i = 0; i < reading->file->n_rules; i++)
                 if (reading->values[i] && !reading->file->rules[i].is_always) {
@@ -760,7 +770,7 @@ static void take_time(ValueReading *reading, JsonText all, const char *name, uin
 }
 
 /* Reads what the cache does not have. */
-static int read_rest(ValueReading *reading, const char *key, bool is_cached, TestValues *ret) {
+static int read_rest(ValueReading *reading, const CacheKeys *keys, bool is_cached, TestValues *ret) {
         Findings *findings = &reading->record->findings, once, always;
         int r = is_cached ? 0 : read_rules(reading, false, NULL);
 
@@ -781,8 +791,8 @@ static int read_rest(ValueReading *reading, const char *key, bool is_cached, Tes
         *findings = once;
         if (r == 0)
                 r = read_rules(reading, false, ret);
-        if (r == 0 && key && !is_cached && !reading->is_incomplete)
-                write_cache(reading, key, findings);
+        if (r == 0 && keys && !is_cached && !reading->is_incomplete)
+                write_cache(reading, keys, findings);
         findings_add(findings, &always);
         findings_deinit(&always);
         return r == 0 ? write_values(reading, ret) : r;
@@ -792,7 +802,7 @@ int test_values_read(const ResultsFile *file, const TestTree *tree, TestRecord *
                      bool has_cache, TestValues *ret) {
         scoped(reading_deinit) ValueReading reading = { .file = file, .tree = tree, .record = record,
                                                         .remote = remote };
-        char key[SHA256_TEXT_MAX] = "";
+        CacheKeys keys;
         bool is_cached = false;
         int r = 0;
 
@@ -802,8 +812,29 @@ int test_values_read(const ResultsFile *file, const TestTree *tree, TestRecord *
         if (!reading.values || !reading.is_read)
                 return -ENOMEM;
         if (has_cache)
-                r = take_key(&reading, key);
+                r = take_keys(&reading, &keys);
         if (r == 0 && has_cache)
-                r = read_cache(&reading, key, &is_cached);
-        return r == 0 ? read_rest(&reading, has_cache ? key : NULL, is_cached, ret) : r;
+                r = read_cache(&reading, "key", keys.files, &is_cached);
+        return r == 0 ? read_rest(&reading, has_cache ? &keys : NULL, is_cached, ret) : r;
+}
+
+int test_values_adopt(const ResultsFile *file, const TestTree *tree, TestRecord *record, bool is_new,
+                      bool *ret_has_cache) {
+        scoped(reading_deinit) ValueReading reading = { .file = file, .tree = tree, .record = record };
+        CacheKeys keys;
+        int r;
+
+        reading.values = calloc(file->n_rules + 1, sizeof(*reading.values));
+        reading.is_read = calloc(file->n_rules + 1, sizeof(*reading.is_read));
+        if (!reading.values || !reading.is_read)
+                return -ENOMEM;
+        findings_deinit(&record->findings); /* which the cache has */
+        record->findings = (Findings){};
+        r = take_keys(&reading, &keys);
+        if (r == 0)
+                r = read_cache(&reading, is_new ? "declaration" : "key", is_new ? keys.declaration : keys.files,
+                               ret_has_cache);
+        if (r == 0 && is_new && *ret_has_cache)
+                write_cache(&reading, &keys, &record->findings);
+        return r;
 }

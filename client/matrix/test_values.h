@@ -24,6 +24,13 @@ void test_values_deinit(TestValues *values);
 int test_values_read(const ResultsFile *file, const TestTree *tree, TestRecord *record, RemoteValues *remote,
                      bool has_cache, TestValues *ret);
 
+/*
+ * Whether a test has a cache for the declaration. is_new: it was just fetched, from where the same declaration was
+ * used: it becomes one for the files that are here, even if they are fewer. 0 or -ENOMEM.
+ */
+int test_values_adopt(const ResultsFile *file, const TestTree *tree, TestRecord *record, bool is_new,
+                      bool *ret_has_cache);
+
 /* Finds the file of a test that matches a pattern, the last of several with a finding. ret_path: relative to the tree.
  * 0, ENOENT or -ENOMEM. */
 int test_values_find(const TestTree *tree, TestRecord *record, const char *pattern, Buffer *ret_path);

@@ -23,7 +23,8 @@ static bool is_own(int fd) {
                (st.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-int value_cache_read(const TestTree *tree, const char *directory, const char *key, Arena *arena, const Value **ret) {
+int value_cache_read(const TestTree *tree, const char *directory, const char *member, const char *key, Arena *arena,
+                     const Value **ret) {
         scoped(buffer_deinit) Buffer text = { .n_max = CACHE_BYTES_MAX };
         scoped(closep) int fd = -1;
         char path[PATH_MAX];
@@ -43,7 +44,7 @@ int value_cache_read(const TestTree *tree, const char *directory, const char *ke
         if (k < 0)
                 return k == -ENOMEM ? -ENOMEM : 0;
         r = value_parse_only(text.text, text.n, arena, ret, &error);
-        if (r != 0 || strcmp(value_get_string(*ret, "key") ?: "", key) != 0)
+        if (r != 0 || strcmp(value_get_string(*ret, member) ?: "", key) != 0)
                 *ret = NULL;
         return r < 0 ? r : 0;
 }

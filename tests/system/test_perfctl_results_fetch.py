@@ -3,7 +3,9 @@
 import functools
 import http.server
 import io
+import json
 import os
+import shutil
 import subprocess
 import tarfile
 import tempfile
@@ -102,9 +104,7 @@ class Fetch(harness.TestCase):
         self.assertEqual(logs, [("/runs/one/big.log", 304), ("/runs/two/big.log", 200)])
 
     def test_only_files_that_matter_are_fetched_if_the_declaration_names_them(self):
-        (self.directory / "results.yaml").write_text(
-            "important_files: ['artifacts/*/rate.json']\nartifacts: {load: '*__load'}\n"
-            "values:\n  rate: {artifact: load, file: rate.json, path: rate}\n")
+        self.declare()
         self.perfctl("results", "fetch", "--save", "in/here", f"{self.url}/runs/", status=1)
         (self.directory / "in").mkdir()
         (self.directory / "urls").write_text(f"# of today\n\n  {self.url}/runs/ \r\n")
@@ -112,6 +112,66 @@ class Fetch(harness.TestCase):
         names = {Path(path).name for path in self.files("in/here")}
         self.assertEqual(names, {".perfd-processed", "rate.json", "exit_code", "settings.yaml"})
         self.assertFalse([path for path, _ in self.server.answers if path.startswith("/other")])
+
+    def declare(self, more=""):
+        (self.directory / "results.yaml").write_text("important_files: ['artifacts/*/rate.json']\nartifacts: {load: 'artifacts/*__load'}\n"
+                                                     "values:\n  rate: {artifact: load, file: rate.json, path: rate}\n" + more)
+
+    def values(self, directory, status=0):
+        self.perfctl("results", "parse", "--output-matrix", "matrix", directory, status=status)
+        return {Path(test["path"]).name: test["values"]["rate"] for test in json.loads((self.directory / "matrix").read_text())["tests"]}
+
+    def test_caches_are_fetched_instead_of_files(self):
+        self.write("runs/a b %/settings.yaml", "threads: 3\n", BEGIN)
+        self.write("runs/a b %/exit_code", "0\n", END)
+        self.write("runs/a b %/artifacts/001__load/rate.json", '{"rate": 300}')
+        self.write("runs2/other/settings.yaml", "threads: 5\n")
+        self.assertIn("needs a declaration", self.perfctl("results", "fetch", "--prefer-cache", self.url, status=2))
+        self.declare()
+        (self.site / "runs/a b %/artifacts/001__load").rename(self.site / "runs/a b %/artifacts/later")
+        self.perfctl("results", "parse", "site/runs", status=1)  # without the value of one
+        (self.site / "runs/a b %/artifacts/later").rename(self.site / "runs/a b %/artifacts/001__load")
+        (self.site / "runs/a b %/perfd-results.cache").write_text('{"key": 1, "declaration"')
+        cache = self.site / "runs/one/perfd-results.cache"
+        cache.write_text(cache.read_text().replace("100", "101"))  # to be told from the file
+        host = f"127.0.0.1:{self.server.server_port}"
+        for n_caches in (2, 0):
+            self.server.answers.clear()
+            self.perfctl("results", "fetch", "--prefer-cache", f"{self.url}/runs/")
+            self.assertEqual([path for path in self.files() if path.endswith(".json")],
+                             [f"{host}/runs/a b %/artifacts/001__load/rate.json"])
+            self.assertEqual(self.values("results"), {"one": 101, "two": 200, "a b %": 300})
+            fetched = [path for path, code in self.server.answers if code == 200 and path.endswith("cache")]
+            self.assertEqual(len([path for path in fetched if "a%20b" not in path]), n_caches)
+        # What was fetched is of no use with another declaration, nor once a file is there that it was not made of.
+        self.declare("name: other\n")
+        self.perfctl("results", "fetch", "--prefer-cache", f"{self.url}/runs/")
+        self.assertEqual(self.values("results"), {"one": 100, "two": 200, "a b %": 300})
+
+    def test_a_cache_in_an_archive_and_one_that_is_hostile(self):
+        self.declare()
+        self.assertEqual(self.values("site/runs"), {"one": 100, "two": 200})
+        with tarfile.open(self.site / "good.tar", "w") as archive:
+            archive.add(self.site / "runs/one", "t")
+        cache = json.loads((self.site / "runs/one/perfd-results.cache").read_text())
+        self.perfctl("results", "fetch", "--prefer-cache", f"{self.url}/good.tar")
+        adopted = self.directory / "results/good/t/perfd-results.cache"
+        self.assertNotEqual(json.loads(adopted.read_text())["key"], cache["key"])
+        self.assertEqual({**json.loads(adopted.read_text()), "key": ""}, {**cache, "key": ""})
+        adopted.write_text(adopted.read_text().replace("100", "101"))
+        self.assertEqual(self.values("results"), {"t": 101})
+        # A file changed since: the old cache is not taken for a new one.
+        (self.directory / "results/good/t/artifacts/001__load/rate.json").write_text('{"rate": 7}')
+        for more in ([], ["--prefer-cache"]):
+            self.perfctl("results", "fetch", *more, f"{self.url}/runs/two/")
+            self.assertEqual(self.values("results"), {"t": 7, "two": 200})
+        for wrong in ({"values": {"rate": {"deep": [1, {}]}, "more": 1}}, {"values": []}, {"further": [1]},
+                      {"findings": [1, "warning: x\n\ny" * 999]}):
+            (self.site / "runs/two/perfd-results.cache").write_text(json.dumps({**cache, **wrong}))
+            os.utime(self.site / "runs/two/perfd-results.cache")
+            shutil.rmtree(self.directory / "results" / f"127.0.0.1:{self.server.server_port}")
+            self.perfctl("results", "fetch", "--prefer-cache", f"{self.url}/runs/two/")
+            self.perfctl("results", "process", "--no-store", "--output", "report", "results")
 
     def test_a_file_that_was_cut_is_continued(self):
         self.write("cut.log", "x" * 1000)

@@ -17,6 +17,8 @@
 #include "client/cli/message.h"
 #include "client/matrix/results_file.h"
 #include "client/matrix/results_publish.h"
+#include "client/matrix/test_values.h"
+#include "client/matrix/value_cache.h"
 #include "util/error_text.h"
 #include "util/file.h"
 #include "util/scoped.h"
@@ -33,7 +35,7 @@
 #define LISTING_BYTES_MAX (64U * 1024U * 1024U)
 #define TEST_FILES "settings,settings.*,exit_code,skip,.uuid" /* see test_tree.h */
 #define LIST "tar", "--list", "--absolute-names", "--quoting-style=escape"
-#define WGET "wget", "--no-verbose", "--continue", "--timeout=30", "--tries=3"
+#define WGET "wget", "--no-verbose", "--timeout=30", "--tries=3"
 
 /* --- programs ------------------------------------------------------------------------------------- */
 
@@ -103,19 +105,26 @@ static bool put_names(const Value *important, Buffer *out) {
         return important;
 }
 
+/* resume: of the command line; a file that was changed here cannot be continued, and is fetched again. */
+static int fetch_names(const char *url, const char *directory, const char *choice, const char *names,
+                       const char *resume) {
+        char quota[32];
+
+        (void)snprintf(quota, sizeof(quota), "--quota=%" PRIu64, RESULTS_FETCH_BYTES_MAX);
+        return run((const char *const[]){ WGET, resume, "--timestamping", "--recursive", "--level=32", "--no-parent",
+                                          "--execute", "robots=off", quota, "--directory-prefix", directory, choice,
+                                          names, url, NULL },
+                   url, NULL);
+}
+
 static int fetch_directory(const char *url, const char *directory, const Value *important) {
         scoped(buffer_deinit) Buffer names = {};
         bool is_part = put_names(important, &names);
-        char quota[32];
 
         if (buffer_error(&names) < 0)
                 return command_fail(-ENOMEM);
-        (void)snprintf(quota, sizeof(quota), "--quota=%" PRIu64, RESULTS_FETCH_BYTES_MAX);
-        return run((const char *const[]){ WGET, "--timestamping", "--recursive", "--level=32", "--no-parent",
-                                          "--execute", "robots=off", quota, "--directory-prefix", directory,
-                                          is_part ? "--accept" : "--reject", is_part ? names.text : "index.html*",
-                                          url, NULL },
-                   url, NULL);
+        return fetch_names(url, directory, is_part ? "--accept" : "--reject",
+                           is_part ? names.text : "index.html*," VALUE_CACHE_NAME, "--continue");
 }
 
 /* --- archives ------------------------------------------------------------------------------------- */
@@ -218,19 +227,95 @@ static int fetch_archive(const char *url, const char *directory, const char *nam
             snprintf(to, sizeof(to), "%s/%.*s", directory, (int)n_name, name) >= (int)sizeof(to) ||
             snprintf(list, sizeof(list), "%s/.%s.members", directory, name) >= (int)sizeof(list))
                 return command_fail(-ENAMETOOLONG);
-        r = run((const char *const[]){ WGET, "--output-document", archive, url, NULL }, url, NULL);
+        r = run((const char *const[]){ WGET, "--continue", "--output-document", archive, url, NULL }, url, NULL);
         return r == EXIT_DONE ? unpack(archive, to, list) : r;
+}
+
+/* --- caches --------------------------------------------------------------------------------------- */
+
+/* Splits off the server of a URL, and appends the directory within `directory` to which wget writes it. */
+static size_t split_url(const char *url, Buffer *ret_prefix) {
+        const char *host = strstr(url, "://") + 3, *path = host + strcspn(host, "/?#");
+        const char *login = memrchr(host, '@', (size_t)(path - host)), *end = path + strcspn(path, "?#");
+
+        while (end > path && end[-1] != '/')
+                end--;
+        host = login ? login + 1 : host;
+        buffer_printf(ret_prefix, "%.*s%s", (int)(end - host), host, end == path ? "/" : "");
+        return (size_t)(path - url);
+}
+
+/* Whether the cache of a test is here since a time, before which it was written by this user's own commands. */
+static bool is_new(const TestTree *tree, const TestRecord *record, const struct timespec *since) {
+        char path[PATH_MAX];
+        struct stat st;
+
+        return snprintf(path, sizeof(path), "%s/%s/" VALUE_CACHE_NAME, tree->root, record->path) < (int)sizeof(path) &&
+               lstat(path, &st) == 0 && (st.st_ctim.tv_sec > since->tv_sec ||
+                                         (st.st_ctim.tv_sec == since->tv_sec && st.st_ctim.tv_nsec >= since->tv_nsec));
+}
+
+/* Fetches what the declaration needs of a test. server: the beginning of its URL, of n bytes. */
+static int fetch_test(const char *server, size_t n, const char *path, const TestTree *tree, const Value *important) {
+        scoped(buffer_deinit) Buffer url = {};
+
+        buffer_put(&url, server, n);
+        for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
+                scoped(freep) char *name = strndup(slash + 1, strcspn(slash + 1, "/"));
+
+                buffer_putc(&url, '/');
+                buffer_put_encoded(&url, name ?: "");
+        }
+        buffer_putc(&url, '/');
+        return buffer_error(&url) < 0 ? command_fail(-ENOMEM) : fetch_directory(url.text, tree->root, important);
+}
+
+/* Takes the caches fetched below a prefix for those of the tests. url: to fetch the rest from; NULL: it is here. */
+static int adopt(const char *url, size_t n_server, const char *prefix, const char *directory, const ResultsFile *file,
+                 const struct timespec *since) {
+        scoped(test_tree_deinit) TestTree tree = {};
+        size_t n_found = 0, n = strlen(prefix) - 1;
+        int r, status = EXIT_DONE;
+
+        r = test_tree_read(&tree, directory);
+        for (size_t i = 0; i < tree.n && r == 0; i++) {
+                TestRecord *record = &tree.records[i];
+                bool has_cache = false;
+
+                if (record->left_out || strncmp(record->path, prefix, n) != 0 ||
+                    (record->path[n] && record->path[n] != '/'))
+                        continue;
+                n_found++;
+                r = test_values_adopt(file, &tree, record, is_new(&tree, record, since), &has_cache);
+                if (r == 0 && !has_cache && url &&
+                    fetch_test(url, n_server, record->path, &tree, file->important) != EXIT_DONE)
+                        status = EXIT_FAILED;
+        }
+        if (r < 0)
+                return command_fail(r);
+        return n_found == 0 && url ? fetch_directory(url, directory, file->important) : status;
+}
+
+static int fetch_caches(const char *url, const char *directory, const ResultsFile *file, const struct timespec *since) {
+        scoped(buffer_deinit) Buffer prefix = {};
+        size_t n_server = split_url(url, &prefix);
+        int r = fetch_names(url, directory, "--accept", TEST_FILES "," VALUE_CACHE_NAME, "--timestamping"), adopted;
+
+        adopted = adopt(url, n_server, prefix.text, directory, file, since);
+        return r == EXIT_DONE ? adopted : r;
 }
 
 /*
  * Fetches a URL (http or https) into a directory, which exists: what is below it, or an archive, which is unpacked into
- * a directory of its name. important: patterns of the files to be fetched beside those that make a test; NULL: all
- * files. What is there already is not fetched again. Returns EXIT_DONE; EXIT_USAGE for something that is no URL, or
- * EXIT_FAILED, after a message.
+ * a directory of its name. prefers_cache: of a test with a cache for the declaration, no other files but those that
+ * make a test. What is there already is not fetched again. Returns EXIT_DONE; EXIT_USAGE for something that is no URL,
+ * or EXIT_FAILED, after a message.
  */
-static int results_fetch(const char *url, const char *directory, const Value *important) {
-        char name[NAME_MAX + 1];
+static int results_fetch(const char *url, const char *directory, const ResultsFile *file, bool prefers_cache) {
+        char name[NAME_MAX + 1], prefix[NAME_MAX + 1];
+        struct timespec since;
         size_t n_name;
+        int r;
 
         if (strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0) {
                 message_print("%s: expected a URL that begins with http:// or https://", url);
@@ -238,13 +323,20 @@ static int results_fetch(const char *url, const char *directory, const Value *im
         }
         limit_files();
         n_name = archive_name(url, name);
-        return n_name > 0 ? fetch_archive(url, directory, name, n_name) : fetch_directory(url, directory, important);
+        (void)clock_gettime(CLOCK_REALTIME_COARSE, &since); /* the clock of files */
+        if (n_name == 0)
+                return prefers_cache ? fetch_caches(url, directory, file, &since)
+                                     : fetch_directory(url, directory, file->important);
+        r = fetch_archive(url, directory, name, n_name);
+        (void)snprintf(prefix, sizeof(prefix), "%.*s/", (int)n_name, name);
+        return r == EXIT_DONE && prefers_cache ? adopt(NULL, 0, prefix, directory, file, &since) : r;
 }
 
 /* --- the command ---------------------------------------------------------------------------------- */
 
 typedef struct ResultsFetchOptions {
         const char *config, *url_file, *save; /* NULL: not given */
+        bool prefer_cache;
 } ResultsFetchOptions;
 
 static const Option options_table[] = {
@@ -254,17 +346,20 @@ static const Option options_table[] = {
           OPTION_TEXT(ResultsFetchOptions, url_file), .value = OPTION_VALUE_FILE },
         { "save", 0, "DIRECTORY", "Write into this directory, instead of results in the current one",
           OPTION_TEXT(ResultsFetchOptions, save), .value = OPTION_VALUE_DIRECTORY },
+        { "prefer-cache", 0, NULL, "Fetch the cache of a test instead of its files, if it fits to the declaration",
+          OPTION_FLAG(ResultsFetchOptions, prefer_cache) },
         {},
 };
 
 /* The first failure is the status of all. */
-static int fetch(const char *url, const char *directory, const Value *important, int status) {
-        int r = results_fetch(url, directory, important);
+static int fetch(const char *url, const char *directory, const ResultsFile *declared, bool prefers_cache, int status) {
+        int r = results_fetch(url, directory, declared, prefers_cache);
 
         return status == EXIT_DONE ? r : status;
 }
 
-static int fetch_lines(const char *file, const char *directory, const Value *important, int status) {
+static int fetch_lines(const char *file, const char *directory, const ResultsFile *declared, bool prefers_cache,
+                       int status) {
         scoped(buffer_deinit) Buffer text = {};
         char *rest = NULL;
         int r;
@@ -276,7 +371,7 @@ static int fetch_lines(const char *file, const char *directory, const Value *imp
                 line += strspn(line, " \t");
                 line[strcspn(line, " \t")] = '\0';
                 if (*line && *line != '#')
-                        status = fetch(line, directory, important, status);
+                        status = fetch(line, directory, declared, prefers_cache, status);
         }
         return status;
 }
@@ -300,13 +395,16 @@ static int results_fetch_run(const CommandLine *line) {
         tree.root = directory;
         if (options->config || access(RESULTS_FILE_NAME, F_OK) == 0)
                 r = results_file_open(&file, options->config, &tree, NULL, 0);
+        else if (options->prefer_cache)
+                r = command_refuse("results fetch", "--prefer-cache needs a declaration, with which caches were made");
         if (r != EXIT_DONE)
                 return r;
 
+        (void)umask(umask(0) | S_IWGRP | S_IWOTH); /* others cannot change a cache */
         for (int i = 0; i < line->n_arguments; i++)
-                r = fetch(line->arguments[i], directory, file.important, r);
+                r = fetch(line->arguments[i], directory, &file, options->prefer_cache, r);
         if (options->url_file)
-                r = fetch_lines(options->url_file, directory, file.important, r);
+                r = fetch_lines(options->url_file, directory, &file, options->prefer_cache, r);
         results_publish_note(&tree);
         return r;
 }
