@@ -215,6 +215,27 @@ static void read_pressure(TopNode *node, const Value *latest, uint64_t time_ms) 
         node->waited_ms = time_ms;
 }
 
+void top_state_read_gpus(TopNode *node, const Value *latest) {
+        static const char *const keys[] = {
+#define X(id, key) key,
+                TOP_GPU_NUMBERS(X)
+#undef X
+        };
+        const Value *gpus = value_get(latest, "gpus");
+
+        node->n_gpus = node->n_gpus_counted = 0;
+        while (node->n_gpus < answer_length(gpus) && node->n_gpus < TOP_GPUS_MAX) {
+                const Value *of = &gpus->items[node->n_gpus];
+                TopGpu *gpu = &node->gpus[node->n_gpus++];
+
+                (void)snprintf(gpu->name, sizeof(gpu->name), "%s", answer_text(of, "gpu"));
+                (void)snprintf(gpu->state, sizeof(gpu->state), "%s", answer_text(of, "state"));
+                for (TopGpuNumber i = 0; i < N_TOP_GPU_NUMBERS; i++)
+                        gpu->number[i] = answer_number(of, keys[i]);
+                node->n_gpus_counted += answer_flag(of, "counted");
+        }
+}
+
 static void read_latest(TopNode *node, const Value *answer) {
         const Value *latest = value_get(answer, "latest"), *cpu = value_get(latest, "cpu_utilization");
         uint64_t time_ms = answer_time(answer, "time_ms");
@@ -240,8 +261,11 @@ static bool refresh_node(TopState *state) {
         node->n_cpus = answer_time(answer, "cpus");
         node->interval_ms = answer_time(answer, "interval_ms");
         node->memory_bytes = answer_number(value_get(value_get(answer, "latest"), "memory"), "total_bytes");
+        top_state_read_gpus(node, value_get(answer, "latest"));
         if (state->at_ms == 0)
                 read_latest(node, answer);
+        else
+                node->n_gpus = 0;
         return true;
 }
 

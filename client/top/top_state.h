@@ -6,12 +6,15 @@
  *
  * Numbers that perfd counts since boot, or since a job began, are shown as rates between two readings; before the
  * second, those of a job are means since its begin. At an earlier time, the node's numbers are from perfd's history,
- * and those of a job are means of its whole run. An unknown number is NAN.
+ * and those of a job are means of its whole run. An unknown number is NAN, also of equipment that the node has not.
  */
 
 #include "client/api/api_query.h"
 
-/* X(ID, member of the output, series of the history). A series "" has no history. */
+/*
+ * X(ID, member of the output, series of the history). A series "" has no history. Those from FABRIC_RECEIVED to POWER
+ * are of equipment.
+ */
 #define TOP_NUMBERS(X)                                                                \
         X(CPU, "cpu_utilization", "cpu")                                              \
         X(CORE_MIN, "core_utilization_min", "core_min")                               \
@@ -22,6 +25,14 @@
         X(DISK_WRITE, "disk_written_bytes_per_second", "disk_write")                  \
         X(NET_RECEIVED, "network_received_bytes_per_second", "net_received")          \
         X(NET_SENT, "network_sent_bytes_per_second", "net_sent")                      \
+        X(FABRIC_RECEIVED, "fabric_received_bytes_per_second", "fabric_received")     \
+        X(FABRIC_SENT, "fabric_sent_bytes_per_second", "fabric_sent")                 \
+        X(NETFS_READ, "netfs_read_bytes_per_second", "netfs_read")                    \
+        X(NETFS_WRITTEN, "netfs_written_bytes_per_second", "netfs_written")           \
+        X(GPUS_ACTIVE, "gpus_active", "gpus_active")                                  \
+        X(GPUS_UTILIZED, "gpus_utilized", "gpus_utilized")                            \
+        X(GPUS_POWER, "gpu_power_watts", "gpu_power")                                 \
+        X(POWER, "power_watts", "power")                                              \
         X(PRESSURE_CPU, "pressure_cpu_ratio", "pressure_cpu")                         \
         X(PRESSURE_MEMORY, "pressure_memory_ratio", "pressure_memory")                \
         X(PRESSURE_IO, "pressure_io_ratio", "pressure_io")
@@ -67,6 +78,27 @@ typedef struct TopJobs {
 
 #define TOP_TREND_MAX 60U
 #define TOP_CORES_MAX 4096U
+#define TOP_GPUS_MAX 64U
+
+/* X(ID, member of the API, and of the output) */
+#define TOP_GPU_NUMBERS(X)                          \
+        X(ACTIVE, "gpu_sm_active_ratio")            \
+        X(UTILIZATION, "gpu_utilization_ratio")     \
+        X(MEMORY_USED, "gpu_memory_used_bytes")     \
+        X(MEMORY_TOTAL, "gpu_memory_total_bytes")   \
+        X(POWER, "gpu_power_watts")
+
+typedef enum TopGpuNumber {
+#define X(id, ...) TOP_GPU_##id,
+        TOP_GPU_NUMBERS(X)
+#undef X
+        N_TOP_GPU_NUMBERS,
+} TopGpuNumber;
+
+typedef struct TopGpu {
+        char name[32], state[32]; /* state "": unknown */
+        double number[N_TOP_GPU_NUMBERS];
+} TopGpu;
 
 typedef struct TopNode {
         char hostname[65];
@@ -77,6 +109,8 @@ typedef struct TopNode {
         uint64_t waited_ms;
         double core[TOP_CORES_MAX]; /* utilization of each; NAN: unknown */
         size_t n_cores; /* 0: unknown */
+        TopGpu gpus[TOP_GPUS_MAX]; /* now */
+        size_t n_gpus, n_gpus_counted; /* n_gpus 0 at an earlier time; counted: without instances of others */
         double trend[N_TOP_NUMBERS][TOP_TREND_MAX]; /* the latest last; NAN: unknown */
 } TopNode;
 
@@ -115,6 +149,8 @@ void top_state_deinit(TopState *state);
 
 /* Asks perfd. True if it answered; otherwise `problem` has the reason, and what is known stays. */
 bool top_state_refresh(TopState *state);
+/* Reads the GPUs of the answer's `latest`. */
+void top_state_read_gpus(TopNode *node, const Value *latest);
 /* Orders the jobs by a column, the highest first; by its word, one of top_column_words. */
 void top_state_sort(TopState *state, TopColumn column);
 void top_state_sort_by_word(TopState *state, const char *word);

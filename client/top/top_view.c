@@ -10,6 +10,7 @@
 #define BAR_MAX 40U
 #define TREND_MIN 16U        /* columns for a part of the last ten minutes */
 #define SHORT_ROWS 24U       /* a screen with fewer has no empty lines */
+#define GPU_LINES_MAX 4U     /* more GPUs have a level each */
 
 /* --- numbers -------------------------------------------------------------------------------------- */
 
@@ -23,6 +24,13 @@ static void format_bytes(double v, const char *unit, char ret[static TEXT_MAX]) 
         if (!isnan(v))
                 text_mib(v / 1048576, text);
         (void)snprintf(ret, TEXT_MAX, "%.40s%s", text, isnan(v) ? "" : unit);
+}
+
+/* For the end of a text; "" if unknown. */
+static void format_power(double watts, char ret[static TEXT_MAX]) {
+        ret[0] = '\0';
+        if (!isnan(watts))
+                (void)snprintf(ret, TEXT_MAX, ", %.0f W", watts);
 }
 
 static void format_column(TopColumn column, double v, char ret[static TEXT_MAX]) {
@@ -54,24 +62,24 @@ static void write_level(Screen *screen, double share) {
                                                        : (const char[]){ ".:-=+*%#"[level], '\0' });
 }
 
-/* Writes a level for each core or, if there are too many for the lines, for the busiest of each few. */
-static void write_cores(Screen *screen, const TopNode *node, size_t n_lines_max) {
+/* Writes a level for each share or, if there are too many for the lines, for the highest of each few. */
+static void write_levels(Screen *screen, const char *label, const double *shares, size_t n, size_t n_lines_max) {
         size_t n_columns = screen->width - LABEL_COLUMNS, n_places = n_columns * n_lines_max;
-        size_t n_each = (node->n_cores + n_places - 1) / n_places;
+        size_t n_each = (n + n_places - 1) / n_places;
 
-        for (size_t i = 0, column = 0; i < node->n_cores; i += n_each, column++) {
+        for (size_t i = 0, column = 0; i < n; i += n_each, column++) {
                 double busiest = NAN;
 
                 if (column % n_columns == 0)
                         buffer_printf(screen->out, "%s%-*s", column > 0 ? "\n" : "", (int)LABEL_COLUMNS,
-                                      column > 0 ? "" : "cores");
-                for (size_t k = i; k < i + n_each && k < node->n_cores; k++)
-                        busiest = fmax(busiest, node->core[k]);
+                                      column > 0 ? "" : label);
+                for (size_t k = i; k < i + n_each && k < n; k++)
+                        busiest = fmax(busiest, shares[k]);
                 screen_style_begin(screen, STYLE_BAR);
                 write_level(screen, busiest);
                 screen_style_end(screen);
         }
-        if (node->n_cores > 0)
+        if (n > 0)
                 buffer_putc(screen->out, '\n');
 }
 
@@ -106,16 +114,22 @@ static void end_row(Screen *screen, const TopNode *node, size_t column, const ch
         buffer_putc(screen->out, '\n');
 }
 
-static void write_bar_row(Screen *screen, const TopNode *node, const char *label, TopNumber number, const char *text) {
+/* trend: the number whose course is shown; N_TOP_NUMBERS: none */
+static void write_bar_row(Screen *screen, const TopNode *node, const char *label, double ratio, const char *text,
+                          TopNumber trend) {
         size_t n = screen->width / 3 > BAR_MAX ? BAR_MAX : screen->width / 3;
-        double ratio = node->number[number];
         char percent[TEXT_MAX];
 
         format_percent(ratio, percent);
         buffer_printf(screen->out, "%-*s%7s ", (int)LABEL_COLUMNS, label, percent);
         screen_bar(screen, ratio, n);
         buffer_putc(screen->out, ' ');
-        end_row(screen, node, LABEL_COLUMNS + n + 9, text, LABEL_COLUMNS + n + 30, &number, number != TOP_ROOT);
+        end_row(screen, node, LABEL_COLUMNS + n + 9, text, LABEL_COLUMNS + n + 30, &trend, trend < N_TOP_NUMBERS);
+}
+
+static void write_number_row(Screen *screen, const TopNode *node, const char *label, TopNumber number,
+                             const char *text) {
+        write_bar_row(screen, node, label, node->number[number], text, number == TOP_ROOT ? N_TOP_NUMBERS : number);
 }
 
 /* The number, and the next: of what goes in, and out. */
@@ -129,6 +143,51 @@ static void write_rate_row(Screen *screen, const TopNode *node, const char *labe
         (void)snprintf(text, sizeof(text), "%s %s, %s %s", first, in, second, out);
         buffer_printf(screen->out, "%-*s", (int)LABEL_COLUMNS, label);
         end_row(screen, node, LABEL_COLUMNS, text, screen->width >= 100 ? LABEL_COLUMNS + BAR_MAX + 30 : 57, both, 2);
+}
+
+/* The share of its multiprocessors that works or, where that is not known, the share of time in which a kernel runs. */
+static double activity_of(const TopGpu *gpu) {
+        return isnan(gpu->number[TOP_GPU_ACTIVE]) ? gpu->number[TOP_GPU_UTILIZATION] : gpu->number[TOP_GPU_ACTIVE];
+}
+
+static void write_gpu(Screen *screen, const TopNode *node, const TopGpu *gpu) {
+        char label[TEXT_MAX], used[TEXT_MAX], total[TEXT_MAX], power[TEXT_MAX], text[4 * TEXT_MAX];
+        bool is_utilization = isnan(gpu->number[TOP_GPU_ACTIVE]) && !isnan(gpu->number[TOP_GPU_UTILIZATION]);
+
+        format_bytes(gpu->number[TOP_GPU_MEMORY_USED], "", used);
+        format_bytes(gpu->number[TOP_GPU_MEMORY_TOTAL], "", total);
+        format_power(gpu->number[TOP_GPU_POWER], power);
+        (void)snprintf(label, sizeof(label), "GPU %.4s ", gpu->name);
+        if (isnan(activity_of(gpu)) && gpu->state[0])
+                (void)snprintf(text, sizeof(text), "%s", gpu->state);
+        else
+                (void)snprintf(text, sizeof(text), "%s%s of %s%s", is_utilization ? "utilized, " : "", used, total,
+                               power);
+        write_bar_row(screen, node, label, activity_of(gpu), text, N_TOP_NUMBERS);
+}
+
+/* A line for each of a few GPUs; otherwise a line for all, and a level for each if there is space. */
+static void write_gpus(Screen *screen, const TopNode *node, bool has_space) {
+        bool is_active = !isnan(node->number[TOP_GPUS_ACTIVE]);
+        double n_busy = node->number[is_active ? TOP_GPUS_ACTIVE : TOP_GPUS_UTILIZED], levels[TOP_GPUS_MAX];
+        char busy[TEXT_MAX], power[TEXT_MAX], text[3 * TEXT_MAX];
+
+        if (has_space && node->n_gpus > 0 && node->n_gpus <= GPU_LINES_MAX) {
+                for (size_t i = 0; i < node->n_gpus; i++)
+                        write_gpu(screen, node, &node->gpus[i]);
+                return;
+        }
+        if (isnan(n_busy) || node->n_gpus_counted == 0)
+                return;
+        text_cpus(n_busy, busy);
+        format_power(node->number[TOP_GPUS_POWER], power);
+        (void)snprintf(text, sizeof(text), "%s of %zu %s%s", busy, node->n_gpus_counted,
+                       is_active ? "active" : "utilized", power);
+        write_bar_row(screen, node, "GPUs", n_busy / (double)node->n_gpus_counted, text, N_TOP_NUMBERS);
+        for (size_t i = 0; i < node->n_gpus; i++)
+                levels[i] = activity_of(&node->gpus[i]);
+        if (has_space)
+                write_levels(screen, "each GPU", levels, node->n_gpus, 1);
 }
 
 static void write_pressure_row(Screen *screen, const TopNode *node) {
@@ -153,22 +212,27 @@ static void write_pressure_row(Screen *screen, const TopNode *node) {
         buffer_putc(screen->out, '\n');
 }
 
-static void write_node(Screen *screen, const TopNode *node, size_t n_core_lines) {
+static void write_node(Screen *screen, const TopNode *node, bool has_space) {
         char first[TEXT_MAX], second[TEXT_MAX], text[3 * TEXT_MAX];
 
         text[0] = '\0';
         if (!isnan(node->number[TOP_CORE_MAX]))
                 (void)snprintf(text, sizeof(text), "cores %.0f to %.0f %%", 100 * node->number[TOP_CORE_MIN],
                                100 * node->number[TOP_CORE_MAX]);
-        write_bar_row(screen, node, "CPUs", TOP_CPU, text);
-        write_cores(screen, node, n_core_lines);
+        write_number_row(screen, node, "CPUs", TOP_CPU, text);
+        write_levels(screen, "cores", node->core, node->n_cores, has_space ? 4 : 1);
         format_bytes(node->number[TOP_MEMORY] * node->memory_bytes, "", first);
         format_bytes(node->memory_bytes, "", second);
         (void)snprintf(text, sizeof(text), "%s of %s", first, second);
-        write_bar_row(screen, node, "memory", TOP_MEMORY, text);
-        write_bar_row(screen, node, "disk /", TOP_ROOT, "");
+        write_number_row(screen, node, "memory", TOP_MEMORY, text);
+        write_gpus(screen, node, has_space);
+        write_number_row(screen, node, "disk /", TOP_ROOT, "");
         write_rate_row(screen, node, "disks", TOP_DISK_READ, "read", "written");
         write_rate_row(screen, node, "network", TOP_NET_RECEIVED, "received", "sent");
+        if (!isnan(node->number[TOP_FABRIC_RECEIVED]))
+                write_rate_row(screen, node, "fabric", TOP_FABRIC_RECEIVED, "received", "sent");
+        if (!isnan(node->number[TOP_NETFS_READ]))
+                write_rate_row(screen, node, "netfs", TOP_NETFS_READ, "read", "written");
         write_pressure_row(screen, node);
 }
 
@@ -278,15 +342,16 @@ static void write_title(Screen *screen, const TopState *state) {
         const TopNode *node = &state->node;
         scoped(buffer_deinit) Buffer text = {};
         size_t n_jobs = state->jobs.n;
-        char time[TEXT_MAX];
+        char time[TEXT_MAX], power[TEXT_MAX];
         size_t n;
 
         text_time(node->time_ms, time);
+        format_power(node->number[TOP_POWER], power);
         screen_style_begin(screen, STYLE_BOLD);
         n = screen_text_cut(screen, node->hostname, screen->width / 3);
         screen_style_end(screen);
-        buffer_printf(&text, "  %s%s  %ju CPUs  %zu job%s", time, state->at_ms > 0 ? " (past)" : "",
-                      (uintmax_t)node->n_cpus, n_jobs, n_jobs == 1 ? "" : "s");
+        buffer_printf(&text, "  %s%s  %ju CPUs%s  %zu job%s", time, state->at_ms > 0 ? " (past)" : "",
+                      (uintmax_t)node->n_cpus, power, n_jobs, n_jobs == 1 ? "" : "s");
         if (state->n_hidden > 0)
                 buffer_printf(&text, " and %ju of others", (uintmax_t)state->n_hidden);
         (void)screen_text_cut(screen, text.text ?: "", screen->width - n);
@@ -324,7 +389,7 @@ void top_view_write(Screen *screen, const TopState *state, TopWindow *window) {
         write_title(screen, state);
         if (has_blanks)
                 buffer_putc(screen->out, '\n');
-        write_node(screen, &state->node, has_blanks ? 4 : 1);
+        write_node(screen, &state->node, has_blanks);
         if (has_blanks)
                 buffer_putc(screen->out, '\n');
         write_heads(screen, state->sort);
@@ -361,6 +426,34 @@ static void put_numbers(Json *json, const char *const *keys, const double *value
                 json_put_double_or_null(json, keys[i], !isnan(values[i]), values[i]);
 }
 
+/* Puts the numbers from `first` to before `end` that are known. */
+static void put_known(Json *json, const char *const *keys, const double *values, size_t first, size_t end) {
+        for (size_t i = first; i < end; i++)
+                if (!isnan(values[i]))
+                        json_put_double(json, keys[i], values[i]);
+}
+
+static void put_gpus(Json *json, const TopNode *node) {
+        static const char *const keys[] = {
+#define X(id, key) key,
+                TOP_GPU_NUMBERS(X)
+#undef X
+        };
+
+        if (node->n_gpus == 0)
+                return;
+        json_put_array_begin(json, "gpus");
+        for (size_t i = 0; i < node->n_gpus; i++) {
+                json_object_begin(json);
+                json_put_string(json, "gpu", node->gpus[i].name);
+                if (node->gpus[i].state[0])
+                        json_put_string(json, "state", node->gpus[i].state);
+                put_known(json, keys, node->gpus[i].number, 0, N_TOP_GPU_NUMBERS);
+                json_object_end(json);
+        }
+        json_array_end(json);
+}
+
 void top_view_write_json(const TopState *state, Json *json) {
         const TopNode *node = &state->node;
 
@@ -370,7 +463,10 @@ void top_view_write_json(const TopState *state, Json *json) {
         json_put_bool(json, "past", state->at_ms > 0);
         json_put_uint(json, "cpus", node->n_cpus);
         json_put_double_or_null(json, "memory_bytes", !isnan(node->memory_bytes), node->memory_bytes);
-        put_numbers(json, number_keys, node->number, N_TOP_NUMBERS);
+        put_numbers(json, number_keys, node->number, TOP_FABRIC_RECEIVED);
+        put_known(json, number_keys, node->number, TOP_FABRIC_RECEIVED, TOP_PRESSURE_CPU);
+        put_numbers(json, number_keys + TOP_PRESSURE_CPU, node->number + TOP_PRESSURE_CPU, N_TOP_PRESSURES);
+        put_gpus(json, node);
         json_put_uint(json, "others_running", state->n_hidden);
         json_put_array_begin(json, "jobs");
         for (size_t i = 0; i < state->jobs.n; i++) {

@@ -160,6 +160,92 @@ static void the_selected_job_is_shown(void **state) {
         assert_int_equal(window.selected_row, 0);
 }
 
+/* n GPUs, of which the first works by half, and the last is lost. */
+static void fill_gpus(Fixture *f, TopState *top, size_t n) {
+        scoped(buffer_deinit) Buffer text = {};
+
+        buffer_puts(&text, "{\"gpus\":[");
+        for (size_t i = 0; i < n; i++)
+                buffer_printf(&text, "%s{\"gpu\":\"%zu\",\"counted\":%s,%s}", i > 0 ? "," : "", i,
+                              i < 6 ? "true" : "false",
+                              i == 0      ? "\"gpu_sm_active_ratio\":0.5,\"gpu_utilization_ratio\":1,"
+                                            "\"gpu_power_watts\":345.6,\"gpu_memory_used_bytes\":1073741824,"
+                                            "\"gpu_memory_total_bytes\":4294967296"
+                              : i + 1 < n ? "\"gpu_utilization_ratio\":0.25,\"gpu_memory_total_bytes\":4294967296"
+                                          : "\"state\":\"\\u001b[2Jlost\"");
+        buffer_puts(&text, "]}");
+        top_state_read_gpus(&top->node, read_value(f, text.text));
+        top->node.number[TOP_GPUS_ACTIVE] = 0.5;
+        top->node.number[TOP_GPUS_POWER] = 400;
+}
+
+static void a_few_gpus_have_a_line_each(void **state) {
+        Fixture *f = *state;
+        TopWindow window = { .n_rows = 24 };
+        TopJob jobs[3];
+        TopState top;
+
+        fill(f, &top, jobs);
+        top_view_write(&f->screen, &top, &window);
+        assert_null(strstr(f->out.text, "GPU"));
+        fill_gpus(f, &top, 3);
+        top.node.number[TOP_POWER] = 99;
+        top.node.number[TOP_NETFS_READ] = 1024;
+        for (unsigned width = 40; width <= 200; width += 20) {
+                buffer_clear(&f->out);
+                f->screen.width = width;
+                top_view_write(&f->screen, &top, &window);
+                check_widths(&f->out, width);
+        }
+        assert_non_null(strstr(f->out.text, "\nGPU 0     50.0 % "));
+        assert_non_null(strstr(f->out.text, " 1.00 GiB of 4.00 GiB, 346 W\nGPU 1     25.0 % "));
+        assert_non_null(strstr(f->out.text, " utilized, - of 4.00 GiB\nGPU 2          - "));
+        assert_non_null(strstr(f->out.text, " \\x1b[2Jlost\n"));
+        assert_non_null(strstr(f->out.text, "4 CPUs, 99 W  3 jobs"));
+        assert_non_null(strstr(f->out.text, "netfs    1.00 KiB/s read, - written"));
+        assert_null(strstr(f->out.text, "fabric"));
+}
+
+static void many_gpus_have_a_line_in_all(void **state) {
+        Fixture *f = *state;
+        TopWindow window = { .n_rows = 24 };
+        TopJob jobs[3];
+        TopState top;
+
+        fill(f, &top, jobs);
+        fill_gpus(f, &top, 8); /* of which two are instances */
+        f->screen.has_unicode = false;
+        top_view_write(&f->screen, &top, &window);
+        assert_non_null(strstr(f->out.text, "\nGPUs       8.3 % "));
+        assert_non_null(strstr(f->out.text, " 0.50 of 6 active, 400 W\neach GPU +------ \n"));
+        buffer_clear(&f->out);
+        window.n_rows = 20; /* no space */
+        top_view_write(&f->screen, &top, &window);
+        assert_null(strstr(f->out.text, "each GPU"));
+        assert_non_null(strstr(f->out.text, "0.50 of 6 active"));
+}
+
+static void a_document_lacks_equipment_that_the_node_lacks(void **state) {
+        Fixture *f = *state;
+        const Value *gpu;
+        TopJob jobs[3];
+        TopState top;
+
+        fill(f, &top, jobs);
+        top_view_write_json(&top, &(Json){ .out = &f->out });
+        assert_null(strstr(f->out.text, "gpu"));
+        assert_null(strstr(f->out.text, "fabric"));
+        fill_gpus(f, &top, 2);
+        buffer_clear(&f->out);
+        top_view_write_json(&top, &(Json){ .out = &f->out });
+        assert_non_null(strstr(f->out.text, "\"gpus_active\":0.5"));
+        gpu = value_get(read_value(f, f->out.text), "gpus");
+        assert_int_equal(answer_length(gpu), 2);
+        assert_true(answer_number(&gpu->items[0], "gpu_sm_active_ratio") == 0.5);
+        assert_null(value_get(&gpu->items[1], "gpu_sm_active_ratio"));
+        assert_string_equal(answer_text(&gpu->items[1], "state"), "\x1b[2Jlost");
+}
+
 static void a_document_has_null_for_what_is_unknown(void **state) {
         Fixture *f = *state;
         Json json = { .out = &f->out };
@@ -201,6 +287,9 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(a_screen_fits_each_width_and_escapes_names, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(cores_are_merged_if_there_are_many, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(the_selected_job_is_shown, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(a_few_gpus_have_a_line_each, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(many_gpus_have_a_line_in_all, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(a_document_lacks_equipment_that_the_node_lacks, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_document_has_null_for_what_is_unknown, set_up, tear_down),
                 cmocka_unit_test(times_are_local_and_past),
         };
