@@ -47,7 +47,7 @@ static int read_after(Fixture *f, uint64_t ns) {
 }
 
 static void remove_zone(const Fixture *f, const char *zone) {
-        char path[256];
+        char path[160];
 
         (void)snprintf(path, sizeof(path), "%s/" POWERCAP "%s", f->root, zone);
         tree_remove(path);
