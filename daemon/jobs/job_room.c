@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "jobs/energy_shares.h"
 #include "jobs/job_watch.h"
 #include "jobs/progress.h"
 #include "jobs/recovery.h"
@@ -73,6 +74,8 @@ int job_room_tick(JobRoom *room) {
         r = sampling_tick(&room->jobs, room->lifecycle.node);
         if (r >= 0)
                 r = lifecycle_tick(&room->lifecycle);
+        if (r >= 0)
+                energy_shares_divide(&room->jobs, meter_totals(room->lifecycle.node->meter));
         if (r >= 0)
                 usage_file_write(&room->jobs.usage_file, room->jobs.first);
         return r;

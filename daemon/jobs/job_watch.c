@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "jobs/energy_shares.h"
 #include "jobs/job_end.h"
 #include "jobs/sampling.h"
 
@@ -54,6 +55,7 @@ static int make_final(Lifecycle *lifecycle, Job *job, const char *note) {
                 return 0;
 
         job->default_note = note;
+        energy_shares_settle(lifecycle->jobs, job, meter_totals(lifecycle->node->meter));
         return job_end_make(job, lifecycle->node, &lifecycle->jobs->samples,
                             job->is_announced ? JOB_INTERRUPTED : JOB_FINISHED, &unknown);
 }

@@ -7,6 +7,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "jobs/energy_shares.h"
 #include "jobs/job_end.h"
 #include "jobs/job_watch.h"
 #include "jobs/progress.h"
@@ -599,6 +600,7 @@ static int end_active(Lifecycle *lifecycle, Job *job, const JobEnd *end, Ticket 
                 return r;
         if (!job->final && groups_read(job) == GROUPS_GONE)
                 job_watch_note_removal(job);
+        energy_shares_settle(lifecycle->jobs, job, meter_totals(lifecycle->node->meter));
         if (!job->final)
                 groups_exclude(job, &end->client_cpu);
         r = job_end_make(job, lifecycle->node, &lifecycle->jobs->samples, JOB_FINISHED, end);

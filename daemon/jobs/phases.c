@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "jobs/energy_shares.h"
 #include "jobs/groups.h"
 #include "jobs/job_end.h"
 #include "jobs/progress.h"
@@ -97,8 +98,11 @@ static void begin_next(const Node *node, const Job *job, const char *name, Phase
         };
         utf8_copy(ret->name, sizeof(ret->name), name);
         window_begin(&ret->window, meter_totals(node->meter), &node->sample);
-        if (job->group.usage)
-                usage_begin(&ret->usage, &job->group.usage->last, false);
+        if (!job->group.usage)
+                return;
+        usage_begin(&ret->usage, &job->group.usage->last, false);
+        ret->usage.energy.begin_uj = job->group.usage->energy.last_uj;
+        usage_follow_energy(&ret->usage, job->group.usage);
 }
 
 static int put(const Phases *phases, const Job *job, const PhaseView *ended, const Phase *next, StoreCookie cookie) {
@@ -171,6 +175,7 @@ static int place_mark(void *state, const Request *request, Ticket ticket, Answer
         if (r < 0)
                 return r;
         (void)groups_read(job); /* if the cgroup was removed, the next tick ends the job */
+        energy_shares_settle(phases->jobs, job, meter_totals(phases->node->meter));
 
         mark = calloc(1, sizeof(*mark));
         if (!mark)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "jobs/energy_shares.h"
 #include "jobs/job_end.h"
 #include "jobs/lifecycle.h"
 #include "jobs/job_watch.h"
@@ -343,6 +344,8 @@ int recovery_run(Lifecycle *lifecycle) {
                         return r;
         }
         usage_file_forget(&lifecycle->jobs->usage_file);
+        if (before.is_same_boot)
+                energy_shares_begin(&lifecycle->jobs->energy, &before.totals);
 
         for (const Job *job = lifecycle->jobs->first; job; job = job->links.next)
                 n_running += !job->final;

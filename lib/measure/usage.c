@@ -267,6 +267,39 @@ void usage_continue(Usage *usage, const CgroupSample *sample) {
         update_fields(usage, sample);
 }
 
+/* --- energy -------------------------------------------------------------------------------------- */
+
+static uint64_t count_of(const Usage *usage, size_t offset) {
+        UsageField field = { .offset = offset };
+
+        return field_value(&usage->last, &field) - field_value(&usage->begin, &field);
+}
+
+uint64_t usage_unshared_cpu_us(const Usage *usage) {
+        uint64_t cpu_us = count_of(usage, offsetof(CgroupSample, usage_us));
+
+        return cpu_us > usage->energy.cpu_us ? cpu_us - usage->energy.cpu_us : 0;
+}
+
+void usage_begin_energy(Usage *usage, bool is_read) {
+        if (usage->energy.is_metered)
+                return;
+        usage->energy.is_metered = true;
+        usage->energy.is_absent = !is_read;
+}
+
+void usage_add_energy(Usage *usage, uint64_t uj) {
+        usage->energy.last_uj += uj;
+        usage->energy.cpu_us += usage_unshared_cpu_us(usage);
+}
+
+void usage_follow_energy(Usage *phase, const Usage *job) {
+        uint64_t begin_uj = phase->energy.begin_uj;
+
+        phase->energy = job->energy;
+        phase->energy.begin_uj = begin_uj;
+}
+
 /* --- metrics ------------------------------------------------------------------------------------ */
 
 /* Counter whose difference is the metric. Metrics with per_unit 0 are computed by functions below. */
@@ -283,12 +316,6 @@ static const struct {
         USAGES(X)
 #undef X
 };
-
-static uint64_t count_of(const Usage *usage, size_t offset) {
-        UsageField field = { .offset = offset };
-
-        return field_value(&usage->last, &field) - field_value(&usage->begin, &field);
-}
 
 static bool has_both(const Usage *usage, CgroupPart part) {
         return cgroup_sample_has(&usage->begin, part) && cgroup_sample_has(&usage->last, part);
@@ -434,6 +461,14 @@ static void put_pids(const Usage *usage, UsageSet *ret) {
             usage->seen & (1U << CGROUP_PIDS) ? QUALITY_SAMPLED : QUALITY_NOT_ENABLED);
 }
 
+static void put_energy(const Usage *usage, UsageSet *ret) {
+        const UsageEnergy *energy = &usage->energy;
+        Quality quality = energy->is_absent ? QUALITY_UNKNOWN_SOURCE : QUALITY_SAMPLED;
+
+        put(ret, USAGE_ENERGY, (double)(energy->last_uj - energy->begin_uj) / 1e6,
+            energy->is_metered ? quality : QUALITY_NO_EQUIPMENT);
+}
+
 void usage_metrics(const Usage *usage, uint32_t n_node_cpus, uint64_t node_memory_bytes, UsageSet *ret) {
         if (usage->begin.boottime_ns == 0 || usage->last.boottime_ns < usage->begin.boottime_ns) {
                 usage_absent(ret, QUALITY_LOST);
@@ -446,6 +481,7 @@ void usage_metrics(const Usage *usage, uint32_t n_node_cpus, uint64_t node_memor
         put_throttling(usage, ret);
         put_memory(usage, node_memory_bytes, ret);
         put_pids(usage, ret);
+        put_energy(usage, ret);
 }
 
 void usage_cut(UsageSet *usage) {
@@ -458,7 +494,7 @@ void usage_cut(UsageSet *usage) {
 void usage_absent(UsageSet *ret, Quality reason) {
         *ret = (UsageSet){};
         memset(ret->quality, (int)reason, sizeof(ret->quality));
-        for (UsageMetric metric = USAGE_GPU_TIME; metric <= USAGE_GPU_ENERGY; metric++)
+        for (UsageMetric metric = USAGE_ENERGY; metric <= USAGE_GPU_ENERGY; metric++)
                 ret->quality[metric] = QUALITY_NO_EQUIPMENT;
 }
 
@@ -527,6 +563,14 @@ static const RecordField cpu_base_fields[] = {
 
 static const Record cpu_base_record = RECORD(UsageCpuBase, cpu_base_fields);
 
+static const RecordField energy_fields[] = {
+        RECORD_VALUE(UsageEnergy, is_metered), RECORD_VALUE(UsageEnergy, is_absent),
+        RECORD_VALUE(UsageEnergy, begin_uj),   RECORD_VALUE(UsageEnergy, last_uj),
+        RECORD_VALUE(UsageEnergy, cpu_us),
+};
+
+static const Record energy_record = RECORD(UsageEnergy, energy_fields);
+
 static const char *const memory_names[N_USAGE_MEMORIES] = { "anon", "file", "kernel", "shmem", "unreclaimable" };
 
 static const RecordField record_fields[] = {
@@ -543,6 +587,7 @@ static const RecordField record_fields[] = {
         RECORD_VALUE(Usage, is_fresh),
         RECORD_VALUE(Usage, unseen_us),
         RECORD_BITS_OF(Usage, seen, N_CGROUP_PARTS, cgroup_part_names),
+        RECORD_STRUCT(Usage, energy, &energy_record),
 };
 
 const Record usage_record = RECORD(Usage, record_fields);

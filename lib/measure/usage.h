@@ -100,6 +100,8 @@
           "Time in which all tasks of the job waited for I/O", COUNTED(PSI_IO, 1e6, psi_io_full_us))                   \
         X(PSI_IRQ_FULL, "job_psi_irq_full_seconds", "s", "pressure_irq_stalled_seconds", "seconds", COUNTER,           \
           "Time in which interrupts delayed all tasks of the job", COUNTED(PSI_IRQ, 1e6, psi_irq_full_us))            \
+        X(ENERGY, "job_energy_joules", "J", "energy_joules", "joules", COUNTER,                                        \
+          "Energy of processors and memory: a share of the node's by CPU time", OWN)                                   \
         X(GPU_TIME, "job_gpu_seconds", "s", "gpus_capacity_seconds", "seconds", GAUGE,                                 \
           "Time of the GPUs that the job has", GPUS)                                                                   \
         X(GPU_USED, "job_gpu_used_seconds", "s", "gpus_used_seconds", "seconds", GAUGE,                                \
@@ -145,6 +147,14 @@ typedef struct UsageCpuBase {
         uint32_t have; /* CGROUP_CPU or nothing */
 } UsageCpuBase;
 
+/* Share of the node's energy. */
+typedef struct UsageEnergy {
+        bool is_metered;         /* the node has meters */
+        bool is_absent;          /* they could not be read at the begin */
+        uint64_t begin_uj, last_uj; /* sum of the job's shares */
+        uint64_t cpu_us;         /* CPU time since the begin for which there are shares */
+} UsageEnergy;
+
 typedef struct Usage {
         CgroupSample begin;        /* counters that decreased are adjusted here, so that the difference to `last`
                                     * stays the same */
@@ -161,6 +171,7 @@ typedef struct Usage {
         uint64_t pids_max;
         bool is_fresh;             /* the group was created for the job: its memory.peak and events belong to the job */
         uint32_t seen;             /* parts present in any sample so far */
+        UsageEnergy energy;
 } Usage;
 
 /* CPU time in the job's group that is not the job's: that of the client that runs the job. */
@@ -186,6 +197,15 @@ void usage_begin_earlier(Usage *usage, uint64_t ns);
  * value.
  */
 void usage_advance(Usage *usage, const CgroupSample *sample);
+/* Returns the CPU time for which the job has no share of the energy yet. */
+uint64_t usage_unshared_cpu_us(const Usage *usage);
+/* Notes that the node has meters of energy, and whether they could be read. Only the first call counts. */
+void usage_begin_energy(Usage *usage, bool is_read);
+/* Adds a share for this CPU time. */
+void usage_add_energy(Usage *usage, uint64_t uj);
+/* Sets the energy of a phase to that of its job since the phase began. */
+void usage_follow_energy(Usage *phase, const Usage *job);
+
 /*
  * Computes the metrics from the first sample to the last. n_node_cpus, node_memory_bytes: size of the node; limits
  * at or above these sizes do not count as limits.
@@ -210,7 +230,7 @@ void usage_continue(Usage *usage, const CgroupSample *sample);
  * exact.
  */
 void usage_cut(UsageSet *usage);
-/* Writes that all metrics are absent for this reason; those of GPUs, because there are none. */
+/* Writes that all metrics are absent for this reason; those of equipment, because there is none. */
 void usage_absent(UsageSet *ret, Quality reason);
 /* Writes the metrics of a job without its own cgroup: all are absent, with the reason. */
 void usage_none(UsageSet *ret);

@@ -126,7 +126,7 @@ static void a_job_without_a_cgroup_has_none(void **state) {
         assert_int_equal(row.view.info.isolation, ISOLATION_NONE);
         assert_null(row.view.info.cgroup);
         assert_int_equal(row.view.info.node, -1);
-        for (size_t i = 0; i < USAGE_GPU_TIME; i++)
+        for (size_t i = 0; i < USAGE_ENERGY; i++)
                 assert_int_equal(row.view.usage.quality[i], QUALITY_NO_GROUP);
 }
 
@@ -139,7 +139,7 @@ static void usage_is_lost_if_it_could_not_be_read(void **state) {
         assert_int_equal(begin(place->store, &info), STORE_DONE);
         assert_int_equal(end(place->store, "job-1", NULL, NULL), STORE_DONE);
         assert_int_equal(job_reader_find(place->reader, "job-1", &row), 0);
-        for (size_t i = 0; i < USAGE_GPU_TIME; i++)
+        for (size_t i = 0; i < USAGE_ENERGY; i++)
                 assert_int_equal(row.view.usage.quality[i], QUALITY_LOST);
 }
 

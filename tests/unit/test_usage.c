@@ -565,7 +565,7 @@ static void a_usage_that_never_began_is_lost(void **state) {
         (void)state;
         set = metrics_of(&usage);
         for (UsageMetric metric = 0; metric < N_USAGES; metric++)
-                assert_absent(&set, metric, metric < USAGE_GPU_TIME ? QUALITY_LOST : QUALITY_NO_EQUIPMENT);
+                assert_absent(&set, metric, metric < USAGE_ENERGY ? QUALITY_LOST : QUALITY_NO_EQUIPMENT);
 
         usage_begin(&usage, &now, true);
         usage.last.boottime_ns = 5 * SECOND; /* of another boot */

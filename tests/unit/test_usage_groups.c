@@ -222,7 +222,7 @@ static void without_a_group_all_metrics_are_absent_with_a_reason(void **state) {
         usage_none(&set);
         for (UsageMetric metric = 0; metric < N_USAGES; metric++)
                 assert_absent(&set, metric,
-                              metric < USAGE_GPU_TIME ? QUALITY_NO_GROUP : QUALITY_NO_EQUIPMENT);
+                              metric < USAGE_ENERGY ? QUALITY_NO_GROUP : QUALITY_NO_EQUIPMENT);
 }
 
 static void a_process_tree_has_the_cpu_time_from_wait4(void **state) {

@@ -54,6 +54,13 @@ typedef struct FinishedJobs {
         HiddenJobs hidden; /* removed because of the limit on their number */
 } FinishedJobs;
 
+/* Energy of the node that no job has a share of yet (energy_shares.h). */
+typedef struct EnergyPool {
+        bool is_begun;
+        uint64_t total_uj, total_ticks; /* totals of the node up to which the pool was filled */
+        uint64_t energy_uj, cpu_us;
+} EnergyPool;
+
 #define JOBS_BUCKETS 1024U
 LIST_HEAD(JobBucket, Job);
 
@@ -66,6 +73,7 @@ typedef struct Jobs {
         JobsStats stats;
         UserTotals totals; /* of ended jobs */
         UsageFile usage_file;
+        EnergyPool energy;
 } Jobs;
 
 int jobs_init(Jobs *jobs);

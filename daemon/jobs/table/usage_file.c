@@ -13,7 +13,8 @@
 #define USAGE_NUMBERS(X) X(is_fresh) X(unseen_us) X(seen) X(memory_max_bytes) X(pids_max) X(parts_ms) \
         X(parts_max_bytes[USAGE_MEMORY_ANON]) X(parts_max_bytes[USAGE_MEMORY_FILE]) X(parts_max_bytes[USAGE_MEMORY_KERNEL]) \
         X(parts_max_bytes[USAGE_MEMORY_SHMEM]) X(parts_max_bytes[USAGE_MEMORY_ALL]) X(parts_kib_ms[USAGE_MEMORY_ANON]) \
-        X(parts_kib_ms[USAGE_MEMORY_FILE]) X(parts_kib_ms[USAGE_MEMORY_KERNEL]) X(parts_kib_ms[USAGE_MEMORY_SHMEM])
+        X(parts_kib_ms[USAGE_MEMORY_FILE]) X(parts_kib_ms[USAGE_MEMORY_KERNEL]) X(parts_kib_ms[USAGE_MEMORY_SHMEM]) \
+        X(energy.is_metered) X(energy.is_absent) X(energy.begin_uj) X(energy.last_uj) X(energy.cpu_us)
 #define SAMPLE_NUMBERS(X) X(boottime_ns) X(have) X(n_cpus) CGROUP_VALUES(X)
 
 #define X(member, ...) " " #member
