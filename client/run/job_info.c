@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "client/run/visible_gpus.h"
 #include "client/wire/id.h"
 #include "client/wire/own_job.h"
 #include "text/text.h"
@@ -183,9 +184,20 @@ static int parse_interval(const Option *option, const char *value, void *place,
         return 0;
 }
 
+static int parse_gpus(const Option *option, const char *value, void *place, char ret_error[static OPTION_ERROR_MAX]) {
+        char words[JOB_GPUS_TEXT_MAX] = "";
+
+        if (visible_gpus_parse(value, "", words) < strlen(value) || !*words)
+                return option_refuse(option, value, "numbers or UUIDs with commas between, such as 0,1", ret_error);
+        *(const char **)place = value;
+        return 0;
+}
+
 const Option job_options[] = {
         OPTION_ROW_NAME(JobOptions, name),
         OPTION_ROW_LABEL(JobOptions, labels),
+        { "gpus", 0, "LIST", "GPUs that the job has, as in CUDA_VISIBLE_DEVICES", .parse = parse_gpus,
+          .offset = OPTION_PLACE(JobOptions, gpus, const char *) },
         { "interval", 0, "TIME", "Time between updates or readings, such as 100ms", .parse = parse_interval,
           .offset = OPTION_PLACE(JobOptions, interval_ns, uint64_t) },
         OPTION_INCLUDE(JobOptions, place, PlaceOptions, place_options),
@@ -285,6 +297,17 @@ static void fill_place(JobInfo *info, const PlaceOptions *place, const Launch *l
         }
 }
 
+static int fill_gpus(JobInfo *info, const char *given) {
+        char words[JOB_GPUS_TEXT_MAX] = "";
+
+        if (given)
+                (void)visible_gpus_parse(given, "", words);
+        else
+                visible_gpus_find(words);
+        info->gpus = *words ? strdup(words) : NULL;
+        return *words && !info->gpus ? -ENOMEM : 0;
+}
+
 static int fill_id(JobInfo *info, const char *given) {
         char id[JOB_ID_TEXT_MAX];
         int r;
@@ -314,5 +337,8 @@ int job_info_fill(JobInfo *info, const JobOptions *options, const Launch *launch
         if (command)
                 job_info_format_command(command, info->command);
         info->uid = options->uid.is_given ? (uint32_t)options->uid.value : geteuid();
+        r = fill_gpus(info, options->gpus);
+        if (r < 0)
+                return r;
         return fill_labels(info, &options->labels, launch->job[0]);
 }

@@ -31,7 +31,7 @@ void job_info_find_launcher(Launch *ret);
 
 /* Options that describe a job. */
 typedef struct JobOptions {
-        const char *id, *name; /* NULL: not given */
+        const char *id, *name, *gpus; /* NULL: not given */
         OptionTexts labels;
         PlaceOptions place;
         uint64_t interval_ns;  /* interval of readings of the node's CPUs; 0: not given */
@@ -39,13 +39,13 @@ typedef struct JobOptions {
         OptionNumber uid;
 } JobOptions;
 
-/* --name, --label, --interval and the place in a parallel run. */
+/* --name, --label, --gpus, --interval and the place in a parallel run. */
 extern const Option job_options[];
 
 /*
  * Fills in id (option, else the launcher's, else a new one), name, labels, user (option, else this process's),
- * command, and the place in a parallel run (option, else the launcher's where it does not contradict the options).
- * command: its words, or NULL. 0 or a negative errno; job_info_deinit() in any case.
+ * command, GPUs (option, else the environment's), and the place in a parallel run (option, else the launcher's where it
+ * does not contradict the options). command: its words, or NULL. 0 or a negative errno; job_info_deinit() in any case.
  */
 int job_info_fill(JobInfo *info, const JobOptions *options, const Launch *launch, char *const *command);
 

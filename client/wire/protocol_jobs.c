@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/wire/protocol.h"
+
+#include <stdio.h>
+#include <string.h>
+
 #include "client/wire/protocol_frame.h"
 #include "util/clock.h"
 
@@ -29,6 +33,7 @@ static void client_cpu_to_wire(const ClientCpu *from, Perfd__V1__CpuTime *ret) {
 
 int protocol_encode_job_begin(uint64_t sequence, const JobBegin *from, Buffer *out) {
         Perfd__V1__Label labels[JOB_LABELS_MAX], *pointers[JOB_LABELS_MAX];
+        char words[JOB_GPUS_TEXT_MAX], *gpus[JOB_GPUS_MAX], *rest = words;
         Perfd__V1__JobBegin begin = PERFD__V1__JOB_BEGIN__INIT;
         const JobInfo *info = from->info;
         Perfd__V1__CpuTime cpu;
@@ -53,6 +58,11 @@ int protocol_encode_job_begin(uint64_t sequence, const JobBegin *from, Buffer *o
                 labels[i].value = info->labels[i].value;
                 pointers[i] = &labels[i];
         }
+
+        (void)snprintf(words, sizeof(words), "%s", info->gpus ?: "");
+        begin.gpus = gpus;
+        while (*words && rest && begin.n_gpus < JOB_GPUS_MAX)
+                gpus[begin.n_gpus++] = strsep(&rest, ",");
 
         return protocol_frame_put(sequence, PERFD__V1__REQUEST__BODY_JOB_BEGIN, &begin, out);
 }

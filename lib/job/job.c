@@ -47,8 +47,9 @@ int job_isolation_find(const char *name) {
 void job_info_deinit(JobInfo *info) {
         free(info->labels);
         free(info->cgroup);
+        free(info->gpus);
         info->labels = NULL;
-        info->cgroup = NULL;
+        info->cgroup = info->gpus = NULL;
         info->n_labels = 0;
 }
 

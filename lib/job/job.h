@@ -24,6 +24,10 @@
 #define JOB_COMMAND_MAX 1024
 #define JOB_UID_UNKNOWN                                                                                                \
         UINT32_MAX /* owner of a found job whose cgroup path does not name a user; also used for the gid */
+#define JOB_GPUS_MAX 64U     /* GPUs of a job */
+#define JOB_GPU_TEXT_MAX 64U /* word for a GPU, with NUL: "3", "GPU-6b1f…", "MIG-…", or the number of /dev/nvidia3: */
+#define JOB_GPU_MINOR "minor:"
+#define JOB_GPUS_TEXT_MAX (JOB_GPUS_MAX * JOB_GPU_TEXT_MAX)
 #define PHASE_NAME_MAX 65  /* with NUL; UTF-8 without control characters */
 
 typedef enum JobState {
@@ -71,6 +75,7 @@ typedef struct JobInfo {
         uint32_t n_nodes, n_ranks;     /* of the whole run; 0 when not given */
         Isolation isolation;
         char *cgroup; /* owned; the job's own cgroup: "/…" in cgroup v2, "cpuacct:/…" in v1; NULL without one */
+        char *gpus;   /* owned; words for the GPUs that it was given, with commas between; NULL: not known */
         size_t n_labels;
         JobLabel *labels; /* owned */
 } JobInfo;

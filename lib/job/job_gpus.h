@@ -12,13 +12,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "job/job.h"
 #include "json/json.h"
 #include "json/record.h"
 #include "measure/equipment.h"
 #include "measure/usage.h"
 
-#define JOB_GPUS_MAX 64U     /* GPUs of a job */
-#define JOB_GPU_TEXT_MAX 64U /* with NUL */
 #define JOB_GPU_NAME_MAX 16U
 /* A GPU in which kernels ran for a smaller share of the time counts as not used: a program that opens all GPUs of the
  * node runs a few on each. */
@@ -26,7 +25,6 @@
 
 /* Use of a GPU by the job's processes, as of the latest reading, and as counted since the one before. */
 typedef struct JobGpuProcesses {
-        bool are_listed;
         bool are_others; /* processes of others use the GPU, too */
         uint32_t n;
         uint64_t memory_bytes, share_us;

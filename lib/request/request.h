@@ -132,8 +132,8 @@ typedef struct Request {
                         const char *client;
                 } hello;
                 struct {
-                        JobInfo *info; /* borrowed; uid as requested, else the peer's; gid is the peer's; labels in
-                                        * the arena; cgroup NULL */
+                        JobInfo *info; /* borrowed; uid as requested, else the peer's; gid is the peer's; labels and
+                                        * GPUs in the arena; cgroup NULL */
                         int32_t member_pid; /* a process in the job's cgroup; 0: the job has no cgroup of its own */
                         bool is_fresh;      /* the cgroup was created for the job */
                         uint64_t late_ms;   /* time since the job began, as reported by the client; 0: it begins now */

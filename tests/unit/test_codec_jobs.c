@@ -180,6 +180,21 @@ static void labels_have_limits(void **state) {
         assert_job_refused(*state, &body, "job_begin.labels", "65 labels");
 }
 
+static void gpus_have_limits(void **state) {
+        Buffer body = {};
+
+        put_text(&body, 18, "0");
+        put_text(&body, 18, "");
+        assert_job_refused(*state, &body, "job_begin.gpus", "element 1: a GPU is 1 to 63 characters");
+        put_text(&body, 18, "0,1");
+        assert_job_refused(*state, &body, "job_begin.gpus", "element 0");
+        put_text(&body, 18, "GPU-0123456789012345678901234567890123456789012345678901234567890");
+        assert_job_refused(*state, &body, "job_begin.gpus", "element 0");
+        for (unsigned i = 0; i < JOB_GPUS_MAX + 1; i++)
+                put_text(&body, 18, "0");
+        assert_job_refused(*state, &body, "job_begin.gpus", "65 GPUs");
+}
+
 static void members_of_a_job_end_have_limits(void **state) {
         Buffer body = {}, rusage = {}, request;
 
@@ -424,6 +439,7 @@ int main(void) {
                 TEST(a_job_end_distinguishes_status_zero_from_none),
                 TEST(members_of_a_job_have_limits),
                 TEST(labels_have_limits),
+                TEST(gpus_have_limits),
                 TEST(a_job_begin_carries_its_place_in_the_run_and_its_cgroup_member),
                 TEST(an_unset_place_is_none),
                 TEST(a_place_outside_the_run_is_refused),

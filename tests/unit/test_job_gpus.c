@@ -146,12 +146,12 @@ static void a_value_that_is_missing_is_continued(void **state) {
 static void what_others_do_is_not_the_jobs(void **state) {
         Fixture *f = *state;
 
-        f->gpu->now = (JobGpuProcesses){ .are_listed = true, .n = 1, .memory_bytes = GIB };
+        f->gpu->now = (JobGpuProcesses){ .n = 1, .memory_bytes = GIB };
         job_gpus_advance(f->gpu, item(f), &with_sample);
         pass(f, 100, 100);
         job_gpus_advance(f->gpu, item(f), &with_sample);
         for (int i = 0; i < 3; i++) {
-                f->gpu->now = (JobGpuProcesses){ true, true, 1, 2 * GIB, 300000, 1000000 };
+                f->gpu->now = (JobGpuProcesses){ true, 1, 2 * GIB, 300000, 1000000 };
                 pass(f, 1000, 1000);
                 item(f)->values[GPU_xid_errors]++;
                 equipment_set(item(f), GPU_memory_used_bytes, 100 * GIB);
@@ -167,7 +167,7 @@ static void what_others_do_is_not_the_jobs(void **state) {
         assert_number(f, JOB_GPU_PROCESS_SHARE, 0.3);
 
         /* a counter that is read less often has still grown through others */
-        f->gpu->now = (JobGpuProcesses){ .are_listed = true, .n = 1 };
+        f->gpu->now = (JobGpuProcesses){ .n = 1 };
         pass(f, 100, 100);
         item(f)->have &= ~(UINT32_C(1) << GPU_energy_mj);
         job_gpus_advance(f->gpu, item(f), &with_sample);
@@ -187,7 +187,7 @@ static void of_a_gpu_that_was_always_shared_only_the_processes_are_known(void **
         UsageSet usage;
 
         for (int i = 0; i < 5; i++) {
-                f->gpu->now = (JobGpuProcesses){ true, true, 1, GIB, 400000, 1000000 };
+                f->gpu->now = (JobGpuProcesses){ true, 1, GIB, 400000, 1000000 };
                 job_gpus_advance(f->gpu, item(f), &with_sample);
                 pass(f, 1000, 1000);
         }
@@ -228,7 +228,7 @@ static void a_gpu_continues_after_its_record(void **state) {
 
         job_gpus_advance(f->gpu, item(f), &with_sample);
         pass(f, 500, 250);
-        f->gpu->now = (JobGpuProcesses){ .are_listed = true, .n = 1, .memory_bytes = GIB };
+        f->gpu->now = (JobGpuProcesses){ .n = 1, .memory_bytes = GIB };
         job_gpus_advance(f->gpu, item(f), &with_sample);
         assert_int_equal(record_format(&job_gpus_record, &f->gpus, &text), 0);
         assert_int_equal(record_parse(&job_gpus_record, text, &kept), 0);

@@ -60,6 +60,7 @@ static void a_job_is_made_of_options_and_surroundings(void **state) {
         options.labels.items[1] = "empty=";
         options.labels.n = 2;
         options.place.rank = (OptionNumber){ true, 5 };
+        options.gpus = "1, 3";
 
         assert_int_equal(job_info_fill(&info, &options, &launch, (char *[]){ (char[]){ "true" }, NULL }), 0);
         assert_string_equal(info.id, "42.0.2");
@@ -73,6 +74,7 @@ static void a_job_is_made_of_options_and_surroundings(void **state) {
         assert_string_equal(info.labels[0].key, "batch");
         assert_string_equal(info.labels[0].value, "256=x");
         assert_string_equal(info.labels[1].value, "");
+        assert_string_equal(info.gpus, "1,3");
 }
 
 static void an_id_is_made_if_none_is_given(void **state) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests: client/run/job_info.c */
+/* tests: client/run/job_info.c client/run/visible_gpus.c */
 /* Environment variables of launchers: complete, partial, invalid, and nested. */
 
 #include <setjmp.h>
@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "client/run/job_info.h"
+#include "client/run/visible_gpus.h"
 #include "util/scoped.h"
 
 static void unset_all(void) {
@@ -162,6 +163,80 @@ static void without_a_step_of_tasks_there_is_no_id(void **state) {
         assert_string_equal(find("SLURM_JOB_ID=42 SLURM_STEP_ID=0 SLURM_PROCID=0 PMI_RANK=3").job, "");
 }
 
+/* --- GPUs ----------------------------------------------------------------------------------------- */
+
+static void assert_gpus(const char *words, const char *expected) {
+        static const char *const names[] = { "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES",
+                                             "NVIDIA_VISIBLE_DEVICES" };
+        char gpus[JOB_GPUS_TEXT_MAX];
+
+        for (size_t i = 0; i < N_ELEMENTS(names); i++)
+                assert_int_equal(unsetenv(names[i]), 0);
+        (void)find(words);
+        visible_gpus_find(gpus);
+        assert_string_equal(gpus, expected);
+        for (size_t i = 0; i < N_ELEMENTS(names); i++)
+                assert_int_equal(unsetenv(names[i]), 0);
+}
+
+#define UUID "GPU-6b1f0c2e-8a6f-4c0e-9d0a-2f4f6d1c9b11"
+#define INSTANCE "MIG-0f0e2c3d-4a5b-5c6d-8e7f-112233445566"
+
+static void gpus_are_those_of_the_environment(void **state) {
+        (void)state;
+        assert_gpus("", "");
+        assert_gpus("CUDA_VISIBLE_DEVICES=", "");
+        assert_gpus("CUDA_VISIBLE_DEVICES=0,1,3", "0,1,3");
+        assert_gpus("CUDA_VISIBLE_DEVICES=" UUID "," INSTANCE ",GPU-8932f937", UUID "," INSTANCE ",GPU-8932f937");
+        assert_gpus("CUDA_VISIBLE_DEVICES=MIG-" UUID "/13/0", "MIG-" UUID "/13/0");
+        assert_gpus("CUDA_VISIBLE_DEVICES=2,2,0", "2,0");
+        assert_gpus("CUDA_VISIBLE_DEVICES=1 ROCR_VISIBLE_DEVICES=2 NVIDIA_VISIBLE_DEVICES=3", "1");
+        assert_gpus("ROCR_VISIBLE_DEVICES=GPU-a53ed2f86b0f6a6b", "GPU-a53ed2f86b0f6a6b");
+        assert_gpus("HIP_VISIBLE_DEVICES=4", "4");
+        assert_gpus("NVIDIA_VISIBLE_DEVICES=" UUID, UUID);
+        assert_gpus("NVIDIA_VISIBLE_DEVICES=all", "");
+        assert_gpus("NVIDIA_VISIBLE_DEVICES=none", "");
+}
+
+static void a_list_of_gpus_ends_at_what_is_none(void **state) {
+        char long_word[3 * JOB_GPU_TEXT_MAX] = "CUDA_VISIBLE_DEVICES=0,GPU-";
+
+        (void)state;
+        assert_gpus("CUDA_VISIBLE_DEVICES=0,-1,1", "0");
+        assert_gpus("CUDA_VISIBLE_DEVICES=-1,0", "");
+        assert_gpus("CUDA_VISIBLE_DEVICES=NoDevFiles", "");
+        assert_gpus("CUDA_VISIBLE_DEVICES=0,,1", "0");
+        assert_gpus("CUDA_VISIBLE_DEVICES=1,99999,2", "1");
+        assert_gpus("CUDA_VISIBLE_DEVICES=0x1", "");
+        assert_gpus("CUDA_VISIBLE_DEVICES=GPU-", "");
+        assert_gpus("CUDA_VISIBLE_DEVICES=GPU-a;b", "");
+        assert_gpus("CUDA_VISIBLE_DEVICES=3,\xff\xfe", "3");
+        memset(long_word + strlen(long_word), 'a', JOB_GPU_TEXT_MAX);
+        assert_gpus(long_word, "0");
+}
+
+/* Numbers in other variables may count the GPUs of the cgroup that Slurm makes. */
+static void in_slurm_numbers_are_those_of_slurm(void **state) {
+        (void)state;
+        assert_gpus("SLURM_JOB_ID=7 SLURM_JOB_GPUS=2,3 CUDA_VISIBLE_DEVICES=0,1", "minor:2,minor:3");
+        assert_gpus("SLURM_JOB_ID=7 SLURM_JOB_GPUS=2,3 SLURM_STEP_GPUS=3 CUDA_VISIBLE_DEVICES=0", "minor:3");
+        assert_gpus("SLURM_JOB_ID=7 CUDA_VISIBLE_DEVICES=0,1", "");
+        assert_gpus("SLURM_JOB_ID=7 SLURM_JOB_GPUS=2 CUDA_VISIBLE_DEVICES=" INSTANCE, INSTANCE);
+}
+
+static void many_gpus_are_cut(void **state) {
+        char list[1024] = "", gpus[JOB_GPUS_TEXT_MAX] = "";
+        size_t n = 1;
+
+        (void)state;
+        for (unsigned i = 0; i < 100; i++)
+                (void)snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%u", i > 0 ? "," : "", i);
+        assert_int_equal(visible_gpus_parse(list, JOB_GPU_MINOR, gpus), strlen(list));
+        for (const char *p = gpus; *p; p++)
+                n += *p == ',';
+        assert_int_equal(n, JOB_GPUS_MAX);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(no_launcher_sets_variables),
@@ -174,6 +249,10 @@ int main(void) {
                 cmocka_unit_test(contradictory_variables_are_ignored),
                 cmocka_unit_test(a_task_of_slurm_has_an_id),
                 cmocka_unit_test(without_a_step_of_tasks_there_is_no_id),
+                cmocka_unit_test(gpus_are_those_of_the_environment),
+                cmocka_unit_test(a_list_of_gpus_ends_at_what_is_none),
+                cmocka_unit_test(in_slurm_numbers_are_those_of_slurm),
+                cmocka_unit_test(many_gpus_are_cut),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

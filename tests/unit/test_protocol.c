@@ -205,7 +205,8 @@ static void a_begin_carries_all_members(void **state) {
                          .pid = 42,
                          .rank = 0,
                          .labels = labels,
-                         .n_labels = 2 };
+                         .n_labels = 2,
+                         .gpus = (char[]){ "minor:3,GPU-6b1f0c2e" } };
         const JobInfo *got;
 
         assert_int_equal(protocol_encode_job_begin(1, &(JobBegin){ .info = &info }, &f->bytes), 0);
@@ -217,6 +218,7 @@ static void a_begin_carries_all_members(void **state) {
         assert_int_equal(got->pid, 42);
         assert_int_equal(got->rank, 0); /* 0 is distinct from none */
         assert_int_equal(got->n_labels, 2);
+        assert_string_equal(got->gpus, "minor:3,GPU-6b1f0c2e");
         assert_string_equal(got->labels[1].key, "empty");
         assert_string_equal(got->labels[1].value, "");
 }

@@ -580,7 +580,9 @@ static int set_mlflow_context(const RunJob *run) {
 /* Exports the job, the job of Slurm that it is in, and the socket to the command. */
 static int set_environment(const RunJob *run) {
         if (setenv("PERFD_JOB", run->info.id, 1) < 0 || setenv("PERFD_JOB_SLURM", own_job_slurm() ?: "", 1) < 0 ||
-            setenv("PERFD_SOCKET", run->courier.path, 1) < 0)
+            setenv("PERFD_SOCKET", run->courier.path, 1) < 0 ||
+            (run->options->job.gpus && (setenv("CUDA_VISIBLE_DEVICES", run->options->job.gpus, 1) < 0 ||
+                                        setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1) < 0)))
                 return -errno;
         return mlflow_is_wanted(run->options->end.mlflow) ? set_mlflow_context(run) : 0;
 }

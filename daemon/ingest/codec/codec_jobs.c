@@ -53,6 +53,30 @@ static int take_labels(Decoded *decoded, Arena *arena, const Perfd__V1__JobBegin
         return r;
 }
 
+static int take_gpus(Decoded *decoded, Arena *arena, const Perfd__V1__JobBegin *from, JobInfo *info) {
+        static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.:/-";
+
+        if (from->n_gpus > JOB_GPUS_MAX)
+                return refuse(&decoded->refusal, STATUS_INVALID, "job_begin.gpus", "has %zu GPUs, may have up to %u",
+                              from->n_gpus, JOB_GPUS_MAX);
+        if (from->n_gpus == 0)
+                return 0;
+        info->gpus = arena_alloc(arena, from->n_gpus * JOB_GPU_TEXT_MAX);
+        if (!info->gpus)
+                return refuse_no_room(&decoded->refusal);
+
+        for (size_t i = 0; i < from->n_gpus; i++) {
+                size_t n = strlen(from->gpus[i]);
+
+                if (n == 0 || n >= JOB_GPU_TEXT_MAX || strspn(from->gpus[i], allowed) < n)
+                        return refuse(&decoded->refusal, STATUS_INVALID, "job_begin.gpus",
+                                      "element %zu: a GPU is 1 to %u characters of A-Z a-z 0-9 _ . : / -", i,
+                                      JOB_GPU_TEXT_MAX - 1);
+                strcat(strcat(info->gpus, i > 0 ? "," : ""), from->gpus[i]);
+        }
+        return 0;
+}
+
 #define HAS_RANK(from) ((from)->rank_given_case == PERFD__V1__JOB_BEGIN__RANK_GIVEN_RANK)
 #define HAS_NODE(from) ((from)->node_given_case == PERFD__V1__JOB_BEGIN__NODE_GIVEN_NODE)
 #define HAS_UID(from) ((from)->uid_given_case == PERFD__V1__JOB_BEGIN__UID_GIVEN_UID)
@@ -182,7 +206,8 @@ int codec_decode_job_begin(Decoded *decoded, const DecodeContext *context, const
         decoded->request.job_begin.is_fresh = from->fresh && from->member_pid > 0;
         decoded->request.job_begin.cpu_interval_ns = from->sample_ms * NS_PER_MS;
         decoded->request.job_begin.client_cpu = take_client_cpu(from->client_cpu);
-        return take_labels(decoded, context->arena, from, info);
+        r = take_gpus(decoded, context->arena, from, info);
+        return r == 0 ? take_labels(decoded, context->arena, from, info) : r;
 }
 
 int codec_decode_mark(Decoded *decoded, const DecodeContext *context, const ProtobufCMessage *message) {
