@@ -65,30 +65,17 @@ static void look_up(const Identity *identity, const Peer *peer, IdentityEntry *e
                 entry->names[1] = strdup(name);
 }
 
-/*
- * Returns true if a process in the job's cgroup belongs to the job. A user may name a cgroup that also contains
- * processes of other users, such as root: these belong to the job only if an administrator named the cgroup, or
- * perfd detected it.
- */
-static bool is_job_of(const Job *job, const Peer *peer) {
-        return job->stage == JOB_ACTIVE && (job->group.is_vouched || job->info.uid == peer->uid);
-}
-
 /* Returns the job of the cgroup, or of its nearest ancestor that belongs to a job. */
 static Job *find_above(const Jobs *jobs, const Peer *peer, const char *from) {
         char name[CGROUP_NAME_MAX];
+        Job *job;
 
         if (!from || snprintf(name, sizeof(name), "%s", from) >= (int)sizeof(name))
                 return NULL;
 
-        do {
-                Job *job = jobs_find_group(jobs, name);
-
-                if (job && is_job_of(job, peer))
-                        return job;
-        } while (cgroup_tree_name_parent(name));
-
-        return NULL;
+        while ((job = jobs_next_around(jobs, peer->uid, name)) && job->stage != JOB_ACTIVE)
+                ;
+        return job;
 }
 
 /* Returns the entry of the connection with its cgroups looked up. NULL: out of memory. */

@@ -76,7 +76,7 @@ static void settle(Job *job, const Node *node, const JobEnd *end) {
         final->realtime_ms = late.end_realtime_ms;
 }
 
-int job_end_make(Job *job, const Node *node, const SampleLog *samples, JobState state, const JobEnd *end) {
+int job_end_make(Jobs *jobs, Job *job, const Node *node, JobState state, const JobEnd *end) {
         int r;
 
         assert(job->stage == JOB_ACTIVE);
@@ -91,11 +91,12 @@ int job_end_make(Job *job, const Node *node, const SampleLog *samples, JobState 
 
                 r = fill(job, node, end, job->final);
                 if (r == 0)
-                        r = write_samples(job, node, samples, &job->final->samples);
+                        r = write_samples(job, node, &jobs->samples, &job->final->samples);
                 if (r < 0) {
                         running_job_drop_final(job);
                         return r;
                 }
+                job->final->gpus_due_ns = job->gpus.n > 0 ? gpu_use_ask(jobs->gpu_use) : 0;
         }
 
         job->final->state = state;
@@ -168,13 +169,34 @@ int job_end_make_before(Job *job, const Node *node, const Totals *last, uint64_t
         return r;
 }
 
+bool job_end_settle(const GpuUse *use, Job *job) {
+        JobFinal *final = job->final;
+
+        if (!final || (final->gpus_due_ns > 0 && !gpu_use_is_answered(use, final->gpus_due_ns)))
+                return false;
+        if (final->gpus_due_ns > 0)
+                job_gpus_put_usage(&job->gpus, &final->result.usage);
+        final->gpus_due_ns = 0;
+        if (!final->is_put_due)
+                return false;
+        assert(job->stage == JOB_ENDING);
+        job->stage = JOB_ACTIVE;
+        return true;
+}
+
 int job_end_put(Job *job, Store *store, StoreCookie cookie) {
         scoped(buffer_deinit) Buffer timeline = {};
-        const JobFinal *final = job->final;
+        JobFinal *final = job->final;
         StoreJobEnd row;
         int r;
 
         assert(final && job->stage == JOB_ACTIVE);
+        final->ticket = cookie.ticket;
+        final->is_put_due = final->gpus_due_ns > 0;
+        if (final->is_put_due) {
+                job->stage = JOB_ENDING;
+                return 0;
+        }
 
         r = recording_write(&job->recording, &timeline);
         if (r < 0)

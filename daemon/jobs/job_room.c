@@ -29,6 +29,12 @@ int job_room_init(JobRoom *room, const JobRoomParts *parts, const char *root) {
                 .shares = parts->shares, .jobs = &room->jobs, .groups = &room->groups, .identity = &room->identity,
                 .names = &room->names, .start_realtime_ms = clock_realtime_ns() / NS_PER_MS,
         };
+        r = gpu_use_new(&room->gpu_use, root, room->groups.tree);
+        room->jobs.gpu_use = room->gpu_use;
+        if (r >= 0)
+                r = lifecycle_watch_gpus(&room->lifecycle);
+        if (r < 0)
+                return r;
         room->phases = (Phases){
                 .config = parts->config, .node = parts->node, .store = parts->store,
                 .jobs = &room->jobs, .identity = &room->identity,
@@ -44,6 +50,7 @@ void job_room_deinit(JobRoom *room) {
         user_names_deinit(&room->names);
         identity_deinit(&room->identity);
         jobs_deinit(&room->jobs);
+        room->gpu_use = gpu_use_free(room->gpu_use);
         groups_deinit(&room->groups);
 }
 

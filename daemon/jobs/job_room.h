@@ -9,7 +9,7 @@
 
 #include "jobs/detection.h"
 #include "jobs/phases.h"
-#include "jobs/table/jobs.h"
+#include "jobs/table/gpu_use.h"
 #include "node/node.h"
 #include "store/store.h"
 
@@ -28,6 +28,7 @@ typedef struct Checkpoints {
 
 typedef struct JobRoom {
         Jobs jobs;
+        GpuUse *gpu_use; /* owned */
         Groups groups;
         Identity identity;
         UserNames names;

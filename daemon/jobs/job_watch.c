@@ -56,7 +56,7 @@ static int make_final(Lifecycle *lifecycle, Job *job, const char *note) {
 
         job->default_note = note;
         energy_shares_settle(lifecycle->jobs, job, meter_totals(lifecycle->node->meter));
-        return job_end_make(job, lifecycle->node, &lifecycle->jobs->samples,
+        return job_end_make(lifecycle->jobs, job, lifecycle->node,
                             job->is_announced ? JOB_INTERRUPTED : JOB_FINISHED, &unknown);
 }
 

@@ -164,16 +164,54 @@ static int tick_job(Lifecycle *lifecycle, Job *job) {
         return job_watch_tick(lifecycle, job);
 }
 
+/* A full queue leaves the end for the next tick. */
+static int settle_job(Lifecycle *lifecycle, Job *job) {
+        int r;
+
+        if (!job_end_settle(lifecycle->jobs->gpu_use, job))
+                return 0;
+        r = job_end_put(job, lifecycle->store, cookie_of(LIFECYCLE_END, job->final->ticket, job));
+        if (r == STORE_QUEUE_FULL) {
+                job->final->is_put_due = true;
+                job->stage = JOB_ENDING;
+        }
+        return r < 0 ? r : 0;
+}
+
+static int settle_jobs(Lifecycle *lifecycle) {
+        int r = 0;
+
+        for (Job *job = lifecycle->jobs->first; job && r == 0; job = job->links.next)
+                r = settle_job(lifecycle, job);
+        return r;
+}
+
+static int on_gpu_reading(sd_event_source *source, uint64_t usec, void *userdata) {
+        Lifecycle *lifecycle = userdata;
+        int r;
+
+        (void)source;
+        (void)usec;
+        if (gpu_use_is_waiting(lifecycle->jobs->gpu_use, lifecycle->node))
+                return 0;
+        r = sampling_now(lifecycle->jobs, lifecycle->node);
+        return r < 0 ? r : settle_jobs(lifecycle);
+}
+
+int lifecycle_watch_gpus(Lifecycle *lifecycle) {
+        return gpu_use_watch(lifecycle->jobs->gpu_use, lifecycle->event, on_gpu_reading, lifecycle);
+}
+
 int lifecycle_tick(Lifecycle *lifecycle) {
         uint64_t now_ns = lifecycle->node->sample.boottime_ns, keep_ns = lifecycle->config->metrics_finished_ns;
 
-        for (Job *job = lifecycle->jobs->first; job; job = job->links.next) {
-                int r;
+        int r;
 
+        r = settle_jobs(lifecycle);
+        for (Job *job = lifecycle->jobs->first; job && r >= 0; job = job->links.next)
                 r = tick_job(lifecycle, job);
-                if (r < 0)
-                        return r;
-        }
+        if (r < 0)
+                return r;
 
         jobs_forget_finished(lifecycle->jobs, now_ns > keep_ns ? now_ns - keep_ns : 0,
                              lifecycle->config->metrics_jobs_max, keep_ns);
@@ -201,6 +239,7 @@ static int adopt(Lifecycle *lifecycle, Job *job, const Request *request, Ticket 
         if (r < 0)
                 return r;
         set_readings(lifecycle, job, request);
+        gpu_use_give(lifecycle->jobs->gpu_use, job, lifecycle->node, info->gpus);
         r = put_identity(lifecycle, job, cookie_of(LIFECYCLE_BEGIN, ticket, NULL));
         if (r != 0)
                 return desk_pending(r);
@@ -502,6 +541,7 @@ static int place_begin(void *state, const Request *request, Ticket ticket, Answe
                 usage_exclude(job->group.usage, &request->job_begin.client_cpu);
         begin_earlier(job, find_late_ns(request));
         set_readings(lifecycle, job, request);
+        gpu_use_give(lifecycle->jobs->gpu_use, job, lifecycle->node, info->gpus);
         job->is_announced = true;
         job->due.is_user = !is_named;
         job->group.is_vouched = request->peer.is_admin;
@@ -603,7 +643,7 @@ static int end_active(Lifecycle *lifecycle, Job *job, const JobEnd *end, Ticket 
         energy_shares_settle(lifecycle->jobs, job, meter_totals(lifecycle->node->meter));
         if (!job->final)
                 groups_exclude(job, &end->client_cpu);
-        r = job_end_make(job, lifecycle->node, &lifecycle->jobs->samples, JOB_FINISHED, end);
+        r = job_end_make(lifecycle->jobs, job, lifecycle->node, JOB_FINISHED, end);
         if (r < 0)
                 return r;
         job->final->result.shown = shown;
@@ -625,7 +665,14 @@ static int place_end(void *state, const Request *request, Ticket ticket, Answer 
                 return desk_answer(ret, STATUS_UNAVAILABLE, "job_end.job", "is being begun: try again");
         case JOB_ACTIVE:
                 return end_active(lifecycle, job, &request->job_end.end, ticket);
-        case JOB_ENDING: /* the store applies the amendment after the queued end */
+        case JOB_ENDING:
+                if (job->final->is_put_due && ticket_is_set(job->final->ticket))
+                        return desk_answer(ret, STATUS_UNAVAILABLE, "job_end.job", "is being ended: try again");
+                if (job->final->is_put_due) { /* nobody has reported this end so far */
+                        job->stage = JOB_ACTIVE;
+                        return end_active(lifecycle, job, &request->job_end.end, ticket);
+                }
+                /* the store applies the amendment after the queued end */
                 sender.is_admin = true; /* the store does not know which processes are in the job */
                 return put_amend(lifecycle, request, &sender, ticket);
         }

@@ -20,6 +20,9 @@ enum {
 };
 int lifecycle_begin_found(Lifecycle *lifecycle, const JobInfo *info, const CgroupPlace *place);
 
+/* Ends jobs with the last reading of their GPUs. 0 or < 0. */
+int lifecycle_watch_gpus(Lifecycle *lifecycle);
+
 /* Stores a cgroup and an owner that became known after the job's begin, at once or at a later tick. 0 or < 0. */
 int lifecycle_update_identity(Lifecycle *lifecycle, Job *job);
 

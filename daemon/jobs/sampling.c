@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "jobs/sampling.h"
 
+#include "jobs/table/gpu_use.h"
 #include "util/clock.h"
 
 /* Requests that arrive together share a sample. */
@@ -34,7 +35,10 @@ static void observe(Jobs *jobs, const Observation *observation, uint64_t realtim
 static int sample(Jobs *jobs, Node *node, uint64_t max_age_ns) {
         int r;
 
+        gpu_use_read(jobs->gpu_use, node);
         r = node_sample(node, max_age_ns);
+        if (r >= 0)
+                gpu_use_advance(jobs->gpu_use, jobs, node);
         if (r == NODE_OBSERVED) {
                 keep_sample(jobs, node);
                 observe(jobs, &node->observation, node->sample.realtime_ns);

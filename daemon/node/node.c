@@ -335,6 +335,10 @@ int node_process_start(const Node *node, int32_t pid, uint64_t *ret_ticks, uint3
         return sampler_process_start(node->processes, pid, ret_ticks, ret_uid);
 }
 
+int32_t node_process_parent(const Node *node, int32_t pid) {
+        return sampler_process_parent(node->processes, pid);
+}
+
 bool node_is_whole_for(int32_t pid) {
         cpu_set_t cpus[8] = {}, own[8] = {}; /* up to 8192 CPUs: the kernel refuses sets that are too small for it */
         long n_online = sysconf(_SC_NPROCESSORS_ONLN);

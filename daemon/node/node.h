@@ -125,6 +125,9 @@ int node_find_process(int32_t peer_pid, int32_t pid, int32_t *ret);
 /* Calls sampler_process_start() for a process of this machine. */
 int node_process_start(const Node *node, int32_t pid, uint64_t *ret_ticks, uint32_t *ret_uid);
 
+/* Returns the parent of a process of this machine; 0: unknown. */
+int32_t node_process_parent(const Node *node, int32_t pid);
+
 /*
  * True if a process of this machine may run on all CPUs, except for those that are reserved for perfd: the CPUs of
  * perfd itself, if it may not run on all.

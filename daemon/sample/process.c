@@ -29,3 +29,12 @@ int process_stat_parse(const char *text, uint64_t *ret_start_ticks) {
         p = scan_u64(p, ret_start_ticks);
         return p && *p == ' ' ? 0 : PROCESS_MALFORMED;
 }
+
+int32_t process_stat_parent(const char *text) {
+        const char *p = strrchr(text, ')'); /* then come the state, a letter, and the parent */
+        uint64_t parent;
+
+        if (!p || p[1] != ' ' || !p[2] || !scan_u64(scan_blanks(p + 3), &parent) || parent > INT32_MAX)
+                return 0;
+        return (int32_t)parent;
+}

@@ -15,3 +15,5 @@ enum {
         PROCESS_ENDED, /* a zombie process */
 };
 int process_stat_parse(const char *text, uint64_t *ret_start_ticks);
+/* Returns the parent; 0: unknown. */
+int32_t process_stat_parent(const char *text);

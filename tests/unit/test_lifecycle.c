@@ -526,11 +526,11 @@ static void final_numbers_stay_whoever_reports_the_end(void **state) {
         assert_int_equal(begin_job(f, "a"), STATUS_OK);
         assert_int_equal(mark_job(f, "a", "one"), STATUS_OK);
         job = jobs_find(&f->jobs.jobs, "a");
-        assert_int_equal(job_end_make(job, &f->node, &f->jobs.jobs.samples, JOB_INTERRUPTED, &(JobEnd){}), 0);
+        assert_int_equal(job_end_make(&f->jobs.jobs, job, &f->node, JOB_INTERRUPTED, &(JobEnd){}), 0);
         assert_string_equal(job->final->phase->name, "one");
         realtime_ms = job->final->realtime_ms;
         f->node.sample.realtime_ns += NS_PER_S;
-        assert_int_equal(job_end_make(job, &f->node, &f->jobs.jobs.samples, JOB_FINISHED, &end), 0);
+        assert_int_equal(job_end_make(&f->jobs.jobs, job, &f->node, JOB_FINISHED, &end), 0);
         assert_true(job->final->realtime_ms == realtime_ms);
         assert_int_equal(job->final->state, JOB_FINISHED);
         assert_int_equal(job->final->result.end.exit_status, 9);

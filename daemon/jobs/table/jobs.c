@@ -112,6 +112,21 @@ Job *jobs_find_group(const Jobs *jobs, const char *name) {
         return NULL;
 }
 
+Job *jobs_next_around(const Jobs *jobs, uint32_t uid, char *name) {
+        bool has_parent = *name != '\0';
+
+        while (has_parent) {
+                Job *job = jobs_find_group(jobs, name);
+
+                has_parent = cgroup_tree_name_parent(name);
+                if (!has_parent)
+                        *name = '\0';
+                if (job && (job->group.is_vouched || job->info.uid == uid))
+                        return job;
+        }
+        return NULL;
+}
+
 int jobs_rename(Jobs *jobs, Job *job, const char *id) {
         JobDescription renamed = {};
         int r;

@@ -74,6 +74,7 @@ typedef struct Jobs {
         UserTotals totals; /* of ended jobs */
         UsageFile usage_file;
         EnergyPool energy;
+        struct GpuUse *gpu_use; /* borrowed; NULL: no job has GPUs */
 } Jobs;
 
 int jobs_init(Jobs *jobs);
@@ -99,6 +100,12 @@ enum {
 int jobs_set_group(Jobs *jobs, Job *job, const char *name);
 /* Returns the job whose own cgroup has exactly this name, or NULL. */
 Job *jobs_find_group(const Jobs *jobs, const char *name);
+/*
+ * Returns the innermost job that contains a process of this user in the cgroup `name`, and makes `name` that of the
+ * cgroup above the job's; NULL: there is none. A user may name a cgroup that also contains processes of other users,
+ * such as root: these belong to the job only if an administrator named the cgroup, or perfd detected it.
+ */
+Job *jobs_next_around(const Jobs *jobs, uint32_t uid, char *name);
 
 /* Removes a job that has final numbers and keeps its result for /metrics. Out of memory: the result is not kept. */
 void jobs_retire(Jobs *jobs, Job *job, uint64_t now_boottime_ns);

@@ -21,7 +21,7 @@
 typedef enum JobStage {
         JOB_BEGINNING, /* the begin is queued for the store, or about to be */
         JOB_ACTIVE,    /* the begin is stored */
-        JOB_ENDING,    /* the end is queued for the store */
+        JOB_ENDING,    /* the end is queued for the store, or will be with the last reading of the GPUs */
 } JobStage;
 
 /* State and metrics of a job at its end. Computed when no process runs in the job any more; the end may be reported
@@ -32,6 +32,9 @@ typedef struct JobFinal {
         uint64_t boottime_ns;
         JobResult result;
         PhaseView *phase; /* owned; the last phase; NULL: the job was never marked */
+        uint64_t gpus_due_ns; /* the reading of its GPUs after this time is waited for; 0: none */
+        bool is_put_due;      /* then the end is put, at stage ENDING, and the ticket answered */
+        Ticket ticket;
         Buffer samples;   /* export_samples_write(); empty: no sample was kept */
 } JobFinal;
 

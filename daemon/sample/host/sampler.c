@@ -307,3 +307,11 @@ int sampler_process_start(const Sampler *sampler, int32_t pid, uint64_t *ret_tic
         *ret_uid = st.st_uid;
         return 0;
 }
+
+int32_t sampler_process_parent(const Sampler *sampler, int32_t pid) {
+        scoped(freep) char *text = NULL;
+        char path[32];
+
+        snprintf(path, sizeof(path), "proc/%d/stat", pid);
+        return file_read_at(sampler->root_fd, path, 4096, &text, NULL) < 0 ? 0 : process_stat_parent(text);
+}

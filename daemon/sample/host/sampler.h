@@ -45,3 +45,5 @@ void sampler_boot_id(const Sampler *sampler, char ret[static BOOT_ID_MAX]);
  * the process does not exist or is a zombie; or the error that prevents reading.
  */
 int sampler_process_start(const Sampler *sampler, int32_t pid, uint64_t *ret_ticks, uint32_t *ret_uid);
+/* Returns the parent of a process; 0: unknown. */
+int32_t sampler_process_parent(const Sampler *sampler, int32_t pid);
