@@ -11,6 +11,7 @@
 #include "util/error_text.h"
 #include "util/file.h"
 
+#define LOOPBACK_URL "http://127.0.0.1:"
 #define ANSWER_BYTES_MAX (64U * 1024U * 1024U)
 #define LOGIN_BYTES_MAX 4096U
 #define MOMENT_MS 100
@@ -170,10 +171,10 @@ static CURLcode prepare(HttpClient *client, const char *url, Buffer *body) {
 
         r = r ? r : client->set(easy, CURLOPT_URL, url);
         r = r ? r : client->set(easy, CURLOPT_PATH_AS_IS, 1L); /* a job id may be ".." */
-        if (client->socket) {
+        if (client->socket)
                 r = r ? r : client->set(easy, CURLOPT_UNIX_SOCKET_PATH, client->socket);
-                r = r ? r : client->set(easy, CURLOPT_NOPROXY, "*"); /* $http_proxy does not apply to a Unix socket */
-        }
+        if (client->socket || strncmp(url, LOOPBACK_URL, strlen(LOOPBACK_URL)) == 0)
+                r = r ? r : client->set(easy, CURLOPT_NOPROXY, "*"); /* $http_proxy is for other machines */
         if (client->login)
                 r = r ? r : client->set(easy, CURLOPT_USERPWD, client->login);
         r = r ? r : client->set(easy, CURLOPT_NOSIGNAL, 1L);

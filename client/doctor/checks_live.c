@@ -256,6 +256,48 @@ static void check_energy(Checks *checks, const Value *sources) {
                               : "look for the reason in the kernel's log: journalctl -k --grep=rapl");
 }
 
+#define SYMBOL_ERRORS_MIN 10.0 /* per hour: fewer are within what the specification of InfiniBand allows a link */
+#define LINK_DOWNS_MIN 2.0     /* drivers count the first initialization */
+
+/* Writes what is wrong with a port. A port that never sent anything may have no cable. */
+static void put_port(Buffer *out, const Value *port) {
+        double hours = (double)clock_boottime_ns() / (3600 * (double)NS_PER_S), active = 1;
+        double n_symbol_errors = answer_number_or_zero(port, "fabric_symbol_errors");
+        double n_downs = answer_number_or_zero(port, "fabric_link_downs");
+        const char *before = out->n > 0 ? "; " : "", *name = answer_text(port, "port");
+
+        if (value_get(port, "fabric_active"))
+                active = answer_number_or_zero(port, "fabric_active");
+        if (active == 0 && (answer_number_or_zero(port, "fabric_sent_packets") > 0 ||
+                            answer_number_or_zero(port, "fabric_sent_bytes") > 0))
+                buffer_printf(out, "%s%s is %s, and was in use", before, name, answer_text(port, "state"));
+        else if (n_symbol_errors >= SYMBOL_ERRORS_MIN && n_symbol_errors >= SYMBOL_ERRORS_MIN * hours)
+                buffer_printf(out, "%s%s: %.0f symbol errors, %.0f per hour since boot", before, name, n_symbol_errors,
+                              n_symbol_errors / (hours > 1 ? hours : 1));
+        else if (n_downs >= LINK_DOWNS_MIN)
+                buffer_printf(out, "%s%s went down %.0f times since boot", before, name, n_downs);
+}
+
+static void check_fabric(Checks *checks, const Value *ports) {
+        scoped(buffer_deinit) Buffer wrong = {};
+        double n_active = 0;
+        Check *check;
+
+        if (answer_length(ports) == 0)
+                return;
+        check = checks_add(checks, "fabric");
+        for (size_t i = 0; i < answer_length(ports); i++) {
+                n_active += answer_number_or_zero(&ports->items[i], "fabric_active");
+                put_port(&wrong, &ports->items[i]);
+        }
+        check_detail(check, "%.0f of %zu ports active%s%s", n_active, answer_length(ports), wrong.n > 0 ? "; " : "",
+                     wrong.text ?: "");
+        if (wrong.n > 0)
+                check_problem(check, CHECK_LIMITED, "jobs over several nodes may be slow or fail",
+                              "check the cable, the transceiver and the port of the switch: ibstat, perfquery -x, "
+                              "dmesg");
+}
+
 /* A source that the kernel lacks limits perfd; any other read error is a failure. */
 static void check_sources(Checks *checks, const Value *sources) {
         Check *check = checks_add(checks, "sources");
@@ -389,6 +431,7 @@ void checks_live_add_node(Checks *checks, const Value *node, const char *metrics
         check_configuration(checks, value_get(node, "configuration"));
         check_sources(checks, value_get(node, "sources"));
         check_energy(checks, value_get(node, "sources"));
+        check_fabric(checks, value_get(value_get(node, "latest"), "fabric_ports"));
         check_sampling(checks, node, metrics, now_ms);
         check_descriptors(checks, metrics);
 }

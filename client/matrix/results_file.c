@@ -270,9 +270,10 @@ static int take_rules(ModelReader *reader, ResultsFile *file) {
                 return -ENOMEM;
         for (; r == 0 && file->n_rules < values->n_members; file->n_rules++)
                 r = take_rule(reader, artifacts, &values->members[file->n_rules], &file->rules[file->n_rules]);
-        for (size_t i = 0; r == 0 && i < file->n_rules && !file->servers.prometheus; i++)
+        for (size_t i = 0; r == 0 && i < file->n_rules && !file->servers.prometheus && !file->servers.dump; i++)
                 if (file->rules[i].source == VALUE_FROM_QUERY)
-                        return model_reader_wrong(reader, "query", "needs 'prometheus:', the URL of the server");
+                        return model_reader_wrong(reader, "query",
+                                                  "needs 'prometheus:', the URL of the server, or {dump: PATTERN}");
         reader->path[0] = '\0';
         return r;
 }
@@ -438,6 +439,22 @@ static int take_export(ModelReader *reader, ResultsFile *file) {
         return r;
 }
 
+static int take_prometheus(ModelReader *reader, ResultsFile *file, const Value *value) {
+        static const char *const members[] = { "dump" };
+        int r;
+
+        if (!value || value->type != VALUE_OBJECT)
+                return take_url(reader, file->root, "prometheus", &file->servers.prometheus);
+        (void)snprintf(reader->path, sizeof(reader->path), "prometheus");
+        r = model_reader_check_keys(reader, value, members, N_ELEMENTS(members));
+        if (r == 0)
+                r = model_reader_take_text(reader, value, "dump", TEXT_BYTES_MAX, &file->servers.dump);
+        if (r == 0 && (!file->servers.dump || !results_file_is_inner_path(file->servers.dump)))
+                r = model_reader_wrong(reader, "dump", "expected a pattern within a test, such as '*/prometheus.t*'");
+        reader->path[0] = '\0';
+        return r;
+}
+
 static int take_all(ModelReader *reader, ResultsFile *file) {
         int r;
 
@@ -451,7 +468,7 @@ static int take_all(ModelReader *reader, ResultsFile *file) {
         if (r == 0)
                 r = take_parser(reader, file);
         if (r == 0)
-                r = take_url(reader, file->root, "prometheus", &file->servers.prometheus);
+                r = take_prometheus(reader, file, value_get_given(file->root, "prometheus"));
         if (r == 0)
                 r = take_rules(reader, file);
         if (r == 0)

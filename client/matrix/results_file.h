@@ -101,6 +101,7 @@ typedef struct ResultsExport {
 
 typedef struct ResultsServers {
         const char *prometheus; /* URL; NULL: none */
+        const char *dump;       /* pattern of each test's own dump, instead of the URL; NULL: none */
         ResultsExport export;
 } ResultsServers;
 

@@ -54,7 +54,7 @@ static void put_metrics(const ResultsRun *run, size_t i, Buffer *out) {
         const char *values = run->matrix.values[i].json, *suffix = file->servers.export.prom_index_suffix;
         Json json = { .out = out };
 
-        if (!suffix || !file->servers.prometheus)
+        if (!suffix || !(file->servers.prometheus || file->servers.dump))
                 return;
         put_action(run, &run->matrix.tree.records[i], suffix, out);
         json_object_begin(&json);
@@ -160,7 +160,8 @@ int results_publish_send(const ResultsRun *run, Buffer *said) {
         r = json_server_open(&server, to->instance, LOGIN, TIMEOUT_NS);
         if (r == 0)
                 r = create_index(&server, run, "");
-        if (r == 0 && to->prom_index_suffix && run->matrix.file.servers.prometheus)
+        if (r == 0 && to->prom_index_suffix &&
+            (run->matrix.file.servers.prometheus || run->matrix.file.servers.dump))
                 r = create_index(&server, run, to->prom_index_suffix);
         for (size_t i = 0; i < run->matrix.tree.n && r == 0;) {
                 scoped(buffer_deinit) Buffer bulk = {};

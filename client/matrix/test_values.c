@@ -13,6 +13,7 @@
 #include "client/cli/input.h"
 #include "client/matrix/log_scan.h"
 #include "client/matrix/parser_step.h"
+#include "client/matrix/prometheus_dump.h"
 #include "client/matrix/value_cache.h"
 #include "document/path.h"
 #include "document/property.h"
@@ -88,6 +89,10 @@ typedef struct ValueReading {
         const Value *document; /* NULL: the file cannot be parsed */
         bool is_parsed;
         Buffer further; /* JSON object: values of the site's own parser */
+        PrometheusDump dump;
+        Buffer dump_reason; /* why it is not served */
+        int dump_outcome;
+        bool is_dump_tried;
         bool is_incomplete; /* a server was away, or the parser failed: to be read again */
 } ValueReading;
 
@@ -100,6 +105,8 @@ static void reading_deinit(ValueReading *reading) {
         buffer_deinit(&reading->path);
         buffer_deinit(&reading->text);
         buffer_deinit(&reading->further);
+        buffer_deinit(&reading->dump_reason);
+        prometheus_dump_deinit(&reading->dump);
         arena_deinit(&reading->arena);
 }
 
@@ -542,12 +549,41 @@ static int keep_remote(ValueReading *reading, size_t i, int outcome, const Buffe
         return keep(reading, i, &list);
 }
 
+/* Serves the dump of the test, once. 0, an outcome with the reason, or -ENOMEM. */
+static int serve_dump(ValueReading *reading, Buffer *ret_reason) {
+        scoped(freep) char *full = NULL, *real = NULL;
+        size_t n = strlen(reading->tree->root);
+
+        if (!reading->is_dump_tried) {
+                reading->is_dump_tried = true;
+                buffer_clear(&reading->path);
+                buffer_puts(&reading->path, reading->record->path);
+                reading->dump_outcome = find(reading, &reading->path, reading->file->servers.dump);
+                if (reading->dump_outcome < 0 ||
+                    asprintf(&full, "%s/%s", reading->tree->root, reading->path.text) < 0)
+                        return -ENOMEM;
+                real = reading->dump_outcome == 0 ? realpath(full, NULL) : NULL;
+                reading->dump_outcome = REMOTE_VALUES_NONE;
+                if (!real)
+                        buffer_printf(&reading->dump_reason, "no dump matches %s", reading->file->servers.dump);
+                else if (strncmp(real, reading->tree->root, n) != 0 || real[n] != '/')
+                        buffer_printf(&reading->dump_reason, "%s", test_tree_why(TEST_TREE_OUTSIDE));
+                else
+                        reading->dump_outcome = prometheus_dump_open(&reading->dump, real, &reading->dump_reason);
+        }
+        buffer_puts(ret_reason, reading->dump_reason.text ?: "");
+        return reading->dump_outcome;
+}
+
 static int read_query(ValueReading *reading, size_t i, const TestValues *times) {
         scoped(buffer_deinit) Buffer value = {}, reason = {};
-        int r;
+        bool is_own = reading->file->servers.dump;
+        int r = is_own ? serve_dump(reading, &reason) : 0;
 
-        r = remote_values_query(reading->remote, reading->file->servers.prometheus, &reading->file->rules[i],
-                                times->start_ns, times->end_ns, &value, &reason);
+        if (r == 0)
+                r = remote_values_query(is_own ? &reading->dump.remote : reading->remote,
+                                        reading->file->servers.prometheus, &reading->file->rules[i], times->start_ns,
+                                        times->end_ns, &value, &reason);
         return keep_remote(reading, i, r, &value, &reason);
 }
 
@@ -627,6 +663,15 @@ static int take_keys(ValueReading *reading, CacheKeys *ret) {
                 r = look_up(reading, &file->rules[i]);
                 if (r == 0)
                         value_cache_put_file(reading->tree, reading->path.text, &text);
+        }
+        if (file->servers.dump && r >= 0) {
+                buffer_clear(&reading->path);
+                buffer_puts(&reading->path, record->path);
+                r = find(reading, &reading->path, file->servers.dump);
+                if (r == 0) {
+                        value_cache_put_file(reading->tree, reading->path.text, &text); /* also what a link leads to */
+                        value_cache_put_directory(reading->tree, reading->path.text, &text);
+                }
         }
         findings_deinit(&record->findings);
         record->findings = findings;
@@ -801,7 +846,7 @@ static int read_rest(ValueReading *reading, const CacheKeys *keys, bool is_cache
 int test_values_read(const ResultsFile *file, const TestTree *tree, TestRecord *record, RemoteValues *remote,
                      bool has_cache, TestValues *ret) {
         scoped(reading_deinit) ValueReading reading = { .file = file, .tree = tree, .record = record,
-                                                        .remote = remote };
+                                                        .remote = remote, .dump = PROMETHEUS_DUMP_NONE };
         CacheKeys keys;
         bool is_cached = false;
         int r = 0;
@@ -820,7 +865,8 @@ int test_values_read(const ResultsFile *file, const TestTree *tree, TestRecord *
 
 int test_values_adopt(const ResultsFile *file, const TestTree *tree, TestRecord *record, bool is_new,
                       bool *ret_has_cache) {
-        scoped(reading_deinit) ValueReading reading = { .file = file, .tree = tree, .record = record };
+        scoped(reading_deinit) ValueReading reading = { .file = file, .tree = tree, .record = record,
+                                                        .dump = PROMETHEUS_DUMP_NONE };
         CacheKeys keys;
         int r;
 

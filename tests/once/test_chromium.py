@@ -46,6 +46,16 @@ PURE = (
     ("(recent => (append(recent, {times_ms: [3], series: {cpu: [3], power: [7]}, cores: []}), append(recent, {times_ms: [4], "
      "series: {cpu: [4]}, cores: []}), [recent.series.cpu, recent.series.power]))({times_ms: [1, 2], series: {cpu: [1, 2]}, cores: []})",
      [[1, 2, 3, 4], [None, None, 7, None]]),
+    ("equipmentPlots({cpu: {}})", []),
+    ("equipmentPlots({cpu: {}, power: {}, netfs_read: {}, netfs_written: {}}).map((p) => [p.label, p.names, p.series.length])",
+     [["Power", ["power"], 1], ["Network file systems", ["netfs_read", "netfs_written"], 2]]),
+    ("failures({})", []),
+    ("failures({gpus: [{gpu: '0', state: 'ok'}, {gpu: '1', state: 'lost'}], "
+     "fabric_ports: [{port: 'a/1', fabric_active: 0, fabric_sent_bytes: 0}, {port: 'b/1', fabric_active: 0, fabric_sent_bytes: 4}]})",
+     ["GPU 1: lost", "port b/1 is down"]),
+    ("jobGpuModels([{model: 'A'}, {model: 'B'}, {model: 'A'}, {model: null}])", "2 A, 1 B, 1 of an unknown model"),
+    ("jobGpuNumbers([{gpu: '1', sm_active: 0.5, utilization: null}, {gpu: null}]).map((n) => [n[0], quantity(n[1], n[2])])",
+     [["gpu 1 sm_active", "50.0\u00a0%"]]),
     ("watts(0)", "0.00\u00a0W"), ("watts(312.4)", "312\u00a0W"), ("watts(1254)", "1.25\u00a0kW"), ("joules(3.6e6)", "3.60\u00a0MJ"),
     ("quantity(0.5, 'gpus')", "0.50"), ("watts(undefined)", "–"),
     ("bytes(0)", "0\u00a0B"), ("bytes(1023)", "1.00\u00a0KiB"), ("bytes(1536)", "1.50\u00a0KiB"),
@@ -73,7 +83,7 @@ PURE = (
 )
 
 NAMES = ("bytes, seconds, percent, cpus, count, figure, change, quantity, watts, joules, plain, cut, jobState, build, parse, ofPath, "
-         "range, joinTimelines, append")
+         "range, joinTimelines, append, equipmentPlots, failures, jobGpuModels, jobGpuNumbers")
 
 
 class Page(PageCase):
@@ -108,7 +118,8 @@ class Page(PageCase):
         self.browser.open(self.base)
         self.shown()
         for expression, expected in PURE:
-            value = self.browser.evaluate("Promise.all(['format', 'url', 'node'].map((name) => import(`./app/${name}.js`))).then((m) => {"
+            value = self.browser.evaluate("Promise.all(['format', 'url', 'node', 'equipment'].map((name) => import(`./app/${name}.js`)))"
+                                          ".then((m) => { "
                                           f"const {{ {NAMES} }} = Object.assign({{}}, ...m); return {expression}; }})")
             self.assertEqual(value, expected, expression)
 

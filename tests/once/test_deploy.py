@@ -30,6 +30,9 @@ MAY_BE_EMPTY = {
     "perfd_node_disk_": lambda: not has_device("/sys/block"),
     "perfd_node_network_": lambda: not has_device("/sys/class/net"),
     "perfd_node_pressure_": lambda: not os.path.exists("/proc/pressure/cpu"),
+    # A port of a fabric, and a network file system: of these machines, none has either.
+    "perfd_node_fabric_": lambda: True,
+    "perfd_node_netfs_": lambda: True,
 }
 
 

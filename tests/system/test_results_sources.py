@@ -1,8 +1,11 @@
 """Checks the values of results that other programs have, and the cache of what was read."""
 
 import json
+import pathlib
+import shutil
 import socket
 import subprocess
+import tarfile
 import time
 import unittest
 import urllib.error
@@ -69,6 +72,70 @@ class Prometheus(ResultsTestCase):
         self.assertIn("1: 2 series match; select one", done.stderr)
         self.assertIn("HTTP status 400: 1:5: parse error", done.stderr)
         self.assertIn("1: no data in the time of the test, for the value z", done.stderr)
+
+
+    def test_the_dump_of_a_test_is_served(self):
+        test = next(self.tree.iterdir())
+        self.environment["PATH"] = f"{pathlib.Path(harness.find_peer('prometheus')).parent}:{self.environment['PATH']}"
+        self.environment |= {"TMPDIR": str(self.directory / "scratch"), "http_proxy": "http://127.0.0.1:1"}
+        (self.directory / "scratch").mkdir()
+        values = {"max": {"query": 'gpu{gpu="a"}', "type": "float"}, "all": {"query": "gpu", "series": "all", "take": "mean"}}
+        self.declare({"prometheus": {"dump": "*/prometheus.t*"}, "values": values})
+        (test / "001__dump").mkdir()
+
+        def check(path, **more):
+            before = {file: (file.stat().st_mtime_ns, file.stat().st_size) for file in path.rglob("*")}
+            self.assertEqual(self.matrix()["tests"][0]["values"], {"max": 20, "all": [12.5, 37.5]})
+            self.assertEqual({file: (file.stat().st_mtime_ns, file.stat().st_size) for file in path.rglob("*")}, before)
+            self.assertEqual(list((self.directory / "scratch").iterdir()), [])
+            self.environment["PATH"], kept = "/usr/bin:/bin", self.environment["PATH"]
+            self.assertEqual(self.matrix()["tests"][0]["values"]["max"], 20)  # of the cache: no server is needed
+            self.environment["PATH"] = kept
+
+        dump = test / "001__dump" / "prometheus.tsdb"
+        shutil.copytree(self.directory / "data", dump)
+        (dump / "wal").mkdir(exist_ok=True)
+        (dump / "link").symlink_to("/etc")
+        check(dump)
+        shutil.rmtree(dump)
+        with tarfile.open(test / "001__dump" / "prometheus.tar.gz", "w:gz") as archive:
+            archive.add(self.directory / "data", "deep/prometheus")
+        check(test / "001__dump")
+
+        for path, text in ((None, "no dump matches"), (b"garbage", "tar: "), (tarfile, "has no database of Prometheus")):
+            for file in (test / "001__dump").iterdir():
+                file.unlink()
+            if path is tarfile:
+                with tarfile.open(test / "001__dump" / "prometheus.tar", "w") as archive:
+                    archive.add(self.directory / "samples", "samples")
+            elif path:
+                (test / "001__dump" / "prometheus.tar").write_bytes(path)
+            done = self.results("parse", "--json", "tree", status=1)
+            self.assertEqual(json.loads(done.stdout)["tests"][0]["values"], {"max": None, "all": None})
+            self.assertIn(text, done.stderr)
+        self.environment["PATH"] = "/usr/bin:/bin"
+        if not shutil.which("prometheus", path="/usr/bin:/bin"):
+            self.assertIn("prometheus is not installed, for the value max", self.results("parse", "tree", status=1).stderr)
+        self.assertEqual(list((self.directory / "scratch").iterdir()), [])
+        (test / "001__dump" / "prometheus.tar").unlink()
+        (test / "001__dump" / "prometheus.tar").symlink_to("/etc")
+        self.assertIn("leads out", self.results("parse", "tree", status=1).stderr)
+        # A server that does not answer, and perfctl is killed: neither a process nor a copy is left.
+        (test / "001__dump" / "prometheus.tar").unlink()
+        shutil.copytree(self.directory / "data", test / "001__dump" / "prometheus.tsdb")
+        hung = self.directory / "hung"
+        hung.mkdir()
+        (hung / "prometheus").write_text(f"#!/bin/sh\necho $$ >{hung}/pid\nexec sleep 1000\n")
+        (hung / "prometheus").chmod(0o755)
+        with subprocess.Popen([PERFCTL, "results", "parse", "tree"], cwd=self.directory,
+                              env={**self.environment, "PATH": f"{hung}:/usr/bin:/bin"}) as process:
+            harness.wait_for(lambda: (hung / "pid").exists() and (hung / "pid").read_text().endswith("\n"), "the server")
+            process.kill()
+        harness.wait_for(lambda: not list((self.directory / "scratch").iterdir()), "the copy to be removed")
+        self.assertFalse(pathlib.Path("/proc", (hung / "pid").read_text().strip()).exists())
+        for wrong in ({"dump": "../x"}, {"dump": 1}, {}, {"dump": "x", "url": "y"}):
+            self.declare({"prometheus": wrong, "values": values})
+            self.assertIn("results.yaml:1:", self.results("parse", "tree", status=1).stderr)
 
 
 class Servers(ResultsTestCase):

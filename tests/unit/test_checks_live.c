@@ -142,6 +142,42 @@ static void judge_quota(const char *users, Checks *ret) {
         checks_live_add_quota(ret, value, NOW_MS);
 }
 
+/* Judges a node with this port, with values in JSON, and one that works. */
+static void judge_port(const char *values, Checks *ret) {
+        char node[512];
+
+        (void)snprintf(node, sizeof(node),
+                       "{\"latest\":{\"fabric_ports\":[{\"port\":\"b:1\",\"fabric_active\":1},{\"port\":\"a:1\",%s}]}}",
+                       values);
+        judge(node, "", NOW_MS, ret);
+}
+
+static void ports_of_a_fabric_that_fail_are_named(void **state) {
+        Checks checks;
+
+        (void)state;
+        judge("{" SOURCE("true", "null") "}", "", NOW_MS, &checks);
+        assert_null(find(&checks, "fabric"));
+        judge("{\"latest\":{\"fabric_ports\":[]}}", "", NOW_MS, &checks);
+        assert_null(find(&checks, "fabric"));
+
+        /* a port without a cable, one of a driver that counts nothing, and what a link may have */
+        judge_port("\"fabric_active\":0,\"state\":\"DOWN, Polling\",\"fabric_sent_bytes\":0", &checks);
+        assert_check(&checks, "fabric", "ok", "1 of 2 ports active");
+        judge_port("\"link_layer\":\"Ethernet\"", &checks);
+        assert_check(&checks, "fabric", "ok", "1 of 2 ports active");
+        judge_port("\"fabric_active\":1,\"fabric_symbol_errors\":9,\"fabric_link_downs\":1", &checks);
+        assert_check(&checks, "fabric", "ok", "2 of 2 ports active");
+
+        judge_port("\"fabric_active\":0,\"state\":\"DOWN, Polling\",\"fabric_sent_packets\":1", &checks);
+        assert_check(&checks, "fabric", "limited", "1 of 2 ports active; a:1 is DOWN, Polling, and was in use");
+        assert_non_null(strstr(find(&checks, "fabric")->fix, "cable"));
+        judge_port("\"fabric_active\":1,\"fabric_symbol_errors\":800000", &checks);
+        assert_check(&checks, "fabric", "limited", "a:1: 800000 symbol errors, ");
+        judge_port("\"fabric_active\":1,\"fabric_link_downs\":3", &checks);
+        assert_check(&checks, "fabric", "limited", "a:1 went down 3 times since boot");
+}
+
 static void users_whose_flood_was_refused_lately_are_named(void **state) {
         Checks checks;
 
@@ -280,6 +316,7 @@ int main(void) {
                 cmocka_unit_test(files_not_in_force_fail_and_pending_settings_are_limited),
                 cmocka_unit_test(a_missing_source_is_limited_and_a_failing_one_fails),
                 cmocka_unit_test(meters_of_energy_are_a_check_of_their_own),
+                cmocka_unit_test(ports_of_a_fabric_that_fail_are_named),
                 cmocka_unit_test(users_whose_flood_was_refused_lately_are_named),
                 cmocka_unit_test(many_sources_that_fail_fit),
                 cmocka_unit_test(missed_or_old_samples_are_reported),

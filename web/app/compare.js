@@ -3,6 +3,7 @@
 
 import { ApiError, find, get, name } from "./api.js";
 import { brief, card, el, empty, link, note, table } from "./dom.js";
+import { jobGpuModels, jobGpuNumbers } from "./equipment.js";
 import { change, cut, jobState, quantity, seconds, utc } from "./format.js";
 import { build } from "./url.js";
 import { bar } from "../figures/meter.js";
@@ -21,7 +22,7 @@ function flatten(object, prefix, rows) {
 function described(job, results) {
         const rows = new Map([
                 ["state", jobState(job).text], ["command", job.command], ["user", job.user], ["node", job.on.hostname], ["isolation", job.isolation],
-                ["begin", utc(job.begin_ms)], ["ranks", job.ranks], ["note", job.note || null],
+                ["GPUs", jobGpuModels(job.gpus) || null], ["begin", utc(job.begin_ms)], ["ranks", job.ranks], ["note", job.note || null],
         ]);
 
         for (const [key, value] of Object.entries(job.labels))
@@ -71,8 +72,8 @@ function texts(rows, jobs, caption) {
 }
 
 function numbers(jobs) {
-        const rows = join(jobs.map((job) => new Map(job.metrics.map((m) => [m.key, m.value]))));
-        const units = new Map(jobs.flatMap((job) => job.metrics.map((m) => [m.key, m.unit])));
+        const all = jobs.map((job) => [...job.metrics.map((m) => [m.key, m.value, m.unit]), ...jobGpuNumbers(job.gpus)]);
+        const rows = join(all.map((of) => new Map(of))), units = new Map(all.flat().map(([key, , unit]) => [key, unit]));
         const far = ([, values]) => {
                 const known = values.filter((v) => v !== null), most = Math.max(...known), least = Math.min(...known);
 

@@ -2,8 +2,8 @@
 /* What only some nodes have: GPUs, ports of a fabric, network file systems, meters of energy. Nothing is shown of a kind that a node has not. */
 
 import { brief, card, el, note, pill, table } from "./dom.js";
-import { bytes, cpus, figure, percent, plural, rate, seconds, watts } from "./format.js";
-import { bar } from "../figures/meter.js";
+import { bytes, count, cpus, figure, joules, percent, plural, rate, seconds, watts } from "./format.js";
+import { bar, meter } from "../figures/meter.js";
 import { dataOf } from "../figures/data.js";
 
 const PLOTS = [
@@ -44,6 +44,8 @@ const GPU_ERRORS = [["gpu_xid_errors", "error of the driver (XID)", "errors of t
 const PORT_ERRORS = [["fabric_link_downs", "time down", "times down"], ["fabric_symbol_errors", "symbol error"], ["fabric_receive_errors", "bad packet received", "bad packets received"],
         ["fabric_send_discards", "packet not sent", "packets not sent"], ["fabric_link_recoveries", "recovery of the link", "recoveries of the link"]];
 
+const JOB_ERRORS = GPU_ERRORS.slice(0, 2).map(([key, ...words]) => [key.replace("gpu_", ""), ...words]);
+
 const errorsOf = (item, kinds) => kinds.filter(([key]) => item[key] > 0).map(([key, ...words]) => plural(item[key], ...words));
 
 /* Per second, between two answers about the node; NaN: not known yet. */
@@ -62,7 +64,12 @@ const present = (columns, items) => columns.filter((column) => !column.of || ite
 
 const share = (ratio, label, text = percent(ratio)) => [text, Number.isFinite(ratio) && bar(ratio, { label })];
 const small = (texts, n) => el("small", null, brief(texts.filter(Boolean).join(", "), n));
-const some = (texts) => (texts.length ? el("b", { class: "bad" }, texts.join(", ")) : "none");
+
+function errorCell(item, kinds) {
+        const texts = errorsOf(item, kinds);
+
+        return texts.length ? el("b", { class: "bad" }, texts.join(", ")) : kinds.some(([key]) => Number.isFinite(item[key])) ? "none" : "–";
+}
 
 function throttled(gpu, rise) {
         const kinds = [["power", "gpu_power_throttled_seconds"], ["heat", "gpu_heat_throttled_seconds"]].filter(([, key]) => gpu[key] !== undefined);
@@ -82,7 +89,7 @@ function gpuCard(gpus, rise) {
                 { head: "Power", of: "gpu_power_watts", class: "number", cell: (g) => watts(g.gpu_power_watts) },
                 { head: "Temperature", of: "gpu_temperature_celsius", class: "number", cell: (g) => figure(Math.round(g.gpu_temperature_celsius), "°C") },
                 { head: "Throttled by", of: ["gpu_power_throttled_seconds", "gpu_heat_throttled_seconds"], title: "as a share of the time since counting began", cell: (g) => throttled(g, rise) },
-                { head: "Errors", of: GPU_ERRORS.map(([key]) => key), cell: (g) => some(errorsOf(g, GPU_ERRORS)) },
+                { head: "Errors", of: GPU_ERRORS.map(([key]) => key), cell: (g) => errorCell(g, GPU_ERRORS) },
         ], gpus);
 
         return card(plural(gpus.filter((g) => g.counted).length, "GPU"), { class: "whole" }, table(columns, gpus, { caption: "GPUs", attributes: (g) => ({ class: isLost(g) ? "bad" : null }) }),
@@ -99,7 +106,7 @@ function portCard(ports, rise) {
                         p.fabric_rate_bytes_per_second > 0 && el("small", { class: "below" }, figure(p.fabric_rate_bytes_per_second * 8e-9, "Gbit/s"))] },
                 { head: "Received", of: "fabric_received_bytes", class: "share", cell: (p) => traffic(p, "fabric_received_bytes") },
                 { head: "Sent", of: "fabric_sent_bytes", class: "share", cell: (p) => traffic(p, "fabric_sent_bytes") },
-                { head: "Errors", of: PORT_ERRORS.map(([key]) => key), cell: (p) => some(errorsOf(p, PORT_ERRORS)) },
+                { head: "Errors", of: PORT_ERRORS.map(([key]) => key), cell: (p) => errorCell(p, PORT_ERRORS) },
         ], ports), ports, { caption: "Ports of the fabric", attributes: (p) => ({ class: isDown(p) ? "bad" : null }) }), dataOf("fabric ports", ports));
 }
 
@@ -140,4 +147,65 @@ export function equipmentHealth({ gpus = [], fabric_ports: ports = [] }) {
                 el("p", null, now.length ? now.map((text) => [pill(text, "bad"), " "]) : pill("all work", "ok")),
                 counted.length === 0 ? note("No errors were counted.")
                         : table([{ head: "Errors of", row: true, cell: ([name]) => name }, { head: "", cell: ([, texts]) => texts.join(", ") }], counted, { caption: "Errors of GPUs and fabric" }));
+}
+
+/* --- of a job --- */
+
+/* The columns of which a GPU of the job has a number. */
+const numbers = (gpus, columns) => columns.filter((c) => !c.of || gpus.some((gpu) => [c.of].flat().some((key) => gpu[key] !== null)));
+const or = (v, text) => (v === null ? "–" : text(v));
+
+function stateOfGpu(gpu) {
+        return [
+                gpu.gpu === null && pill("not found on the node", "bad"), gpu.given !== null && gpu.used === false && pill("not used", "odd"),
+                gpu.given === null && pill("used, not given", "odd"), gpu.shared && pill("shared with others", "odd"),
+        ].filter(Boolean).flatMap((p) => [" ", p]);
+}
+
+export function jobGpuCard(gpus) {
+        return gpus.length > 0 && card(`${plural(gpus.length, "GPU")} of the job`, null, table(numbers(gpus, [
+                { head: "GPU", row: true, cell: (g) => [`${g.gpu ?? brief(g.given, 24).textContent} `, small([g.model], 40), stateOfGpu(g)] },
+                { head: "SM active", of: "sm_active", class: "share", title: "part of the multiprocessors that worked, mean", cell: (g) => share(g.sm_active ?? NaN, "SM active") },
+                { head: "Over 20, 40, 80 %", of: "sm_over20", class: "number", title: "shares of the time with SM active of at least 20, 40 and 80 %",
+                        cell: (g) => or(g.sm_over20, () => [g.sm_over20, g.sm_over40, g.sm_over80].map((v) => percent(v, 0)).join(", ")) },
+                { head: "Utilization", of: "utilization", class: "share", title: "share of time in which any kernel ran", cell: (g) => share(g.utilization ?? NaN, "utilization") },
+                { head: "Tensor cores", of: "tensor_active", class: "share", title: "part of the tensor cores that worked, mean", cell: (g) => share(g.tensor_active ?? NaN, "tensor cores") },
+                { head: "Memory, peak", of: "memory_peak_bytes", class: "share", cell: (g) => or(g.memory_peak_bytes ?? g.process_memory_peak_bytes,
+                        (v) => share(v / (g.memory_total_bytes ?? NaN), "memory", `${bytes(v)} of ${bytes(g.memory_total_bytes)}`)) },
+                { head: "Energy", of: "energy_joules", class: "number", cell: (g) => or(g.energy_joules, joules) },
+                { head: "Power, mean", of: "power_watts", class: "number", cell: (g) => or(g.power_watts, watts) },
+                { head: "Throttled by", of: ["power_throttled", "heat_throttled"], title: "share of the time",
+                        cell: (g) => [["power", g.power_throttled], ["heat", g.heat_throttled]].filter(([, v]) => v !== null).map(([kind, v]) => `${kind} ${percent(v)}`).join(", ") },
+                { head: "Errors", of: JOB_ERRORS.map(([key]) => key), cell: (g) => errorCell(g, JOB_ERRORS) },
+        ]), gpus, { caption: "GPUs of the job" }),
+        gpus.some((g) => g.shared) && note("While others used a GPU as well, only time and memory of the job's own processes count."), dataOf("GPUs of the job", gpus));
+}
+
+/* GPUs used and given, from the metrics of a job. */
+export function jobGpuMeter(get) {
+        const given = get("job_gpu_seconds") / get("duration_seconds"), used = get("job_gpu_used_seconds") / get("duration_seconds"), active = get("job_gpu_sm_active");
+
+        return meter("GPUs", used / given, `${cpus(used)} of ${count(given)}${active === undefined ? "" : `, SM active ${percent(active)}`}`);
+}
+
+/* What a job with GPUs used of them: text and share; null without GPUs. */
+export function jobGpuUse(metrics) {
+        const given = metrics?.job_gpu_seconds / metrics?.duration_seconds, used = metrics?.job_gpu_used_seconds / metrics?.job_gpu_seconds;
+
+        return given > 0 ? [`${cpus(used * given)} of ${cpus(given)}`, bar(used, { label: "GPUs used" })] : null;
+}
+
+/* Numbers of the GPUs of a job: [name, value, unit] */
+export function jobGpuNumbers(gpus) {
+        const kinds = [["utilization", "ratio"], ["sm_active", "ratio"], ["tensor_active", "ratio"], ["dram_active", "ratio"], ["memory_peak_bytes", "bytes"],
+                ["energy_joules", "J"], ["power_watts", "watts"]];
+
+        return gpus.flatMap((gpu) => kinds.filter(([key]) => gpu.gpu !== null && Number.isFinite(gpu[key])).map(([key, unit]) => [`gpu ${gpu.gpu} ${key}`, gpu[key], unit]));
+}
+
+/* "2 NVIDIA H200" */
+export function jobGpuModels(gpus) {
+        const models = gpus.map((gpu) => gpu.model ?? "of an unknown model");
+
+        return [...new Set(models)].map((model) => `${models.filter((m) => m === model).length} ${model}`).join(", ");
 }

@@ -3,7 +3,8 @@
 
 import { find, get, name } from "./api.js";
 import { brief, card, command, el, empty, facts, link, note, table } from "./dom.js";
-import { bytes, change, count, cpus, cut, failure, figure, percent, quantity, seconds, time, utc } from "./format.js";
+import { jobGpuCard, jobGpuMeter } from "./equipment.js";
+import { bytes, change, count, cpus, cut, failure, figure, joules, percent, quantity, seconds, time, utc } from "./format.js";
 import { chip, statePill, took } from "./jobs.js";
 import { verdictCard } from "./pipelines.js";
 import { build } from "./url.js";
@@ -37,6 +38,7 @@ function used(job, m) {
         const rows = [
                 ["job_cpus_used", "CPUs", (v) => meter("CPUs", v / given, `${cpus(v)} of ${cpus(given)}, peak ${cpus(m.get("job_cpus_used_peak"))}`, { mark: m.get("job_cpus_used_peak") / given })],
                 ["job_memory_peak_bytes", "Memory", (v) => meter("Memory, peak", v / limit, `${bytes(v)} of ${bytes(limit)}${job.limits.memory_bytes ? "" : " of the node"}`)],
+                ...(job.gpus.length ? [["job_gpu_used_seconds", "GPUs", () => jobGpuMeter(m.get)]] : []),
                 ["job_io_read_bytes", "Disks", (v) => meter("Disks", NaN, `${bytes(v)} read, ${bytes(m.get("job_io_written_bytes"))} written`)],
                 ["job_psi_cpu_some_seconds", "Waited for CPUs", (v) => meter("Waited for CPUs", v / total_s, percent(v / total_s))],
                 ["job_psi_memory_some_seconds", "Waited for memory", (v) => meter("Waited for memory", v / total_s, percent(v / total_s))],
@@ -55,6 +57,12 @@ function nodeDuring(job, m) {
                 meter("Memory, peak", of("max_t_mem_percent") / 100, `${percent(of("max_t_mem_percent") / 100)} of ${bytes(job.on.memory_bytes)}`),
                 meter("Disks", NaN, `${quantity(of("total_disk_io_read_mb"), "MiB")} read, ${quantity(of("total_disk_io_write_mb"), "MiB")} written`),
                 meter("Network", NaN, `${quantity(of("total_net_io_ext_recv_mb"), "MiB")} received, ${quantity(of("total_net_io_ext_sent_mb"), "MiB")} sent`),
+                of("total_net_io_ib_recv_mb") !== undefined
+                        && meter("Fabric", NaN, `${quantity(of("total_net_io_ib_recv_mb"), "MiB")} received, ${quantity(of("total_net_io_ib_sent_mb"), "MiB")} sent`),
+                of("total_netfs_read_mb") !== undefined
+                        && meter("Network file systems", NaN, `${quantity(of("total_netfs_read_mb"), "MiB")} read, ${quantity(of("total_netfs_written_mb"), "MiB")} written`),
+                of("gpu_avg_sm_active_pct") !== undefined && meter("GPUs of the node, SM active", of("gpu_avg_sm_active_pct") / 100),
+                of("total_energy_joules") !== undefined && meter("Energy of processors and memory", NaN, joules(of("total_energy_joules"))),
         ];
 }
 
@@ -197,7 +205,7 @@ export async function show(at) {
                         ...hero(job, node),
                         job.metrics.length === 0 ? empty("No metrics", "The job ended before perfd measured it, or its measurements were lost.")
                                 : el("div", { class: "grid" }, card("Allocated and used by the job itself", null, used(job, m)), card(`Node during the job, ${count(job.on.cpus)} CPUs`, null, nodeDuring(job, m))),
-                        n > 0 ? history : note(job.state === "running" ? "The timeline begins with the next sample."
+                        jobGpuCard(job.gpus), n > 0 ? history : note(job.state === "running" ? "The timeline begins with the next sample."
                                 : "No timeline: the job was too short, or is too old."), n > 0 && job.phases.length > 1 && card("Phases over time", null, phaseBars),
                         phases(job),
                         related && job.metrics.length > 0 && others(job, m, related.overlap, related.hidden),

@@ -3,6 +3,7 @@
 
 import { get } from "./api.js";
 import { brief, el, empty, keepPlace, link, note, pill, table } from "./dom.js";
+import { jobGpuUse } from "./equipment.js";
 import { bytes, cpus, failure, jobState, percent, plural, seconds, time, utc } from "./format.js";
 import { build } from "./url.js";
 import { bar } from "../figures/meter.js";
@@ -68,7 +69,7 @@ function quick(params) {
                 href: build("jobs", "", query), "aria-current": build("jobs", "", query) === here ? "true" : null }, text)));
 }
 
-function columnsOf(picked, now_ms) {
+function columnsOf(picked, now_ms, hasGpus) {
         return [
                 { head: el("span", { class: "hidden" }, "Select"), class: "pick", cell: (j) => el("input", { type: "checkbox", checked: picked.has(j.id), "data-id": j.id, "aria-label": `select ${j.name || j.id}` }) },
                 { head: "State", cell: (j) => [statePill(j), failure(j) && el("small", { class: "below" }, failure(j))] },
@@ -77,6 +78,7 @@ function columnsOf(picked, now_ms) {
                 { head: "Begin", sort: "begin", cell: (j) => el("time", { title: utc(j.begin_ms) }, time(j.begin_ms)) },
                 { head: "Took", class: "number", sort: "duration", cell: (j) => seconds(took(j, now_ms)) },
                 { head: "CPUs used", class: "number", sort: "cpus", cell: (j) => usedCpus(j) },
+                ...(hasGpus ? [{ head: "GPUs used", class: "number", cell: (j) => jobGpuUse(j.metrics) ?? "" }] : []),
                 { head: "Peak memory", class: "number", sort: "memory", cell: (j) => bytes(j.metrics?.job_memory_peak_bytes) },
                 { head: "Node CPU", class: "number", title: "mean utilization of the node during the job", cell: (j) => percent((j.metrics?.cpu_avg_utilization_pct ?? NaN) / 100) },
                 { head: "Labels", class: "labels", cell: (j) => Object.entries(j.labels).map(([key, value]) => chip(key, value)) },
@@ -125,7 +127,7 @@ export async function show(at) {
                 const answer = await get("jobs", conditions(at.params, node.time_ms), at.signal);
 
                 list.replaceChildren(answer.jobs.length === 0 ? nothing(at.params)
-                        : table(columnsOf(picked, node.time_ms), answer.jobs, {
+                        : table(columnsOf(picked, node.time_ms, answer.jobs.some((j) => jobGpuUse(j.metrics))), answer.jobs, {
                                 caption: "Jobs", attributes: (j) => ({ class: jobState(j).tone }),
                                 sorted: at.params.get("sort") ?? "-begin", onsort: (key) => (location.hash = hashWith({ sort: key === "-begin" ? "" : key, page: "" })),
                         }));
