@@ -208,7 +208,8 @@ JobSteps snapshot_jobs_copy_steps(JobsSnapshot *jobs, const JobSteps *steps) {
         JobSteps copy = { .items = &jobs->steps[jobs->used.n_steps], .n = steps->n, .others = steps->others };
 
         assert(jobs->used.n_steps + steps->n <= jobs->allocated.n_steps);
-        memcpy(copy.items, steps->items, steps->n * sizeof(*steps->items));
+        if (steps->n > 0)
+                memcpy(copy.items, steps->items, steps->n * sizeof(*steps->items));
         jobs->used.n_steps += steps->n;
         return copy;
 }
@@ -217,7 +218,8 @@ JobGpus snapshot_jobs_copy_gpus(JobsSnapshot *jobs, const JobGpus *gpus) {
         JobGpus copy = { .items = &jobs->gpus[jobs->used.n_gpus], .n = gpus->n };
 
         assert(jobs->used.n_gpus + gpus->n <= jobs->allocated.n_gpus);
-        memcpy(copy.items, gpus->items, gpus->n * sizeof(*gpus->items));
+        if (gpus->n > 0)
+                memcpy(copy.items, gpus->items, gpus->n * sizeof(*gpus->items));
         jobs->used.n_gpus += gpus->n;
         return copy;
 }
