@@ -256,6 +256,32 @@ static void check_energy(Checks *checks, const Value *sources) {
                               : "look for the reason in the kernel's log: journalctl -k --grep=rapl");
 }
 
+#define GPU_SOURCE "gpu"
+
+static void check_gpus(Checks *checks, const Value *sources, const Value *gpus) {
+        const Value *source = answer_find(sources, "name", GPU_SOURCE);
+        scoped(buffer_deinit) Buffer wrong = {};
+        Check *check;
+
+        if (!source)
+                return;
+        check = checks_add(checks, "gpus");
+        for (size_t i = 0; i < answer_length(gpus); i++)
+                if (strcmp(answer_text(&gpus->items[i], "state"), "ok") != 0)
+                        buffer_printf(&wrong, "%sGPU %s: %s", wrong.n > 0 ? "; " : "",
+                                      answer_text(&gpus->items[i], "gpu"), answer_text(&gpus->items[i], "state"));
+        if (!answer_flag(source, "up")) {
+                check_detail(check, "%s", answer_text(source, "error"));
+                check_problem(check, CHECK_FAILED, "no numbers of GPUs, neither of the node nor of jobs",
+                              "systemctl status perfd-gpu, and perfd-gpu(8)");
+        } else if (wrong.n > 0) {
+                check_detail(check, "%s", wrong.text);
+                check_problem(check, CHECK_FAILED, "programs that use it fail",
+                              "look for NVRM in journalctl -k, and reset the GPU or restart the node");
+        } else
+                check_detail(check, "%zu are read", answer_length(gpus));
+}
+
 #define SYMBOL_ERRORS_MIN 10.0 /* per hour: fewer are within what the specification of InfiniBand allows a link */
 #define LINK_DOWNS_MIN 2.0     /* drivers count the first initialization */
 
@@ -308,7 +334,8 @@ static void check_sources(Checks *checks, const Value *sources) {
                 const char *error = answer_text(&sources->items[i], "error");
 
                 if (answer_flag(&sources->items[i], "up") ||
-                    strcmp(answer_text(&sources->items[i], "name"), ENERGY_SOURCE) == 0)
+                    strcmp(answer_text(&sources->items[i], "name"), ENERGY_SOURCE) == 0 ||
+                    strcmp(answer_text(&sources->items[i], "name"), GPU_SOURCE) == 0)
                         continue;
                 n_down++;
                 is_trouble |= !strstr(error, error_text(ENOENT)) && !strstr(error, error_text(EOPNOTSUPP));
@@ -431,6 +458,7 @@ void checks_live_add_node(Checks *checks, const Value *node, const char *metrics
         check_configuration(checks, value_get(node, "configuration"));
         check_sources(checks, value_get(node, "sources"));
         check_energy(checks, value_get(node, "sources"));
+        check_gpus(checks, value_get(node, "sources"), value_get(value_get(node, "latest"), "gpus"));
         check_fabric(checks, value_get(value_get(node, "latest"), "fabric_ports"));
         check_sampling(checks, node, metrics, now_ms);
         check_descriptors(checks, metrics);

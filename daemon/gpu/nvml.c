@@ -27,7 +27,7 @@ void nvml_explain(GpuState state, int32_t result, char ret_reason[static GPU_FIL
                 [GPU_STATE_OK] = "",
                 [GPU_STATE_NO_LIBRARY] = "the library " NVML_LIBRARY " of the NVIDIA driver cannot be loaded",
                 [GPU_STATE_NO_DRIVER] = "the NVIDIA driver is not loaded",
-                [GPU_STATE_MISMATCH] = "the NVIDIA driver and library are of different versions: load the driver again",
+                [GPU_STATE_MISMATCH] = "driver/library version mismatch: load the NVIDIA driver again",
                 [GPU_STATE_NO_PERMISSION] = "perfd-gpu may not open the devices /dev/nvidia*",
                 [GPU_STATE_LOST] = "a GPU does not answer: it has fallen off the bus, was removed, or needs a reset",
                 [GPU_STATE_FAILED] = "the NVIDIA driver fails",

@@ -67,10 +67,11 @@ class Reader:
         """Returns the exit status and standard error."""
         if self.process.poll() is None:
             self.process.terminate()
+            self.process.send_signal(signal.SIGCONT)
         try:
-            return self.process.returncode if self.process.poll() is not None else self.process.wait(harness.TIMEOUT_S), \
-                self.process.stderr.read()
+            return self.process.wait(harness.TIMEOUT_S), self.process.stderr.read()
         finally:
+            self.process.kill()
             self.process.stderr.close()
 
 
@@ -122,7 +123,7 @@ class Gpu(harness.TestCase):
 
     def test_states_of_the_driver_are_named(self):
         reader = self.reader("init 18\n")
-        reader.wait(lambda sequence, time_ns, state, n, reason: state == 3 and "of different versions" in reason, "the mismatch")
+        reader.wait(lambda sequence, time_ns, state, n, reason: state == 3 and "version mismatch" in reason, "the mismatch")
         reader.order("init 9\n")
         reader.wait(lambda sequence, time_ns, state, n, reason: state == 2 and "is not loaded" in reason, "the missing driver")
         reader.order("gpus 16\n")
@@ -172,6 +173,76 @@ class Gpu(harness.TestCase):
                                   env={**os.environ, "RUNTIME_DIRECTORY": directory})
             self.assertEqual(done.returncode, status, done.stderr)
             self.assertIn(text, done.stderr)
+
+
+class Node(harness.TestCase):
+    """perfd with the readings of perfd-gpu below its root directory."""
+
+    def setUp(self):
+        super().setUp()
+        root = self.temporary_directory()
+        harness.Machine(root)
+        (root / "run/perfd-gpu").mkdir(parents=True)
+        self.reader = Reader(root / "run/perfd-gpu", "gpus 2\nstate duty\n")
+        self.addCleanup(self.reader.close)
+        self.reader.wait(lambda sequence, *_: sequence >= 3, "readings")
+        self.node = self.daemon("[sampling]\ninterval = 200ms\n", root=root)
+
+    def gpus(self):
+        return self.node.get("/api/v1/node").json["latest"].get("gpus")
+
+    def test_the_node_shows_its_gpus(self):
+        first, second = wait_for(self.gpus, "GPUs")
+        self.assertEqual({key: first[key] for key in ("gpu", "uuid", "model", "driver", "state", "counted")},
+                         {"gpu": "0", "uuid": "GPU-00000000-0000-0000-0000-000000000001", "model": "NVIDIA H200",
+                          "driver": "580.159.04", "state": "ok", "counted": True})
+        self.assertEqual(second["gpu"], "1")
+        self.assertEqual((first["gpu_utilization_ratio"], first["gpu_memory_used_bytes"]), (0.94, 1059913728))
+        self.assertAlmostEqual(first["gpu_sm_active_ratio"], 0.3988, places=4)
+        self.assertAlmostEqual(first["gpu_power_watts"], 440.231)
+        later = wait_for(lambda: (now := self.gpus()[0])["gpu_sm_observed_seconds"] > first["gpu_sm_observed_seconds"] + 2 and now,
+                         "growth")
+        grown = {key: later[key] - first[key] for key in ("gpu_sm_active_seconds", "gpu_sm_observed_seconds", "gpu_utilized_seconds")}
+        self.assertAlmostEqual(grown["gpu_sm_active_seconds"] / grown["gpu_sm_observed_seconds"], 0.39882, places=3)
+        self.assertGreater(grown["gpu_utilized_seconds"], 1.8)
+        self.assertGreater(self.node.metrics()['perfd_node_gpu_energy_joules_total{gpu="1"}'], 3000)
+
+    def test_readings_that_are_old_are_absent_with_the_reason_and_come_back(self):
+        wait_for(self.gpus, "GPUs")
+        self.reader.process.send_signal(signal.SIGSTOP)
+        wait_for(lambda: self.gpus() is None, "the absence of GPUs")
+        self.assertEqual(self.node.metrics()['perfd_source_up{source="gpu"}'], 0)
+        doctor = self.node.perfctl("doctor").stdout
+        self.assertRegex(" ".join(doctor.split()),
+                         r"failed gpus run/perfd-gpu/readings: \d+ s old: the driver hangs, or perfd-gpu does not run")
+        self.reader.process.send_signal(signal.SIGCONT)
+        wait_for(self.gpus, "GPUs that are read again")
+        self.assertEqual(self.node.metrics()['perfd_source_up{source="gpu"}'], 1)
+
+    def test_a_lost_gpu_is_named_and_keeps_its_counters(self):
+        before = wait_for(self.gpus, "GPUs")
+        self.reader.order("gpus 2\nstate duty\nlost 1\n")
+        after = wait_for(lambda: (gpus := self.gpus()) and gpus[1]["state"] == "lost" and gpus, "the loss")
+        self.assertEqual(after[0]["state"], "ok")
+        self.assertNotIn("gpu_power_watts", after[1])
+        self.assertGreaterEqual(after[1]["gpu_energy_joules"], before[1]["gpu_energy_joules"])
+        self.assertIn("failed gpus GPU 1: lost", " ".join(self.node.perfctl("doctor").stdout.split()))
+
+    def test_the_reason_of_the_driver_is_that_of_perfd(self):
+        self.reader.order("gone 1\n")
+        reason = "failed gpus run/perfd-gpu/readings: the NVIDIA driver is not loaded"
+        wait_for(lambda: reason in " ".join(self.node.perfctl("doctor").stdout.split()), "the reason")
+        self.assertIsNone(self.gpus())
+
+    def test_files_of_others_in_its_place_hurt_nothing(self):
+        wait_for(self.gpus, "GPUs")
+        self.reader.process.send_signal(signal.SIGSTOP)
+        for make in (lambda path: os.mkfifo(path), lambda path: path.symlink_to("/dev/zero"), lambda path: path.mkdir(),
+                     lambda path: path.write_bytes(os.urandom(1 << 20)), lambda path: path.write_bytes(b"")):
+            self.reader.readings.unlink() if not self.reader.readings.is_dir() else self.reader.readings.rmdir()
+            make(self.reader.readings)
+            wait_for(lambda: self.gpus() is None, "the absence of GPUs")
+            self.assert_none_missed(self.node, 0.2)
 
 
 class Unit(Booted):

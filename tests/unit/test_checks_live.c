@@ -152,6 +152,28 @@ static void judge_port(const char *values, Checks *ret) {
         judge(node, "", NOW_MS, ret);
 }
 
+#define GPU_SOURCE(more) "{\"sources\":[{\"name\":\"gpu\"," more
+
+static void gpus_are_a_check_of_their_own(void **state) {
+        Checks checks;
+
+        (void)state;
+        judge("{" SOURCE("true", "null") "}", "", NOW_MS, &checks);
+        assert_null(find(&checks, "gpus"));
+        judge(GPU_SOURCE("\"up\":true}],\"latest\":{\"gpus\":[{\"gpu\":\"0\",\"state\":\"ok\"}]}}"), "", NOW_MS,
+              &checks);
+        assert_check(&checks, "gpus", "ok", "1 are read");
+        judge(GPU_SOURCE("\"up\":true}],\"latest\":{\"gpus\":[{\"gpu\":\"0\",\"state\":\"ok\"},"
+                         "{\"gpu\":\"1\",\"state\":\"lost\"},{\"gpu\":\"2\",\"state\":\"failed\"}]}}"),
+              "", NOW_MS, &checks);
+        assert_check(&checks, "gpus", "failed", "GPU 1: lost; GPU 2: failed");
+        assert_non_null(strstr(find(&checks, "gpus")->fix, "NVRM"));
+        judge(GPU_SOURCE("\"up\":false,\"error\":\"run/perfd-gpu/readings: 5 s old\"}]}"), "", NOW_MS, &checks);
+        assert_check(&checks, "gpus", "failed", "run/perfd-gpu/readings: 5 s old");
+        assert_non_null(strstr(find(&checks, "gpus")->fix, "perfd-gpu(8)"));
+        assert_check(&checks, "sources", "ok", "readable");
+}
+
 static void ports_of_a_fabric_that_fail_are_named(void **state) {
         Checks checks;
 
@@ -316,6 +338,7 @@ int main(void) {
                 cmocka_unit_test(files_not_in_force_fail_and_pending_settings_are_limited),
                 cmocka_unit_test(a_missing_source_is_limited_and_a_failing_one_fails),
                 cmocka_unit_test(meters_of_energy_are_a_check_of_their_own),
+                cmocka_unit_test(gpus_are_a_check_of_their_own),
                 cmocka_unit_test(ports_of_a_fabric_that_fail_are_named),
                 cmocka_unit_test(users_whose_flood_was_refused_lately_are_named),
                 cmocka_unit_test(many_sources_that_fail_fit),

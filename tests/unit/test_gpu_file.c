@@ -11,7 +11,9 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 
 #include "measure/gpu_file.h"
 #include "util/file.h"
@@ -160,6 +162,57 @@ static void texts_and_numbers_out_of_range_are_corrected(void **state) {
         assert_int_equal(gpu->processes[0].pid, 12);
 }
 
+/* One to eight bytes at once. */
+static void damaged_bytes_hurt_nothing(void **state) {
+        Fixture *f = *state;
+        size_t n = offsetof(GpuReadings, gpus) + 2 * sizeof(GpuReading);
+        unsigned char *bytes = malloc(n);
+        uint32_t random = 1;
+
+        assert_non_null(bytes);
+        for (unsigned i = 0; i < 3000; i++) {
+                memcpy(bytes, &f->written, n);
+                for (unsigned k = 0; k <= i % 8; k++) {
+                        random = random * 1664525 + 1013904223;
+                        bytes[(random >> 8) % (i % 2 ? n : 700)] = (unsigned char)random;
+                }
+                put_bytes(f, bytes, n);
+                if (read_back(f) != 0)
+                        continue;
+                for (uint32_t k = 0; k < f->read.n_gpus; k++) {
+                        const GpuReading *gpu = &f->read.gpus[k];
+
+                        assert_non_null(memchr(gpu->uuid, 0, sizeof(gpu->uuid)));
+                        assert_true(gpu->state < N_GPU_STATES && gpu->parent < (int32_t)k);
+                        assert_true(gpu->n_processes <= GPU_FILE_PROCESSES_MAX && gpu->have >> N_GPU_VALUES == 0);
+                }
+        }
+        free(bytes);
+}
+
+static void a_request_reaches_a_socket_below_the_root(void **state) {
+        Fixture *f = *state;
+        struct sockaddr_un address = { .sun_family = AF_UNIX };
+        char path[3][96], text[8];
+        int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+        gpu_file_request(f->directory); /* nobody listens */
+        (void)snprintf(path[0], sizeof(path[0]), "%s/run", f->directory);
+        (void)snprintf(path[1], sizeof(path[1]), "%s/run/perfd-gpu", f->directory);
+        (void)snprintf(address.sun_path, sizeof(address.sun_path), "%s/" GPU_FILE_SOCKET, f->directory);
+        assert_int_equal(mkdir(path[0], 0700), 0);
+        assert_int_equal(mkdir(path[1], 0700), 0);
+        assert_int_equal(bind(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
+        for (unsigned i = 0; i < 1000; i++) /* more than the socket holds */
+                gpu_file_request(f->directory);
+        assert_int_equal(recv(fd, text, sizeof(text), 0), 1);
+
+        assert_int_equal(close(fd), 0);
+        assert_int_equal(unlink(address.sun_path), 0);
+        assert_int_equal(rmdir(path[1]), 0);
+        assert_int_equal(rmdir(path[0]), 0);
+}
+
 static void a_missing_directory_is_an_error_when_written(void **state) {
         Fixture *f = *state;
 
@@ -173,6 +226,8 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(a_missing_file_is_none_and_a_fifo_is_invalid, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_file_of_another_layout_is_invalid, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(texts_and_numbers_out_of_range_are_corrected, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(damaged_bytes_hurt_nothing, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(a_request_reaches_a_socket_below_the_root, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_missing_directory_is_an_error_when_written, set_up, tear_down),
         };
 

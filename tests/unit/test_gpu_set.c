@@ -454,7 +454,7 @@ static void reasons_of_init_are_named(void **state) {
 
         order(f, "init 18\n");
         read_seconds(f, 1);
-        assert_state(f, GPU_STATE_MISMATCH, "of different versions");
+        assert_state(f, GPU_STATE_MISMATCH, "version mismatch");
         order(f, "init 9\n");
         read_seconds(f, 1);
         assert_state(f, GPU_STATE_NO_DRIVER, "is not loaded");
