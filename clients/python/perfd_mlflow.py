@@ -18,6 +18,7 @@ Needs Python 3.8 or newer, and MLflow where something is sent.
 from __future__ import annotations
 
 import argparse
+import collections
 import contextlib
 import fcntl
 import functools
@@ -56,6 +57,18 @@ SYSTEM = {
     "disk_usage_percentage": (["max_t_disk_usage_percent"], 1),
     "network_receive_megabytes": ([f"total_net_io_{kind}_recv_mb" for kind in ("lo", "ext", "virtual")], 1.048576),
     "network_transmit_megabytes": ([f"total_net_io_{kind}_sent_mb" for kind in ("lo", "ext", "virtual")], 1.048576),
+}
+# As well of each GPU of the job, as gpu_{i}_…; those from sm_active_percentage on are not MLflow's own.
+GPU = {
+    "utilization_percentage": ("utilization", 100),
+    "memory_usage_percentage": ("memory_used", 100),
+    "memory_usage_megabytes": ("memory_mean_bytes", 1e-6),
+    "power_usage_watts": ("power_watts", 1),
+    "sm_active_percentage": ("sm_active", 100),
+    "tensor_active_percentage": ("tensor_active", 100),
+    "dram_active_percentage": ("dram_active", 100),
+    "memory_peak_megabytes": ("memory_peak_bytes", 1e-6),
+    "energy_joules": ("energy_joules", 1),
 }
 SERIES = {"cpu_pct_per_cpu_avg": "cpu_utilization_percentage", "disk_usage_percent": "disk_usage_percentage"}
 
@@ -274,6 +287,15 @@ class Job:
             known = [values[part] for part in parts if part in values]
             if known:
                 record.metric(f"system/{self.node}/{name}", sum(known) * factor, self.end_ms, seconds)
+        for gpu in self.report.get("gpus") or []:
+            if gpu["gpu"] is None:
+                record.absent(f"gpu.{gpu['given']}", "the node has no GPU of this name")
+                continue
+            for name, (key, factor) in GPU.items():
+                if gpu.get(key) is not None:
+                    record.metric(f"system/{self.node}/gpu_{gpu['gpu'].replace('/', '.')}_{name}", gpu[key] * factor, self.end_ms, seconds)
+            if gpu["shared"] and gpu["utilization"] is None:
+                record.absent(f"gpu.{gpu['gpu']}", "others used it as well, all the time")
 
     def measured(self, record: Record) -> None:
         """Add the results of the job's indicators: a step for each, in the order of time."""
@@ -336,8 +358,9 @@ class Job:
         hosts = [(result.get("run") or {}).get("host") for result in self.results]
         cpu = next((host["cpu"].get("model") for host in hosts if host and host.get("cpu")), None)
         memory = report["on"].get("memory_bytes")
+        gpus = collections.Counter(gpu["model"] for gpu in report.get("gpus") or [] if gpu["model"])
         record.tag("hardware", ", ".join(filter(None, [cpu, f"{report['on'].get('cpus')} CPUs", memory and f"{memory / 1e9:.1f} GB",
-                                                       self.host.get("machine")])))
+                                                       *(f"{n} {model}" for model, n in gpus.items()), self.host.get("machine")])))
         stacks = sorted({result["stack"] for result in self.results if result.get("stack")})
         record.tag("stack", " ".join(stacks), self._reasons.get("results") or "no result has one: see 'perfctl run --stack'")
         verdicts = []
