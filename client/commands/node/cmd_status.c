@@ -181,6 +181,74 @@ static void write_store(Screen *screen, const Value *store) {
                             answer_number_or_zero(store, "clock_ahead_seconds") / 86400);
 }
 
+/* "4, 1.28 active, 771 W, GPU 3: lost" */
+static void put_gpus(Buffer *out, const Value *latest, const Value *gpus) {
+        const char *key = value_get(latest, "gpus_active") ? "gpus_active" : "gpus_utilized";
+        size_t n = 0;
+
+        for (size_t i = 0; i < answer_length(gpus); i++)
+                n += !value_get(&gpus->items[i], "parent"); /* without instances */
+        buffer_printf(out, "%zu", n);
+        if (value_get(latest, key))
+                buffer_printf(out, ", %.2f %s", answer_number(latest, key), key + strlen("gpus_"));
+        if (value_get(latest, "gpu_power_watts"))
+                buffer_printf(out, ", %.0f W", answer_number(latest, "gpu_power_watts"));
+        for (size_t i = 0; i < answer_length(gpus); i++) {
+                const char *state = answer_text(&gpus->items[i], "state");
+
+                if (*state && strcmp(state, "ok") != 0)
+                        buffer_printf(out, ", GPU %s: %s", answer_text(&gpus->items[i], "gpu"), state);
+        }
+}
+
+static void put_ports(Buffer *out, const Value *latest, const Value *ports) {
+        double n_active = 0;
+
+        (void)latest;
+        for (size_t i = 0; i < answer_length(ports); i++)
+                n_active += answer_number_or_zero(&ports->items[i], "fabric_active");
+        buffer_printf(out, "%.0f of %zu ports active", n_active, answer_length(ports));
+}
+
+static void put_mounts(Buffer *out, const Value *latest, const Value *mounts) {
+        (void)latest;
+        buffer_printf(out, "%zu mounted", answer_length(mounts));
+}
+
+static void put_power(Buffer *out, const Value *latest, const Value *meters) {
+        (void)meters;
+        if (value_get(latest, "power_watts"))
+                buffer_printf(out, "%.0f W (processors and memory)", answer_number(latest, "power_watts"));
+}
+
+/* Writes a line for each kind of equipment that the node has. */
+static void write_equipment(Screen *screen, const Value *node) {
+        static const struct {
+                const char *source, *list, *label;
+                void (*put)(Buffer *out, const Value *latest, const Value *items);
+        } kinds[] = {
+                { "gpu", "gpus", "GPUs", put_gpus },
+                { "fabric", "fabric_ports", "fabric", put_ports },
+                { "netfs", "network_filesystems", "netfs", put_mounts },
+                { "energy", "energy_meters", "power", put_power },
+        };
+        const Value *latest = value_get(node, "latest"), *sources = value_get(node, "sources");
+
+        for (size_t i = 0; i < N_ELEMENTS(kinds); i++) {
+                scoped(buffer_deinit) Buffer text = {};
+                const Value *items = value_get(latest, kinds[i].list);
+
+                if (answer_length(items) > 0)
+                        kinds[i].put(&text, latest, items);
+                for (size_t k = 0; k < answer_length(sources); k++)
+                        if (strcmp(answer_text(&sources->items[k], "name"), kinds[i].source) == 0 &&
+                            !answer_flag(&sources->items[k], "up"))
+                                buffer_printf(&text, "cannot be read: %s", answer_text(&sources->items[k], "error"));
+                if (text.n > 0)
+                        write_field(screen, kinds[i].label, "%s", text.text);
+        }
+}
+
 static void write_node(Screen *screen, const Value *node) {
         const Value *configuration = value_get(node, "configuration");
         uint64_t started_ms = answer_time(node, "started_ms"), now_ms = now_realtime_ms();
@@ -192,6 +260,7 @@ static void write_node(Screen *screen, const Value *node) {
         write_field(screen, "up", "%s, since %s", uptime, since);
         write_field(screen, "samples", "every %s", interval);
         write_field(screen, "jobs", "%ju running", (uintmax_t)answer_time(node, "jobs_running"));
+        write_equipment(screen, node);
         write_store(screen, value_get(node, "store"));
         write_error(screen, "http port", value_get(node, "http"), "error");
         if (*answer_text(configuration, "error"))
