@@ -13,6 +13,7 @@ import urllib.parse
 
 import yaml
 
+from equipped import Equipped
 from harness import PERFCTL, ROOT, TIMEOUT_S, TestCase, find_peer, http_get, indicator, wait_for
 
 PROMETHEUS, GRAFANA = ROOT / "deploy" / "prometheus", ROOT / "deploy" / "grafana"
@@ -30,8 +31,10 @@ MAY_BE_EMPTY = {
     "perfd_node_disk_": lambda: not has_device("/sys/block"),
     "perfd_node_network_": lambda: not has_device("/sys/class/net"),
     "perfd_node_pressure_": lambda: not os.path.exists("/proc/pressure/cpu"),
-    # A port of a fabric, and a network file system: of these machines, none has either.
-    "perfd_node_fabric_": lambda: True,
+    # The machine of equipped.py has neither.
+    "perfd_node_gpu_": lambda: True,
+    "perfd_job_gpu_": lambda: True,
+    "perfd_job_gpus_": lambda: True,
     "perfd_node_netfs_": lambda: True,
 }
 
@@ -50,7 +53,8 @@ def dashboard():
 
 
 def dashboard_expressions():
-    for panel in dashboard()["panels"]:
+    panels = dashboard()["panels"]
+    for panel in panels + [panel for row in panels for panel in row.get("panels", ())]:  # a collapsed row has its panels
         for target in panel.get("targets", ()):
             expression = target["expr"]
             for name, value in VARIABLES.items():
@@ -85,12 +89,17 @@ class Files(unittest.TestCase):
 
 
 class Scraped(TestCase):
-    """Starts perfd, a job that computes, and Prometheus with the shipped configuration."""
+    """Starts perfd, a job that computes, a second perfd on a machine with equipment, and Prometheus with the shipped configuration."""
 
     def setUp(self):
         super().setUp()
         program = find_peer("prometheus")
         self.server = self.daemon("[metrics]\ntotals_label = account\n", tcp=True)
+        machine = Equipped(self.temporary_directory())
+        self.addCleanup(machine.close)
+        self.equipped = self.daemon(tcp=True, root=machine.directory)
+        with self.equipped.client() as client:
+            self.assert_status(client.begin("equipped"), "OK")
         self.job = subprocess.Popen([PERFCTL, "run", "--job", "busy", "--", "sh", "-c", "while :; do :; done"],
                                     stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                     env={**os.environ, "PERFD_SOCKET": str(self.server.socket)})
@@ -107,7 +116,7 @@ class Scraped(TestCase):
         text = (PROMETHEUS / "prometheus.yml").read_text()
         self.assertEqual((text.count("node1:9847"), text.count("interval: 15s")), (1, 2))
         (directory / "prometheus.yml").write_text(
-            text.replace("node1:9847", f"127.0.0.1:{self.server.port}").replace("interval: 15s", "interval: 1s"))
+            text.replace("node1:9847", '", "'.join(self.instances())).replace("interval: 15s", "interval: 1s"))
         shutil.copy(PROMETHEUS / "perfd.rules.yml", directory)
         log = open(directory / "log", "wb")
         self.addCleanup(log.close)
@@ -116,6 +125,9 @@ class Scraped(TestCase):
         self.addCleanup(process.wait, TIMEOUT_S)
         self.addCleanup(process.terminate)
         wait_for(self.has_rates, "scrapes of the job", TIMEOUT_S * 3)
+
+    def instances(self):
+        return [f"127.0.0.1:{node.port}" for node in (self.server, self.equipped)]
 
     def report_pipeline(self):
         with self.server.client() as client:
@@ -132,6 +144,7 @@ class Scraped(TestCase):
         try:
             self.report_pipeline()
             return (self.query('rate(perfd_job_cpu_user_seconds_total{scope="job"}[10s])')
+                    and self.query("rate(perfd_node_energy_joules_total[10s])")
                     and any(float(one["value"][1]) > 0 for one in self.query("rate(perfd_job_pipeline_tasks_total[10s])")))
         except OSError:
             return False
@@ -168,7 +181,9 @@ class Scraped(TestCase):
         self.assertAlmostEqual(float(of["Data readiness"][0]["value"][1]), 0.5)
         self.assertAlmostEqual(float(of["Failed tasks"][0]["value"][1]), 0.1)
         self.assertTrue(0.02 < float(series[0]["value"][1]) < 1.1, series)
-        self.assertEqual([one["metric"]["instance"] for one in self.query("perfd_node_info")], [f"127.0.0.1:{self.server.port}"])
+        self.assertEqual({one["metric"]["instance"] for one in self.query("perfd_node_info")}, set(self.instances()))
+        power = sum(float(one["value"][1]) for one in of["Power of processors and memory"])
+        self.assertGreater(power, 5)
 
     def test_the_alert_fires_when_perfd_is_down(self):
         def state():
@@ -181,7 +196,7 @@ class Scraped(TestCase):
 
     def test_the_increase_of_short_jobs_is_their_cpu_time(self):
         """100 jobs of 0.25 s of CPU time that begin and end between two scrapes: the query of perfd-metrics(7) finds 25 s."""
-        cpu = f'perfd_user_jobs_cpu_seconds_total{{uid="{os.getuid()}"}}'
+        cpu = f'perfd_user_jobs_cpu_seconds_total{{uid="{os.getuid()}", instance="{self.instances()[0]}"}}'
         wait_for(lambda: self.query(cpu), "the first scrape of the user's totals")
         before = float(self.query(cpu)[0]["value"][1])
         with self.server.client() as client:
