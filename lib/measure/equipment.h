@@ -35,7 +35,7 @@
 #define EQUIPMENT_KINDS(X)                                                                                 \
         X(GPU,    GPU,    "gpus",                "gpu",        "GPUs", "uuid", "model", "driver", "parent", "state") \
         X(PORT,   FABRIC, "fabric_ports",        "port",       "Ports of InfiniBand, RoCE, Omni-Path and Slingshot", "device", "link_layer", "state", "firmware") \
-        X(NETFS,  NETFS,  "network_filesystems", "mountpoint", "Network file systems", "fstype", "source") \
+        X(NETFS,  NETFS,  "network_filesystems", "mountpoint", "Network file systems", "fstype", "source", "error") \
         X(ENERGY, ENERGY, "energy_meters",       "meter",      "Meters of energy (RAPL)", "part")
 
 /*

@@ -11,7 +11,9 @@
 
 #include "sample/host/diskstats.h"
 #include "sample/host/loadavg.h"
+#include "sample/host/lustre.h"
 #include "sample/host/memory.h"
+#include "sample/host/mountstats.h"
 #include "sample/mounts.h"
 #include "sample/host/netdev.h"
 #include "sample/pressure.h"
@@ -74,6 +76,26 @@ static void fuzz_mounts(const char *text) {
         mount_list_deinit(&list);
 }
 
+static void fuzz_netfs(const char *text) {
+        const char *fault = NULL;
+        SampleEquipment item = {};
+        MountStatsList list = {};
+        uint64_t age_s;
+
+        check(mountstats_parse(text, &list, &fault), fault);
+        for (size_t i = 0; i < list.n; i++) {
+                assert(list.items[i].source.n > 0 && list.items[i].point.n > 0 && list.items[i].type.n > 0);
+                mountstats_parse_nfs(list.items[i].statistics, &item, &age_s);
+        }
+        mountstats_parse_nfs(text, &item, &age_s);
+        free(list.items);
+
+        item.have = 0;
+        fault = NULL;
+        check(lustre_parse(text, &item, &fault), fault);
+        assert((item.have == 0) == (fault != NULL));
+}
+
 static void fuzz_rest(const char *text, Sample *sample) {
         const char *fault = NULL;
         uint64_t ticks;
@@ -104,6 +126,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         fuzz_disks(text, &sample);
         fuzz_nets(text, &sample);
         fuzz_mounts(text);
+        fuzz_netfs(text);
         fuzz_rest(text, &sample);
 
         sample_deinit(&sample);

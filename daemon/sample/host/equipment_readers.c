@@ -7,12 +7,14 @@
 
 #include "sample/host/fabric.h"
 #include "sample/host/nvidia.h"
+#include "sample/host/netfs.h"
 #include "sample/host/rapl.h"
 
 /* A source without a reader has no equipment. */
 static const EquipmentReader *const readers[N_SOURCES] = {
         [SOURCE_GPU] = &nvidia_reader,
         [SOURCE_FABRIC] = &fabric_reader,
+        [SOURCE_NETFS] = &netfs_reader,
         [SOURCE_ENERGY] = &rapl_reader,
 };
 

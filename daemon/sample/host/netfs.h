@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Network file systems: NFS (proc/self/mountstats) and Lustre
+ *
+ * An item is a superblock, named by the mount point at which it was first seen: a file system that is mounted several
+ * times counts once. Nothing is opened or queried below a mount point, since the server may be gone.
+ *
+ * The first NETFS_LISTED_MAX are items; what all others count is the item NETFS_OTHERS. The kernel takes about 80 µs to
+ * write the statistics of a mount, so that the text of hundreds of mounts is not read with each sample.
+ */
+
+#include "sample/host/equipment_reader.h"
+
+#define NETFS_LISTED_MAX 64U
+#define NETFS_OTHERS "(others)"
+
+extern const EquipmentReader netfs_reader;
