@@ -153,7 +153,7 @@ static void draw(Terminal *terminal) {
                 draw_lines(&terminal->out, 0, LINES - 1, has_unicode);
                 if (terminal->window.selected_row > 0)
                         (void)mvchgat((int)terminal->window.selected_row, 0, -1, A_REVERSE, 0, NULL);
-                draw_last_line(terminal, top_view_keys(&terminal->screen));
+                draw_last_line(terminal, top_view_keys(&terminal->screen, &terminal->state.jobs));
         }
         (void)refresh();
 }
@@ -261,6 +261,7 @@ static bool press(Terminal *terminal, int key) {
         case ']': shift(terminal, LEAP_MS); break;
         case 'n': shift(terminal, INT64_MAX / 2); break;
         case 'c': top_state_sort(state, TOP_COLUMN_CPUS); break;
+        case 'g': top_state_sort(state, TOP_COLUMN_GPUS); break;
         case 'm': top_state_sort(state, TOP_COLUMN_MEMORY); break;
         case 'i': top_state_sort(state, TOP_COLUMN_IO); break;
         case 'p': top_state_sort(state, TOP_COLUMN_WAITED); break;

@@ -80,6 +80,7 @@ TopJob top_state_read_job(const Value *of) {
         TopJob job = { .of = of, .duration_s = answer_number(metrics, "duration_seconds") };
 
         job.counter[TOP_COLUMN_CPUS] = answer_number(metrics, "job_cpu_seconds");
+        job.counter[TOP_COLUMN_GPUS] = answer_number(metrics, "job_gpu_used_seconds");
         job.counter[TOP_COLUMN_IO] = sum_known(answer_number(metrics, "job_io_read_bytes"),
                                                answer_number(metrics, "job_io_written_bytes"));
         job.counter[TOP_COLUMN_WAITED] = find_waited(metrics);
@@ -138,8 +139,10 @@ static int add_jobs(TopJobs *jobs, const Value *list, uint64_t at_ms) {
                 const Value *of = &list->items[i];
                 bool is_running = strcmp(answer_text(of, "state"), "running") == 0;
 
-                if ((is_running || answer_time(of, "end_ms") > at_ms) && !find_job(jobs, answer_text(of, "id")))
-                        jobs->items[jobs->n++] = top_state_read_job(of);
+                if ((!is_running && answer_time(of, "end_ms") <= at_ms) || find_job(jobs, answer_text(of, "id")))
+                        continue;
+                jobs->items[jobs->n] = top_state_read_job(of);
+                jobs->has_gpus |= !isnan(jobs->items[jobs->n++].value[TOP_COLUMN_GPUS]);
         }
         return 0;
 }

@@ -49,6 +49,7 @@ typedef enum TopNumber {
 /* X(ID, word of --sort and of the output, unit in the output) */
 #define TOP_COLUMNS(X)                        \
         X(CPUS, "cpu", "cpus")                \
+        X(GPUS, "gpu", "gpus")                \
         X(MEMORY, "memory", "memory_bytes")   \
         X(IO, "io", "io_bytes_per_second")    \
         X(WAITED, "pressure", "waited_ratio")
@@ -74,6 +75,7 @@ typedef struct TopJob {
 typedef struct TopJobs {
         TopJob *items; /* owned */
         size_t n;
+        bool has_gpus; /* a job has a number of them */
 } TopJobs;
 
 #define TOP_TREND_MAX 60U

@@ -36,6 +36,7 @@ static void format_power(double watts, char ret[static TEXT_MAX]) {
 static void format_column(TopColumn column, double v, char ret[static TEXT_MAX]) {
         switch (column) {
         case TOP_COLUMN_CPUS:
+        case TOP_COLUMN_GPUS:
                 (void)snprintf(ret, TEXT_MAX, isnan(v) ? "-" : "%.2f", v);
                 return;
         case TOP_COLUMN_MEMORY:
@@ -251,38 +252,44 @@ enum { FIELD_USER = N_TOP_COLUMNS, FIELD_TIME, FIELD_COMMAND, N_FIELDS };
 static const TopField fields[N_FIELDS] = {
         [TOP_COLUMN_CPUS] = { "CPUS", 7, 0, false }, [TOP_COLUMN_MEMORY] = { "MEMORY", 10, 0, false },
         [TOP_COLUMN_IO] = { "I/O", 12, 60, false },  [TOP_COLUMN_WAITED] = { "WAITED", 8, 0, false },
+        [TOP_COLUMN_GPUS] = { "GPUS", 7, 0, false },
         [FIELD_USER] = { "USER", 10, 76, true },     [FIELD_TIME] = { "TIME", 12, 64, false },
         [FIELD_COMMAND] = { "COMMAND", 40, 116, true },
 };
-static const unsigned field_order[N_FIELDS] = { FIELD_USER, FIELD_TIME, TOP_COLUMN_CPUS, TOP_COLUMN_MEMORY,
-                                                TOP_COLUMN_IO, TOP_COLUMN_WAITED, FIELD_COMMAND };
+static const unsigned field_order[N_FIELDS] = { FIELD_USER,        FIELD_TIME,    TOP_COLUMN_CPUS,   TOP_COLUMN_GPUS,
+                                                TOP_COLUMN_MEMORY, TOP_COLUMN_IO, TOP_COLUMN_WAITED, FIELD_COMMAND };
+
+static bool shows_field(const Screen *screen, const TopJobs *jobs, unsigned i) {
+        return screen->width >= fields[i].width_min && (i != TOP_COLUMN_GPUS || jobs->has_gpus);
+}
 
 /* Name and command share what the others leave. */
 #define NAME_MAX_COLUMNS 40U
 
-static size_t columns_left(const Screen *screen) {
+static size_t columns_left(const Screen *screen, const TopJobs *jobs) {
         size_t n = screen->width - 1;
 
-        for (size_t i = 0; i < N_FIELDS; i++)
-                if (screen->width >= fields[i].width_min)
+        for (unsigned i = 0; i < N_FIELDS; i++)
+                if (shows_field(screen, jobs, i))
                         n -= fields[i].n_columns;
         return n;
 }
 
-static size_t name_columns(const Screen *screen) {
-        size_t n = columns_left(screen);
+static size_t name_columns(const Screen *screen, const TopJobs *jobs) {
+        size_t n = columns_left(screen, jobs);
 
         return n > NAME_MAX_COLUMNS ? NAME_MAX_COLUMNS : n;
 }
 
-static size_t field_columns(const Screen *screen, const TopField *field) {
-        return field->n_columns + (field == &fields[FIELD_COMMAND] ? columns_left(screen) - name_columns(screen) : 0);
+static size_t field_columns(const Screen *screen, const TopJobs *jobs, unsigned i) {
+        return fields[i].n_columns +
+               (i == FIELD_COMMAND ? columns_left(screen, jobs) - name_columns(screen, jobs) : 0);
 }
 
-static void write_cell(Screen *screen, const TopField *field, const char *text) {
-        size_t n = field_columns(screen, field);
+static void write_cell(Screen *screen, const TopJobs *jobs, unsigned i, const char *text) {
+        size_t n = field_columns(screen, jobs, i);
 
-        if (!field->is_left) {
+        if (!fields[i].is_left) {
                 screen_pad(screen, strlen(text), n);
                 buffer_puts(screen->out, text);
                 return;
@@ -291,17 +298,17 @@ static void write_cell(Screen *screen, const TopField *field, const char *text) 
         screen_pad(screen, screen_text_cut(screen, text, n - 1) + 1, n);
 }
 
-static void write_heads(Screen *screen, TopColumn sort) {
+static void write_heads(Screen *screen, const TopJobs *jobs, TopColumn sort) {
         screen_style_begin(screen, STYLE_BOLD);
         buffer_puts(screen->out, " JOB");
-        screen_pad(screen, 3, name_columns(screen));
+        screen_pad(screen, 3, name_columns(screen, jobs));
         for (size_t i = 0; i < N_FIELDS; i++) {
-                const TopField *field = &fields[field_order[i]];
                 char text[TEXT_MAX];
 
-                (void)snprintf(text, sizeof(text), "%s%s", field_order[i] == sort ? "*" : "", field->head);
-                if (screen->width >= field->width_min)
-                        write_cell(screen, field, text);
+                (void)snprintf(text, sizeof(text), "%s%s", field_order[i] == sort ? "*" : "",
+                               fields[field_order[i]].head);
+                if (shows_field(screen, jobs, field_order[i]))
+                        write_cell(screen, jobs, field_order[i], text);
         }
         screen_style_end(screen);
         buffer_putc(screen->out, '\n');
@@ -323,16 +330,17 @@ static const char *format_field(const TopNode *node, const TopJob *job, unsigned
         return room;
 }
 
-static void write_job(Screen *screen, const TopNode *node, const TopJob *job, bool is_selected) {
+static void write_job(Screen *screen, const TopState *state, const TopJob *job, bool is_selected) {
         const char *name = answer_text(job->of, "name");
-        size_t n = name_columns(screen);
+        size_t n = name_columns(screen, &state->jobs);
         char room[TEXT_MAX];
 
         buffer_putc(screen->out, is_selected ? '>' : ' ');
         screen_pad(screen, screen_text_cut(screen, *name ? name : answer_text(job->of, "id"), n), n);
         for (size_t i = 0; i < N_FIELDS; i++)
-                if (screen->width >= fields[field_order[i]].width_min)
-                        write_cell(screen, &fields[field_order[i]], format_field(node, job, field_order[i], room));
+                if (shows_field(screen, &state->jobs, field_order[i]))
+                        write_cell(screen, &state->jobs, field_order[i],
+                                   format_field(&state->node, job, field_order[i], room));
         buffer_putc(screen->out, '\n');
 }
 
@@ -367,7 +375,7 @@ static void write_jobs(Screen *screen, const TopState *state, TopWindow *window,
         if (window->selected >= window->first + n_lines)
                 window->first = window->selected + 1 - n_lines;
         for (size_t i = window->first; i < n && i < window->first + n_lines; i++)
-                write_job(screen, &state->node, &state->jobs.items[i], window->n_rows > 0 && i == window->selected);
+                write_job(screen, state, &state->jobs.items[i], window->n_rows > 0 && i == window->selected);
         if (n == 0)
                 buffer_puts(screen->out, state->n_hidden > 0 ? " Jobs of other users are shown to them.\n"
                                          : state->at_ms > 0  ? " No job ran then.\n"
@@ -392,19 +400,22 @@ void top_view_write(Screen *screen, const TopState *state, TopWindow *window) {
         write_node(screen, &state->node, has_blanks);
         if (has_blanks)
                 buffer_putc(screen->out, '\n');
-        write_heads(screen, state->sort);
+        write_heads(screen, &state->jobs, state->sort);
         n = count_lines(screen->out) + 1; /* and the line with the keys */
         write_jobs(screen, state, window,
                    window->n_rows == 0 ? SIZE_MAX / 2 : window->n_rows > n ? window->n_rows - n : 1);
         window->selected_row = state->jobs.n > 0 ? (unsigned)(n - 1 + window->selected - window->first) : 0;
 }
 
-const char *top_view_keys(const Screen *screen) {
+const char *top_view_keys(const Screen *screen, const TopJobs *jobs) {
         if (!screen->has_unicode)
-                return "Enter report  c m i p sort  left right 10 s  [ ] 10 min  n now  q quit";
+                return jobs->has_gpus ? "Enter report  c g m i p sort  left right 10 s  [ ] 10 min  n now  q quit"
+                                      : "Enter report  c m i p sort  left right 10 s  [ ] 10 min  n now  q quit";
         if (screen->width < 72)
-                return "Enter report  cmip sort  ←→ time  n now  q quit";
-        return "↑↓ Enter report  c m i p sort  ←→ 10 s  [ ] 10 min  n now  q quit";
+                return jobs->has_gpus ? "Enter report  cgmip sort  ←→ time  n now  q quit"
+                                      : "Enter report  cmip sort  ←→ time  n now  q quit";
+        return jobs->has_gpus ? "↑↓ Enter report  c g m i p sort  ←→ 10 s  [ ] 10 min  n now  q quit"
+                              : "↑↓ Enter report  c m i p sort  ←→ 10 s  [ ] 10 min  n now  q quit";
 }
 
 /* --- for programs --------------------------------------------------------------------------------- */
@@ -476,7 +487,10 @@ void top_view_write_json(const TopState *state, Json *json) {
                 for (size_t k = 0; k < N_ELEMENTS(identity_keys); k++)
                         json_put_string(json, identity_keys[k], answer_text(job->of, identity_keys[k]));
                 json_put_uint(json, "begin_ms", answer_time(job->of, "begin_ms"));
-                put_numbers(json, column_keys, job->value, N_TOP_COLUMNS);
+                put_numbers(json, column_keys, job->value, TOP_COLUMN_GPUS);
+                put_known(json, column_keys, job->value, TOP_COLUMN_GPUS, TOP_COLUMN_GPUS + 1);
+                put_numbers(json, column_keys + TOP_COLUMN_MEMORY, job->value + TOP_COLUMN_MEMORY,
+                            N_TOP_COLUMNS - TOP_COLUMN_MEMORY);
                 json_object_end(json);
         }
         json_array_end(json);

@@ -17,5 +17,5 @@ typedef struct TopWindow {
 /* Writes lines of the screen's width, each with a line end. */
 void top_view_write(Screen *screen, const TopState *state, TopWindow *window);
 /* The last line of a terminal. */
-const char *top_view_keys(const Screen *screen);
+const char *top_view_keys(const Screen *screen, const TopJobs *jobs);
 void top_view_write_json(const TopState *state, Json *json);

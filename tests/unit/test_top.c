@@ -206,6 +206,37 @@ static void a_few_gpus_have_a_line_each(void **state) {
         assert_null(strstr(f->out.text, "fabric"));
 }
 
+static void gpus_of_jobs_have_a_column(void **state) {
+        Fixture *f = *state;
+        TopWindow window = { .n_rows = 24 };
+        const Value *list;
+        TopJob jobs[3];
+        TopState top;
+
+        fill(f, &top, jobs);
+        top_view_write(&f->screen, &top, &window);
+        assert_null(strstr(f->out.text, "GPUS"));
+        assert_null(strstr(top_view_keys(&f->screen, &top.jobs), " g "));
+        jobs[1] = job_at(f, JOB("small", NUMBERS(10, 1, 0, 9) ",\"job_gpu_used_seconds\":15"));
+        top.jobs.has_gpus = true;
+        top_state_sort_by_word(&top, "gpu");
+        assert_string_equal(id_of(&top, 0), "small");
+        for (unsigned width = 40; width <= 200; width += 20) {
+                buffer_clear(&f->out);
+                f->screen.width = width;
+                top_view_write(&f->screen, &top, &window);
+                check_widths(&f->out, width);
+                assert_non_null(strstr(f->out.text, "*GPUS"));
+                assert_non_null(strstr(f->out.text, "   1.50"));
+        }
+        assert_non_null(strstr(top_view_keys(&f->screen, &top.jobs), "c g m i p"));
+        buffer_clear(&f->out);
+        top_view_write_json(&top, &(Json){ .out = &f->out });
+        list = value_get(read_value(f, f->out.text), "jobs");
+        assert_true(answer_number(&list->items[0], "gpus") == 1.5);
+        assert_null(value_get(&list->items[1], "gpus"));
+}
+
 static void many_gpus_have_a_line_in_all(void **state) {
         Fixture *f = *state;
         TopWindow window = { .n_rows = 24 };
@@ -288,6 +319,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(cores_are_merged_if_there_are_many, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(the_selected_job_is_shown, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_few_gpus_have_a_line_each, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(gpus_of_jobs_have_a_column, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(many_gpus_have_a_line_in_all, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_document_lacks_equipment_that_the_node_lacks, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_document_has_null_for_what_is_unknown, set_up, tear_down),
