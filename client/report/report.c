@@ -334,6 +334,7 @@ void report_write_line(const ReportRun *run, Buffer *out) {
 
 static void write_parts(Sheet *sheet, const ReportRun *run, const ReportResults *results) {
         report_write_usage(sheet, run);
+        report_write_gpus(sheet, run, results ? results->pipelines : NULL);
         report_write_steps(sheet, run);
         report_write_phases(sheet);
         report_write_node(sheet, run);

@@ -12,6 +12,7 @@
 #include "client/api/api_query.h"
 #include "client/cli/screen.h"
 #include "client/report/report_run.h"
+#include "client/report/report_total.h"
 #include "client/report/sheet.h"
 #include "value/value.h"
 
@@ -32,6 +33,7 @@ typedef struct ReportResults {
         ReportResult items[JOB_RESULTS_MAX];
         size_t n;
         bool has_more;
+        const Value *pipelines; /* borrowed; verdicts about the data pipelines of the job; NULL: in its report */
 } ReportResults;
 
 /* Summarises a result of /api/v1/indicators/NAME/results. */
@@ -76,5 +78,10 @@ void report_write_usage(Sheet *sheet, const ReportRun *run);
 void report_write_phases(Sheet *sheet);
 /* Writes a table of the steps of a scheduler's job, on all nodes; nothing if it has none. */
 void report_write_steps(Sheet *sheet, const ReportRun *run);
+#define REPORT_GPUS_MAX 64U /* further ones are counted */
+/* Writes what the run used of its GPUs; nothing if it has none. verdicts: about its data pipelines, or NULL. */
+void report_write_gpus(Sheet *sheet, const ReportRun *run, const Value *verdicts);
+/* Adds up a number of all GPUs, each once. Returns false if none has it. */
+bool report_gpus_sum(const ReportRun *run, const char *key, ReportTotal *ret);
 /* Writes the nodes during the run, each counted once: in four lines, or in full for a job without a cgroup. */
 void report_write_node(Sheet *sheet, const ReportRun *run);

@@ -100,10 +100,7 @@ static const Value *ask_pipelines(ApiQuery *query, const GlobalOptions *global, 
 }
 
 /* Writes the verdict about each data pipeline of the job, if it has any, and its changes within the run. */
-static void write_pipelines(Screen *screen, const GlobalOptions *global, const Value *job) {
-        scoped(api_query_deinit) ApiQuery query = {};
-        const Value *verdicts = ask_pipelines(&query, global, job);
-
+static void write_pipelines(Screen *screen, const Value *verdicts) {
         if (answer_length(verdicts) == 0)
                 return;
 
@@ -123,7 +120,7 @@ static void write_pipelines(Screen *screen, const GlobalOptions *global, const V
 }
 
 int report_print_job(const GlobalOptions *global, const Value *job, bool is_brief, int fd) {
-        scoped(api_query_deinit) ApiQuery of_node = {}, of_indicators = {}, of_results = {};
+        scoped(api_query_deinit) ApiQuery of_node = {}, of_indicators = {}, of_results = {}, of_pipelines = {};
         scoped(buffer_deinit) Buffer out = {};
         const Value *node = NULL;
         ReportResults results = {};
@@ -135,13 +132,15 @@ int report_print_job(const GlobalOptions *global, const Value *job, bool is_brie
         if (!is_brief && api_query_init(&of_indicators, global) == EXIT_DONE &&
             api_query_init(&of_results, global) == EXIT_DONE)
                 ask_results(&of_indicators, &of_results, job, &results);
+        if (!is_brief)
+                results.pipelines = ask_pipelines(&of_pipelines, global, job);
 
         screen_init(&screen, &out, fd, global->no_color);
         if (is_brief)
                 report_write_head(&screen, job, node);
         else {
                 report_write_job(&screen, job, node, &results);
-                write_pipelines(&screen, global, job);
+                write_pipelines(&screen, results.pipelines);
         }
         return output_print_to(fd, &out);
 }

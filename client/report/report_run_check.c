@@ -36,6 +36,7 @@ static const struct {
         { NULL, "advice", KIND_LIST, false },
         { NULL, "phases", KIND_LIST, false },
         { NULL, "steps", KIND_LIST, false },
+        { NULL, "gpus", KIND_LIST, false },
         { "on", "hostname", KIND_TEXT, false },
         { "on", "cpus", KIND_NUMBER, false },
         { "on", "memory_bytes", KIND_NUMBER, false },
@@ -54,6 +55,11 @@ static const struct {
         { "steps", "memory_peak_bytes", KIND_NUMBER, false },
         { "steps", "read_bytes", KIND_NUMBER, false },
         { "steps", "written_bytes", KIND_NUMBER, false },
+        { "gpus", "gpu", KIND_TEXT, false },
+        { "gpus", "uuid", KIND_TEXT, false },
+        { "gpus", "seconds", KIND_NUMBER, false },
+        { "gpus", "utilization", KIND_NUMBER, false },
+        { "gpus", "energy_joules", KIND_NUMBER, false },
         { "advice", "rule", KIND_TEXT, true },
         { "advice", "text", KIND_TEXT, true },
 };
@@ -118,7 +124,7 @@ static void check_inner(ReportCheck *check, const Value *report, const char *key
 }
 
 size_t report_run_check(const Value *report, Buffer *ret) {
-        static const char *const inner[] = { "on", "limits", "exit", "metrics", "advice", "phases", "steps" };
+        static const char *const inner[] = { "on", "limits", "exit", "metrics", "advice", "phases", "steps", "gpus" };
         ReportCheck check = { .names = ret };
 
         check_object(&check, report, "", "");

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "client/report/report_run.h"
+#include "client/report/report.h"
 #include "client/report/report_total.h"
 
 static void put_text(Json *json, const char *key, const char *text) {
@@ -112,6 +112,7 @@ static void write_report(Json *json, const RankReport *report) {
         write_metrics(json, report->job, "job");
         put_member(json, "phases", report->job);
         put_member(json, "steps", report->job);
+        put_member(json, "gpus", report->job);
         if (value_get(report->job, "pipelines"))
                 put_member(json, "pipelines", report->job);
         json_object_end(json);
@@ -164,7 +165,8 @@ static void write_total_of(const ReportRun *run, Json *json, TotalOf of, const M
 
 /* Returns true if the total is computed from the resources of all ranks together. */
 static bool is_of_resources(UsageMetric metric) {
-        return metric == USAGE_CPU_UNUSED || metric == USAGE_CPU_RATIO || metric == USAGE_MEMORY_LIMIT;
+        return metric == USAGE_CPU_UNUSED || metric == USAGE_CPU_RATIO || metric == USAGE_MEMORY_LIMIT ||
+               (metric >= USAGE_GPU_TIME && metric <= USAGE_GPU_ENERGY);
 }
 
 static void write_own_total(const ReportRun *run, Json *json, UsageMetric metric) {
@@ -192,6 +194,16 @@ static void write_cpu_shares(const ReportRun *run, Json *json) {
                 &(ReportTotal){ .value = fmax(given.value - used.value, 0), .is_exact = given.is_exact, .n = given.n });
         write_total(json, &usage_info[USAGE_CPU_RATIO], TOTAL_OF_RANKS, "ratio",
                     &(ReportTotal){ .value = used.value / given.value, .is_exact = given.is_exact, .n = given.n });
+}
+
+/* Ranks of a node may have the same GPUs. */
+static void write_gpus(const ReportRun *run, Json *json) {
+        ReportTotal total;
+
+        if (report_gpus_sum(run, "seconds", &total))
+                write_total(json, &usage_info[USAGE_GPU_TIME], TOTAL_OF_RANKS, "sum", &total);
+        if (report_gpus_sum(run, "energy_joules", &total))
+                write_total(json, &usage_info[USAGE_GPU_ENERGY], TOTAL_OF_RANKS, "sum", &total);
 }
 
 static void write_spread(const ReportRun *run, Json *json, const char *key, const char *unit, const char *metric) {
@@ -264,6 +276,7 @@ void report_run_write_json(const ReportRun *run, Json *json) {
         for (UsageMetric metric = 0; metric < N_USAGES; metric++)
                 write_own_total(run, json, metric);
         write_cpu_shares(run, json);
+        write_gpus(run, json);
         for (const MetricInfo *info = metric_info; info < metric_info + N_METRICS; info++)
                 if (is_summed(info) || strncmp(info->key, "max_t_", 6) == 0)
                         write_total_of(run, json, TOTAL_OF_HOSTS, info, is_summed(info));

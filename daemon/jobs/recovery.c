@@ -32,8 +32,8 @@ static void note_gap(Job *job, const RecoveredJob *recovered) {
         running_job_set_note(job, note);
 }
 
-/* Adds a job with the windows, usage and phase of its checkpoint. */
-static int restore_job(Lifecycle *lifecycle, const RecoveredJob *recovered, const Progress *progress, Job **ret) {
+/* Adds a job with the windows, usage and phase of its checkpoint, whose GPUs are moved. */
+static int restore_job(Lifecycle *lifecycle, const RecoveredJob *recovered, Progress *progress, Job **ret) {
         Job *job;
         int r;
 
@@ -55,6 +55,8 @@ static int restore_job(Lifecycle *lifecycle, const RecoveredJob *recovered, cons
         job->group.id = progress->group_id;
         job->readings = (JobReadings){ progress->cpu_interval_ns, progress->is_cpu_interval_granted };
         job->n_phases = progress->n_phases;
+        job->gpus = progress->gpus;
+        progress->gpus = (JobGpus){};
         sample_log_span_begin(&job->samples, &lifecycle->jobs->samples, clock_realtime_ns() / NS_PER_MS);
         recording_init(&job->recording, clock_boottime_ns(), clock_realtime_ns(), lifecycle->node->config.interval_ns,
                        lifecycle->config->timeline_points);
@@ -66,8 +68,6 @@ static int restore_job(Lifecycle *lifecycle, const RecoveredJob *recovered, cons
                 *job->group.usage = progress->usage;
         }
         r = steps_restore(&job->group.steps, &progress->steps);
-        if (r == 0)
-                r = job_gpus_copy(&progress->gpus, &job->gpus);
         if (r < 0)
                 return r;
         if (progress->has_phase) {
@@ -146,7 +146,7 @@ static int end_before(Lifecycle *lifecycle, Job *job, const Before *before, cons
         return r < 0 ? r : 0;
 }
 
-static int resume(Lifecycle *lifecycle, const RecoveredJob *recovered, const Progress *progress, const Before *before,
+static int resume(Lifecycle *lifecycle, const RecoveredJob *recovered, Progress *progress, const Before *before,
                   GroupState state, const CgroupPlace *place) {
         Job *job;
         int r;
@@ -171,7 +171,7 @@ static int resume(Lifecycle *lifecycle, const RecoveredJob *recovered, const Pro
 }
 
 /* Closes a job that is over, and whose cgroup does not exist any more. */
-static int close_over(Lifecycle *lifecycle, const RecoveredJob *recovered, const Progress *progress,
+static int close_over(Lifecycle *lifecycle, const RecoveredJob *recovered, Progress *progress,
                       const Before *before, const char *note) {
         Job *job;
         int r;

@@ -53,22 +53,6 @@ void job_gpus_deinit(JobGpus *gpus) {
         *gpus = (JobGpus){};
 }
 
-int job_gpus_copy(const JobGpus *from, JobGpus *ret) {
-        JobGpus copy = {};
-
-        for (size_t i = 0; i < from->n; i++) {
-                JobGpu *gpu = job_gpus_add(&copy, "", 0);
-
-                if (!gpu) {
-                        job_gpus_deinit(&copy);
-                        return -ENOMEM;
-                }
-                *gpu = from->items[i];
-        }
-        *ret = copy;
-        return 0;
-}
-
 JobGpu *job_gpus_find(const JobGpus *gpus, const SampleEquipment *item) {
         for (size_t i = 0; i < gpus->n; i++) {
                 JobGpu *gpu = &gpus->items[i];
@@ -173,14 +157,14 @@ void job_gpus_advance(JobGpu *gpu, const SampleEquipment *item, const JobGpuTime
 #define V(member) values[GPU_##member]
 
 static const struct {
-        const char *key, *mlflow;
+        const char *key, *mlflow, *unit;
         double factor, scale;
         size_t numerator, denominator;
         unsigned value;
 } numbers[N_JOB_GPU_NUMBERS] = {
-#define X(id, json_key, mlflow_name, times, over, under, times_scale, known)                                          \
-        [JOB_GPU_##id] = { json_key, mlflow_name, times, times_scale, offsetof(JobGpu, over), offsetof(JobGpu, under), \
-                           GPU_##known },
+#define X(id, json_key, mlflow_name, of, times, over, under, times_scale, known) \
+        [JOB_GPU_##id] = { json_key, mlflow_name, of, times, times_scale, \
+                           offsetof(JobGpu, over), offsetof(JobGpu, under), GPU_##known },
         JOB_GPU_NUMBERS(X)
 #undef X
 };
@@ -206,26 +190,14 @@ double job_gpus_number(const JobGpu *gpu, JobGpuNumber number) {
         return isfinite(value) ? value : NAN;
 }
 
-const char *job_gpus_key(JobGpuNumber number) {
-        return numbers[number].key;
-}
+bool job_gpus_metric(const JobGpu *gpu, JobGpuNumber number, JobGpuMetric *ret) {
+        int n = snprintf(ret->key, sizeof(ret->key), "gpu_%s_%s", gpu->name, numbers[number].mlflow);
 
-double job_gpus_mlflow_factor(JobGpuNumber number) {
-        return numbers[number].factor;
-}
-
-bool job_gpus_mlflow_name(const char *name, JobGpuNumber number, char *ret, size_t n) {
-        int length = snprintf(ret, n, "gpu_%s_%s", name, numbers[number].mlflow);
-
-        if (!*name || !*numbers[number].mlflow || length >= (int)n)
-                return false;
-        for (char *p = ret; (p = strchr(p, '/'));) /* of an instance: would be a directory */
+        ret->unit = numbers[number].unit;
+        ret->value = job_gpus_number(gpu, number) * numbers[number].factor;
+        for (char *p = ret->key; (p = strchr(p, '/'));) /* of an instance: would be a directory */
                 *p = '.';
-        return true;
-}
-
-double job_gpus_mlflow_value(const JobGpu *gpu, JobGpuNumber number) {
-        return job_gpus_number(gpu, number) * numbers[number].factor;
+        return *numbers[number].mlflow && n < (int)sizeof(ret->key) && !isnan(ret->value);
 }
 
 /* Returns the used part of the time: while the GPU is shared, as the driver says of the job's processes. */

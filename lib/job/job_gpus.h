@@ -60,8 +60,6 @@ typedef struct JobGpus {
 extern const Record job_gpus_record;
 
 void job_gpus_deinit(JobGpus *gpus);
-/* 0 or -ENOMEM. */
-int job_gpus_copy(const JobGpus *from, JobGpus *ret);
 /* Returns the GPU that is this item of a sample, or NULL. */
 JobGpu *job_gpus_find(const JobGpus *gpus, const SampleEquipment *item);
 /* Adds a GPU; NULL: out of memory, or there are JOB_GPUS_MAX. Borrowed until the next one is added. */
@@ -83,48 +81,42 @@ int job_gpus_is_used(const JobGpu *gpu);
 /*
  * Numbers of a GPU
  *
- *   X(ID, key, mlflow, factor, numerator, denominator, scale, value)
+ *   X(ID, key, mlflow, unit, factor, numerator, denominator, scale, value)
  *
  * The number is numerator / denominator × scale, and known if the value is; it has the member `key` of the JSON API.
- * In MLflow its name is gpu_{i}_`mlflow`, and it is multiplied by the factor. Names that MLflow has itself mean the
- * same there.
+ * Among the metrics of the job its name is gpu_{i}_`mlflow`, its value times the factor. Names that MLflow has itself
+ * mean the same there.
  */
-#define JOB_GPU_NUMBERS(X)                                                                                             \
-        X(SECONDS, "seconds", "", 1, total_us, NOTHING, 1e-6, present_us)                                              \
-        X(UTILIZATION, "utilization", "utilization_percentage", 100, V(utilized_us), V(present_us), 1, utilized_us)    \
-        X(SM_OBSERVED, "sm_observed_seconds", "", 1, V(sm_observed_us), NOTHING, 1e-6, sm_observed_us)                 \
-        X(SM_ACTIVE, "sm_active", "sm_active_percentage", 100, V(sm_active_us), V(sm_observed_us), 1, sm_active_us)    \
-        X(SM_OVER20, "sm_over20", "sm_over20_percentage", 100, V(sm_over20_us), V(sm_observed_us), 1, sm_over20_us)    \
-        X(SM_OVER40, "sm_over40", "sm_over40_percentage", 100, V(sm_over40_us), V(sm_observed_us), 1, sm_over40_us)    \
-        X(SM_OVER80, "sm_over80", "sm_over80_percentage", 100, V(sm_over80_us), V(sm_observed_us), 1, sm_over80_us)    \
-        X(OCCUPANCY, "sm_occupancy", "sm_occupancy_percentage", 100, V(sm_occupancy_us), V(sm_observed_us), 1,         \
-          sm_occupancy_us)                                                                                             \
-        X(TENSOR, "tensor_active", "tensor_active_percentage", 100, V(tensor_active_us), V(sm_observed_us), 1,         \
-          tensor_active_us)                                                                                            \
-        X(DRAM, "dram_active", "dram_active_percentage", 100, V(dram_active_us), V(sm_observed_us), 1, dram_active_us) \
-        X(ENERGY, "energy_joules", "energy_joules", 1, V(energy_mj), NOTHING, 1e-3, energy_mj)                         \
-        X(POWER, "power_watts", "power_usage_watts", 1, V(energy_mj), powered_us, 1e3, energy_mj)                      \
-        X(POWER_THROTTLED, "power_throttled", "", 1, V(power_throttled_us), V(present_us), 1, power_throttled_us)      \
-        X(HEAT_THROTTLED, "heat_throttled", "", 1, V(heat_throttled_us), V(present_us), 1, heat_throttled_us)          \
-        X(CLOCK, "sm_clock_hz", "", 1, clock_mhz_us, V(utilized_us), 1e6, sm_clock_hz)                                 \
-        X(TEMPERATURE, "temperature_celsius", "", 1, V(temperature_mc), NOTHING, 1e-3, temperature_mc)                 \
-        X(MEMORY_TOTAL, "memory_total_bytes", "", 1, V(memory_total_bytes), NOTHING, 1, memory_total_bytes)            \
-        X(MEMORY_MEAN, "memory_mean_bytes", "memory_usage_megabytes", 1e-6, memory_mib_us, V(present_us), 1048576,     \
-          memory_used_bytes)                                                                                           \
-        X(MEMORY_USED, "memory_used", "memory_usage_percentage", 100, memory_mib_us, V(present_us), 1048576,           \
-          memory_used_bytes)                                                                                           \
-        X(MEMORY_PEAK, "memory_peak_bytes", "memory_peak_megabytes", 1e-6, V(memory_used_bytes), NOTHING, 1,           \
-          memory_used_bytes)                                                                                           \
-        X(PROCESS_PEAK, "process_memory_peak_bytes", "", 1, process_peak_bytes, NOTHING, 1, present_us)                \
-        X(PROCESS_SHARE, "process_share", "process_share_percentage", 100, share_us, all_share_us, 1, present_us)      \
-        X(PCIE_SENT, "pcie_sent_bytes", "", 1, V(pcie_sent_bytes), NOTHING, 1, pcie_sent_bytes)                        \
-        X(PCIE_RECEIVED, "pcie_received_bytes", "", 1, V(pcie_received_bytes), NOTHING, 1, pcie_received_bytes)        \
-        X(NVLINK_SENT, "nvlink_sent_bytes", "", 1, V(nvlink_sent_bytes), NOTHING, 1, nvlink_sent_bytes)                \
-        X(NVLINK_RECEIVED, "nvlink_received_bytes", "", 1, V(nvlink_received_bytes), NOTHING, 1,                       \
-          nvlink_received_bytes)                                                                                       \
-        X(ECC_CORRECTED, "ecc_corrected_errors", "", 1, V(ecc_corrected), NOTHING, 1, ecc_corrected)                   \
-        X(ECC_UNCORRECTED, "ecc_uncorrected_errors", "", 1, V(ecc_uncorrected), NOTHING, 1, ecc_uncorrected)           \
-        X(XID, "xid_errors", "", 1, V(xid_errors), NOTHING, 1, xid_errors)
+#define JOB_GPU_NUMBERS(X) \
+        X(SECONDS,         "seconds",                   "",                          "",   1,   total_us,                  NOTHING,            1e-6,    present_us) \
+        X(UTILIZATION,     "utilization",               "utilization_percentage",    "%",  100, V(utilized_us),            V(present_us),      1,       utilized_us) \
+        X(SM_OBSERVED,     "sm_observed_seconds",       "",                          "",   1,   V(sm_observed_us),         NOTHING,            1e-6,    sm_observed_us) \
+        X(SM_ACTIVE,       "sm_active",                 "sm_active_percentage",      "%",  100, V(sm_active_us),           V(sm_observed_us),  1,       sm_active_us) \
+        X(SM_OVER20,       "sm_over20",                 "sm_over20_percentage",      "%",  100, V(sm_over20_us),           V(sm_observed_us),  1,       sm_over20_us) \
+        X(SM_OVER40,       "sm_over40",                 "sm_over40_percentage",      "%",  100, V(sm_over40_us),           V(sm_observed_us),  1,       sm_over40_us) \
+        X(SM_OVER80,       "sm_over80",                 "sm_over80_percentage",      "%",  100, V(sm_over80_us),           V(sm_observed_us),  1,       sm_over80_us) \
+        X(OCCUPANCY,       "sm_occupancy",              "sm_occupancy_percentage",   "%",  100, V(sm_occupancy_us),        V(sm_observed_us),  1,       sm_occupancy_us) \
+        X(TENSOR,          "tensor_active",             "tensor_active_percentage",  "%",  100, V(tensor_active_us),       V(sm_observed_us),  1,       tensor_active_us) \
+        X(DRAM,            "dram_active",               "dram_active_percentage",    "%",  100, V(dram_active_us),         V(sm_observed_us),  1,       dram_active_us) \
+        X(ENERGY,          "energy_joules",             "energy_joules",             "J",  1,   V(energy_mj),              NOTHING,            1e-3,    energy_mj) \
+        X(POWER,           "power_watts",               "power_usage_watts",         "W",  1,   V(energy_mj),              powered_us,         1e3,     energy_mj) \
+        X(POWER_THROTTLED, "power_throttled",           "",                          "",   1,   V(power_throttled_us),     V(present_us),      1,       power_throttled_us) \
+        X(HEAT_THROTTLED,  "heat_throttled",            "",                          "",   1,   V(heat_throttled_us),      V(present_us),      1,       heat_throttled_us) \
+        X(CLOCK,           "sm_clock_hz",               "",                          "",   1,   clock_mhz_us,              V(utilized_us),     1e6,     sm_clock_hz) \
+        X(TEMPERATURE,     "temperature_celsius",       "",                          "",   1,   V(temperature_mc),         NOTHING,            1e-3,    temperature_mc) \
+        X(MEMORY_TOTAL,    "memory_total_bytes",        "",                          "",   1,   V(memory_total_bytes),     NOTHING,            1,       memory_total_bytes) \
+        X(MEMORY_MEAN,     "memory_mean_bytes",         "memory_usage_megabytes",    "MB", 1e-6,memory_mib_us,             V(present_us),      1048576, memory_used_bytes) \
+        X(MEMORY_USED,     "memory_used",               "memory_usage_percentage",   "%",  100, memory_mib_us,             V(present_us),      1048576, memory_used_bytes) \
+        X(MEMORY_PEAK,     "memory_peak_bytes",         "memory_peak_megabytes",     "MB", 1e-6,V(memory_used_bytes),      NOTHING,            1,       memory_used_bytes) \
+        X(PROCESS_PEAK,    "process_memory_peak_bytes", "",                          "",   1,   process_peak_bytes,        NOTHING,            1,       present_us) \
+        X(PROCESS_SHARE,   "process_share",             "process_share_percentage",  "%",  100, share_us,                  all_share_us,       1,       present_us) \
+        X(PCIE_SENT,       "pcie_sent_bytes",           "",                          "",   1,   V(pcie_sent_bytes),        NOTHING,            1,       pcie_sent_bytes) \
+        X(PCIE_RECEIVED,   "pcie_received_bytes",       "",                          "",   1,   V(pcie_received_bytes),    NOTHING,            1,       pcie_received_bytes) \
+        X(NVLINK_SENT,     "nvlink_sent_bytes",         "",                          "",   1,   V(nvlink_sent_bytes),      NOTHING,            1,       nvlink_sent_bytes) \
+        X(NVLINK_RECEIVED, "nvlink_received_bytes",     "",                          "",   1,   V(nvlink_received_bytes),  NOTHING,            1,       nvlink_received_bytes) \
+        X(ECC_CORRECTED,   "ecc_corrected_errors",      "",                          "",   1,   V(ecc_corrected),          NOTHING,            1,       ecc_corrected) \
+        X(ECC_UNCORRECTED, "ecc_uncorrected_errors",    "",                          "",   1,   V(ecc_uncorrected),        NOTHING,            1,       ecc_uncorrected) \
+        X(XID,             "xid_errors",                "",                          "",   1,   V(xid_errors),             NOTHING,            1,       xid_errors)
 
 typedef enum JobGpuNumber {
 #define X(id, ...) JOB_GPU_##id,
@@ -135,13 +127,14 @@ typedef enum JobGpuNumber {
 
 /* Returns a number of the GPU; NAN: it is unknown. */
 double job_gpus_number(const JobGpu *gpu, JobGpuNumber number);
-/* As job_gpus_number(), in the unit of MLflow. */
-double job_gpus_mlflow_value(const JobGpu *gpu, JobGpuNumber number);
-/* Formats the name of a number in MLflow. name: of the GPU. False: it has none, or the GPU was not found. */
-bool job_gpus_mlflow_name(const char *name, JobGpuNumber number, char *ret, size_t n);
-/* Member of the JSON API, and factor of a number in MLflow. */
-const char *job_gpus_key(JobGpuNumber number);
-double job_gpus_mlflow_factor(JobGpuNumber number);
+/* As a metric of the job. */
+typedef struct JobGpuMetric {
+        char key[96];
+        const char *unit;
+        double value;
+} JobGpuMetric;
+/* False: the number is unknown, or no metric. */
+bool job_gpus_metric(const JobGpu *gpu, JobGpuNumber number, JobGpuMetric *ret);
 
 /* Writes "gpus": an object for each. */
 void job_gpus_write_json(const JobGpus *gpus, Json *json);

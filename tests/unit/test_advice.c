@@ -18,6 +18,8 @@
 
 typedef struct Fixture {
         JobView job;
+        JobGpu items[8];
+        JobGpus gpus;
         NodeSnapshot node;
         Advice advice[ADVICE_MAX];
         size_t n;
@@ -71,7 +73,7 @@ static int teardown(void **state) {
 }
 
 static void give(Fixture *fixture) {
-        fixture->n = advice_give(&fixture->job, &fixture->node, fixture->advice);
+        fixture->n = advice_give(&fixture->job, &fixture->gpus, &fixture->node, fixture->advice);
 }
 
 static void check_one(Fixture *fixture, const char *rule, const char *text) {
@@ -417,6 +419,154 @@ static void each_rule_has_a_unique_name(void **state) {
         }
 }
 
+/* --- GPUs ----------------------------------------------------------------------------------------- */
+
+/* A GPU of an hour in the states of an H200; shares in 1/10000. */
+static JobGpu *add_gpu(Fixture *fixture, uint64_t utilization, uint64_t active, uint64_t tensor) {
+        JobGpu *gpu = &fixture->items[fixture->gpus.n];
+
+        *gpu = (JobGpu){ .have = UINT32_MAX, .given = "x", .total_us = 3600000000, .had_processes = true,
+                         .clock_mhz_us = 1500 * 360000 * utilization };
+        (void)snprintf(gpu->name, sizeof(gpu->name), "%zu", fixture->gpus.n);
+        gpu->values[GPU_present_us] = gpu->values[GPU_sm_observed_us] = 3600000000;
+        gpu->values[GPU_utilized_us] = 360000 * utilization;
+        gpu->values[GPU_sm_active_us] = 360000 * active;
+        gpu->values[GPU_tensor_active_us] = 360000 * tensor;
+        gpu->values[GPU_sm_clock_max_hz] = 1980000000;
+        gpu->values[GPU_power_throttled_us] = active > 9000 ? 3600000000 : 0;
+        gpu->values[GPU_memory_total_bytes] = 150754820096;
+        gpu->values[GPU_memory_used_bytes] = 100000000000;
+        fixture->gpus.items = fixture->items;
+        fixture->gpus.n++;
+        return gpu;
+}
+
+static void gpus_that_are_full_or_half_full_get_no_advice(void **state) {
+        Fixture *fixture = *state;
+
+        add_gpu(fixture, 9900, 9586, 9304); /* a matrix product, at its limit of power */
+        check_none(fixture);
+        add_gpu(fixture, 9900, 9586, 9304);
+        check_none(fixture);
+        fixture->gpus.n = 0;
+        add_gpu(fixture, 9400, 3988, 3869); /* half of the time */
+        check_none(fixture);
+        fixture->gpus.n = 0;
+        add_gpu(fixture, 2600, 2, 0); /* kernels of 64 elements */
+        check_none(fixture);
+}
+
+static void a_gpu_that_was_given_and_is_idle_is_named(void **state) {
+        Fixture *fixture = *state;
+
+        for (int i = 0; i < 4; i++)
+                add_gpu(fixture, i % 2 ? 50 : 9000, 4000, 3000);
+        check_one(fixture, "gpu-idle",
+                  "2 of the 4 GPUs that the job has were not used (1, 3): ask for fewer, or make the program use "
+                  "them.");
+        fixture->job.state = JOB_RUNNING;
+        check_one(fixture, "gpu-idle",
+                  "2 of the 4 GPUs that the job has were not used so far (1, 3): ask for fewer, or make the program "
+                  "use them.");
+        fixture->items[3].given[0] = '\0'; /* a few kernels on a GPU that it was not given */
+        check_one(fixture, "gpu-idle",
+                  "1 of the 3 GPUs that the job has was not used so far (1): ask for fewer, or make the program use "
+                  "them.");
+        fixture->job.info.n_ranks = 4; /* another rank may use it */
+        check_none(fixture);
+        fixture->job.info.n_nodes = 4;
+        give(fixture);
+        assert_int_equal(fixture->n, 1);
+        fixture->items[1].total_us = 59000000;
+        check_none(fixture);
+}
+
+static void one_of_several_gpus_may_be_slower(void **state) {
+        Fixture *fixture = *state;
+
+        for (int i = 0; i < 8; i++)
+                add_gpu(fixture, 9900, i == 5 ? 3000 : 8800, 5000);
+        check_one(fixture, "gpu-slower",
+                  "GPU 5 was 30 % active, the median of the job's GPUs 88 %: it may get less work or data than the "
+                  "others.");
+        fixture->items[2].clock_mhz_us = fixture->items[2].clock_mhz_us / 3 * 2;
+        check_one(fixture, "gpu-slower",
+                  "GPU 2 ran at 1.00 GHz, the median of the job's GPUs at 1.50 GHz: the others wait for it if they "
+                  "work in step.");
+        fixture->items[2].clock_mhz_us = fixture->items[1].clock_mhz_us / 100 * 95;
+        fixture->items[5].values[GPU_sm_active_us] = fixture->items[1].values[GPU_sm_active_us] / 100 * 85;
+        check_none(fixture);
+        fixture->items[5].values[GPU_sm_active_us] = 0;
+        fixture->gpus.n = 2; /* neither is the exception */
+        fixture->items[1].values[GPU_sm_active_us] = 0;
+        fixture->items[1].values[GPU_tensor_active_us] = 0;
+        check_none(fixture);
+}
+
+static void a_gpu_that_is_slowed_down_is_named_with_the_reason(void **state) {
+        Fixture *fixture = *state;
+        JobGpu *gpu = add_gpu(fixture, 9900, 9586, 9304);
+
+        gpu->values[GPU_heat_throttled_us] = 360000000;
+        check_none(fixture);
+        gpu->values[GPU_heat_throttled_us] = 1224000000;
+        check_one(fixture, "gpu-throttled",
+                  "GPU 0 was slowed down 34 % of the time because it was too hot: have its cooling checked.");
+        gpu->values[GPU_heat_throttled_us] = 0;
+        gpu->clock_mhz_us /= 2;
+        check_one(fixture, "gpu-throttled",
+                  "GPU 0 was slowed down 100 % of the time by its limit of power, to 0.75 of 1.98 GHz: the limit may "
+                  "have been lowered.");
+        gpu->have &= ~(UINT32_C(1) << GPU_sm_clock_max_hz);
+        gpu->values[GPU_sm_clock_max_hz] = 0;
+        check_none(fixture);
+}
+
+static void a_busy_gpu_without_tensor_cores_is_named(void **state) {
+        Fixture *fixture = *state;
+        JobGpu *gpu = add_gpu(fixture, 9900, 7000, 20);
+
+        check_one(fixture, "gpu-tensor",
+                  "GPU 0 was 70 % active without its tensor cores: if the program multiplies matrices in float32, TF32 "
+                  "or bfloat16 would use them.");
+        gpu->have &= ~(UINT32_C(1) << GPU_tensor_active_us);
+        check_none(fixture);
+}
+
+static void memory_for_a_larger_batch_is_named_at_the_end(void **state) {
+        Fixture *fixture = *state;
+
+        add_gpu(fixture, 9900, 7000, 5000)->values[GPU_memory_used_bytes] = 40000000000;
+        add_gpu(fixture, 9900, 7000, 5000)->values[GPU_memory_used_bytes] = 50000000000;
+        check_one(fixture, "gpu-memory",
+                  "The memory of GPU 1 peaked at 46.6 GiB of 140 GiB: a batch twice as large would fit, and may be "
+                  "faster.");
+        fixture->job.state = JOB_RUNNING;
+        check_none(fixture);
+        fixture->job.state = JOB_FINISHED;
+        fixture->items[0].values[GPU_memory_used_bytes] = 100000000000;
+        check_none(fixture);
+        fixture->items[0].values[GPU_memory_used_bytes] = 1;
+        fixture->items[0].values[GPU_sm_active_us] /= 2;
+        check_none(fixture);
+}
+
+/* Older GPUs have no activity, others no clock or no energy. */
+static void unknown_numbers_of_gpus_give_no_advice(void **state) {
+        Fixture *fixture = *state;
+
+        for (int i = 0; i < 4; i++) {
+                JobGpu *gpu = add_gpu(fixture, 9900, i == 0 ? 10 : 9000, 0);
+
+                gpu->values[GPU_memory_used_bytes] = 1;
+                gpu->have = UINT32_C(1) << GPU_present_us | UINT32_C(1) << GPU_utilized_us;
+        }
+        check_none(fixture);
+        for (int i = 0; i < 4; i++)
+                fixture->items[i].have = 0;
+        check_none(fixture);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(a_balanced_job_gets_no_advice, setup, teardown),
@@ -438,6 +588,13 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(absent_numbers_give_no_advice, setup, teardown),
                 cmocka_unit_test_setup_teardown(any_one_number_may_be_absent, setup, teardown),
                 cmocka_unit_test_setup_teardown(every_sentence_fits, setup, teardown),
+                cmocka_unit_test_setup_teardown(gpus_that_are_full_or_half_full_get_no_advice, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_gpu_that_was_given_and_is_idle_is_named, setup, teardown),
+                cmocka_unit_test_setup_teardown(one_of_several_gpus_may_be_slower, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_gpu_that_is_slowed_down_is_named_with_the_reason, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_busy_gpu_without_tensor_cores_is_named, setup, teardown),
+                cmocka_unit_test_setup_teardown(memory_for_a_larger_batch_is_named_at_the_end, setup, teardown),
+                cmocka_unit_test_setup_teardown(unknown_numbers_of_gpus_give_no_advice, setup, teardown),
                 cmocka_unit_test_setup_teardown(each_rule_has_a_unique_name, setup, teardown),
         };
 

@@ -233,8 +233,7 @@ static void a_gpu_continues_after_its_record(void **state) {
         assert_int_equal(record_format(&job_gpus_record, &f->gpus, &text), 0);
         assert_int_equal(record_parse(&job_gpus_record, text, &kept), 0);
         job_gpus_deinit(&f->gpus);
-        assert_int_equal(job_gpus_copy(&kept, &f->gpus), 0);
-        job_gpus_deinit(&kept);
+        f->gpus = kept;
         f->gpu = job_gpus_find(&f->gpus, item(f));
         assert_non_null(f->gpu);
 
@@ -304,27 +303,33 @@ static void what_is_not_known_is_null(void **state) {
                                          "\"sm_observed_seconds\":1.0,\"sm_active\":0.25,\"sm_over20\":1.0,"));
 }
 
+static void assert_metric(Fixture *f, JobGpuNumber number, const char *key, double value, const char *unit) {
+        JobGpuMetric metric;
+
+        assert_true(job_gpus_metric(f->gpu, number, &metric));
+        assert_string_equal(metric.key, key);
+        assert_string_equal(metric.unit, unit);
+        assert_true(fabs(metric.value - value) < 1e-9 * value);
+}
+
 static void numbers_have_the_names_of_mlflow(void **state) {
         Fixture *f = *state;
-        char name[96];
+        JobGpuMetric metric;
         size_t n = 0;
 
+        assert_false(job_gpus_metric(f->gpu, JOB_GPU_UTILIZATION, &metric));
         job_gpus_advance(f->gpu, item(f), &with_sample);
         pass(f, 500, 250);
         job_gpus_advance(f->gpu, item(f), &with_sample);
-        assert_true(job_gpus_mlflow_name("3", JOB_GPU_UTILIZATION, name, sizeof(name)));
-        assert_string_equal(name, "gpu_3_utilization_percentage");
-        assert_true(job_gpus_mlflow_value(f->gpu, JOB_GPU_UTILIZATION) == 50);
-        assert_true(job_gpus_mlflow_name("0/1", JOB_GPU_MEMORY_MEAN, name, sizeof(name)));
-        assert_string_equal(name, "gpu_0.1_memory_usage_megabytes");
-        assert_true(fabs(job_gpus_mlflow_value(f->gpu, JOB_GPU_MEMORY_MEAN) - 10737.41824) < 1e-9);
-        assert_true(job_gpus_mlflow_name("3", JOB_GPU_POWER, name, sizeof(name)));
-        assert_string_equal(name, "gpu_3_power_usage_watts");
-        assert_false(job_gpus_mlflow_name("3", JOB_GPU_SECONDS, name, sizeof(name)));
-        assert_false(job_gpus_mlflow_name("", JOB_GPU_POWER, name, sizeof(name)));
+        assert_metric(f, JOB_GPU_UTILIZATION, "gpu_3_utilization_percentage", 50, "%");
+        assert_metric(f, JOB_GPU_MEMORY_USED, "gpu_3_memory_usage_percentage", 100.0 / 14, "%");
+        assert_metric(f, JOB_GPU_POWER, "gpu_3_power_usage_watts", 400, "W");
+        (void)strcpy(f->gpu->name, "0/1");
+        assert_metric(f, JOB_GPU_MEMORY_MEAN, "gpu_0.1_memory_usage_megabytes", 10737.41824, "MB");
+        assert_false(job_gpus_metric(f->gpu, JOB_GPU_SECONDS, &metric));
         for (JobGpuNumber k = 0; k < N_JOB_GPU_NUMBERS; k++)
-                n += job_gpus_mlflow_name("3", k, name, sizeof(name));
-        assert_int_equal(n, 14);
+                n += job_gpus_metric(f->gpu, k, &metric);
+        assert_int_equal(n, 13); /* all but the share of the processes */
 }
 
 static void a_job_has_a_limited_number_of_gpus(void **state) {

@@ -125,15 +125,16 @@ static void the_node_is_as_it_was_sampled(void **state) {
 
 static void advice_comes_with_its_rule(void **state) {
         Fixture *fixture = *state;
+        const JobGpus none = {};
 
         memset(fixture->job->usage.quality, QUALITY_NO_GROUP, sizeof(fixture->job->usage.quality));
         memset(fixture->job->metrics.quality, QUALITY_TOO_SHORT, sizeof(fixture->job->metrics.quality));
-        job_json_write_advice(&fixture->json, fixture->job, &fixture->snapshot.node);
+        job_json_write_advice(&fixture->json, fixture->job, &none, &fixture->snapshot.node);
         assert_string_equal(fixture->out.text, "{\"advice\":[]");
 
         fixture->job->usage.quality[USAGE_OOM_KILLS] = QUALITY_EXACT;
         fixture->job->usage.value[USAGE_OOM_KILLS] = 2;
-        job_json_write_advice(&fixture->json, fixture->job, NULL);
+        job_json_write_advice(&fixture->json, fixture->job, &none, NULL);
         assert_true(says(fixture, ",\"advice\":[{\"rule\":\"oom-killed\",\"text\":\"2 processes "));
 }
 

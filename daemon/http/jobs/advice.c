@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/statistics.h"
 #include "text/text.h"
 #include "util/parse.h"
 #include "util/scoped.h"
@@ -37,6 +38,19 @@
 #define SWAPPED_PAGES_MIN 1000.0
 #define SWAPPED_PAGES_PER_S_MIN 10.0
 
+/* GPUs. Measured on an H200: a matrix product that fills it has an activity of 0.96, tensor cores 0.93, and is at its
+ * limit of power with 76 % of its highest clock; half of the time of it 0.40 while utilization is 0.94; kernels of 64
+ * elements 0.0002 while utilization is 0.26. Utilization does not tell whether a GPU is busy. */
+#define GPU_SECONDS_MIN 60.0         /* programs load data and compile before they use a GPU */
+#define GPU_BUSY_MIN 0.5             /* activity */
+#define GPU_COMPARED_MIN 3U          /* of two GPUs, neither is the exception */
+#define GPU_COMPARED_ACTIVE_MIN 0.1  /* activity of the median: below, chance decides */
+#define GPU_SLOWER_ACTIVE_MAX 0.8    /* of the median; GPUs that share work evenly differ by a few percent */
+#define GPU_SLOWER_CLOCK_MAX 0.9     /* of the median; GPUs of one model differ by a few percent */
+#define GPU_THROTTLED_MIN 0.1        /* share of the time */
+#define GPU_POWER_CLOCK_MAX 0.6      /* of the highest clock: a GPU at its own limit of power runs faster */
+#define GPU_TENSOR_MAX 0.01          /* activity of tensor cores that nothing uses on purpose */
+#define GPU_MEMORY_MAX 0.45          /* share of the memory: a batch twice as large takes at most twice as much */
 
 typedef struct AdviceInput {
         const MetricSet *metrics; /* metrics of the node during the job */
@@ -44,6 +58,8 @@ typedef struct AdviceInput {
         bool is_running;
         uint32_t n_node_cpus;
         double time_limit_s; /* 0: unknown */
+        const JobGpus *gpus;
+        bool shares_gpus; /* other ranks of the run were given the same GPUs */
 } AdviceInput;
 
 /* --- available metrics ----------------------------------------------------------------------------- */
@@ -359,6 +375,140 @@ static bool time_unused(const AdviceInput *input, Advice *ret) {
                    took, limit, enough);
 }
 
+/* --- rules about GPUs ---------------------------------------------------------------------------- */
+
+/* Gives a number of a GPU that the job had for long enough. */
+static bool of_gpu(const JobGpu *gpu, JobGpuNumber number, double *ret) {
+        double seconds = job_gpus_number(gpu, JOB_GPU_SECONDS);
+
+        *ret = job_gpus_number(gpu, number);
+        return seconds >= GPU_SECONDS_MIN && !isnan(*ret);
+}
+
+static bool gpu_idle(const AdviceInput *input, Advice *ret) {
+        char names[TEXT_MAX] = "";
+        size_t n = 0, n_given = 0;
+        double seconds;
+
+        for (size_t i = 0; i < input->gpus->n; i++) {
+                const JobGpu *gpu = &input->gpus->items[i];
+                size_t n_names = strlen(names);
+
+                n_given += gpu->given[0] != '\0';
+                if (!gpu->given[0] || !of_gpu(gpu, JOB_GPU_SECONDS, &seconds) || job_gpus_is_used(gpu) != 0)
+                        continue;
+                if (n_names + JOB_GPU_NAME_MAX + 2 < sizeof(names))
+                        (void)snprintf(names + n_names, sizeof(names) - n_names, "%s%s", n > 0 ? ", " : "", gpu->name);
+                n++;
+        }
+        if (n == 0 || input->shares_gpus)
+                return false;
+        return say(ret, "%zu of the %zu GPUs that the job has %s not used%s (%s): ask for fewer, or make the program "
+                        "use them.",
+                   n, n_given, n == 1 ? "was" : "were", input->is_running ? " so far" : "", names);
+}
+
+/* Finds the used GPU with the lowest number, which is at most a part of the median, of all GPUs that have it. */
+static const JobGpu *find_slower(const AdviceInput *input, JobGpuNumber number, double ratio_max, double *ret_least,
+                                 double *ret_median) {
+        double values[JOB_GPUS_MAX], value;
+        const JobGpu *least = NULL;
+        size_t n = 0;
+
+        for (size_t i = 0; i < input->gpus->n; i++) {
+                const JobGpu *gpu = &input->gpus->items[i];
+
+                if (job_gpus_is_used(gpu) != 1 || !of_gpu(gpu, number, &value))
+                        continue;
+                if (!least || value < *ret_least) {
+                        least = gpu;
+                        *ret_least = value;
+                }
+                values[n++] = value;
+        }
+        if (n < GPU_COMPARED_MIN)
+                return NULL;
+        *ret_median = statistics_median_in_place(values, n);
+        return *ret_least <= ratio_max * *ret_median ? least : NULL;
+}
+
+static bool gpu_slower(const AdviceInput *input, Advice *ret) {
+        double least, median;
+        const JobGpu *gpu = find_slower(input, JOB_GPU_CLOCK, GPU_SLOWER_CLOCK_MAX, &least, &median);
+
+        if (gpu)
+                return say(ret, "GPU %s ran at %.2f GHz, the median of the job's GPUs at %.2f GHz: the others wait for "
+                                "it if they work in step.",
+                           gpu->name, least / 1e9, median / 1e9);
+        gpu = find_slower(input, JOB_GPU_SM_ACTIVE, GPU_SLOWER_ACTIVE_MAX, &least, &median);
+        if (!gpu || median < GPU_COMPARED_ACTIVE_MIN)
+                return false;
+        return say(ret, "GPU %s was %.0f %% active, the median of the job's GPUs %.0f %%: it may get less work or data "
+                        "than the others.",
+                   gpu->name, percent(least), percent(median));
+}
+
+/* The limit of power holds down the clock of each GPU that is full; only a clock far below says that it is lowered. */
+static bool gpu_throttled(const AdviceInput *input, Advice *ret) {
+        for (size_t i = 0; i < input->gpus->n; i++) {
+                const JobGpu *gpu = &input->gpus->items[i];
+                double share, clock, highest = (double)gpu->values[GPU_sm_clock_max_hz];
+
+                if (of_gpu(gpu, JOB_GPU_HEAT_THROTTLED, &share) && share > GPU_THROTTLED_MIN)
+                        return say(ret, "GPU %s was slowed down %.0f %% of the time because it was too hot: have its "
+                                        "cooling checked.",
+                                   gpu->name, percent(share));
+                if (of_gpu(gpu, JOB_GPU_POWER_THROTTLED, &share) && share > GPU_THROTTLED_MIN &&
+                    of_gpu(gpu, JOB_GPU_CLOCK, &clock) && highest > 0 && clock < GPU_POWER_CLOCK_MAX * highest)
+                        return say(ret, "GPU %s was slowed down %.0f %% of the time by its limit of power, to %.2f of "
+                                        "%.2f GHz: the limit may have been lowered.",
+                                   gpu->name, percent(share), clock / 1e9, highest / 1e9);
+        }
+        return false;
+}
+
+static bool gpu_tensor(const AdviceInput *input, Advice *ret) {
+        for (size_t i = 0; i < input->gpus->n; i++) {
+                const JobGpu *gpu = &input->gpus->items[i];
+                double active, tensor;
+
+                if (of_gpu(gpu, JOB_GPU_SM_ACTIVE, &active) && active >= GPU_BUSY_MIN &&
+                    of_gpu(gpu, JOB_GPU_TENSOR, &tensor) && tensor < GPU_TENSOR_MAX)
+                        return say(ret, "GPU %s was %.0f %% active without its tensor cores: if the program multiplies "
+                                        "matrices in float32, TF32 or bfloat16 would use them.",
+                                   gpu->name, percent(active));
+        }
+        return false;
+}
+
+/* All GPUs that are used have the room. */
+static bool gpu_memory(const AdviceInput *input, Advice *ret) {
+        char peak_text[TEXT_MAX], total_text[TEXT_MAX];
+        const JobGpu *fullest = NULL;
+        double most = 0;
+
+        for (size_t i = 0; i < input->gpus->n; i++) {
+                const JobGpu *gpu = &input->gpus->items[i];
+                double active, peak, total;
+
+                if (job_gpus_is_used(gpu) == 0)
+                        continue;
+                if (!of_gpu(gpu, JOB_GPU_SM_ACTIVE, &active) || active < GPU_BUSY_MIN ||
+                    !of_gpu(gpu, JOB_GPU_MEMORY_PEAK, &peak) || !of_gpu(gpu, JOB_GPU_MEMORY_TOTAL, &total) ||
+                    peak > GPU_MEMORY_MAX * total)
+                        return false;
+                if (!fullest || peak > most) {
+                        fullest = gpu;
+                        most = peak;
+                }
+        }
+        if (!fullest || input->is_running)
+                return false;
+        return say(ret, "The memory of GPU %s peaked at %s of %s: a batch twice as large would fit, and may be faster.",
+                   fullest->name, bytes_text(most, peak_text),
+                   bytes_text((double)fullest->values[GPU_memory_total_bytes], total_text));
+}
+
 /* --- table of rules ------------------------------------------------------------------------------ */
 
 /* Only the first rule of each topic that applies gives advice: further advice would repeat or contradict the first. */
@@ -369,6 +519,9 @@ typedef enum Topic {
         TOPIC_SWAP,
         TOPIC_STEAL,
         TOPIC_TIME,
+        TOPIC_GPUS,
+        TOPIC_GPU_SPEED,
+        TOPIC_GPU_PROGRAM,
 } Topic;
 
 /* Most important rule first. */
@@ -378,14 +531,19 @@ static const struct {
         bool (*holds)(const AdviceInput *input, Advice *ret);
 } rules[] = {
         { "oom-killed", TOPIC_MEMORY, oom_killed },
+        { "gpu-idle", TOPIC_GPUS, gpu_idle },
         { "memory-pressure", TOPIC_MEMORY, memory_pressure },
         { "cpu-limited", TOPIC_CPU, cpu_limited },
         { "time-limit", TOPIC_TIME, time_limit },
+        { "gpu-throttled", TOPIC_GPU_SPEED, gpu_throttled },
+        { "gpu-slower", TOPIC_GPU_SPEED, gpu_slower },
         { "throttled", TOPIC_CPU, throttled },
         { "io-wait", TOPIC_IO, io_wait },
         { "cpu-pressure", TOPIC_CPU, cpu_pressure },
         { "memory-limit", TOPIC_MEMORY, memory_limit },
         { "node-swapped", TOPIC_SWAP, node_swapped },
+        { "gpu-tensor", TOPIC_GPU_PROGRAM, gpu_tensor },
+        { "gpu-memory", TOPIC_GPU_PROGRAM, gpu_memory },
         { "cpu-unused", TOPIC_CPU, cpu_unused },
         { "cpu-stolen", TOPIC_STEAL, cpu_stolen },
         { "memory-unused", TOPIC_MEMORY, memory_unused },
@@ -404,13 +562,16 @@ static double find_time_limit(const JobDescription *info) {
         return text && parse_u64(text, &s) == 0 ? (double)s : 0;
 }
 
-size_t advice_give(const JobView *job, const NodeSnapshot *node_snapshot, Advice ret[static ADVICE_MAX]) {
+size_t advice_give(const JobView *job, const JobGpus *gpus, const NodeSnapshot *node_snapshot,
+                   Advice ret[static ADVICE_MAX]) {
         const AdviceInput input = {
                 .metrics = &job->metrics,
                 .usage = &job->usage,
                 .is_running = job->state == JOB_RUNNING,
                 .n_node_cpus = snapshot_node_n_cpus(node_snapshot),
                 .time_limit_s = find_time_limit(&job->info),
+                .gpus = gpus,
+                .shares_gpus = job->info.n_ranks > (job->info.n_nodes > 0 ? job->info.n_nodes : 1),
         };
         unsigned said = 0;
         size_t n = 0;

@@ -22,7 +22,7 @@ typedef struct Advice {
 
 /* Returns the number of advice, at most ADVICE_MAX, most important first. node: the node on which the job runs or
  * ran; NULL: unknown. */
-size_t advice_give(const JobView *job, const NodeSnapshot *node, Advice ret[static ADVICE_MAX]);
+size_t advice_give(const JobView *job, const JobGpus *gpus, const NodeSnapshot *node, Advice ret[static ADVICE_MAX]);
 
 /* Returns the name of the i-th rule, or NULL. A test checks that each rule is documented. */
 const char *advice_rule_name(size_t i);

@@ -80,9 +80,9 @@ void job_json_write_node(Json *json, const NodeSnapshot *node) {
         json_object_end(json);
 }
 
-void job_json_write_advice(Json *json, const JobView *job, const NodeSnapshot *node) {
+void job_json_write_advice(Json *json, const JobView *job, const JobGpus *gpus, const NodeSnapshot *node) {
         Advice advice[ADVICE_MAX];
-        size_t n = advice_give(job, node, advice);
+        size_t n = advice_give(job, gpus, node, advice);
 
         json_put_array_begin(json, "advice");
         for (size_t i = 0; i < n; i++) {

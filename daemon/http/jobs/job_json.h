@@ -15,6 +15,6 @@ void job_json_write_limits(Json *json, const UsageSet *usage);
 /* Writes "on": the current state of the node. snapshot NULL: unknown. */
 void job_json_write_node(Json *json, const NodeSnapshot *node);
 /* Writes "advice". snapshot NULL: unknown. */
-void job_json_write_advice(Json *json, const JobView *job, const NodeSnapshot *node);
+void job_json_write_advice(Json *json, const JobView *job, const JobGpus *gpus, const NodeSnapshot *node);
 /* Writes "metrics", "absent", "compat", "advice" and "limits" of a job whose metrics are not known yet. */
 void job_json_write_no_numbers(Json *json);

@@ -304,19 +304,20 @@ static void answer_list(const Target *target, const Sources *sources, Response *
                 pagination_end(&page, &json);
 }
 
+static const JobGpus *gpus_of(const FoundJob *job) {
+        return job->record ? &job->record->gpus : &job->row.gpus;
+}
+
 static void write_numbers(const Sources *sources, Json *json, const FoundJob *job) {
         if (!job->has_metrics) {
                 job_json_write_no_numbers(json);
                 return;
         }
 
-        metric_json_write_all(json, &job->view->metrics, &job->view->usage, stamp_of(sources, job->view));
+        metric_json_write_all(json, &job->view->metrics, &job->view->usage, gpus_of(job),
+                              stamp_of(sources, job->view));
         job_json_write_limits(json, &job->view->usage);
-        job_json_write_advice(json, job->view, exchange_node(sources));
-}
-
-static const JobGpus *gpus_of(const FoundJob *job) {
-        return job->record ? &job->record->gpus : &job->row.gpus;
+        job_json_write_advice(json, job->view, gpus_of(job), exchange_node(sources));
 }
 
 /* Phases come last: reading them releases the row that the job refers to. */
@@ -367,20 +368,6 @@ static int choice_parse(const Target *target, Response *response, MetricChoice *
         return scopes_parse(target, response, ret);
 }
 
-/* Numbers of each GPU have names of MLflow. */
-static void write_gpu_metrics(Json *json, const JobGpus *gpus, const MetricChoice *choice, MetricStamp stamp) {
-        char name[96];
-
-        for (size_t i = 0; i < gpus->n; i++)
-                for (JobGpuNumber k = 0; k < N_JOB_GPU_NUMBERS; k++) {
-                        double value = job_gpus_mlflow_value(&gpus->items[i], k);
-
-                        if (!isnan(value) && job_gpus_mlflow_name(gpus->items[i].name, k, name, sizeof(name)) &&
-                            (!choice->key || strcmp(choice->key, name) == 0))
-                                metric_json_write_item(json, name, value, stamp);
-                }
-}
-
 static void answer_job_metrics(const Target *target, const Sources *sources, Response *response) {
         MetricStamp stamp;
         MetricChoice choice;
@@ -397,9 +384,7 @@ static void answer_job_metrics(const Target *target, const Sources *sources, Res
         json_object_begin(&json);
         json_put_array_begin(&json, "metrics");
         if (job.has_metrics)
-                metric_json_write_list(&json, &job.view->metrics, &job.view->usage, &choice, stamp);
-        if (choice.has_scope[SCOPE_JOB] && !choice.is_compat)
-                write_gpu_metrics(&json, gpus_of(&job), &choice, stamp);
+                metric_json_write_list(&json, &job.view->metrics, &job.view->usage, gpus_of(&job), &choice, stamp);
         if (has_phases && phases_json_write_times(target, sources, response, &json, choice.key, stamp) > 0)
                 return;
         json_array_end(&json);

@@ -42,6 +42,26 @@ static void write_present(Json *json, const ScopeMetrics *scope_metrics, const M
         }
 }
 
+/* stamp: of a whole metric. choice: of those in the form of an MLflow client; NULL: all. */
+static void write_gpus(Json *json, const JobGpus *gpus, const MetricChoice *choice, MetricStamp stamp) {
+        JobGpuMetric metric;
+
+        for (size_t i = 0; gpus && i < gpus->n; i++)
+                for (JobGpuNumber k = 0; k < N_JOB_GPU_NUMBERS; k++) {
+                        if (!job_gpus_metric(&gpus->items[i], k, &metric) ||
+                            (choice && choice->key && strcmp(choice->key, metric.key) != 0))
+                                continue;
+                        begin_metric(json, metric.key, metric.value);
+                        put_stamp(json, stamp);
+                        if (!choice) {
+                                json_put_string(json, "unit", metric.unit);
+                                json_put_string(json, "quality", metric_quality_name(QUALITY_SAMPLED));
+                                json_put_string(json, "scope", metric_scope_name(SCOPE_JOB));
+                        }
+                        json_object_end(json);
+                }
+}
+
 static void write_absent(Json *json, const ScopeMetrics *scope_metrics) {
         for (size_t i = 0; i < scope_metrics->n; i++) {
                 if (metric_scope_has(scope_metrics, i) || scope_metrics->quality[i] == QUALITY_NO_EQUIPMENT)
@@ -67,12 +87,14 @@ static void write_compat(Json *json, const MetricSet *metrics, MetricStamp stamp
         }
 }
 
-void metric_json_write_all(Json *json, const MetricSet *metrics, const UsageSet *usage, MetricStamp stamp) {
+void metric_json_write_all(Json *json, const MetricSet *metrics, const UsageSet *usage, const JobGpus *gpus,
+                           MetricStamp stamp) {
         const ScopeMetrics node = metric_scope_of_node(metrics), job = metric_scope_of_job(usage);
 
         json_put_array_begin(json, "metrics");
         write_present(json, &node, metrics, &stamp);
         write_present(json, &job, metrics, &stamp);
+        write_gpus(json, gpus, NULL, stamp);
         json_array_end(json);
 
         json_put_array_begin(json, "absent");
@@ -137,16 +159,18 @@ static void write_chosen_compat(Json *json, const MetricSet *metrics, const Metr
                                                metrics->compat[metric], stamp);
 }
 
-void metric_json_write_list(Json *json, const MetricSet *metrics, const UsageSet *usage, const MetricChoice *choice,
-                            MetricStamp stamp) {
+void metric_json_write_list(Json *json, const MetricSet *metrics, const UsageSet *usage, const JobGpus *gpus,
+                            const MetricChoice *choice, MetricStamp stamp) {
         const ScopeMetrics node = metric_scope_of_node(metrics), job = metric_scope_of_job(usage);
 
         if (choice->has_scope[SCOPE_NODE] && choice->is_compat)
                 write_chosen_compat(json, metrics, choice, stamp);
         else if (choice->has_scope[SCOPE_NODE])
                 write_chosen(json, &node, choice, stamp);
-        if (choice->has_scope[SCOPE_JOB] && !choice->is_compat)
+        if (choice->has_scope[SCOPE_JOB] && !choice->is_compat) {
                 write_chosen(json, &job, choice, stamp);
+                write_gpus(json, gpus, choice, stamp);
+        }
 }
 
 void metric_json_write_item(Json *json, const char *key, double value, MetricStamp stamp) {

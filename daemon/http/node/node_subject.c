@@ -348,7 +348,7 @@ static void answer_state(const Target *target, const Sources *sources, Response 
         write_identity(&json, snapshot);
         write_latest(&json, node);
         json_put_uint(&json, "begin_ms", node->window_begin_realtime_ns / NS_PER_MS);
-        metric_json_write_all(&json, &metrics, NULL, stamp);
+        metric_json_write_all(&json, &metrics, NULL, NULL, stamp);
         write_sources(&json, node);
         write_events(&json, &node->events);
         write_store(&json, &snapshot->store);
