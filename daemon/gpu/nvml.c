@@ -45,6 +45,12 @@ static GpuState state_of_init(int32_t result) {
         return result != NVML_SUCCESS && nvml_state(result) == GPU_STATE_OK ? GPU_STATE_FAILED : nvml_state(result);
 }
 
+static void *find_function(void *library, const char *name, const char *older) {
+        void *function = dlsym(library, name);
+
+        return function || !older ? function : dlsym(library, older);
+}
+
 GpuState nvml_open(Nvml *ret, const char *path, char ret_reason[static GPU_FILE_REASON_MAX]) {
         GpuState state = GPU_STATE_NO_LIBRARY;
         int32_t result;
@@ -56,10 +62,7 @@ GpuState nvml_open(Nvml *ret, const char *path, char ret_reason[static GPU_FILE_
         }
 
         /* POSIX: a pointer of dlsym() is that of a function */
-#define X(member, name, older, arguments) \
-        *(void **)&ret->member = dlsym(ret->library, name); \
-        if (!ret->member && older) \
-                *(void **)&ret->member = dlsym(ret->library, older ? older : name);
+#define X(member, name, older, arguments) *(void **)&ret->member = find_function(ret->library, name, older);
         NVML_FUNCTIONS(X)
 #undef X
         result = NVML_CALL(ret, init);

@@ -6,9 +6,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "util/file.h"
@@ -18,16 +16,6 @@
 
 static size_t bytes_of(uint32_t n_gpus) {
         return HEAD_BYTES + n_gpus * sizeof(GpuReading);
-}
-
-void gpu_file_request(const char *root) {
-        scoped(closep) int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-        struct sockaddr_un address = { .sun_family = AF_UNIX };
-        int n = snprintf(address.sun_path, sizeof(address.sun_path), "%s/" GPU_FILE_SOCKET, root);
-
-        if (fd >= 0 && n > 0 && (size_t)n < sizeof(address.sun_path))
-                (void)sendto(fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL, (const struct sockaddr *)&address,
-                             sizeof(address));
 }
 
 /* A process that was killed may have left the other file. */

@@ -102,8 +102,6 @@ typedef struct GpuReadings {
         GpuReading gpus[GPU_FILE_GPUS_MAX];
 } GpuReadings;
 
-/* Asks perfd-gpu for a reading, without waiting. root: prefix of paths. Nothing happens if it does not run. */
-void gpu_file_request(const char *root);
 /* Replaces the file at `path`. 0 or a negative errno. */
 int gpu_file_write(const char *path, const GpuReadings *readings);
 

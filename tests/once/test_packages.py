@@ -147,7 +147,7 @@ class Install(Installed):
     packages = tuple(sorted(NAMES))
 
     def test_perfd_runs_and_is_enabled(self):
-        for unit in ("perfd.service", "perfd.socket"):
+        for unit in ("perfd.service", "perfd.socket", "perfd-gpu.path"):
             self.assertEqual((unit, self.state(unit), self.inside("systemctl", "is-enabled", unit).stdout), (unit, "active", "enabled\n"))
         self.assertEqual(self.run_inside("stat", "-c", "%U:%a", "/var/lib/perfd").strip(), "perfd:700")
         self.assertEqual(self.submit().returncode, 0)
@@ -237,7 +237,8 @@ class Change(Installed):
         self.assertEqual(self.submit("Kept").returncode, 0)
         (self.top / "etc/perfd/perfd.conf.d/own.conf").write_text("[sampling]\ninterval = 200ms\n")
         self.run_inside("apt-get", "-qq", "-y", "remove", "perfd")
-        self.assertEqual((self.state(), self.state("perfd.socket")), ("inactive", "inactive"))
+        for unit in ("perfd.service", "perfd.socket", "perfd-gpu.path", "perfd-gpu.service"):
+            self.assertEqual((unit, self.state(unit)), (unit, "inactive"))
         self.assertFalse((self.top / "run/perfd").exists())
         self.assertTrue((self.top / "var/lib/perfd/perfd.db").exists())
         self.assertTrue((self.top / CONFIG.lstrip("/")).exists())

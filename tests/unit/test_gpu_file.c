@@ -11,9 +11,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 
 #include "measure/gpu_file.h"
 #include "util/file.h"
@@ -190,29 +188,6 @@ static void damaged_bytes_hurt_nothing(void **state) {
         free(bytes);
 }
 
-static void a_request_reaches_a_socket_below_the_root(void **state) {
-        Fixture *f = *state;
-        struct sockaddr_un address = { .sun_family = AF_UNIX };
-        char path[3][96], text[8];
-        int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-
-        gpu_file_request(f->directory); /* nobody listens */
-        (void)snprintf(path[0], sizeof(path[0]), "%s/run", f->directory);
-        (void)snprintf(path[1], sizeof(path[1]), "%s/run/perfd-gpu", f->directory);
-        (void)snprintf(address.sun_path, sizeof(address.sun_path), "%s/" GPU_FILE_SOCKET, f->directory);
-        assert_int_equal(mkdir(path[0], 0700), 0);
-        assert_int_equal(mkdir(path[1], 0700), 0);
-        assert_int_equal(bind(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
-        for (unsigned i = 0; i < 1000; i++) /* more than the socket holds */
-                gpu_file_request(f->directory);
-        assert_int_equal(recv(fd, text, sizeof(text), 0), 1);
-
-        assert_int_equal(close(fd), 0);
-        assert_int_equal(unlink(address.sun_path), 0);
-        assert_int_equal(rmdir(path[1]), 0);
-        assert_int_equal(rmdir(path[0]), 0);
-}
-
 static void a_missing_directory_is_an_error_when_written(void **state) {
         Fixture *f = *state;
 
@@ -227,7 +202,6 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(a_file_of_another_layout_is_invalid, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(texts_and_numbers_out_of_range_are_corrected, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(damaged_bytes_hurt_nothing, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(a_request_reaches_a_socket_below_the_root, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_missing_directory_is_an_error_when_written, set_up, tear_down),
         };
 

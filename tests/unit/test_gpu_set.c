@@ -76,8 +76,9 @@ static int tear_down(void **state) {
 /* The stand-in reads its orders again when their time has changed. */
 static void order(Fixture *f, const char *text) {
         static unsigned n;
-        struct timespec times[2] = { { .tv_sec = ++n }, { .tv_sec = n } };
+        struct timespec times[2] = {};
 
+        times[0].tv_sec = times[1].tv_sec = ++n;
         assert_int_equal(file_replace(f->orders, text, strlen(text), 0644, false), 0);
         assert_int_equal(utimensat(AT_FDCWD, f->orders, times, 0), 0);
 }
@@ -500,8 +501,8 @@ static void a_driver_that_is_unloaded_is_let_go_and_counters_continue(void **sta
         order(f, "state matmul\n");
         read_seconds(f, 12);
         assert_int_equal(gpu_at(f, 0)->state, GPU_STATE_OK);
-        assert_true(value_of(f, 0, GPU_present_us) > 15e6);
-        assert_true(value_of(f, 0, GPU_present_us) < 22e6);
+        assert_true(value_of(f, 0, GPU_present_us) > 15000000);
+        assert_true(value_of(f, 0, GPU_present_us) < 22000000);
 }
 
 static void a_lost_gpu_is_named_and_the_others_are_read(void **state) {
@@ -526,7 +527,7 @@ static void a_lost_gpu_is_named_and_the_others_are_read(void **state) {
         read_seconds(f, 62);
         assert_int_equal(gpu_at(f, 1)->state, GPU_STATE_OK);
         assert_string_equal(f->set.readings.reason, "");
-        assert_true(value_of(f, 1, GPU_present_us) > 4e6);
+        assert_true(value_of(f, 1, GPU_present_us) > 4000000);
 }
 
 static void a_removed_gpu_is_not_mistaken_for_another(void **state) {
