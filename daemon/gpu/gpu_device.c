@@ -222,18 +222,24 @@ static void read_each_minute(const Nvml *nvml, NvmlDevice handle, int32_t *error
 
 /* --- the whole ------------------------------------------------------------------------------------ */
 
-/* Reads activity as often as it can change. from_ns: the last reading; is_free: no process is there. */
+/*
+ * Reads activity as often as it can change. from_ns: the last reading; is_free: no process is there. A GPU that has
+ * become idle is read once more, for what its last process did.
+ */
 static void read_activity(GpuDevice *device, const Nvml *nvml, unsigned due, uint64_t from_ns, bool is_free,
                           int32_t *error, GpuReading *gpu) {
         static const double idle[N_SHARES] = {};
         bool is_known = gpu_file_has(gpu, GPU_utilization), is_used = is_known && gpu->values[GPU_utilization] > 0;
+        bool is_idle = is_known && !is_used && is_free;
+        uint64_t sample_ns = device->sample_ns;
 
-        if (is_known && !is_used && is_free) {
-                device->sample_ns = 0; /* the next is taken as soon as there is a process */
+        if (is_idle && sample_ns == 0) {
                 if (!device->is_gpm_failing)
                         add_activity(device, from_ns, device->read_ns, idle, gpu);
-        } else if (is_used || due & GPU_DUE_TENTH || device->sample_ns == 0)
+        } else if (is_idle || is_used || due & GPU_DUE_TENTH || sample_ns == 0)
                 read_gpm(device, nvml, error, gpu);
+        if (is_idle && device->sample_ns != sample_ns)
+                device->sample_ns = 0; /* the next is taken as soon as there is a process */
 }
 
 int32_t gpu_device_read(GpuDevice *device, const Nvml *nvml, unsigned due, GpuReading *gpu) {

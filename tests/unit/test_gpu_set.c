@@ -220,10 +220,21 @@ static void an_idle_gpu_is_observed_without_gpm(void **state) {
         assert_false(gpu_file_has(gpu_at(f, 0), GPU_pcie_sent_bytes));
 
         /* a program begins: what happens after its first sample is known */
-        order(f, "state matmul\n");
+        order(f, "state matmul\nlog 1\n");
         read_seconds(f, 2);
         assert_near(value_of(f, 0, GPU_sm_observed_us), 31e6, 0);
         assert_near(value_of(f, 0, GPU_sm_active_us), 958610, 20);
+
+        /* it ends within a second, which is measured as well; also if a request comes too soon behind a sample */
+        order(f, "state idle\nlog 1\n");
+        read_after_ms(f, 50, true);
+        read_after_ms(f, 950, false);
+        assert_near(value_of(f, 0, GPU_sm_observed_us), 32e6, 0);
+        assert_near(value_of(f, 0, GPU_sm_active_us), 958610 * 1.05, 20);
+        assert_int_equal(n_calls(f, "GpmSampleGet"), 3);
+        read_seconds(f, 3);
+        assert_near(value_of(f, 0, GPU_sm_observed_us), 35e6, 0);
+        assert_int_equal(n_calls(f, "GpmSampleGet"), 3);
 }
 
 static void a_gpu_with_a_process_that_waits_is_observed_each_ten_seconds(void **state) {
