@@ -307,6 +307,10 @@ static void given_gpus_are_found_by_number_and_uuid(void **state) {
         assert_given(f, "7,minor:7,GPU-9999", "- - -");
         assert_given(f, "", "");
         assert_given(f, NULL, "");
+        (void)fake_gpu(&f->node.sample, "amd0");
+        (void)fake_gpu(&f->node.sample, "amd3");
+        assert_given(f, "3", "amd3");
+        assert_given(f, "0", "-"); /* of either maker */
         f->node.sample.have &= ~(1U << SOURCE_GPU);
         assert_given(f, "0", ""); /* a node without GPUs */
 }

@@ -188,6 +188,15 @@ static const char *uuid_of_minor(const GpuUse *use, int32_t minor) {
         return NULL;
 }
 
+/* Each maker numbers its own GPUs: "0" is amd0 as well, unless there are GPUs of both. */
+static bool is_given(const SampleEquipment *item, const char *given) {
+        const char *number = item->name + (strncmp(item->name, "amd", 3) == 0 ? 3 : 0);
+
+        if (isdigit((unsigned char)given[0]))
+                return strcmp(number, given) == 0;
+        return strncmp(item->texts[0], given, strlen(given)) == 0;
+}
+
 /* A beginning of several UUIDs names none, and the number of a GPU that has instances does not say which. */
 static const SampleEquipment *find_given(const GpuUse *use, const Sample *sample, const char *given) {
         const SampleEquipment *found = NULL;
@@ -200,8 +209,7 @@ static const SampleEquipment *find_given(const GpuUse *use, const Sample *sample
         for (size_t i = 0; i < sample->equipment.n; i++) {
                 const SampleEquipment *item = &sample->equipment.items[i];
 
-                if (!is_gpu(item) || (isdigit((unsigned char)given[0]) ? strcmp(item->name, given)
-                                                                       : strncmp(item->texts[0], given, strlen(given))))
+                if (!is_gpu(item) || !is_given(item, given))
                         continue;
                 if (found)
                         return NULL;
