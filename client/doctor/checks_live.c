@@ -260,6 +260,7 @@ static void check_energy(Checks *checks, const Value *sources) {
 
 static void check_gpus(Checks *checks, const Value *sources, const Value *gpus) {
         const Value *source = answer_find(sources, "name", GPU_SOURCE);
+        const char *error = answer_text(source, "error");
         scoped(buffer_deinit) Buffer wrong = {};
         Check *check;
 
@@ -270,10 +271,11 @@ static void check_gpus(Checks *checks, const Value *sources, const Value *gpus) 
                 if (strcmp(answer_text(&gpus->items[i], "state"), "ok") != 0)
                         buffer_printf(&wrong, "%sGPU %s: %s", wrong.n > 0 ? "; " : "",
                                       answer_text(&gpus->items[i], "gpu"), answer_text(&gpus->items[i], "state"));
-        if (!answer_flag(source, "up")) {
-                check_detail(check, "%s", answer_text(source, "error"));
+        if (!answer_flag(source, "up") || *error) { /* GPUs of another maker may be there */
+                check_detail(check, "%s", error);
                 check_problem(check, CHECK_FAILED, "no numbers of GPUs, neither of the node nor of jobs",
-                              "systemctl status perfd-gpu, and perfd-gpu(8)");
+                              strstr(error, "amdgpu") ? "look for amdgpu in journalctl -k"
+                                                      : "systemctl status perfd-gpu, and perfd-gpu(8)");
         } else if (wrong.n > 0) {
                 check_detail(check, "%s", wrong.text);
                 check_problem(check, CHECK_FAILED, "programs that use it fail",

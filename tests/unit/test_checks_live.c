@@ -171,6 +171,9 @@ static void gpus_are_a_check_of_their_own(void **state) {
         judge(GPU_SOURCE("\"up\":false,\"error\":\"run/perfd-gpu/readings: 5 s old\"}]}"), "", NOW_MS, &checks);
         assert_check(&checks, "gpus", "failed", "run/perfd-gpu/readings: 5 s old");
         assert_non_null(strstr(find(&checks, "gpus")->fix, "perfd-gpu(8)"));
+        judge(GPU_SOURCE("\"up\":true,\"error\":\"amdgpu has not answered for 4 s\"}],\"latest\":{\"gpus\":[]}}"), "",
+              NOW_MS, &checks);
+        assert_check(&checks, "gpus", "failed", "amdgpu has not answered");
         assert_check(&checks, "sources", "ok", "readable");
 }
 

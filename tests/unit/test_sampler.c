@@ -211,6 +211,26 @@ static void equipment_is_read_as_a_whole_or_not_at_all(void **state) {
         assert_int_equal(f->sample.equipment.n, 0);
 }
 
+/* GPUs of NVIDIA without their reader, beside those of AMD, which are there at the second reading. */
+static void a_reader_that_fails_does_not_hide_another(void **state) {
+        uint64_t deadline_ns = clock_boottime_ns() + 20 * NS_PER_S, n = 0;
+        Fixture *f = *state;
+        char command[160];
+
+        start(f, "amdgpu");
+        (void)snprintf(command, sizeof(command), "mkdir -p %s/proc/driver/nvidia", f->root);
+        assert_int_equal(system(command), 0);
+        do {
+                assert_true(clock_boottime_ns() < deadline_ns);
+                read_at(f, ++n * NS_PER_MS);
+                assert_false(sample_lacks(&f->sample, SOURCE_GPU));
+                assert_int_equal(sampler_stats(f->sampler)->n_failures[SOURCE_GPU], n);
+                assert_non_null(strstr(sampler_stats(f->sampler)->error[SOURCE_GPU], "perfd-gpu does not run"));
+        } while (!sample_has(&f->sample, SOURCE_GPU));
+        assert_int_equal(f->sample.equipment.n, 2);
+        assert_string_equal(f->sample.equipment.items[0].name, "amd0");
+}
+
 /* --- failures ----------------------------------------------------------------------------------- */
 
 static void a_truncated_file_affects_only_its_part_of_the_sample(void **state) {
@@ -568,6 +588,7 @@ int main(void) {
                 test(a_cpu_can_go_offline_and_return_between_ticks),
                 test(devices_that_come_and_go_are_classified),
                 test(equipment_is_read_as_a_whole_or_not_at_all),
+                test(a_reader_that_fails_does_not_hide_another),
                 test(a_truncated_file_affects_only_its_part_of_the_sample),
                 test(garbage_is_refused_source_by_source),
                 test(values_of_the_previous_tick_are_cleared_when_a_source_fails),

@@ -238,6 +238,10 @@ static void write_latest(Json *json, const NodeSnapshot *node) {
         json_object_end(json);
 }
 
+static void put_text_or_null(Json *json, const char *key, const char *text) {
+        json_put_string(json, key, *text ? text : NULL);
+}
+
 static void write_sources(Json *json, const NodeSnapshot *node) {
         json_put_array_begin(json, "sources");
         for (Source source = 0; source < N_SOURCES; source++) {
@@ -250,7 +254,7 @@ static void write_sources(Json *json, const NodeSnapshot *node) {
                 json_put_string(json, "path", sample_source_paths[source]);
                 json_put_bool(json, "up", is_up);
                 json_put_uint(json, "failures", node->sampler.n_failures[source]);
-                json_put_string(json, "error", is_up ? NULL : node->sampler.error[source]);
+                put_text_or_null(json, "error", node->sampler.error[source]);
                 json_object_end(json);
         }
         json_array_end(json);
@@ -263,10 +267,6 @@ static void write_events(Json *json, const MeterEvents *events) {
         json_put_uint(json, "gaps", events->n_gaps);
         json_put_uint(json, "clock_steps", events->n_clock_steps);
         json_object_end(json);
-}
-
-static void put_text_or_null(Json *json, const char *key, const char *text) {
-        json_put_string(json, key, *text ? text : NULL);
 }
 
 static void write_store(Json *json, const StoreStats *store) {

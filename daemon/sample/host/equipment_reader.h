@@ -15,7 +15,7 @@ enum {
 };
 
 typedef struct EquipmentReader {
-        /* NULL: no state. root: prefix of paths, "" for the machine itself; root_fd: its directory. Both are borrowed.
+        /* root: prefix of paths, "" for the machine itself; root_fd: its directory. Both are borrowed.
          * Returns 0 or -ENOMEM. */
         int (*new)(void **ret, const char *root, int root_fd);
         void (*free)(void *state);

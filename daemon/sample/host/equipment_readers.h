@@ -4,7 +4,7 @@
 /*
  * Equipment: reads what only some nodes have
  *
- * Each source of measure/equipment.h has a reader: a row of the table in equipment_readers.c, in a file of its own.
+ * Each source of measure/equipment.h has readers: in files of their own, and rows of the table in equipment_readers.c.
  */
 
 #include "measure/sample.h"
@@ -17,5 +17,8 @@ typedef struct EquipmentReaders EquipmentReaders;
 int equipment_readers_new(EquipmentReaders **ret, const char *root, int root_fd);
 EquipmentReaders *equipment_readers_free(EquipmentReaders *equipment);
 
-/* As EquipmentReader.read(), of a source from SOURCE_FIRST_EQUIPMENT on. */
+/*
+ * As EquipmentReader.read(), of a source from SOURCE_FIRST_EQUIPMENT on: 0 if one of its readers has items, with
+ * *ret_fault if another failed; *ret_fault is unchanged otherwise.
+ */
 int equipment_readers_read(EquipmentReaders *equipment, Source source, Sample *sample, const char **ret_fault);

@@ -216,9 +216,11 @@ static int read_equipment(Sampler *sampler, Sample *sample) {
                 r = equipment_readers_read(sampler->equipment, source, sample, &fault);
                 if (r < 0)
                         return r;
-                if (r == 0)
+                if (r == 0) {
                         note_success(sampler, source, sample);
-                else if (r == EQUIPMENT_NONE) {
+                        if (fault)
+                                note_failure(sampler, source, fault);
+                } else if (r == EQUIPMENT_NONE) {
                         sampler->stats.error[source][0] = '\0';
                         sample->equipment.none |= 1U << source;
                 } else
