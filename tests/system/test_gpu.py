@@ -142,7 +142,8 @@ class Gpu(harness.TestCase):
         wait_for(lambda: time.clock_gettime_ns(time.CLOCK_BOOTTIME) > time_ns + 3e9, "readings that are old")
         self.assertEqual(reader.head(), stopped)
         reader.process.send_signal(signal.SIGABRT)  # as the watchdog
-        self.assertEqual(reader.close()[0], -signal.SIGABRT)
+        self.assertEqual(reader.process.wait(harness.TIMEOUT_S), -signal.SIGABRT)
+        reader.close()
         reader.order("state matmul\n")
         reader.start()
         reader.wait(lambda sequence, *_: sequence > stopped[0], "a reading of the next process")
