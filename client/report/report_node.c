@@ -17,18 +17,25 @@ static const struct {
                 const char *key, *before, *after;
                 PieceKind kind;
         } pieces[4];
-        bool is_detail; /* for a job without numbers of its own */
+        enum {
+                ROW_ALWAYS,
+                ROW_DETAIL,    /* for a job without numbers of its own */
+                ROW_EQUIPMENT, /* not of every node */
+        } when;
 } rows[] = {
         { "CPUs", { { "cpu_avg_utilization_pct", "", " busy", PIECE_BUSY }, { "max_t_cpu_pct_per_cpu_avg", "", " peak", PIECE_PEAK },
-                    { "max_t_cpu_pct_per_cpu_max", "busiest ", "", PIECE_PEAK } }, false },
+                    { "max_t_cpu_pct_per_cpu_max", "busiest ", "", PIECE_PEAK } }, ROW_ALWAYS },
         { "CPUs over", { { "cpu_avg_utilization_over20_pct", "20 % in ", " of the time", PIECE_PEAK }, { "cpu_avg_utilization_over40_pct", "40 % in ", "", PIECE_PEAK },
-                         { "cpu_avg_utilization_over80_pct", "80 % in ", "", PIECE_PEAK }, { "cpu_avg_utilization_at100_pct", "at 100 % in ", "", PIECE_PEAK } }, true },
+                         { "cpu_avg_utilization_over80_pct", "80 % in ", "", PIECE_PEAK }, { "cpu_avg_utilization_at100_pct", "at 100 % in ", "", PIECE_PEAK } }, ROW_DETAIL },
         { "CPU time", { { "node_cpu_hours", "", " available", PIECE_SUM }, { "node_unused_cpu_hours", "", " unused", PIECE_SUM },
-                        { "max_t_cpu_pct_per_cpu_min", "idlest CPU ", " peak", PIECE_PEAK } }, true },
-        { "memory", { { "max_t_mem_percent", "", " peak", PIECE_PEAK }, { "max_t_disk_usage_percent", "file system / ", " full", PIECE_PEAK } }, false },
-        { "disks", { { "total_disk_io_read_mb", "", " read", PIECE_SUM }, { "total_disk_io_write_mb", "", " written", PIECE_SUM } }, false },
-        { "network", { { "total_net_io_ext_recv_mb", "", " received", PIECE_SUM }, { "total_net_io_ext_sent_mb", "", " sent", PIECE_SUM } }, false },
-        { "loopback", { { "total_net_io_lo_recv_mb", "", " received", PIECE_SUM }, { "total_net_io_lo_sent_mb", "", " sent", PIECE_SUM } }, true },
+                        { "max_t_cpu_pct_per_cpu_min", "idlest CPU ", " peak", PIECE_PEAK } }, ROW_DETAIL },
+        { "memory", { { "max_t_mem_percent", "", " peak", PIECE_PEAK }, { "max_t_disk_usage_percent", "file system / ", " full", PIECE_PEAK } }, ROW_ALWAYS },
+        { "disks", { { "total_disk_io_read_mb", "", " read", PIECE_SUM }, { "total_disk_io_write_mb", "", " written", PIECE_SUM } }, ROW_ALWAYS },
+        { "network", { { "total_net_io_ext_recv_mb", "", " received", PIECE_SUM }, { "total_net_io_ext_sent_mb", "", " sent", PIECE_SUM } }, ROW_ALWAYS },
+        { "fabric", { { "total_net_io_ib_recv_mb", "", " received", PIECE_SUM }, { "total_net_io_ib_sent_mb", "", " sent", PIECE_SUM } }, ROW_EQUIPMENT },
+        { "netfs", { { "total_netfs_read_mb", "", " read", PIECE_SUM }, { "total_netfs_written_mb", "", " written", PIECE_SUM },
+                     { "total_netfs_operations", "", " operations", PIECE_SUM } }, ROW_EQUIPMENT },
+        { "loopback", { { "total_net_io_lo_recv_mb", "", " received", PIECE_SUM }, { "total_net_io_lo_sent_mb", "", " sent", PIECE_SUM } }, ROW_DETAIL },
 };
 
 static bool find_busy(const ReportRun *run, const char *key, ReportTotal *ret) {
@@ -55,6 +62,12 @@ static bool find_piece(const ReportRun *run, PieceKind kind, const char *key, Re
                 return report_total_sum(run, TOTAL_OF_HOSTS, key, ret);
         }
         return false;
+}
+
+static bool is_there(const ReportRun *run, size_t i) {
+        ReportTotal total;
+
+        return rows[i].when != ROW_EQUIPMENT || find_piece(run, rows[i].pieces[0].kind, rows[i].pieces[0].key, &total);
 }
 
 static void write_row(Sheet *sheet, const ReportRun *run, size_t i, bool has_details) {
@@ -97,6 +110,6 @@ void report_write_node(Sheet *sheet, const ReportRun *run) {
 
         sheet_heading(sheet->screen, run->n_hosts > 1 ? "Nodes during the run" : "Node during the job", words);
         for (size_t i = 0; i < N_ELEMENTS(rows); i++)
-                if (has_details || !rows[i].is_detail)
+                if ((has_details || rows[i].when != ROW_DETAIL) && is_there(run, i))
                         write_row(sheet, run, i, has_details);
 }

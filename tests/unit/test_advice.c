@@ -567,6 +567,54 @@ static void unknown_numbers_of_gpus_give_no_advice(void **state) {
         check_none(fixture);
 }
 
+static void network_file_systems_of_the_node_are_judged(void **state) {
+        Fixture *fixture = *state;
+
+        node(fixture, METRIC_NETFS_READS, 300 * 3600);
+        node(fixture, METRIC_NETFS_WRITES, 60 * 3600);
+        node(fixture, METRIC_NETFS_OPERATIONS, 500 * 3600);
+        node(fixture, METRIC_NETFS_READ, 360. * 3600 * 8192);
+        check_one(fixture, "netfs-small",
+                  "The node read or wrote 360 times per second on network file systems, 8.00 KiB on average: fewer, "
+                  "larger reads and writes would be faster.");
+        node(fixture, METRIC_NETFS_WRITE, 360. * 3600 * 8193);
+        check_none(fixture);
+
+        node(fixture, METRIC_NETFS_OPERATIONS, 1799 * 3600);
+        check_none(fixture);
+        node(fixture, METRIC_NETFS_OPERATIONS, 1800 * 3600);
+        check_one(fixture, "netfs-metadata",
+                  "The node opened, looked up or listed files on network file systems 1440 times per second, and read "
+                  "or wrote 360 times: pack files into archives, or copy them to a local disk.");
+
+        node(fixture, METRIC_NETFS_RETRANSMITTED, 64000);
+        assert_true(64000 < 0.01 * 1800 * 3600);
+        check_one(fixture, "netfs-metadata", fixture->advice[0].text);
+        node(fixture, METRIC_NETFS_RETRANSMITTED, 200000);
+        check_one(fixture, "netfs-retransmitted",
+                  "The node sent 200000 requests to servers of network file systems again, 3 % of its operations: a "
+                  "server or the network to it is overloaded.");
+
+        /* little matters to no one */
+        node(fixture, METRIC_NETFS_READS, 30 * 3600);
+        node(fixture, METRIC_NETFS_WRITES, 60 * 3600);
+        node(fixture, METRIC_NETFS_OPERATIONS, 189 * 3600);
+        node(fixture, METRIC_NETFS_READ, 0);
+        node(fixture, METRIC_NETFS_WRITE, 0);
+        node(fixture, METRIC_NETFS_RETRANSMITTED, 99);
+        check_none(fixture);
+        node(fixture, METRIC_NETFS_OPERATIONS, 99);
+        node(fixture, METRIC_NETFS_RETRANSMITTED, 99);
+        check_none(fixture);
+        node(fixture, METRIC_DURATION, 9);
+        node(fixture, METRIC_NETFS_READS, 1e6);
+        node(fixture, METRIC_NETFS_OPERATIONS, 1e6);
+        check_none(fixture);
+        node(fixture, METRIC_DURATION, 3600);
+        fixture->job.metrics.quality[METRIC_NETFS_READS] = QUALITY_NO_EQUIPMENT;
+        check_none(fixture);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(a_balanced_job_gets_no_advice, setup, teardown),
@@ -595,6 +643,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(a_busy_gpu_without_tensor_cores_is_named, setup, teardown),
                 cmocka_unit_test_setup_teardown(memory_for_a_larger_batch_is_named_at_the_end, setup, teardown),
                 cmocka_unit_test_setup_teardown(unknown_numbers_of_gpus_give_no_advice, setup, teardown),
+                cmocka_unit_test_setup_teardown(network_file_systems_of_the_node_are_judged, setup, teardown),
                 cmocka_unit_test_setup_teardown(each_rule_has_a_unique_name, setup, teardown),
         };
 

@@ -208,7 +208,10 @@ static void the_node_is_brief_beside_a_jobs_own_numbers(void **state) {
         assert_says(text, "Node during the job, 64 CPUs and 256 GiB\n");
         assert_says(text, "CPUs      43.2 % busy, 98.1 %~ peak, busiest 100.0 %~\n");
         assert_says(text, "disks     1.50 GiB read, 12.5 MiB written\n");
+        assert_says(text, "fabric    2.00 TiB received, 1.00 GiB sent\n");
+        assert_says(text, "netfs     512 MiB read, 2.50 MiB written, 81234 operations\n");
         assert_null(strstr(text, "CPUs over "));
+        assert_null(strstr(report_document(*state, "none"), "\n  netfs "));
 }
 
 static void a_job_without_a_cgroup_has_the_nodes_numbers(void **state) {

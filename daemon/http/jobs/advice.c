@@ -37,6 +37,11 @@
 #define TIME_LIMIT_RATIO_MIN 0.9     /* share of the time limit */
 #define SWAPPED_PAGES_MIN 1000.0
 #define SWAPPED_PAGES_PER_S_MIN 10.0
+#define NETFS_PER_S_MIN 100.0        /* operations: at a millisecond each, a tenth of the time of a thread */
+#define NETFS_BYTES_MAX 16384.0      /* mean size of a read or write */
+#define NETFS_METADATA_MIN 4.0       /* other operations as a multiple of the reads and writes */
+#define NETFS_RETRANSMITTED_MIN 100.0
+#define NETFS_RETRANSMITTED_RATIO_MIN 0.01 /* share of the operations */
 
 /* GPUs. Measured on an H200: a matrix product that fills it has an activity of 0.96, tensor cores 0.93, and is at its
  * limit of power with 76 % of its highest clock; half of the time of it 0.40 while utilization is 0.94; kernels of 64
@@ -208,6 +213,64 @@ static bool io_wait(const AdviceInput *input, Advice *ret) {
                    "The job waited for I/O %.0f %% of the time: fewer, larger reads and writes or a faster disk "
                    "would help.",
                    percent(share));
+}
+
+/* Computes operations per second of the node: its network file systems know no jobs. */
+static bool netfs_rates(const AdviceInput *input, double *ret_data, double *ret_other) {
+        double reads, writes, all, s;
+
+        if (!lasted(input, SECONDS_MIN) || !node(input, METRIC_NETFS_READS, &reads) ||
+            !node(input, METRIC_NETFS_WRITES, &writes) || !node(input, METRIC_NETFS_OPERATIONS, &all) ||
+            !node(input, METRIC_DURATION, &s))
+                return false;
+
+        *ret_data = (reads + writes) / s;
+        *ret_other = (all - reads - writes) / s;
+        return true;
+}
+
+static bool netfs_retransmitted(const AdviceInput *input, Advice *ret) {
+        double data, other, n, all;
+
+        if (!netfs_rates(input, &data, &other) || !node(input, METRIC_NETFS_RETRANSMITTED, &n) ||
+            !node(input, METRIC_NETFS_OPERATIONS, &all))
+                return false;
+        if (n < NETFS_RETRANSMITTED_MIN || n < NETFS_RETRANSMITTED_RATIO_MIN * all)
+                return false;
+
+        return say(ret,
+                   "The node sent %.0f requests to servers of network file systems again, %.0f %% of its operations: "
+                   "a server or the network to it is overloaded.",
+                   n, percent(n / all));
+}
+
+static bool netfs_metadata(const AdviceInput *input, Advice *ret) {
+        double data, other;
+
+        if (!netfs_rates(input, &data, &other) || other < NETFS_PER_S_MIN || other < NETFS_METADATA_MIN * data)
+                return false;
+
+        return say(ret,
+                   "The node opened, looked up or listed files on network file systems %.0f times per second, and read "
+                   "or wrote %.0f times: pack files into archives, or copy them to a local disk.",
+                   other, data);
+}
+
+static bool netfs_small(const AdviceInput *input, Advice *ret) {
+        double data, other, n_read, n_written, s, mean;
+        char size[TEXT_MAX];
+
+        if (!netfs_rates(input, &data, &other) || data < NETFS_PER_S_MIN || !node(input, METRIC_NETFS_READ, &n_read) ||
+            !node(input, METRIC_NETFS_WRITE, &n_written) || !node(input, METRIC_DURATION, &s))
+                return false;
+        mean = (n_read + n_written) / (data * s);
+        if (mean > NETFS_BYTES_MAX)
+                return false;
+
+        return say(ret,
+                   "The node read or wrote %.0f times per second on network file systems, %s on average: fewer, larger "
+                   "reads and writes would be faster.",
+                   data, bytes_text(mean, size));
 }
 
 static bool cpu_pressure(const AdviceInput *input, Advice *ret) {
@@ -538,6 +601,9 @@ static const struct {
         { "gpu-throttled", TOPIC_GPU_SPEED, gpu_throttled },
         { "gpu-slower", TOPIC_GPU_SPEED, gpu_slower },
         { "throttled", TOPIC_CPU, throttled },
+        { "netfs-retransmitted", TOPIC_IO, netfs_retransmitted },
+        { "netfs-metadata", TOPIC_IO, netfs_metadata },
+        { "netfs-small", TOPIC_IO, netfs_small },
         { "io-wait", TOPIC_IO, io_wait },
         { "cpu-pressure", TOPIC_CPU, cpu_pressure },
         { "memory-limit", TOPIC_MEMORY, memory_limit },
