@@ -326,6 +326,37 @@ static void check_fabric(Checks *checks, const Value *ports) {
                               "dmesg");
 }
 
+/* Only root can enter debugfs, where Lustre has its statistics. */
+static void check_network_filesystems(Checks *checks, const Value *filesystems) {
+        const char *error = "", *name = "";
+        size_t n_failed = 0;
+        Check *check;
+
+        if (answer_length(filesystems) == 0)
+                return;
+        check = checks_add(checks, "netfs");
+        for (size_t i = 0; i < answer_length(filesystems); i++) {
+                const char *one = answer_text(&filesystems->items[i], "error");
+
+                if (*one && n_failed++ == 0) {
+                        error = one;
+                        name = answer_text(&filesystems->items[i], "mountpoint");
+                }
+        }
+        if (n_failed == 0) {
+                check_detail(check, "%zu network file systems have statistics", answer_length(filesystems));
+                return;
+        }
+        check_detail(check, "%zu of %zu network file systems have none, %s: %s", n_failed, answer_length(filesystems),
+                     name, error);
+        check_problem(check, CHECK_LIMITED, "no bytes, operations and times of these file systems", "%s",
+                      strstr(error, error_text(EACCES))
+                              ? "add a drop-in for sys-kernel-debug.mount with [Mount] "
+                                "Options=nosuid,nodev,noexec,mode=750,gid=perfd, and now: mount -o "
+                                "remount,mode=750,gid=perfd /sys/kernel/debug"
+                              : "mount debugfs at /sys/kernel/debug; see lctl get_param llite.*.stats");
+}
+
 /* A source that the kernel lacks limits perfd; any other read error is a failure. */
 static void check_sources(Checks *checks, const Value *sources) {
         Check *check = checks_add(checks, "sources");
@@ -462,6 +493,7 @@ void checks_live_add_node(Checks *checks, const Value *node, const char *metrics
         check_energy(checks, value_get(node, "sources"));
         check_gpus(checks, value_get(node, "sources"), value_get(value_get(node, "latest"), "gpus"));
         check_fabric(checks, value_get(value_get(node, "latest"), "fabric_ports"));
+        check_network_filesystems(checks, value_get(value_get(node, "latest"), "network_filesystems"));
         check_sampling(checks, node, metrics, now_ms);
         check_descriptors(checks, metrics);
 }

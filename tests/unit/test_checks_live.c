@@ -203,6 +203,23 @@ static void ports_of_a_fabric_that_fail_are_named(void **state) {
         assert_check(&checks, "fabric", "limited", "a:1 went down 3 times since boot");
 }
 
+static void network_file_systems_without_statistics_are_named(void **state) {
+        Checks checks;
+
+        (void)state;
+        judge("{\"latest\":{\"network_filesystems\":[]}}", "", NOW_MS, &checks);
+        assert_null(find(&checks, "netfs"));
+        judge("{\"latest\":{\"network_filesystems\":[{\"mountpoint\":\"/home\"}]}}", "", NOW_MS, &checks);
+        assert_check(&checks, "netfs", "ok", "1 network file systems have statistics");
+        judge("{\"latest\":{\"network_filesystems\":[{\"mountpoint\":\"/home\"},{\"mountpoint\":\"/work\",\"error\":"
+              "\"sys/kernel/debug/lustre/llite: Permission denied\"}]}}", "", NOW_MS, &checks);
+        assert_check(&checks, "netfs", "limited",
+                     "1 of 2 network file systems have none, /work: sys/kernel/debug/lustre/llite: Permission denied");
+        assert_non_null(strstr(find(&checks, "netfs")->fix, "remount,mode=750,gid=perfd"));
+        judge("{\"latest\":{\"network_filesystems\":[{\"error\":\"No such file\"}]}}", "", NOW_MS, &checks);
+        assert_non_null(strstr(find(&checks, "netfs")->fix, "mount debugfs"));
+}
+
 static void users_whose_flood_was_refused_lately_are_named(void **state) {
         Checks checks;
 
@@ -343,6 +360,7 @@ int main(void) {
                 cmocka_unit_test(meters_of_energy_are_a_check_of_their_own),
                 cmocka_unit_test(gpus_are_a_check_of_their_own),
                 cmocka_unit_test(ports_of_a_fabric_that_fail_are_named),
+                cmocka_unit_test(network_file_systems_without_statistics_are_named),
                 cmocka_unit_test(users_whose_flood_was_refused_lately_are_named),
                 cmocka_unit_test(many_sources_that_fail_fit),
                 cmocka_unit_test(missed_or_old_samples_are_reported),
