@@ -139,6 +139,7 @@ static void read_gpm(GpuDevice *device, const Nvml *nvml, int32_t *error, GpuRea
 
         if (distance_ns < GPM_DISTANCE_MIN_NS)
                 return;
+        put(gpu, GPU_sm_active, false, 0); /* until the samples say what it is now */
         result = device->parent ? NVML_CALL(nvml, gpm_mig_sample, device->parent, device->instance, samples[1])
                                 : NVML_CALL(nvml, gpm_sample, device->handle, samples[1]);
         if (!is_done(error, result)) {

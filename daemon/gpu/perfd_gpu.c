@@ -23,8 +23,9 @@
 #define CONTROL_DEVICE "/dev/nvidiactl"
 /* Readings are as old when perfd samples, at full seconds. */
 #define LEAD_NS (100 * NS_PER_MS)
-/* Requests that come within this time after a reading are answered together. */
-#define REQUEST_DISTANCE_MS 20
+/* Requests that come within this time after a reading, or within the time that it took, are answered together. */
+#define REQUEST_DISTANCE_NS (20 * NS_PER_MS)
+#define DATAGRAMS_MAX 1024U
 
 typedef struct GpuProgram {
         const char *library; /* NULL: the default */
@@ -87,13 +88,13 @@ static bool wait_for_request(GpuProgram *program, uint64_t next_ns) {
 
         if (next_ns > now_ns)
                 (void)poll(&fd, 1, (int)((next_ns - now_ns + NS_PER_MS - 1) / NS_PER_MS));
-        while (recv(program->socket_fd, &byte, sizeof(byte), 0) >= 0)
+        for (unsigned n = 0; n < DATAGRAMS_MAX && recv(program->socket_fd, &byte, sizeof(byte), 0) >= 0; n++)
                 has_come = true;
         return has_come;
 }
 
 static int run(GpuProgram *program) {
-        uint64_t next_ns = 0, second;
+        uint64_t next_ns = 0, begin_ns, cost_ns, second;
         int r;
 
         notify("READY=1");
@@ -102,6 +103,7 @@ static int run(GpuProgram *program) {
 
                 if (!is_due && !is_requested)
                         continue;
+                begin_ns = clock_boottime_ns();
                 second = (clock_realtime_ns() + NS_PER_S / 2) / NS_PER_S;
                 gpu_set_read(&program->set, second, is_requested);
                 if (is_due)
@@ -114,8 +116,10 @@ static int run(GpuProgram *program) {
                 if (!program->library && program->set.readings.state != GPU_STATE_OK &&
                     access(CONTROL_DEVICE, F_OK) < 0)
                         return EXIT_SUCCESS;
+                cost_ns = clock_boottime_ns() - begin_ns;
                 if (is_requested)
-                        (void)poll(NULL, 0, REQUEST_DISTANCE_MS);
+                        (void)poll(NULL, 0,
+                                   (int)((cost_ns > REQUEST_DISTANCE_NS ? cost_ns : REQUEST_DISTANCE_NS) / NS_PER_MS));
         }
 }
 

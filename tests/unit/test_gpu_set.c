@@ -221,7 +221,9 @@ static void an_idle_gpu_is_observed_without_gpm(void **state) {
 
         /* a program begins: what happens after its first sample is known */
         order(f, "state matmul\nlog 1\n");
-        read_seconds(f, 2);
+        read_seconds(f, 1);
+        assert_false(gpu_file_has(gpu_at(f, 0), GPU_sm_active));
+        read_seconds(f, 1);
         assert_near(value_of(f, 0, GPU_sm_observed_us), 31e6, 0);
         assert_near(value_of(f, 0, GPU_sm_active_us), 958610, 20);
 
@@ -272,6 +274,11 @@ static void activity_that_fails_is_not_observed(void **state) {
         order(f, "state matmul\n");
         read_seconds(f, 2);
         assert_near(value_of(f, 0, GPU_sm_observed_us), 2e6, 0);
+        read_seconds(f, 5);
+        assert_true(gpu_file_has(gpu_at(f, 0), GPU_sm_active));
+        order(f, "state matmul\nerror GpmMetrics 999\n");
+        read_seconds(f, 1);
+        assert_false(gpu_file_has(gpu_at(f, 0), GPU_sm_active));
 }
 
 static void the_time_in_which_the_reader_hung_is_a_gap(void **state) {
