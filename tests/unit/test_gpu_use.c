@@ -106,15 +106,22 @@ static int tear_down(void **state) {
 /* Starts a process that is in this cgroup. */
 static pid_t start(Fixture *f, const char *cgroup, uid_t uid) {
         char path[64], text[128], command[128];
-        pid_t pid = fork();
+        int ready[2];
+        pid_t pid;
 
+        assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+        pid = fork();
         if (pid == 0) {
                 if (uid != getuid() && setuid(uid) < 0)
                         _exit(1);
+                closep(&ready[1]);
                 for (;;)
                         (void)pause();
         }
         assert_true(pid > 0);
+        closep(&ready[1]);
+        assert_int_equal(read(ready[0], path, 1), 0); /* it is the user's now */
+        closep(&ready[0]);
         f->children[f->n_children++] = pid;
         (void)snprintf(command, sizeof(command), "mkdir %s/proc/%d", f->root, pid);
         assert_int_equal(system(command), 0);
