@@ -41,9 +41,10 @@ class Booted(unittest.TestCase):
         subprocess.run(["make", "-s", "-C", ROOT, "install", f"DESTDIR={image}", f"B={BUILD.relative_to(ROOT)}",
                         f"SANITIZE={SANITIZE}"], check=True, umask=0o077,  # which must not affect the modes of installed files
                        env={k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "SANITIZE", "CC")})
-        drop_in = image / "etc/systemd/system/perfd.service.d/test.conf"
-        drop_in.parent.mkdir(parents=True)
-        drop_in.write_text(DROP_IN + (SANITIZER_DROP_IN if IS_SANITIZED else ""))
+        for unit in "perfd", "perfd-gpu":
+            drop_in = image / f"etc/systemd/system/{unit}.service.d/test.conf"
+            drop_in.parent.mkdir(parents=True)
+            drop_in.write_text(DROP_IN + (SANITIZER_DROP_IN if IS_SANITIZED else ""))
         cls.journal_file = cls.directory / "journal"
         cls.journal_file.touch()
         cls.boot_up(image)
