@@ -295,7 +295,8 @@ bench-pipelines: deps
 
 benches: $(BENCHES)
 
-examples: $(EXAMPLES)
+# With the stand-in of the system tests.
+examples: $(EXAMPLES) $(NVML_STANDIN)
 
 lint:
 	@tests/lint

@@ -36,7 +36,7 @@ def varint(data, at):
 def overflow_pages(data, number):
     while number:
         yield number
-        number = int.from_bytes(data[(number - 1) * PAGE:][:4])
+        number = int.from_bytes(data[(number - 1) * PAGE:][:4], "big")
 
 
 def rows_of_tree(data, root):
@@ -46,7 +46,7 @@ def rows_of_tree(data, root):
     pointers = at + (12 if kind == 5 else 8)
     cells = [at + offset for offset in struct.unpack_from(f">{n}H", data, pointers)]
     if kind == 5:
-        for child in [int.from_bytes(data[cell:cell + 4]) for cell in cells] + [int.from_bytes(data[at + 8:at + 12])]:
+        for child in [int.from_bytes(data[cell:cell + 4], "big") for cell in cells] + [int.from_bytes(data[at + 8:at + 12], "big")]:
             yield from rows_of_tree(data, child)
         return
     assert kind == 13, kind
@@ -58,7 +58,7 @@ def rows_of_tree(data, root):
             least = (PAGE - 12) * 32 // 255 - 23
             local = least + (size - least) % (PAGE - 4)
             local = local if local <= PAGE - 35 else least
-            pages |= set(overflow_pages(data, int.from_bytes(data[body + local:body + local + 4])))
+            pages |= set(overflow_pages(data, int.from_bytes(data[body + local:body + local + 4], "big")))
         yield rowid, pages
 
 

@@ -36,6 +36,7 @@ class Handler(http.server.SimpleHTTPRequestHandler):
         pass
 
 
+@unittest.skipUnless(shutil.which("wget"), "wget is not installed (make interop-deps)")
 class Fetch(harness.TestCase):
     def setUp(self):
         directory = tempfile.TemporaryDirectory(prefix="perfd-fetch-")
