@@ -499,9 +499,8 @@ class Abuse(harness.TestCase):
                 statuses = set(re.findall(rb"HTTP/1\.1 (\d+) ", answer))
                 if library_version() >= (0, 9, 75):
                     self.assertEqual(statuses, {b"400"}, (headers, answer))
-                else:  # joins lines, as RFC 9112 allows, ends values at a NUL, which perfd does not see, or connections without an answer
-                    is_read = re.search(rb"\r\n[ \t]|:.*\0", field)
-                    self.assertLessEqual(statuses, {b"400"} | ({b"200"} if is_read else set()), (headers, answer))
+                else:  # joins lines, as RFC 9112 allows, and hides control characters; some connections end without an answer
+                    self.assertLessEqual(statuses, {b"200", b"400"}, (headers, answer))
         for field in (b"X:\r\n", b"X: \r\n", b"X: \t a b \r\n", b"X:a\r\n", "X: grün\r\n".encode(), b"Cookie: a=b; c=d\r\n",
                       te + b":\tCHUNKED\r\n"):
             for headers in (host + field, field + host):
