@@ -276,7 +276,10 @@ class Client:
         for key, value in (labels or {}).items():
             body.labels.add(key=key, value=value)
         for key, value in more.items():
-            setattr(body, key, value)
+            if isinstance(value, list):
+                getattr(body, key).extend(value)
+            else:
+                setattr(body, key, value)
         return self.call(request)
 
     def mark(self, name, job="", seconds=None):
