@@ -23,15 +23,6 @@ static bool is_uuid(const char *word, size_t n) {
         return true;
 }
 
-static bool has_word(const char *words, const char *word) {
-        size_t n = strlen(word);
-
-        for (const char *p = words; (p = strstr(p, word)); p += n)
-                if ((p == words || p[-1] == ',') && (p[n] == ',' || p[n] == '\0'))
-                        return true;
-        return false;
-}
-
 static size_t count_words(const char *words) {
         size_t n = *words != '\0';
 
@@ -46,15 +37,14 @@ size_t visible_gpus_parse(const char *list, const char *before, char ret[static 
         while (*p) {
                 const char *word = p + strspn(p, " ");
                 size_t n_all = strcspn(word, ","), n = n_all, n_ret = strlen(ret);
-                char text[2 * JOB_GPU_TEXT_MAX];
 
                 while (n > 0 && word[n - 1] == ' ')
                         n--;
-                if (!is_number(word, n) && !is_uuid(word, n))
+                if (!is_number(word, n) && (*before || !is_uuid(word, n)))
                         break;
-                (void)snprintf(text, sizeof(text), "%s%.*s", before, (int)n, word);
-                if (count_words(ret) < JOB_GPUS_MAX && !has_word(ret, text))
-                        (void)snprintf(ret + n_ret, JOB_GPUS_TEXT_MAX - n_ret, "%s%s", n_ret > 0 ? "," : "", text);
+                if (count_words(ret) < JOB_GPUS_MAX)
+                        (void)snprintf(ret + n_ret, JOB_GPUS_TEXT_MAX - n_ret, "%s%s%.*s", n_ret > 0 ? "," : "", before,
+                                       (int)n, word);
                 p = word + n_all + (word[n_all] == ',');
         }
         return (size_t)(p - list);

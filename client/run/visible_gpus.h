@@ -14,8 +14,9 @@
 #include "job/job.h"
 
 /*
- * Appends the GPUs of a list as words for JobInfo.gpus, each behind `before`. At most JOB_GPUS_MAX; further ones are
- * left out. Returns the length of the list that was read: all of it, unless it has a word that is no GPU.
+ * Appends the GPUs of a list as words for JobInfo.gpus. before: "", or JOB_GPU_MINOR for a list of numbers. At most
+ * JOB_GPUS_MAX; further ones are left out. Returns the length of the list that was read: all of it, unless it has a
+ * word that is no GPU.
  */
 size_t visible_gpus_parse(const char *list, const char *before, char ret[static JOB_GPUS_TEXT_MAX]);
 

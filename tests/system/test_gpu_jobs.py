@@ -26,7 +26,10 @@ class GpuJobs(harness.TestCase):
         self.addCleanup(self.reader.close)
         self.reader.wait(lambda sequence, *_: sequence >= 3, "readings")
         self.node = self.daemon("[sampling]\ninterval = 200ms\n[jobs]\ncheckpoint_interval = 1s\n", root=root)
-        wait_for(lambda: self.node.get("/api/v1/node").json["latest"].get("gpus"), "GPUs")
+        wait_for(self.node_gpus, "GPUs")
+
+    def node_gpus(self):
+        return self.node.get("/api/v1/node").json["latest"].get("gpus")
 
     def program(self):
         process = subprocess.Popen(["sleep", "1000"])
@@ -195,6 +198,7 @@ class GpuJobs(harness.TestCase):
 
     def test_gpus_that_are_idle_are_in_the_report_with_the_others(self):
         self.reader.order("gpus 4\nstate idle\n")
+        wait_for(lambda: not any(gpu.get("gpu_sm_active_ratio", 1) for gpu in self.node_gpus()), "idle GPUs")
         self.run_job("--", "sleep", "1.5", environment={"CUDA_VISIBLE_DEVICES": "0,1"})
         gpus = self.gpus("job")
         self.assertEqual([gpu["used"] for gpu in gpus], [False, False])

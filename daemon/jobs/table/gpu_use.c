@@ -26,18 +26,16 @@ typedef struct GpuOwner {
         char *groups[2];   /* owned; cgroups in v2 and in v1, in the form of JobInfo.cgroup; NULL: none */
 } GpuOwner;
 
-typedef GpuOwner GpuOwners[GPU_FILE_PROCESSES_MAX];
-
 struct GpuUse {
         const CgroupTree *tree;
         int root_fd, socket_fd;
-        GpuReadings *readings; /* owned; NULL: none was read so far */
-        bool is_current;       /* the readings are of now */
-        GpuOwners *owners;     /* owned; of each GPU in the readings */
-        size_t n_owners;
+        bool is_current; /* the readings are of now */
         sd_event_source *timer; /* owned */
         uint64_t asked_ns;      /* of the datagram whose reading is waited for; 0: none */
         bool is_asked_again;    /* since then: one datagram at a time */
+        /* memory that a node without GPUs does not touch */
+        GpuReadings readings;
+        GpuOwner owners[GPU_FILE_GPUS_MAX][GPU_FILE_PROCESSES_MAX]; /* of each GPU in the readings */
 };
 
 int gpu_use_new(GpuUse **ret, const char *root, const CgroupTree *tree) {
@@ -45,7 +43,8 @@ int gpu_use_new(GpuUse **ret, const char *root, const CgroupTree *tree) {
 
         if (!use)
                 return -ENOMEM;
-        *use = (GpuUse){ .tree = tree, .root_fd = -1, .socket_fd = -1 };
+        use->tree = tree;
+        use->socket_fd = -1;
         use->root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
         use->socket_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (use->root_fd < 0 || use->socket_fd < 0)
@@ -60,20 +59,13 @@ static void forget_process(GpuOwner *owner) {
         *owner = (GpuOwner){};
 }
 
-static void forget_processes(GpuUse *use, size_t first) {
-        for (size_t i = first; i < use->n_owners; i++)
-                for (size_t k = 0; k < GPU_FILE_PROCESSES_MAX; k++)
-                        forget_process(&use->owners[i][k]);
-}
-
 GpuUse *gpu_use_free(GpuUse *use) {
         if (!use)
                 return NULL;
 
         sd_event_source_disable_unref(use->timer);
-        forget_processes(use, 0);
-        free(use->owners);
-        free(use->readings);
+        for (size_t i = 0; i < GPU_FILE_GPUS_MAX * GPU_FILE_PROCESSES_MAX; i++)
+                forget_process(&use->owners[i / GPU_FILE_PROCESSES_MAX][i % GPU_FILE_PROCESSES_MAX]);
         closep(&use->root_fd);
         closep(&use->socket_fd);
         free(use);
@@ -82,33 +74,11 @@ GpuUse *gpu_use_free(GpuUse *use) {
 
 /* --- readings ------------------------------------------------------------------------------------- */
 
-static int reserve(GpuUse *use, size_t n_gpus) {
-        GpuOwners *owners;
-
-        if (n_gpus <= use->n_owners)
-                return 0;
-        owners = reallocarray(use->owners, n_gpus, sizeof(*owners));
-        if (!owners)
-                return -ENOMEM;
-        memset(owners + use->n_owners, 0, (n_gpus - use->n_owners) * sizeof(*owners));
-        use->owners = owners;
-        use->n_owners = n_gpus;
-        return 0;
-}
-
-/* Out of memory: nothing is known of processes. */
 void gpu_use_read(GpuUse *use, const Node *node) {
-        if (!use)
-                return;
-        use->is_current = false;
-        if (!sample_has(&node->sample, SOURCE_GPU))
-                return;
-        use->readings = use->readings ?: malloc(sizeof(*use->readings));
-        if (!use->readings)
-                return;
-        use->is_current = gpu_file_read(use->root_fd, GPU_FILE_PATH, use->readings) == 0 &&
-                          clock_boottime_ns() - use->readings->boottime_ns <= GPU_FILE_AGE_MAX_NS &&
-                          reserve(use, use->readings->n_gpus) == 0;
+        if (use)
+                use->is_current = sample_has(&node->sample, SOURCE_GPU) &&
+                                  gpu_file_read(use->root_fd, GPU_FILE_PATH, &use->readings) == 0 &&
+                                  clock_boottime_ns() - use->readings.boottime_ns <= GPU_FILE_AGE_MAX_NS;
 }
 
 /* The path may be too long for the address of a socket. */
@@ -150,7 +120,7 @@ uint64_t gpu_use_ask(GpuUse *use) {
 }
 
 bool gpu_use_is_answered(const GpuUse *use, uint64_t asked_ns) {
-        return !use || !use->readings || (use->is_current && use->readings->boottime_ns >= asked_ns) ||
+        return !use || (use->is_current && use->readings.boottime_ns >= asked_ns) ||
                clock_boottime_ns() - asked_ns > GPU_USE_WAIT_NS;
 }
 
@@ -174,17 +144,17 @@ static bool is_gpu(const SampleEquipment *item) {
 }
 
 static const GpuReading *find_reading(const GpuUse *use, const char *uuid) {
-        for (uint32_t i = 0; use->is_current && i < use->readings->n_gpus; i++)
-                if (strcmp(use->readings->gpus[i].uuid, uuid) == 0)
-                        return &use->readings->gpus[i];
+        for (uint32_t i = 0; use->is_current && i < use->readings.n_gpus; i++)
+                if (strcmp(use->readings.gpus[i].uuid, uuid) == 0)
+                        return &use->readings.gpus[i];
         return NULL;
 }
 
 /* Returns the UUID of /dev/nvidiaN, or NULL. */
 static const char *uuid_of_minor(const GpuUse *use, int32_t minor) {
-        for (uint32_t i = 0; use->is_current && i < use->readings->n_gpus; i++)
-                if (use->readings->gpus[i].minor == minor && use->readings->gpus[i].parent < 0)
-                        return use->readings->gpus[i].uuid;
+        for (uint32_t i = 0; use->is_current && i < use->readings.n_gpus; i++)
+                if (use->readings.gpus[i].minor == minor && use->readings.gpus[i].parent < 0)
+                        return use->readings.gpus[i].uuid;
         return NULL;
 }
 
@@ -350,11 +320,11 @@ static void add_to_jobs(GpuUse *use, const Jobs *jobs, const GpuOwner *owner, co
 
 static void add_processes(GpuUse *use, const Jobs *jobs, const Node *node, GpuCrowd *crowd) {
         const GpuReading *reading = crowd->reading;
-        GpuOwners *owners = &use->owners[reading - use->readings->gpus];
+        GpuOwner *owners = use->owners[reading - use->readings.gpus];
 
         for (uint32_t i = 0; i < reading->n_processes; i++) {
                 const GpuProcess *process = &reading->processes[i];
-                GpuOwner *owner = &(*owners)[i];
+                GpuOwner *owner = &owners[i];
                 bool is_running = process->have & GPU_PROCESS_RUNNING;
                 uint64_t share_us = 0;
 
@@ -375,7 +345,7 @@ static void add_processes(GpuUse *use, const Jobs *jobs, const Node *node, GpuCr
                         add_to_jobs(use, jobs, owner, process, share_us, crowd);
         }
         for (uint32_t i = reading->n_processes; i < GPU_FILE_PROCESSES_MAX; i++)
-                forget_process(&(*owners)[i]);
+                forget_process(&owners[i]);
 }
 
 /* --- counting ------------------------------------------------------------------------------------- */
