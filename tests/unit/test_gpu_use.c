@@ -311,6 +311,9 @@ static void given_gpus_are_found_by_number_and_uuid(void **state) {
         assert_given(f, "GPU-6b1f", "-");                   /* the beginning of two */
         assert_given(f, "1", "-");                          /* has instances */
         assert_given(f, "minor:4", "-");
+        f->readings.gpus[0].minor = 0;
+        tick(f);
+        assert_given(f, "minor:,minor:GPU-6b1f,minor:x", "- - -");
         assert_given(f, "7,minor:7,GPU-9999", "- - -");
         assert_given(f, "", "");
         assert_given(f, NULL, "");

@@ -174,6 +174,8 @@ static const SampleEquipment *find_given(const GpuUse *use, const Sample *sample
 
         if (strncmp(given, JOB_GPU_MINOR, strlen(JOB_GPU_MINOR)) == 0) {
                 given += strlen(JOB_GPU_MINOR);
+                if (!isdigit((unsigned char)given[0]))
+                        return NULL;
                 given = uuid_of_minor(use, (int32_t)strtol(given, NULL, 10)) ?: given;
         }
         for (size_t i = 0; i < sample->equipment.n; i++) {
