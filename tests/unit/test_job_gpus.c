@@ -183,7 +183,6 @@ static void what_others_do_is_not_the_jobs(void **state) {
 
 static void of_a_gpu_that_was_always_shared_only_the_processes_are_known(void **state) {
         Fixture *f = *state;
-        scoped(buffer_deinit) Buffer out = {};
         UsageSet usage;
 
         for (int i = 0; i < 5; i++) {
