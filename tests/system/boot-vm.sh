@@ -3,8 +3,10 @@
 # it runs anywhere), runs a command on the host while the machine runs, and leaves only the image behind. The kernel
 # of the machine has no other user: all controllers of cgroup v2 are available, limits apply, and devices are counted.
 #   boot-vm.sh [--packages WORDS] [--copy SOURCE:DESTINATION]... [--kernel WORDS] [--cpus N] [--memory MIB]
-#              [--resets] [--image-only] [--console FILE] -- COMMAND [ARGUMENT]...
+#              [--modules] [--resets] [--image-only] [--console FILE] -- COMMAND [ARGUMENT]...
 #   --packages    packages of the image in addition to systemd
+#   --modules     boot the distribution's kernel for all machines with its modules, which takes longer, instead of the one for
+#                 virtual machines without
 #   --copy        copy a file or directory into the tree before the command runs
 #   --kernel      additional words for the kernel's command line
 #   --resets      allow '$INSIDE --reset', as a power failure: nothing is written back, and it returns when the machine has
@@ -44,7 +46,7 @@ fi
 
 # --- arguments -----------------------------------------------------------------------------------------
 
-packages='' copies=() kernel='' cpus=2 memory=1024 resets='-no-reboot' image_only='' console=''
+packages='' copies=() kernel='' modules='' cpus=2 memory=1024 resets='-no-reboot' image_only='' console=''
 while [ $# -gt 0 ]; do
         case $1 in
         --packages)   packages=$2; shift 2;;
@@ -52,6 +54,7 @@ while [ $# -gt 0 ]; do
         --kernel)     kernel=$2; shift 2;;
         --cpus)       cpus=$2; shift 2;;
         --memory)     memory=$2; shift 2;;
+        --modules)    modules=linux-image-amd64; shift;;
         --resets)     resets=''; shift;;
         --image-only) image_only=yes; shift;;
         --console)    console=$(realpath "$2"); shift 2;;
@@ -136,14 +139,25 @@ fetch_kernel() {
                 tar -x --wildcards './boot/vmlinuz-*' && mv boot/vmlinuz-* vmlinuz && rm -rf boot linux-image-*.deb ) >&2
 }
 
+# With modules, those of the disks are in an initial RAM disk.
 make_image() {
-        local work=$1 suite
+        local work=$1 suite options=() path
         suite=$(. /etc/os-release && echo "${VERSION_CODENAME-}")
         [ -n "$suite" ] || die "this is no Debian: no image can be made"
-        fetch_kernel "$work"
-        mmdebstrap --quiet --variant=minbase --include="${all_packages// /,}" --dpkgopt='path-exclude=/usr/share/man/*' \
-                --dpkgopt='path-exclude=/usr/share/locale/*' --dpkgopt='path-exclude=/usr/share/doc/*' \
-                "$suite" "$work/root" >&2
+        for path in /usr/share/{man,locale,doc} '/lib/modules/*/kernel/'{sound,drivers/{gpu,media,net/wireless}}; do
+                options+=(--dpkgopt="path-exclude=$path/*")
+        done
+        if [ -n "$modules" ]; then
+                options+=(--essential-hook='cd "$1/etc"; mkdir -p initramfs-tools/conf.d; echo MODULES=list >initramfs-tools/conf.d/list;
+                                            printf "nvme\next4\n" >initramfs-tools/modules')
+        else
+                fetch_kernel "$work"
+        fi
+        mmdebstrap --quiet --variant=minbase --include="${all_packages// /,}" "${options[@]}" "$suite" "$work/root" >&2
+        if [ -n "$modules" ]; then
+                mv "$work"/root/boot/vmlinuz-* "$work/vmlinuz"
+                mv "$work"/root/boot/initrd.img-* "$work/initrd"
+        fi
         write_settings "$work/root"
         write_agent "$work/root"
         truncate -s 2G "$work/root.img"
@@ -153,7 +167,8 @@ make_image() {
 
 here=$(dirname "$(realpath "$0")")
 # shellcheck disable=SC2086 # words
-all_packages=$(printf '%s\n' systemd systemd-sysv dbus libpam-systemd libnss-systemd procps $packages | sort -u | tr '\n' ' ')
+all_packages=$(printf '%s\n' systemd systemd-sysv dbus libpam-systemd libnss-systemd procps $packages \
+        ${modules:+initramfs-tools kmod $modules} | sort -u | tr '\n' ' ')
 all_packages=${all_packages% }
 cache=${PERFD_VM_CACHE:-$here/../../build/interop/vm}
 image=$cache/$({ echo "$all_packages"; cat "$(realpath "$0")"; } | sha256sum | cut -c 1-16)
@@ -213,7 +228,8 @@ setpriv --pdeathsig KILL qemu-system-x86_64 -machine q35,hpet=off -accel tcg,thr
         -smp "$cpus" -m "$memory" -nodefaults -no-user-config -display none $resets \
         -serial "file:$work/console" -serial "pipe:$way" \
         $(disk image "$image/root.img" snapshot=on) $(disk tree "$work/tree.img" readonly=on) \
-        -kernel "$image/vmlinuz" -append "$(echo $words)" </dev/null >&2 5>&- 6>&- &
+        -kernel "$image/vmlinuz" $([ ! -e "$image/initrd" ] || echo "-initrd $image/initrd") \
+        -append "$(echo $words)" </dev/null >&2 5>&- 6>&- &
 qemu=$!
 
 ready=''

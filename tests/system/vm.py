@@ -51,18 +51,18 @@ def library_packages(*programs):
 
 class Machine:
     """Boots once. `kernel`: words for the kernel's command line; `files`: files to copy, {path there: path here}; `resets`: the
-    machine may be reset."""
+    machine may be reset; `packages`: words, in addition; `modules`: the kernel has modules."""
 
-    def __init__(self, kernel="", files=None, conf="", resets=False):
+    def __init__(self, kernel="", files=None, conf="", resets=False, packages="", modules=False):
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="perfd-vm-", dir="/tmp"))
         self.boot = None
         try:
-            self._start(kernel, files or {}, conf, ["--resets"] if resets else [])
+            self._start(kernel, files or {}, conf, packages, ["--resets"] * resets + ["--modules"] * modules)
         except BaseException:
             self.end()
             raise
 
-    def _start(self, kernel, files, conf, options):
+    def _start(self, kernel, files, conf, packages, options):
         image = self.directory / "image"
         image.mkdir(mode=0o755)
         subprocess.run(["make", "-s", "-C", ROOT, "install", f"DESTDIR={image}", f"B={BUILD.relative_to(ROOT)}",
@@ -72,7 +72,7 @@ class Machine:
         put(image / "etc/systemd/system/perfd.service.d/test.conf", DROP_IN + (SANITIZER_DROP_IN if IS_SANITIZED else ""))
         copies = [f"{image}:/"] + [f"{here}:{there}" for there, here in files.items()]
         self.boot = subprocess.Popen(
-            [BOOT, *options, "--packages", " ".join(library_packages(BUILD / "perfd", BUILD / "perfctl")), "--kernel", kernel,
+            [BOOT, *options, "--packages", " ".join([*library_packages(BUILD / "perfd", BUILD / "perfctl"), packages]), "--kernel", kernel,
              *(word for copy in copies for word in ("--copy", copy)), "--", "sh", "-c", 'echo "$INSIDE"; cat'],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.enter = self.boot.stdout.readline().split()
