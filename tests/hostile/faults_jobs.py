@@ -93,6 +93,7 @@ def fill_request(target, kind, n, body):
         body.client = f"flood {n}"
     elif kind == "job_begin":
         body.job, body.pid = f"flood-{n % 7}", n % 3 * 100000
+        body.gpus.extend((f"minor:{n % 9}", "no GPU")[:n % 3])
     elif kind == "job_end":
         body.job, body.exit_status = f"flood-{n % 7}", 0
     elif kind == "submit":
