@@ -110,6 +110,7 @@ static void fuzz_rest(const char *text, Sample *sample) {
         check(pressure_parse(text, NULL, &sample->counter[KERNEL_PSI_IO_FULL], &fault), fault);
         r = process_stat_parse(text, &ticks);
         check(r == PROCESS_ENDED ? 0 : r, "malformed");
+        assert(process_stat_parent(text) >= 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -294,6 +294,22 @@ static void both_tables_agree_on_the_families_they_share(void **state) {
         assert_int_equal(n_shared, 17);
 }
 
+static void the_gpus_of_a_running_job_have_their_counters(void **state) {
+        Fixture *fixture = *state;
+        JobGpu gpus[2] = {
+                { .name = "3", .have = 1U << GPU_utilized_us | 1U << GPU_energy_mj | 1U << GPU_utilization,
+                  .values = { [GPU_utilized_us] = 1500000, [GPU_energy_mj] = 4000, [GPU_utilization] = 5000 } },
+                { .given = "9" },
+        };
+
+        fixture->snapshot.jobs.records[1].gpus = (JobGpus){ gpus, 2 };
+        assert_int_equal(jobs_subject_metrics(&fixture->exposition, &fixture->snapshot), 0);
+        assert_true(says(fixture, "\nperfd_job_gpu_utilized_seconds_total{job=\"job-1\",gpu=\"3\"} 1.5\n"));
+        assert_true(says(fixture, "\nperfd_job_gpu_energy_joules_total{job=\"job-1\",gpu=\"3\"} 4\n"));
+        assert_int_equal(count(fixture, "gpu=\""), 2); /* no gauge, nothing that was not read, no GPU without name */
+        check_contiguous(fixture);
+}
+
 static void names_are_on_the_info_alone_whatever_is_in_them(void **state) {
         Fixture *fixture = *state;
         JobDescription *info = &fixture->snapshot.jobs.records[1].info;
@@ -535,6 +551,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(families_of_jobs_stand_together, setup, teardown),
                 cmocka_unit_test_setup_teardown(equal_metrics_of_node_and_job_share_a_family, setup, teardown),
                 cmocka_unit_test_setup_teardown(both_tables_agree_on_the_families_they_share, setup, teardown),
+                cmocka_unit_test_setup_teardown(the_gpus_of_a_running_job_have_their_counters, setup, teardown),
                 cmocka_unit_test_setup_teardown(names_are_on_the_info_alone_whatever_is_in_them, setup, teardown),
                 cmocka_unit_test_setup_teardown(without_names_there_are_ids_and_sums, setup, teardown),
                 cmocka_unit_test_setup_teardown(an_absent_metric_of_a_job_has_no_sample, setup, teardown),

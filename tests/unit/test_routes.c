@@ -357,6 +357,24 @@ static void the_jobs_own_metrics_come_after_the_nodes(void **state) {
         assert_true(says(fixture, "\"job_cpus_given\"") && says(fixture, "\"duration_seconds\""));
 }
 
+static void the_gpus_of_a_job_have_metrics_and_members(void **state) {
+        Fixture *fixture = *state;
+        JobGpu gpu = { .name = "3", .have = 1U << GPU_present_us | 1U << GPU_utilized_us, .total_us = 2000000,
+                       .values = { [GPU_present_us] = 2000000, [GPU_utilized_us] = 500000 } };
+
+        fixture->snapshot.jobs.records[0].gpus = (JobGpus){ &gpu, 1 };
+        assert_int_equal(ask(fixture, "/api/v1/jobs/job-0", true), 200);
+        assert_true(says(fixture, "{\"key\":\"gpu_3_utilization_percentage\",\"value\":25.0,"
+                                  "\"timestamp\":1763676000000,\"step\":0,"
+                                  "\"unit\":\"%\",\"quality\":\"sampled\",\"scope\":\"job\"}"));
+        assert_true(says(fixture, "\"gpus\":[{\"gpu\":\"3\",\"uuid\":null,"));
+        assert_int_equal(ask(fixture, "/api/v1/jobs/job-0/metrics?key=gpu_3_utilization_percentage", true), 200);
+        assert_string_equal(fixture->body.text, "{\"metrics\":[{\"key\":\"gpu_3_utilization_percentage\","
+                                                "\"value\":25.0,\"timestamp\":1763676000000,\"step\":0}]}");
+        assert_int_equal(ask(fixture, "/api/v1/jobs/job-0/metrics?scope=node", true), 200);
+        assert_false(says(fixture, "gpu_3"));
+}
+
 static void one_scope_can_be_chosen(void **state) {
         Fixture *fixture = *state;
 
@@ -470,6 +488,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(a_running_job_is_answered_without_the_store, setup, teardown),
                 cmocka_unit_test_setup_teardown(metrics_are_served_under_both_paths, setup, teardown),
                 cmocka_unit_test_setup_teardown(the_jobs_own_metrics_come_after_the_nodes, setup, teardown),
+                cmocka_unit_test_setup_teardown(the_gpus_of_a_job_have_metrics_and_members, setup, teardown),
                 cmocka_unit_test_setup_teardown(one_scope_can_be_chosen, setup, teardown),
                 cmocka_unit_test_setup_teardown(absent_metrics_of_the_node_come_with_a_reason, setup, teardown),
                 cmocka_unit_test_setup_teardown(quotas_name_the_users_and_their_shares, setup, teardown),

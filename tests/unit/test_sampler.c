@@ -15,6 +15,7 @@
 #include "heap.h"
 #include "sample/host/filesystems.h"
 #include "sample/host/sampler.h"
+#include "sample/process.h"
 #include "tree.h"
 #include "util/clock.h"
 
@@ -462,6 +463,13 @@ static void a_process_may_be_called_anything(void **state) {
         assert_int_equal(uid, getuid());
         assert_int_equal(sampler_process_start(f->sampler, 1, &ticks, &uid), 0);
         assert_int_equal(ticks, 4);
+        assert_int_equal(sampler_process_parent(f->sampler, 4242), 1);
+        assert_int_equal(sampler_process_parent(f->sampler, 99), 0);
+        assert_int_equal(process_stat_parent("1 (init) S 0 1 1 0 -1\n"), 0);
+        assert_int_equal(process_stat_parent("7 (a b) c) R 4294967296 1\n"), 0);
+        for (const char *const *text = (const char *const[]){ "", ")", ") ", ") S", ") S x", "1 2 3", NULL }; *text;
+             text++)
+                assert_int_equal(process_stat_parent(*text), 0);
 }
 
 static void a_process_that_is_not_there_has_no_start(void **state) {
@@ -552,6 +560,7 @@ static void this_process_has_started_and_is_ours(void **state) {
         assert_int_equal(sampler_process_start(f->sampler, getpid(), &ticks, &uid), 0);
         assert_int_equal(uid, geteuid());
         assert_true(ticks <= clock_boottime_ns() / (NS_PER_S / TICKS_PER_S));
+        assert_int_equal(sampler_process_parent(f->sampler, getpid()), getppid());
         if (getppid() > 0 && sampler_process_start(f->sampler, getppid(), &ppid_ticks, &uid) == 0)
                 assert_true(ppid_ticks <= ticks);
         sampler_boot_id(f->sampler, id);
