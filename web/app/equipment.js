@@ -21,11 +21,12 @@ export function equipmentPlots(series) {
 
 /* Numbers for the head of the page: [label, text, text below, share]. */
 export function heads(now) {
-        const gpus = now.gpus?.filter((gpu) => gpu.counted).length, active = now.gpus_active ?? now.gpus_utilized;
+        const gpus = (now.gpus ?? []).filter((gpu) => gpu.counted), sum = (key) => gpus.reduce((total, gpu) => total + (gpu[key] ?? 0), 0);
+        const hasSm = gpus.some((gpu) => gpu.gpu_sm_active_ratio !== undefined), utilized = sum("gpu_utilization_ratio"), active = hasSm ? sum("gpu_sm_active_ratio") : utilized;
 
         return [
-                gpus > 0 && [now.gpus_active === undefined ? "GPUs utilized" : "GPUs active", `${cpus(active)} of ${gpus}`,
-                        [now.gpus_active !== undefined && `utilized ${cpus(now.gpus_utilized)}`, now.gpu_power_watts > 0 && watts(now.gpu_power_watts)].filter(Boolean).join(", "), active / gpus],
+                gpus.length > 0 && [hasSm ? "GPUs active" : "GPUs utilized", `${cpus(active)} of ${gpus.length}`,
+                        [hasSm && `utilized ${cpus(utilized)}`, now.gpu_power_watts > 0 && watts(now.gpu_power_watts)].filter(Boolean).join(", "), active / gpus.length],
                 now.fabric_received_bytes_per_second !== undefined && ["Fabric", rate(now.fabric_received_bytes_per_second), `sent ${rate(now.fabric_sent_bytes_per_second)}`],
                 now.netfs_read_bytes_per_second !== undefined && ["Network file systems", rate(now.netfs_read_bytes_per_second), `written ${rate(now.netfs_written_bytes_per_second)}`],
                 now.power_watts !== undefined && ["Power", watts(now.power_watts), "processors and memory"],
@@ -41,12 +42,14 @@ export const failures = ({ gpus = [], fabric_ports: ports = [] }) => [
 
 const GPU_ERRORS = [["gpu_xid_errors", "error of the driver (XID)", "errors of the driver (XID)"],
         ["gpu_ecc_uncorrected_errors", "memory error that was not corrected", "memory errors that were not corrected"], ["gpu_remapped_rows", "replaced row of memory", "replaced rows of memory"]];
-const PORT_ERRORS = [["fabric_link_downs", "time down", "times down"], ["fabric_symbol_errors", "symbol error"], ["fabric_receive_errors", "bad packet received", "bad packets received"],
+const PORT_ERRORS = [["fabric_symbol_errors", "symbol error"], ["fabric_receive_errors", "bad packet received", "bad packets received"],
         ["fabric_send_discards", "packet not sent", "packets not sent"], ["fabric_link_recoveries", "recovery of the link", "recoveries of the link"]];
 
 const JOB_ERRORS = GPU_ERRORS.slice(0, 2).map(([key, ...words]) => [key.replace("gpu_", ""), ...words]);
 
-const errorsOf = (item, kinds) => kinds.filter(([key]) => item[key] > 0).map(([key, ...words]) => plural(item[key], ...words));
+/* Drivers count the first initialization of a link as well. */
+const errorsOf = (item, kinds) => [...kinds.filter(([key]) => item[key] > 0).map(([key, ...words]) => plural(item[key], ...words)),
+        ...(item.fabric_link_downs > 1 ? [`${item.fabric_link_downs} times down`] : [])];
 
 /* Per second, between two answers about the node; NaN: not known yet. */
 function rises(node, before, list, label) {
@@ -92,7 +95,7 @@ function gpuCard(gpus, rise) {
                 { head: "Errors", of: GPU_ERRORS.map(([key]) => key), cell: (g) => errorCell(g, GPU_ERRORS) },
         ], gpus);
 
-        return card(plural(gpus.filter((g) => g.counted).length, "GPU"), { class: "whole" }, table(columns, gpus, { caption: "GPUs", attributes: (g) => ({ class: isLost(g) ? "bad" : null }) }),
+        return card(plural(gpus.filter((g) => !g.parent).length, "GPU"), { class: "whole" }, table(columns, gpus, { caption: "GPUs", attributes: (g) => ({ class: isLost(g) ? "bad" : null }) }),
                 note(columns.some((c) => c.head === "SM active") ? "SM active: how much of the multiprocessors worked. " : "These GPUs do not tell how much of their multiprocessors works. ",
                         "Utilization: the share of time in which any kernel ran, however small, as nvidia-smi has it."), dataOf("GPUs", gpus));
 }
@@ -192,7 +195,7 @@ export function jobGpuMeter(get) {
 export function jobGpuUse(metrics) {
         const given = metrics?.job_gpu_seconds / metrics?.duration_seconds, used = metrics?.job_gpu_used_seconds / metrics?.job_gpu_seconds;
 
-        return given > 0 ? [`${cpus(used * given)} of ${cpus(given)}`, bar(used, { label: "GPUs used" })] : null;
+        return given > 0 ? [`${cpus(used * given)} of ${count(given)}`, bar(used, { label: "GPUs used" })] : null;
 }
 
 /* Numbers of the GPUs of a job: [name, value, unit] */

@@ -41,7 +41,7 @@ function configuration(node) {
 
 function sources(node) {
         return card("Sources", null, table([
-                { head: "File", row: true, cell: (s) => el("code", null, `/${s.path}`) },
+                { head: "File", row: true, class: "file", cell: (s) => el("code", null, `/${s.path}`) },
                 { head: "", cell: (s) => (s.up ? pill("read", "ok") : pill("not read", s.failures ? "bad" : "odd")) },
                 { head: "Failures", class: "number", cell: (s) => figure(s.failures) },
                 { head: "Reason", cell: (s) => s.error ?? "" },
