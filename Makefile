@@ -262,7 +262,7 @@ check: test-deps
 	@tests/run $(B) $(TESTS)
 
 check-once: interop-deps
-	@$(MAKE) --no-print-directory -s $(parallel) all examples
+	@$(MAKE) --no-print-directory -s $(parallel) all examples $(NVML_STANDIN)
 	@tests/run $(B) $(or $(TESTS),once.)
 
 check-hostile: test-deps

@@ -7,6 +7,7 @@ import time
 
 import harness
 from chromium import Browser
+from equipped import Equipped
 from harness import BUILD, ROOT
 
 EVIL = '<img src=x onerror=alert(1)>&"\u202egnp.exe'
@@ -19,8 +20,13 @@ class PageCase(harness.TestCase):
         super().setUp()
         self.browser = Browser(self.temporary_directory())
         self.addCleanup(self.browser.close)
-        self.server = self.daemon(f"[sampling]\ninterval = 200ms\n[indicators]\ndirectory = {ROOT}/conf/indicators.d\n", tcp=True)
+        self.server = self.daemon(f"[sampling]\ninterval = 200ms\n[indicators]\ndirectory = {ROOT}/conf/indicators.d\n", tcp=True,
+                                  root=self.root())
         self.base = f"http://127.0.0.1:{self.server.port}/"
+
+    def root(self):
+        """The directory of the machine; None: the one on which the test runs."""
+        return None
 
     def shell(self, script):
         path = os.pathsep.join([str(BUILD), os.environ["PATH"]])
@@ -89,3 +95,19 @@ class PageCase(harness.TestCase):
             if time.monotonic() > deadline:
                 raise AssertionError(f"{pattern} is not in: {text}")
             time.sleep(0.05)
+
+
+class EquippedCase(PageCase):
+    """A perfd on a machine with equipment, of which jobs have GPUs."""
+
+    def root(self):
+        machine = Equipped(self.temporary_directory())
+        self.addCleanup(machine.close)
+        return machine.directory
+
+    def fill(self):
+        harness.wait_for(lambda: self.server.get("/api/v1/node").json["latest"].get("gpus_active"), "GPUs that work")
+        for name, gpus, duration_s in (("first", "0,1", 4), ("second", "GPU-77", 1)):
+            done = self.shell(f"perfctl run --name {name} --gpus {gpus} -- sleep {duration_s}")
+            self.assertEqual(done.returncode, 0, done.stderr)
+        return {job["name"]: job["id"] for job in self.server.get("/api/v1/jobs").json["jobs"]}

@@ -2,8 +2,8 @@
 
 import unittest
 
-from harness import BUILD
-from page import PageCase
+from harness import BUILD, Machine
+from page import EquippedCase, PageCase
 
 SCREENSHOTS = BUILD / "screenshots"
 # View: texts that it shows.
@@ -34,6 +34,17 @@ VIEWS = {
     "#/health": ("perfd itself", "takes data", "/proc/stat", "in force"),
     "#/none": ("Not found", "no page 'none'"),
 }
+# The same of a node with equipment, and words that no view of a node without has.
+EQUIPPED = {
+    "#/node": ("GPUs active", "2 GPUs", "SM active", "39.9\u00a0%", "1011\u00a0MiB of 140\u00a0GiB", "440\u00a0W", "Network file systems",
+               "/home", "mlx5_0:1", "DOWN", "Energy", "package-0", "Fabric", "Power"),
+    "#/health": ("GPUs and fabric", "port mlx5_1:1 is down", "/run/perfd-gpu/readings"),
+    "#/jobs": ("GPUs used", "of 2"),
+    "#/job/{first}": ("2 GPUs of the job", "Over 20, 40, 80 %", "GPUs of the node, SM active", "Energy of processors and memory", "Fabric"),
+    "#/job/{second}": ("1 GPU of the job", "not found on the node", "GPU-77"),
+    "#/compare/{first},{second}": ("2 NVIDIA H200", "total_gpu_energy_joules"),
+}
+ABSENT = ("GPU", "Fabric", "Network file systems", "Energy", "Power")
 SIZES = {"1280": (1280, 800, False), "390": (390, 844, False), "dark": (1280, 800, True)}
 
 # Calls of web/app/format.js and url.js, with what perfctl prints for the same numbers.
@@ -86,7 +97,7 @@ NAMES = ("bytes, seconds, percent, cpus, count, figure, change, quantity, watts,
          "range, joinTimelines, append, equipmentPlots, failures, jobGpuModels, jobGpuNumbers")
 
 
-class Page(PageCase):
+class Views(PageCase):
     def check_view(self, url, texts, name):
         self.browser.open(self.base + url)
         text = self.shown()
@@ -99,6 +110,8 @@ class Page(PageCase):
         # Each control has a name, and each link a target, for keyboards and screen readers.
         self.assertEqual(self.count("a:not([href]), input:not([aria-label]), button:empty"), 0, url)
 
+
+class Page(Views):
     def test_each_view_in_each_size(self):
         ids = self.fill()
         SCREENSHOTS.mkdir(exist_ok=True)
@@ -161,6 +174,39 @@ class Page(PageCase):
         self.browser.wait("document.querySelectorAll('#view tbody tr').length === 1", "one job")
         self.wait_text("job-b")
         self.assertIn("label=k%3Db", self.browser.evaluate("location.hash"))
+
+
+class EquippedPage(Views, EquippedCase):
+
+    def test_equipment_is_in_the_views_in_each_size(self):
+        ids = self.fill()
+        SCREENSHOTS.mkdir(exist_ok=True)
+        for size, (width, height, is_dark) in SIZES.items():
+            self.browser.resize(width, height, is_dark)
+            for i, (url, texts) in enumerate(EQUIPPED.items()):
+                with self.subTest(size=size, view=url):
+                    name = url[2:].split("/")[0]
+                    self.check_view(url.format(**ids), texts, f"equipped-{i}-{name}-{size}")
+        self.assertEqual(self.browser.complaints, [])
+
+    def test_rates_of_each_item_follow(self):
+        self.browser.open(self.base + "#/node")
+        self.shown()
+        self.wait_match(r"mlx5_0:1 InfiniBand\s+ACTIVE\s+100\sGbit/s\s+\d.*MiB/s\s+\d.*MiB/s")
+        self.wait_match(r"/home\s+nfs4, 10.0.0.7:/export/home\s+1\.\d+\sMiB/s")
+        self.wait_match(r"package-0.*\s+\d+\.\d+\sW")
+
+
+class BarePage(PageCase):
+    def root(self):
+        return Machine(self.temporary_directory()).directory
+
+    def test_nothing_of_equipment_is_in_the_views_of_a_node_without(self):
+        done = self.shell("perfctl run --job first -- sleep 1 && perfctl run --job second -- sleep 1")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for url in EQUIPPED:
+            self.browser.open(self.base + url.format(first="first", second="second"))
+            self.assertEqual([words for words in ABSENT if words in self.shown()], [], url)
 
 
 if __name__ == "__main__":

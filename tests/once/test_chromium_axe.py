@@ -6,8 +6,8 @@ import subprocess
 import unittest
 
 from harness import BUILD, ROOT
-from page import PageCase
-from test_chromium import VIEWS
+from page import EquippedCase, PageCase
+from test_chromium import EQUIPPED, VIEWS
 
 AXE = "axe-core@4.14.1"
 INTEROP = BUILD / "interop"
@@ -36,18 +36,27 @@ def find_package(package, path):
     return file
 
 
+def check_views(case, views):
+    script = find_package(AXE, "axe-core/axe.min.js").read_text()
+    ids = case.fill()
+    for width, is_dark in ((1280, False), (1280, True), (390, False), (390, True)):
+        case.browser.resize(width, 800, is_dark)
+        for view in views:
+            with case.subTest(view=view, width=width, dark=is_dark):
+                case.browser.open(case.base + view.format(**ids))
+                case.shown()
+                case.browser.evaluate(script + "; null")
+                case.assertEqual(case.browser.evaluate(RUN), [], view)
+
+
+class Equipped(EquippedCase):
+    def test_axe_has_no_serious_finding_in_views_of_equipment(self):
+        check_views(self, EQUIPPED)
+
+
 class Accessible(PageCase):
     def test_axe_has_no_serious_finding_in_any_view(self):
-        script = find_package(AXE, "axe-core/axe.min.js").read_text()
-        ids = self.fill()
-        for width, is_dark in ((1280, False), (1280, True), (390, False), (390, True)):
-            self.browser.resize(width, 800, is_dark)
-            for view in VIEWS:
-                with self.subTest(view=view, width=width, dark=is_dark):
-                    self.browser.open(self.base + view.format(**ids))
-                    self.shown()
-                    self.browser.evaluate(script + "; null")
-                    self.assertEqual(self.browser.evaluate(RUN), [], view)
+        check_views(self, VIEWS)
 
     def press(self, key, code=0, text=""):
         for kind in ("keyDown", "keyUp"):

@@ -31,11 +31,6 @@ MAY_BE_EMPTY = {
     "perfd_node_disk_": lambda: not has_device("/sys/block"),
     "perfd_node_network_": lambda: not has_device("/sys/class/net"),
     "perfd_node_pressure_": lambda: not os.path.exists("/proc/pressure/cpu"),
-    # The machine of equipped.py has neither.
-    "perfd_node_gpu_": lambda: True,
-    "perfd_job_gpu_": lambda: True,
-    "perfd_job_gpus_": lambda: True,
-    "perfd_node_netfs_": lambda: True,
 }
 
 
@@ -98,8 +93,9 @@ class Scraped(TestCase):
         machine = Equipped(self.temporary_directory())
         self.addCleanup(machine.close)
         self.equipped = self.daemon(tcp=True, root=machine.directory)
-        with self.equipped.client() as client:
-            self.assert_status(client.begin("equipped"), "OK")
+        wait_for(lambda: self.equipped.get("/api/v1/node").json["latest"].get("gpus"), "GPUs")
+        done = self.equipped.perfctl("job", "begin", "--gpus", "0", "equipped")
+        self.assertEqual(done.returncode, 0, done.stderr)
         self.job = subprocess.Popen([PERFCTL, "run", "--job", "busy", "--", "sh", "-c", "while :; do :; done"],
                                     stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                     env={**os.environ, "PERFD_SOCKET": str(self.server.socket)})
@@ -145,6 +141,7 @@ class Scraped(TestCase):
             self.report_pipeline()
             return (self.query('rate(perfd_job_cpu_user_seconds_total{scope="job"}[10s])')
                     and self.query("rate(perfd_node_energy_joules_total[10s])")
+                    and any(float(one["value"][1]) > 0 for one in self.query("rate(perfd_job_gpu_utilized_seconds_total[10s])"))
                     and any(float(one["value"][1]) > 0 for one in self.query("rate(perfd_job_pipeline_tasks_total[10s])")))
         except OSError:
             return False

@@ -22,7 +22,9 @@ class OnANode(harness.TestCase):
     def equipped(self):
         self.machine = Equipped(self.temporary_directory())
         self.addCleanup(self.machine.close)
-        return self.node(self.machine)
+        node = self.node(self.machine)
+        wait_for(lambda: node.get("/api/v1/node").json["latest"].get("gpus_active"), "GPUs that work")
+        return node
 
     def top(self, node, *words):
         done = node.perfctl("top", "--once", *words, environment={"COLUMNS": "80", "LC_ALL": "C.UTF-8"})
@@ -38,19 +40,26 @@ class OnANode(harness.TestCase):
         self.assertEqual([(port["port"], port["fabric_active"]) for port in latest["fabric_ports"]], [("mlx5_0:1", 1), ("mlx5_1:1", 0)])
         self.assertGreater(latest["fabric_received_bytes_per_second"], 1e6)
         self.assertGreater(latest["power_watts"], 1)
+        self.assertEqual([mount["mountpoint"] for mount in latest["network_filesystems"]], ["/home"])
+        self.assertGreater(latest["netfs_read_bytes_per_second"], 1e5)
+        self.assertEqual([gpu["gpu"] for gpu in latest["gpus"]], ["0", "1"])
+        self.assertAlmostEqual(latest["gpu_power_watts"], 880.46, delta=1)
         metrics = node.metrics()
         self.assertEqual(metrics['perfd_node_fabric_active{port="mlx5_0:1"}'], 1)
         self.assertEqual(metrics['perfd_source_up{source="fabric"}'], 1)
-        series = wait_for(lambda: {name for name in node.get("/api/v1/node/recent").json["series"] if WORDS.search(name)}, "rates")
-        self.assertEqual(series, {"fabric_sent", "fabric_received", "power"})
+        wanted = {"fabric_sent", "fabric_received", "power", "netfs_read", "netfs_written", "gpus_active", "gpus_utilized", "gpu_power"}
+        wait_for(lambda: {name for name in node.get("/api/v1/node/recent").json["series"] if WORDS.search(name)} == wanted, "the series")
 
     def test_commands_show_it(self):
         node = self.equipped()
         status = node.perfctl("status").stdout
-        self.assertRegex(status, r"\n  fabric +1 of 2 ports active\n  power +\d+ W \(processors and memory\)\n")
+        self.assertRegex(status, r"\n  GPUs +2, [\d.]+ active, 880 W\n  fabric +1 of 2 ports active\n  netfs +1 mounted\n"
+                                 r"  power +\d+ W \(processors and memory\)\n")
         text = self.top(node)
         self.assertRegex(text, r"\nfabric +[\d.]+ [KM]iB/s received, [\d.]+ [KM]iB/s sent")
         self.assertRegex(text.splitlines()[0], r"1 CPUs, \d+ W  0 jobs")
+        self.assertRegex(text, r"\nGPU 0 +39\.9 % \S+ +1011 MiB of 140 GiB, 440 W\nGPU 1 ")
+        self.assertRegex(text, r"\nnetfs +[\d.]+ [KM]iB/s read, [\d.]+ [KM]iB/s written")
         document = json.loads(self.top(node, "--json"))
         self.assertGreater(document["fabric_sent_bytes_per_second"], 1e6)
 
