@@ -40,22 +40,28 @@ size_t visible_gpus_parse(const char *list, const char *before, char ret[static 
 
                 while (n > 0 && word[n - 1] == ' ')
                         n--;
-                if (!is_number(word, n) && (*before || !is_uuid(word, n)))
+                if (!is_number(word, n) && !is_uuid(word, n))
                         break;
                 if (count_words(ret) < JOB_GPUS_MAX)
-                        (void)snprintf(ret + n_ret, JOB_GPUS_TEXT_MAX - n_ret, "%s%s%.*s", n_ret > 0 ? "," : "", before,
-                                       (int)n, word);
+                        (void)snprintf(ret + n_ret, JOB_GPUS_TEXT_MAX - n_ret, "%s%s%.*s", n_ret > 0 ? "," : "",
+                                       is_number(word, n) ? before : "", (int)n, word);
                 p = word + n_all + (word[n_all] == ',');
         }
         return (size_t)(p - list);
 }
 
+#define N_SLURM_SOURCES 2
+
 /* Slurm's own numbers come first: others may count the GPUs of a cgroup only. */
 static const struct {
         const char *variable, *before;
 } sources[] = {
-        { "SLURM_STEP_GPUS", JOB_GPU_MINOR }, { "SLURM_JOB_GPUS", JOB_GPU_MINOR }, { "CUDA_VISIBLE_DEVICES", "" },
-        { "ROCR_VISIBLE_DEVICES", "" },       { "HIP_VISIBLE_DEVICES", "" },       { "NVIDIA_VISIBLE_DEVICES", "" },
+        { "SLURM_STEP_GPUS", JOB_GPU_MINOR },
+        { "SLURM_JOB_GPUS", JOB_GPU_MINOR },
+        { "CUDA_VISIBLE_DEVICES", "" },
+        { "ROCR_VISIBLE_DEVICES", JOB_GPU_AMD },
+        { "HIP_VISIBLE_DEVICES", JOB_GPU_AMD },
+        { "NVIDIA_VISIBLE_DEVICES", "" },
 };
 
 void visible_gpus_find(char ret[static JOB_GPUS_TEXT_MAX]) {
@@ -68,7 +74,7 @@ void visible_gpus_find(char ret[static JOB_GPUS_TEXT_MAX]) {
         for (size_t i = 0; i < N_ELEMENTS(sources) && !ret[0]; i++) {
                 const char *list = getenv(sources[i].variable);
 
-                if (list && (*sources[i].before || !is_slurm || !isdigit((unsigned char)*list)))
+                if (list && (!is_slurm || i < N_SLURM_SOURCES || !isdigit((unsigned char)*list)))
                         (void)visible_gpus_parse(list, sources[i].before, ret);
         }
 }

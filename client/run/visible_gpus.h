@@ -14,7 +14,7 @@
 #include "job/job.h"
 
 /*
- * Appends the GPUs of a list as words for JobInfo.gpus. before: "", or JOB_GPU_MINOR for a list of numbers. At most
+ * Appends the GPUs of a list as words for JobInfo.gpus. before: in front of numbers. At most
  * JOB_GPUS_MAX; further ones are left out. Returns the length of the list that was read: all of it, unless it has a
  * word that is no GPU.
  */

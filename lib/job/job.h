@@ -27,6 +27,7 @@
 #define JOB_GPUS_MAX 64U     /* GPUs of a job */
 #define JOB_GPU_TEXT_MAX 64U /* word for a GPU, with NUL: "3", "GPU-6b1f…", "MIG-…", or the number of /dev/nvidia3: */
 #define JOB_GPU_MINOR "minor:"
+#define JOB_GPU_AMD "amd" /* in front of the number that ROCm has */
 #define JOB_GPUS_TEXT_MAX (JOB_GPUS_MAX * JOB_GPU_TEXT_MAX)
 #define PHASE_NAME_MAX 65  /* with NUL; UTF-8 without control characters */
 

@@ -325,6 +325,19 @@ static void given_gpus_are_found_by_number_and_uuid(void **state) {
         assert_given(f, "0", ""); /* a node without GPUs */
 }
 
+static void gpus_of_amd_have_names_of_their_own(void **state) {
+        Fixture *f = *state;
+
+        tick(f);
+        (void)strcpy(fake_gpu(&f->node.sample, "amd0")->texts[0], "GPU-a53ed2f86b0f6a6b");
+        (void)strcpy(fake_gpu(&f->node.sample, "amd4")->texts[0], "GPU-a53ed2f86b0f6a6c");
+        assert_given(f, "amd0", "amd0");
+        assert_given(f, "4", "amd4"); /* no other has this number */
+        assert_given(f, "0", "-");
+        assert_given(f, "GPU-a53ed2f86b0f6a6c", "amd4");
+        assert_given(f, "minor:0", "-");
+}
+
 static void a_given_gpu_is_found_later(void **state) {
         Fixture *f = *state;
         Job *job = add_job(f, "a", CGROUP_A, getuid());
@@ -457,6 +470,7 @@ int main(void) {
                 TEST(a_gpu_that_two_jobs_use_is_shared_by_process),
                 TEST(a_job_that_claims_a_gpu_does_not_see_what_others_do_there),
                 TEST(given_gpus_are_found_by_number_and_uuid),
+                TEST(gpus_of_amd_have_names_of_their_own),
                 TEST(a_given_gpu_is_found_later),
                 TEST(old_readings_say_nothing),
                 TEST(a_reading_is_asked_for_and_waited_for),

@@ -191,7 +191,8 @@ static void gpus_are_those_of_the_environment(void **state) {
         assert_gpus("CUDA_VISIBLE_DEVICES=MIG-" UUID "/13/0", "MIG-" UUID "/13/0");
         assert_gpus("CUDA_VISIBLE_DEVICES=1 ROCR_VISIBLE_DEVICES=2 NVIDIA_VISIBLE_DEVICES=3", "1");
         assert_gpus("ROCR_VISIBLE_DEVICES=GPU-a53ed2f86b0f6a6b", "GPU-a53ed2f86b0f6a6b");
-        assert_gpus("HIP_VISIBLE_DEVICES=4", "4");
+        assert_gpus("HIP_VISIBLE_DEVICES=4", "amd4");
+        assert_gpus("ROCR_VISIBLE_DEVICES=0,GPU-a53e", "amd0,GPU-a53e");
         assert_gpus("NVIDIA_VISIBLE_DEVICES=" UUID, UUID);
         assert_gpus("NVIDIA_VISIBLE_DEVICES=all", "");
         assert_gpus("NVIDIA_VISIBLE_DEVICES=none", "");
@@ -220,7 +221,8 @@ static void in_slurm_numbers_are_those_of_slurm(void **state) {
         assert_gpus("SLURM_JOB_ID=7 SLURM_JOB_GPUS=2,3 CUDA_VISIBLE_DEVICES=0,1", "minor:2,minor:3");
         assert_gpus("SLURM_JOB_ID=7 SLURM_JOB_GPUS=2,3 SLURM_STEP_GPUS=3 CUDA_VISIBLE_DEVICES=0", "minor:3");
         assert_gpus("SLURM_JOB_ID=7 CUDA_VISIBLE_DEVICES=0,1", "");
-        assert_gpus("SLURM_JOB_ID=7 SLURM_JOB_GPUS=1," UUID, "minor:1");
+        assert_gpus("SLURM_JOB_ID=7 SLURM_JOB_GPUS=1," UUID, "minor:1," UUID);
+        assert_gpus("SLURM_JOB_ID=7 ROCR_VISIBLE_DEVICES=0,1", "");
         assert_gpus("SLURM_JOB_ID=7 SLURM_JOB_GPUS=2 CUDA_VISIBLE_DEVICES=" INSTANCE, INSTANCE);
 }
 

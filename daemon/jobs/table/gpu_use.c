@@ -151,8 +151,10 @@ static const GpuReading *find_reading(const GpuUse *use, const char *uuid) {
 }
 
 /* Returns the UUID of /dev/nvidiaN, or NULL. */
-static const char *uuid_of_minor(const GpuUse *use, int32_t minor) {
-        for (uint32_t i = 0; use->is_current && i < use->readings.n_gpus; i++)
+static const char *uuid_of_minor(const GpuUse *use, const char *digits) {
+        int64_t minor = isdigit((unsigned char)*digits) ? strtol(digits, NULL, 10) : -1;
+
+        for (uint32_t i = 0; minor >= 0 && use->is_current && i < use->readings.n_gpus; i++)
                 if (use->readings.gpus[i].minor == minor && use->readings.gpus[i].parent < 0)
                         return use->readings.gpus[i].uuid;
         return NULL;
@@ -160,25 +162,22 @@ static const char *uuid_of_minor(const GpuUse *use, int32_t minor) {
 
 /* Each maker numbers its own GPUs: "0" is amd0 as well, unless there are GPUs of both. */
 static bool is_given(const SampleEquipment *item, const char *given) {
-        const char *number = item->name + (strncmp(item->name, "amd", 3) == 0 ? 3 : 0);
+        const size_t n_amd = strlen(JOB_GPU_AMD);
+        const char *number = item->name + (strncmp(item->name, JOB_GPU_AMD, n_amd) == 0 ? n_amd : 0);
 
         if (isdigit((unsigned char)given[0]))
                 return strcmp(number, given) == 0;
-        return strncmp(item->texts[0], given, strlen(given)) == 0;
+        return strcmp(item->name, given) == 0 || strncmp(item->texts[0], given, strlen(given)) == 0;
 }
 
-/* A beginning of several UUIDs names none, and the number of a GPU that has instances does not say which. */
+/* Two GPUs of a number or a beginning are none, and the number of a GPU that has instances does not say which. */
 static const SampleEquipment *find_given(const GpuUse *use, const Sample *sample, const char *given) {
         const SampleEquipment *found = NULL;
         const GpuReading *reading;
 
-        if (strncmp(given, JOB_GPU_MINOR, strlen(JOB_GPU_MINOR)) == 0) {
-                given += strlen(JOB_GPU_MINOR);
-                if (!isdigit((unsigned char)given[0]))
-                        return NULL;
-                given = uuid_of_minor(use, (int32_t)strtol(given, NULL, 10)) ?: given;
-        }
-        for (size_t i = 0; i < sample->equipment.n; i++) {
+        if (strncmp(given, JOB_GPU_MINOR, strlen(JOB_GPU_MINOR)) == 0)
+                given = uuid_of_minor(use, given + strlen(JOB_GPU_MINOR));
+        for (size_t i = 0; given && i < sample->equipment.n; i++) {
                 const SampleEquipment *item = &sample->equipment.items[i];
 
                 if (!is_gpu(item) || !is_given(item, given))
