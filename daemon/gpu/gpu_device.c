@@ -206,11 +206,13 @@ static void read_energy(const Nvml *nvml, NvmlDevice handle, int32_t *error, Gpu
 }
 
 static void read_each_minute(const Nvml *nvml, NvmlDevice handle, int32_t *error, GpuReading *gpu) {
-        uint32_t clock = 0, corrected = 0, uncorrected = 0, pending, failed;
+        uint32_t clock = 0, limit = 0, corrected = 0, uncorrected = 0, pending, failed;
         bool is_known;
 
         is_known = is_done(error, NVML_CALL(nvml, max_clock, handle, NVML_CLOCK_SM, &clock)) && clock <= CLOCK_MAX_MHZ;
         put(gpu, GPU_sm_clock_max_hz, is_known, clock * UINT64_C(1000000));
+        is_known = is_done(error, NVML_CALL(nvml, power_limit, handle, &limit)) && limit <= POWER_MAX_MW;
+        put(gpu, GPU_power_limit_mw, is_known, limit);
         for (int i = 0; i < 2; i++) {
                 uint64_t n = 0;
 

@@ -111,6 +111,7 @@ typedef struct NvmlGpmMetrics {
         X(memory, "nvmlDeviceGetMemoryInfo_v2", NULL, (NvmlDevice, NvmlMemory *)) \
         X(utilization, "nvmlDeviceGetUtilizationRates", NULL, (NvmlDevice, NvmlUtilization *)) \
         X(power, "nvmlDeviceGetPowerUsage", NULL, (NvmlDevice, uint32_t *)) \
+        X(power_limit, "nvmlDeviceGetEnforcedPowerLimit", NULL, (NvmlDevice, uint32_t *)) \
         X(energy, "nvmlDeviceGetTotalEnergyConsumption", NULL, (NvmlDevice, uint64_t *)) \
         X(temperature, "nvmlDeviceGetTemperature", NULL, (NvmlDevice, int, uint32_t *)) \
         X(clock, "nvmlDeviceGetClockInfo", NULL, (NvmlDevice, int, uint32_t *)) \

@@ -68,6 +68,7 @@
         X(GPU, sm_active,          GAUGE,   4, "gpu_sm_active_ratio",               "ratio",   "Activity of the multiprocessors in the last second", 0) \
         X(GPU, utilization,        GAUGE,   4, "gpu_utilization_ratio",             "ratio",   "Share of the last sampling period in which a kernel ran (utilization of nvidia-smi)", 0) \
         X(GPU, power_mw,           GAUGE,   3, "gpu_power_watts",                   "watts",   "Power", 0) \
+        X(GPU, power_limit_mw,     GAUGE,   3, "gpu_power_limit_watts",             "watts",   "Power above which the clock is lowered", 0) \
         X(GPU, temperature_mc,     GAUGE,   3, "gpu_temperature_celsius",           "celsius", "Temperature", 0) \
         X(GPU, sm_clock_hz,        GAUGE,   0, "gpu_sm_clock_hertz",                "hertz",   "Clock of the multiprocessors", 0) \
         X(GPU, sm_clock_max_hz,    GAUGE,   0, "gpu_sm_clock_max_hertz",            "hertz",   "Highest clock of the multiprocessors", 0) \

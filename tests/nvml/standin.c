@@ -318,6 +318,7 @@ EXPORT int nvmlDeviceGetUtilizationRates(Device *d, unsigned ret[2]) {
                 return OK;                                        \
         }
 NUMBER(nvmlDeviceGetPowerUsage, unsigned, self.orders.load->power_mw, 4000000000)
+NUMBER(nvmlDeviceGetEnforcedPowerLimit, unsigned, 700000, 4000000000)
 NUMBER(nvmlDeviceGetTotalEnergyConsumption, uint64_t, 3181386 + (uint64_t)d->integrals[N_INTEGRALS - 1], UINT64_MAX)
 NUMBER(nvmlDeviceGetCurrentClocksThrottleReasons, uint64_t, self.orders.load->reasons, UINT64_MAX)
 NUMBER_OF_KIND(nvmlDeviceGetTemperature, self.orders.load->temperature, 4000000000)

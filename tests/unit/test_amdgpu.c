@@ -129,6 +129,7 @@ static void every_file_of_a_gpu_is_a_value(void **state) {
         assert_value(item, GPU_memory_total_bytes, 206141652992);
         assert_value(item, GPU_memory_used_bytes, 1073741824);
         assert_value(item, GPU_power_mw, 310000);
+        assert_value(item, GPU_power_limit_mw, 750000);
         assert_value(item, GPU_temperature_mc, 56000);
         assert_value(item, GPU_sm_clock_hz, 1200000000);
         assert_value(item, GPU_sm_clock_max_hz, 2100000000);
@@ -182,9 +183,12 @@ static void a_gpu_that_sleeps_is_not_woken_up(void **state) {
 }
 
 static void answers_that_cannot_be_are_absent(void **state) {
-        static const char *const files[] = { "mem_info_vram_used", "hwmon/hwmon5/power1_average", "mem_info_vram_total",
-                                             "hwmon/hwmon5/temp1_input", "hwmon/hwmon5/temp2_input", "gpu_busy_percent",
-                                             "hwmon/hwmon5/freq1_input", "pp_dpm_sclk", "ras/umc_err_count" };
+        static const char *const files[] = {
+                "mem_info_vram_used",       "mem_info_vram_total",      "hwmon/hwmon5/power1_average",
+                "hwmon/hwmon5/power1_cap",  "hwmon/hwmon5/temp1_input", "hwmon/hwmon5/temp2_input",
+                "hwmon/hwmon5/freq1_input", "gpu_busy_percent",         "pp_dpm_sclk",
+                "ras/umc_err_count",
+        };
         static const char *const bad[] = { "", "\n", "many\n", "-1\n", "99999999999999999999\n" };
 
         for (size_t i = 0; i < N_ELEMENTS(bad); i++) {

@@ -142,6 +142,7 @@ static void a_gpu_has_the_numbers_of_the_driver(void **state) {
         assert_int_equal(value_of(f, 0, GPU_memory_used_bytes), 1059913728);
         assert_int_equal(value_of(f, 0, GPU_utilization), 9900);
         assert_int_equal(value_of(f, 0, GPU_power_mw), 693939);
+        assert_int_equal(value_of(f, 0, GPU_power_limit_mw), 700000);
         assert_int_equal(value_of(f, 0, GPU_temperature_mc), 68000);
         assert_int_equal(value_of(f, 0, GPU_sm_clock_hz), 1500000000);
         assert_int_equal(value_of(f, 0, GPU_sm_clock_max_hz), 1980000000);
@@ -299,7 +300,7 @@ static void garbage_is_absent(void **state) {
         static const unsigned absent[] = {
                 GPU_memory_total_bytes, GPU_memory_used_bytes, GPU_utilization,     GPU_utilized_us,
                 GPU_power_mw,           GPU_temperature_mc,    GPU_sm_clock_hz,     GPU_sm_clock_max_hz,
-                GPU_sm_active_us,       GPU_sm_observed_us,    GPU_pcie_sent_bytes,
+                GPU_sm_active_us,       GPU_sm_observed_us,    GPU_pcie_sent_bytes, GPU_power_limit_mw,
         };
         Fixture *f = *state;
 

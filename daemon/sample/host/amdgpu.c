@@ -23,6 +23,7 @@
 #define DISTANCE_NS (100 * NS_PER_MS)
 #define TEXT_BYTES_MAX 4096U
 
+#define POWER_MAX_UW UINT64_C(10000000000)
 #define CLOCK_MAX_HZ UINT64_C(20000000000)
 
 /* Indexes of the texts of a GPU. */
@@ -125,7 +126,7 @@ static void read_each_minute(AmdFiles files, AmdGpu *gpu) {
         scoped(freep) char *device = read_text(files, "", "device"), *clocks = read_text(files, "", "pp_dpm_sclk");
         scoped(freep) char *errors = read_text(files, "", "ras/umc_err_count");
         SampleEquipment *item = &gpu->item;
-        uint64_t total, mhz = clocks ? find_highest_clock(clocks) : 0;
+        uint64_t total, limit_uw, mhz = clocks ? find_highest_clock(clocks) : 0;
 
         find_sensors(files, gpu);
         if (id)
@@ -136,6 +137,8 @@ static void read_each_minute(AmdFiles files, AmdGpu *gpu) {
                 (void)snprintf(item->texts[TEXT_MODEL], EQUIPMENT_TEXT_MAX, "AMD %.32s", device);
         if (read_number(files, "", "mem_info_vram_total", UINT64_MAX, &total))
                 equipment_set(item, GPU_memory_total_bytes, total);
+        if (read_number(files, gpu->hwmon, "power1_cap", POWER_MAX_UW, &limit_uw))
+                equipment_set(item, GPU_power_limit_mw, limit_uw / 1000);
         if (mhz > 0 && mhz <= CLOCK_MAX_HZ / 1000000)
                 equipment_set(item, GPU_sm_clock_max_hz, mhz * 1000000);
         if (errors)
@@ -152,7 +155,7 @@ static const struct {
         uint64_t max, divisor;
 } prompt[] = {
         { GPU_memory_used_bytes, { "mem_info_vram_used" }, false, UINT64_MAX, 1 },
-        { GPU_power_mw, { "power1_average", "power1_input" }, true, UINT64_C(10000000000), 1000 },
+        { GPU_power_mw, { "power1_average", "power1_input" }, true, POWER_MAX_UW, 1000 },
         { GPU_temperature_mc, { "temp2_input", "temp1_input" }, true, 150000, 1 },
         { GPU_sm_clock_hz, { "freq1_input" }, true, CLOCK_MAX_HZ, 1 },
 };
