@@ -192,7 +192,7 @@ static void a_run_is_described_in_files(void **state) {
 
         assert_int_equal(results_report_write(&run, "report/inner"), EXIT_DONE);
         assert_contains(markdown = read_text("report/inner/summary.md"), "| parse | 1 test |\n");
-        assert_contains(markdown, "| Serving.rate | kpi threads=4 | regression");
+        assert_contains(markdown, "| Serving.rate | threads=4 | regression");
         assert_contains(markdown, "| warning: a\\|b \\<script\\> |\n");
         junit = read_text("report/inner/junit.xml");
         assert_contains(junit, "\"perfctl kpi check\" tests=\"1\" failures=\"1\"");
