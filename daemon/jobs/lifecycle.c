@@ -204,7 +204,6 @@ int lifecycle_watch_gpus(Lifecycle *lifecycle) {
 
 int lifecycle_tick(Lifecycle *lifecycle) {
         uint64_t now_ns = lifecycle->node->sample.boottime_ns, keep_ns = lifecycle->config->metrics_finished_ns;
-
         int r;
 
         r = settle_jobs(lifecycle);
@@ -239,11 +238,11 @@ static int adopt(Lifecycle *lifecycle, Job *job, const Request *request, Ticket 
         if (r < 0)
                 return r;
         set_readings(lifecycle, job, request);
-        gpu_use_give(lifecycle->jobs->gpu_use, job, lifecycle->node, info->gpus);
         r = put_identity(lifecycle, job, cookie_of(LIFECYCLE_BEGIN, ticket, NULL));
         if (r != 0)
                 return desk_pending(r);
 
+        gpu_use_give(lifecycle->jobs->gpu_use, job, lifecycle->node, info->gpus);
         job->is_announced = true;
         job->due.is_identity = true; /* puts the row again at the next tick, in case the store fails */
         return DESK_PENDING;
