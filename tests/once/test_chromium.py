@@ -40,7 +40,8 @@ EQUIPPED = {
                "/home", "mlx5_0:1", "DOWN", "Energy", "package-0", "Fabric", "Power"),
     "#/health": ("GPUs and fabric", "port mlx5_1:1 is down", "/run/perfd-gpu/readings"),
     "#/jobs": ("GPUs used", "of 2"),
-    "#/job/{first}": ("2 GPUs of the job", "Over 20, 40, 80 %", "GPUs of the node, SM active", "Energy of processors and memory", "Fabric"),
+    "#/job/{first}": ("2 GPUs of the job", "Over 20, 40, 80 %", "GPUs of the node, SM active", "Energy of processors and memory, its share",
+                     "Fabric"),
     "#/job/{second}": ("1 GPU of the job", "not found on the node", "GPU-77"),
     "#/compare/{first},{second}": ("2 NVIDIA H200", "total_gpu_energy_joules"),
 }
@@ -67,7 +68,7 @@ PURE = (
     ("jobGpuModels([{model: 'A'}, {model: 'B'}, {model: 'A'}, {model: null}])", "2 A, 1 B, 1 of an unknown model"),
     ("jobGpuNumbers([{gpu: '1', sm_active: 0.5, utilization: null}, {gpu: null}]).map((n) => [n[0], quantity(n[1], n[2])])",
      [["gpu 1 sm_active", "50.0\u00a0%"]]),
-    ("watts(0)", "0.00\u00a0W"), ("watts(312.4)", "312\u00a0W"), ("watts(1254)", "1.25\u00a0kW"), ("joules(3.6e6)", "3.60\u00a0MJ"),
+    ("watts(0)", "0.0\u00a0W"), ("watts(312.4)", "312\u00a0W"), ("joules(99949)", "99949\u00a0J"), ("joules(3.6e6)", "3.600\u00a0MJ"),
     ("quantity(0.5, 'gpus')", "0.50"), ("watts(undefined)", "–"),
     ("bytes(0)", "0\u00a0B"), ("bytes(1023)", "1.00\u00a0KiB"), ("bytes(1536)", "1.50\u00a0KiB"),
     ("bytes(64 * 2 ** 30)", "64.0\u00a0GiB"), ("bytes(-2048)", "-2.00\u00a0KiB"), ("bytes(1e30)", "888178419700125\u00a0PiB"),
@@ -194,7 +195,7 @@ class EquippedPage(Views, EquippedCase):
         self.shown()
         self.wait_match(r"mlx5_0:1 InfiniBand\s+ACTIVE\s+100\sGbit/s\s+\d.*MiB/s\s+\d.*MiB/s")
         self.wait_match(r"/home\s+nfs4, 10.0.0.7:/export/home\s+1\.\d+\sMiB/s")
-        self.wait_match(r"package-0.*\s+\d+\.\d+\sW")
+        self.wait_match(r"package-0.*\s+\d+(\.\d)?\sW")
 
 
 class BarePage(PageCase):

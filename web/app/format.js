@@ -65,15 +65,8 @@ export const count = (v) => (isNumber(v) ? (Math.abs(v - Math.round(v)) < 0.05 ?
 
 export const cpus = (v) => (isNumber(v) ? v.toFixed(v >= 100 || Number.isInteger(v) ? 0 : v < 10 ? 2 : 1) : DASH);
 
-/* Three digits with a prefix: "312 W", "1.25 kW". */
-function scaled(v, unit) {
-        const power = Math.min(Math.max(Math.floor(Math.log10(Math.abs(v) || 1) / 3), 0), 4), scale = v / 1000 ** power;
-
-        return isNumber(v) ? join(scale.toFixed(Math.abs(scale) >= 100 ? 0 : Math.abs(scale) >= 10 ? 1 : 2), `${["", "k", "M", "G", "T"][power]}${unit}`) : DASH;
-}
-
-export const watts = (v) => scaled(v, "W");
-export const joules = (v) => scaled(v, "J");
+export const watts = (v) => (isNumber(v) ? join(v.toFixed(v < 9.95 ? 1 : 0), "W") : DASH);
+export const joules = (v) => (isNumber(v) ? (v < 99950 ? join(v.toFixed(0), "J") : join((v / 1e6).toFixed(3), "MJ")) : DASH);
 
 /* Six digits, with commas in the whole part: "1,234.56". */
 export function figure(v, unit) {

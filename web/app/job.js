@@ -39,6 +39,7 @@ function used(job, m) {
                 ["job_cpus_used", "CPUs", (v) => meter("CPUs", v / given, `${cpus(v)} of ${cpus(given)}, peak ${cpus(m.get("job_cpus_used_peak"))}`, { mark: m.get("job_cpus_used_peak") / given })],
                 ["job_memory_peak_bytes", "Memory", (v) => meter("Memory, peak", v / limit, `${bytes(v)} of ${bytes(limit)}${job.limits.memory_bytes ? "" : " of the node"}`)],
                 ...(job.gpus.length ? [["job_gpu_used_seconds", "GPUs", () => jobGpuMeter(m.get)]] : []),
+                ...(m.get("job_energy_joules") === undefined ? [] : [["job_energy_joules", "Energy", (v) => meter("Energy of processors and memory, its share", NaN, joules(v))]]),
                 ["job_io_read_bytes", "Disks", (v) => meter("Disks", NaN, `${bytes(v)} read, ${bytes(m.get("job_io_written_bytes"))} written`)],
                 ["job_psi_cpu_some_seconds", "Waited for CPUs", (v) => meter("Waited for CPUs", v / total_s, percent(v / total_s))],
                 ["job_psi_memory_some_seconds", "Waited for memory", (v) => meter("Waited for memory", v / total_s, percent(v / total_s))],
@@ -80,6 +81,7 @@ function phases(job) {
                 { head: "Memory", class: "number", cell: (p) => bytes(of(p, "job_memory_peak_bytes")) },
                 { head: "Read", class: "number", cell: (p) => bytes(of(p, "job_io_read_bytes") ?? NaN) },
                 { head: "Written", class: "number", cell: (p) => bytes(of(p, "job_io_written_bytes") ?? NaN) },
+                ...(job.phases.some((p) => of(p, "job_energy_joules") !== undefined) ? [{ head: "Energy", class: "number", cell: (p) => joules(of(p, "job_energy_joules")) }] : []),
         ], job.phases, { caption: "Phases" }), job.phases_truncated && note("Later phases are not shown."));
 }
 
