@@ -80,14 +80,13 @@ static void fuzz_netfs(const char *text) {
         const char *fault = NULL;
         SampleEquipment item = {};
         MountStatsList list = {};
-        uint64_t age_s;
 
         check(mountstats_parse(text, &list, &fault), fault);
         for (size_t i = 0; i < list.n; i++) {
                 assert(list.items[i].source.n > 0 && list.items[i].point.n > 0 && list.items[i].type.n > 0);
-                mountstats_parse_nfs(list.items[i].statistics, &item, &age_s);
+                mountstats_parse_nfs(list.items[i].statistics, &item);
         }
-        mountstats_parse_nfs(text, &item, &age_s);
+        mountstats_parse_nfs(text, &item);
         free(list.items);
 
         item.have = 0;

@@ -384,7 +384,7 @@ static void without_one_of_the_ports_there_are_no_sums(void **state) {
         read_at(f, 11);
         assert_true(sample_has(&f->sample, SOURCE_FABRIC));
 
-        for (unsigned i = 1; i <= 128; i++) {
+        for (unsigned i = 1; i <= EQUIPMENT_MAX; i++) {
                 (void)snprintf(path, sizeof(path), IB "vf%u/ports/1/state", i);
                 put(f, path, "4: ACTIVE\n");
         }
@@ -392,7 +392,7 @@ static void without_one_of_the_ports_there_are_no_sums(void **state) {
         assert_failed(f, "sys/class/infiniband: too many ports");
         drop(f, IB "vf1");
         read_at(f, 31);
-        assert_int_equal(f->sample.equipment.n, 128);
+        assert_int_equal(f->sample.equipment.n, EQUIPMENT_MAX);
 }
 
 static void a_class_that_is_no_directory_is_a_failure(void **state) {

@@ -189,12 +189,36 @@ static void what_is_mounted_between_two_samples_counts_from_its_begin(void **sta
         read_at(f, 3);
         assert_int_equal(total(f, TOTAL_NETFS_READ_BYTES), 1300);
 
+        /* one at another place, without a sample in between */
+        clear_machine(f);
+        add_mount(f, "/home/a", 41, 2, 600);
+        put_machine(f);
+        read_at(f, 5);
+        clear_machine(f);
+        add_mount(f, "/home/b", 41, 0, 800);
+        put_machine(f);
+        read_at(f, 6);
+        assert_int_equal(f->sample.equipment.n, 1);
+        assert_int_equal(item(f, "/home/b")->values[NETFS_reads], 800);
+        assert_int_equal(total(f, TOTAL_NETFS_READ_BYTES), 2100);
+
+        /* the same again, as well */
+        clear_machine(f);
+        add_mount(f, "/home/b", 41, 5, 800);
+        put_machine(f);
+        read_at(f, 11);
+        clear_machine(f);
+        add_mount(f, "/home/b", 41, 1, 700);
+        put_machine(f);
+        read_at(f, 12);
+        assert_int_equal(total(f, TOTAL_NETFS_READ_BYTES), 2800);
+
         clear_machine(f);
         put_machine(f);
-        read_at(f, 4);
+        read_at(f, 13);
         assert_true(sample_has(&f->sample, SOURCE_NETFS));
         assert_int_equal(f->sample.equipment.n, 0);
-        assert_int_equal(total(f, TOTAL_NETFS_READ_BYTES), 1300);
+        assert_int_equal(total(f, TOTAL_NETFS_READ_BYTES), 2800);
 }
 
 static void homes_of_one_superblock_keep_their_name_and_count_once(void **state) {
@@ -253,7 +277,6 @@ static void what_is_not_listed_is_in_the_sums(void **state) {
         assert_int_equal(meter_totals(f->meter)->partial, 0);
 }
 
-/* The kernel writes a megabyte in about 20 ms. */
 static void the_text_of_many_mounts_is_not_read_with_each_sample(void **state) {
         char point[32];
         Fixture *f = *state;

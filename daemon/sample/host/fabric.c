@@ -15,7 +15,6 @@
 #include "util/utf8.h"
 
 #define LIST_NS (10 * NS_PER_S)
-#define PORTS_MAX 128U
 #define TEXT_BYTES_MAX 4096
 
 #define INFINIBAND "sys/class/infiniband"
@@ -204,10 +203,10 @@ static int add_port(Fabric *fabric, const char *device, const char *number, cons
         SampleEquipment *item;
         FabricPort *port;
 
-        if (port_fd < 0 || fabric->n >= PORTS_MAX) {
-                fabric->error = port_fd < 0 ? errno : E2BIG;
+        if (port_fd < 0)
+                fabric->error = errno;
+        if (port_fd < 0 || fabric->n > EQUIPMENT_MAX)
                 return 0;
-        }
         if (ARRAY_RESERVE(fabric->ports, fabric->n_allocated, fabric->n + 1) < 0)
                 return -ENOMEM;
 
@@ -295,15 +294,12 @@ static int read_ports(void *state, Sample *sample, const char **ret_fault) {
                 if (r < 0)
                         return r;
         }
-        for (size_t i = 0; i < fabric->n && !fabric->error && r == 0; i++)
+        for (size_t i = 0; i < fabric->n && r == 0; i++)
                 r = add_item(&fabric->ports[i], sample);
-        if (r < 0)
-                return r;
-        if (fabric->error || r == EQUIPMENT_FULL) {
-                *ret_fault = fabric->error && fabric->error != E2BIG ? error_text(fabric->error) : "too many ports";
+        *ret_fault = fabric->error ? error_text(fabric->error) : "too many ports";
+        if (r == EQUIPMENT_FULL || (fabric->error && r == 0))
                 return EQUIPMENT_FAILED;
-        }
-        return fabric->n > 0 ? 0 : EQUIPMENT_NONE;
+        return r == 0 && fabric->n == 0 ? EQUIPMENT_NONE : r;
 }
 
 const EquipmentReader fabric_reader = { prepare, release, read_ports };

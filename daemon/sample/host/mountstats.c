@@ -39,7 +39,8 @@ int mountstats_parse(const char *text, MountStatsList *list, const char **ret_fa
                 return kernel_text_malformed("no mounts", ret_fault);
         for (const char *p = text; *p;) {
                 const char *next = kernel_text_next_line(p);
-                MountStats mount = {};
+                const char *age = kernel_text_skip(p, "\tage:");
+                MountStats mount = { .age_s = UINT64_MAX };
 
                 if (!next)
                         return kernel_text_malformed("truncated in the middle of a line", ret_fault);
@@ -50,7 +51,8 @@ int mountstats_parse(const char *text, MountStatsList *list, const char **ret_fa
                         mount.statistics = next;
                         list->items[list->n++] = mount;
                         list->hash = hash_bytes(list->hash, p, (size_t)(next - p));
-                }
+                } else if (age && list->n > 0)
+                        (void)scan_u64(age, &list->items[list->n - 1].age_s);
                 p = next;
         }
         return 0;
@@ -90,18 +92,15 @@ static bool add_operation(const char *line, uint64_t sums[static N_NETFS_VALUES]
         return true;
 }
 
-void mountstats_parse_nfs(const char *statistics, SampleEquipment *item, uint64_t *ret_age_s) {
+void mountstats_parse_nfs(const char *statistics, SampleEquipment *item) {
         static const size_t of_operations[] = { NETFS_reads, NETFS_writes, NETFS_metadata_operations,
                                                 NETFS_retransmissions, NETFS_read_us, NETFS_write_us };
         uint64_t sums[N_NETFS_VALUES] = {}, bytes[N_BYTES];
         bool has_operations = false;
 
-        *ret_age_s = UINT64_MAX;
         for (const char *line = statistics; *line == '\t'; line = scan_line_end(line)) {
-                const char *p = line + 1, *numbers = kernel_text_skip(p, "bytes:"), *age = kernel_text_skip(p, "age:");
+                const char *p = line + 1, *numbers = kernel_text_skip(p, "bytes:");
 
-                if (age && !scan_u64(age, ret_age_s))
-                        *ret_age_s = UINT64_MAX;
                 if (numbers && scan_numbers(numbers, bytes, N_BYTES)) {
                         equipment_set(item, NETFS_read_bytes, bytes[BYTES_SERVER_READ]);
                         equipment_set(item, NETFS_write_bytes, bytes[BYTES_SERVER_WRITTEN]);

@@ -16,6 +16,7 @@
 typedef struct MountStats {
         Word source, point, type; /* with octal escapes, as in mountinfo */
         const char *statistics;   /* the lines behind, which begin with a tab */
+        uint64_t age_s;           /* time since they began; UINT64_MAX: unknown */
 } MountStats;
 
 /* All are borrowed from the parsed text. */
@@ -28,8 +29,5 @@ typedef struct MountStatsList {
 /* Keeps the mounts of NFS and Lustre. Returns 0, TEXT_MALFORMED or -ENOMEM. */
 int mountstats_parse(const char *text, MountStatsList *list, const char **ret_fault);
 
-/*
- * Sets the values of an item from the statistics of NFS (versions 2 to 4, statistics 1.0 and 1.1), and the time since
- * they began. A value that is not there is left out.
- */
-void mountstats_parse_nfs(const char *statistics, SampleEquipment *item, uint64_t *ret_age_s);
+/* Sets the values of an item from the statistics of NFS, 1.0 and 1.1. A value that is not there is left out. */
+void mountstats_parse_nfs(const char *statistics, SampleEquipment *item);

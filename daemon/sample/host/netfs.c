@@ -14,24 +14,26 @@
 #include "util/array.h"
 #include "util/clock.h"
 #include "util/error_text.h"
+#include "util/hash.h"
 
 /* A text that is longer is read again after the time that it lasts at this rate. */
 #define BYTES_PER_S ((size_t)256 << 10)
 /* Statistics of Lustre that were not found are looked for again. */
 #define SEARCH_NS KERNEL_FILE_RETRY_NS
-#define NO_SUPERBLOCK SIZE_MAX
 
 /* Indexes of the texts of an item. */
 enum { TEXT_FSTYPE, TEXT_SOURCE, TEXT_ERROR };
 
 typedef struct Superblock {
         uint64_t major, minor;
-        uint64_t list_no; /* of the last list with a mount of it */
-        bool is_listed;   /* else part of NETFS_OTHERS */
+        size_t mount;   /* index of the mount that has its statistics, the first one */
+        uint64_t age_s; /* of these, as last read */
+        bool is_listed; /* else part of NETFS_OTHERS */
+        bool is_lustre;
         bool was_read;
-        SampleEquipment item;        /* as last read */
-        KernelFile file;             /* of Lustre */
-        char path[LUSTRE_PATH_MAX];  /* of this file; "": not found */
+        SampleEquipment item;       /* as last read */
+        KernelFile file;            /* of Lustre */
+        char path[LUSTRE_PATH_MAX]; /* of this file; "": not found */
 } Superblock;
 
 typedef struct Netfs {
@@ -39,12 +41,10 @@ typedef struct Netfs {
         KernelFile stats_file, mountinfo_file;
         KernelText text, other_text;
         MountStatsList mounts; /* words are borrowed from `text` */
-        size_t *superblock_of; /* owned: of each mount with statistics, else NO_SUPERBLOCK */
-        size_t n_allocated_of;
-        Superblock *superblocks; /* owned; those that are not in the last list are free */
-        size_t n, n_allocated;
-        uint64_t list_no;
-        uint64_t listed_hash; /* of the mounts in the list; 0: to be listed again */
+        Superblock *superblocks; /* owned */
+        size_t n;
+        bool has_any; /* or had */
+        uint64_t listed_hash; /* of the mounts whose superblocks are listed; 0: to be listed again */
         uint64_t read_ns, next_ns, search_ns; /* time of the last reading, of the next one, of the next search */
         SampleEquipment others; /* without type */
         int outcome; /* of the last reading */
@@ -62,6 +62,7 @@ static int prepare(void **ret, const char *root, int root_fd) {
                          root[0] ? "proc/self/mountstats" : NULL, true);
         kernel_file_init(&netfs->mountinfo_file, root[0] ? "proc/1/mountinfo" : "proc/self/mountinfo",
                          root[0] ? "proc/self/mountinfo" : NULL, true);
+        netfs->listed_hash = HASH_BEGIN; /* of no mounts */
         netfs->outcome = EQUIPMENT_NONE;
         netfs->others = (SampleEquipment){
                 .kind = EQUIPMENT_NETFS, .is_counted = true, .is_new = true, .name = NETFS_OTHERS
@@ -70,13 +71,16 @@ static int prepare(void **ret, const char *root, int root_fd) {
         return 0;
 }
 
-static void release(void *state) {
-        Netfs *netfs = state;
-
+static void free_superblocks(Netfs *netfs) {
         for (size_t i = 0; i < netfs->n; i++)
                 kernel_file_deinit(&netfs->superblocks[i].file);
         free(netfs->superblocks);
-        free(netfs->superblock_of);
+}
+
+static void release(void *state) {
+        Netfs *netfs = state;
+
+        free_superblocks(netfs);
         free(netfs->mounts.items);
         kernel_file_deinit(&netfs->stats_file);
         kernel_file_deinit(&netfs->mountinfo_file);
@@ -86,14 +90,6 @@ static void release(void *state) {
 }
 
 /* --- the list of superblocks ---------------------------------------------------------------------- */
-
-static bool is_mounted(const Netfs *netfs, const Superblock *superblock) {
-        return superblock->list_no == netfs->list_no;
-}
-
-static bool is_lustre(const Superblock *superblock) {
-        return strcmp(superblock->item.texts[TEXT_FSTYPE], "lustre") == 0;
-}
 
 static bool is_same(Word a, Word b) {
         return a.n == b.n && memcmp(a.text, b.text, a.n) == 0;
@@ -113,99 +109,70 @@ static const Mount *find_mount(const MountList *list, const MountStats *stats, s
         return NULL;
 }
 
-/* Returns the index of the superblock of a mount, of this list or the one before; NO_SUPERBLOCK if it is new. */
-static size_t find_superblock(const Netfs *netfs, const Mount *mount, size_t hint) {
-        for (size_t i = 0; i < netfs->n; i++) {
-                size_t at = (hint + i) % netfs->n;
-                const Superblock *superblock = &netfs->superblocks[at];
-
-                if (superblock->list_no + 1 >= netfs->list_no && superblock->major == mount->major &&
-                    superblock->minor == mount->minor)
-                        return at;
-        }
-        return NO_SUPERBLOCK;
+static Superblock *find_superblock(Superblock *superblocks, size_t n, const Mount *mount) {
+        for (size_t i = 0; i < n; i++)
+                if (superblocks[i].major == mount->major && superblocks[i].minor == mount->minor)
+                        return &superblocks[i];
+        return NULL;
 }
 
-/* Returns the number of superblocks of this list or the one before that are items; *ret_free: index of a free one. */
-static size_t count_listed(const Netfs *netfs, size_t *ret_free) {
-        size_t n = 0;
-
-        *ret_free = netfs->n;
-        for (size_t i = 0; i < netfs->n; i++)
-                if (netfs->superblocks[i].list_no + 1 >= netfs->list_no)
-                        n += netfs->superblocks[i].is_listed;
-                else
-                        *ret_free = i;
-        return n;
-}
-
-static bool has_name(const Netfs *netfs, const char *name) {
-        for (size_t i = 0; i < netfs->n; i++)
-                if (netfs->superblocks[i].list_no + 1 >= netfs->list_no && netfs->superblocks[i].is_listed &&
-                    strcmp(netfs->superblocks[i].item.name, name) == 0)
-                        return true;
-        return false;
-}
-
-/* The name remains even if the superblock is mounted only elsewhere later: its counters are known by it. */
-static void name_superblock(const Netfs *netfs, Superblock *superblock, const MountStats *stats) {
+/*
+ * Describes a superblock that is added to a list. Its name remains even if it is mounted only elsewhere later: its
+ * counters are known by it. Mounts are in the order of their age, so that those of the list before have their names.
+ */
+static void begin_superblock(Superblock *list, size_t n, const MountStats *stats, const Mount *mount) {
+        Superblock *superblock = &list[n];
         SampleEquipment *item = &superblock->item;
-        char name[EQUIPMENT_NAME_MAX];
+        size_t n_listed = 0;
+        bool is_taken = false;
 
+        *superblock = (Superblock){ .major = mount->major,
+                                    .minor = mount->minor,
+                                    .item = { .kind = EQUIPMENT_NETFS, .is_counted = true },
+                                    .file = { .long_lines = true, .fd = -1 } };
         (void)mounts_unescape(stats->type, item->texts[TEXT_FSTYPE], sizeof(item->texts[TEXT_FSTYPE]));
         (void)mounts_unescape(stats->source, item->texts[TEXT_SOURCE], sizeof(item->texts[TEXT_SOURCE]));
-        (void)mounts_unescape(stats->point, name, sizeof(name));
-        if (superblock->is_listed && has_name(netfs, name))
-                (void)snprintf(item->name, sizeof(item->name), "%.80s (%" PRIu64 ":%" PRIu64 ")", name,
-                               superblock->major, superblock->minor);
-        else
-                memcpy(item->name, name, sizeof(name));
+        (void)mounts_unescape(stats->point, item->name, sizeof(item->name));
+        for (size_t i = 0; i < n; i++) {
+                n_listed += list[i].is_listed;
+                is_taken |= list[i].is_listed && strcmp(list[i].item.name, item->name) == 0;
+        }
+        if (is_taken)
+                (void)snprintf(item->name + strnlen(item->name, 80), 48, " (%" PRIu64 ":%" PRIu64 ")", mount->major,
+                               mount->minor);
+        superblock->is_lustre = strcmp(item->texts[TEXT_FSTYPE], "lustre") == 0;
+        superblock->is_listed = n_listed < NETFS_LISTED_MAX;
 }
 
-/* Returns 0 or -ENOMEM. */
-static int add_superblock(Netfs *netfs, const MountStats *stats, const Mount *mount, size_t *ret_at) {
-        Superblock new = { .major = mount->major,
-                           .minor = mount->minor,
-                           .is_listed = count_listed(netfs, ret_at) < NETFS_LISTED_MAX,
-                           .item = { .kind = EQUIPMENT_NETFS, .is_counted = true },
-                           .file = { .long_lines = true, .fd = -1 } };
+/* Makes the list again, with what is known of those of the list before. Returns 0 or -ENOMEM. */
+static int list_superblocks(Netfs *netfs, const MountList *mounts) {
+        Superblock *list = calloc(netfs->mounts.n + 1, sizeof(*list));
+        size_t n = 0, at = 0;
 
-        name_superblock(netfs, &new, stats);
-        if (ARRAY_RESERVE(netfs->superblocks, netfs->n_allocated, *ret_at + 1) < 0)
+        if (!list)
                 return -ENOMEM;
-        netfs->superblocks[*ret_at] = new;
-        netfs->n += *ret_at == netfs->n;
-        return 0;
-}
-
-/* Finds the superblock of each mount; the first mount of each has its statistics. Returns 0 or -ENOMEM. */
-static int list_superblocks(Netfs *netfs, const MountList *list) {
-        size_t at = 0, hint = 0, found;
-
-        if (ARRAY_RESERVE(netfs->superblock_of, netfs->n_allocated_of, netfs->mounts.n) < 0)
-                return -ENOMEM;
-        netfs->list_no++;
         netfs->listed_hash = netfs->mounts.hash;
         netfs->search_ns = 0;
         for (size_t i = 0; i < netfs->mounts.n; i++) {
-                const Mount *mount = find_mount(list, &netfs->mounts.items[i], &at);
+                const MountStats *stats = &netfs->mounts.items[i];
+                const Mount *mount = find_mount(mounts, stats, &at);
+                Superblock *before = mount ? find_superblock(netfs->superblocks, netfs->n, mount) : NULL;
 
-                netfs->superblock_of[i] = NO_SUPERBLOCK;
-                if (!mount) {
+                if (!mount)
                         netfs->listed_hash = 0;
+                if (!mount || find_superblock(list, n, mount))
                         continue;
-                }
-                found = find_superblock(netfs, mount, hint);
-                if (found == NO_SUPERBLOCK && add_superblock(netfs, &netfs->mounts.items[i], mount, &found) < 0)
-                        return -ENOMEM;
-                if (!is_mounted(netfs, &netfs->superblocks[found]))
-                        netfs->superblock_of[i] = found;
-                netfs->superblocks[found].list_no = netfs->list_no;
-                hint = found + 1;
+                /* the number of a superblock is used again */
+                if (before && before->age_s <= stats->age_s) {
+                        list[n] = *before;
+                        before->file.fd = -1;
+                } else
+                        begin_superblock(list, n, stats, mount);
+                list[n++].mount = i;
         }
-        for (size_t i = 0; i < netfs->n; i++)
-                if (!is_mounted(netfs, &netfs->superblocks[i]))
-                        kernel_file_deinit(&netfs->superblocks[i].file);
+        free_superblocks(netfs);
+        netfs->superblocks = list;
+        netfs->n = n;
         return 0;
 }
 
@@ -230,27 +197,30 @@ static void finish(Netfs *netfs, Superblock *superblock, const SampleEquipment *
         superblock->was_read = true;
 }
 
-static void read_nfs(Netfs *netfs, Superblock *superblock, const char *statistics, uint64_t now_ns) {
+static void read_nfs(Netfs *netfs, Superblock *superblock, uint64_t now_ns) {
+        const MountStats *stats = &netfs->mounts.items[superblock->mount];
         const SampleEquipment before = superblock->item;
         SampleEquipment *item = &superblock->item;
-        uint64_t age_s;
 
+        superblock->was_read &= stats->age_s >= superblock->age_s; /* else it was mounted again */
+        superblock->age_s = stats->age_s;
         item->have = 0;
-        mountstats_parse_nfs(statistics, item, &age_s);
+        mountstats_parse_nfs(stats->statistics, item);
         /* the age is in whole seconds */
         item->is_new = !superblock->was_read && netfs->read_ns > 0 &&
-                       age_s <= (now_ns - netfs->read_ns) / NS_PER_S + 1;
+                       stats->age_s <= (now_ns - netfs->read_ns) / NS_PER_S + 1;
         finish(netfs, superblock, &before);
 }
 
 static void put_error(Superblock *superblock, const char *path, const char *why) {
         (void)snprintf(superblock->item.texts[TEXT_ERROR], EQUIPMENT_TEXT_MAX, "%.60s: %.32s", path, why);
         superblock->path[0] = '\0';
+        kernel_file_deinit(&superblock->file);
 }
 
 static bool is_taken(const Netfs *netfs, const char *path) {
         for (size_t i = 0; i < netfs->n; i++)
-                if (is_mounted(netfs, &netfs->superblocks[i]) && strcmp(netfs->superblocks[i].path, path) == 0)
+                if (strcmp(netfs->superblocks[i].path, path) == 0)
                         return true;
         return false;
 }
@@ -327,7 +297,7 @@ static int read_mounts(Netfs *netfs, uint64_t now_ns) {
         if (r == KERNEL_FILE_WAITING)
                 return netfs->outcome;
         if (r == KERNEL_FILE_FAILED)
-                return error == ENOENT && netfs->n == 0 ? EQUIPMENT_NONE : fail(netfs, error_text(error));
+                return error == ENOENT && !netfs->has_any ? EQUIPMENT_NONE : fail(netfs, error_text(error));
         r = mountstats_parse(netfs->text.bytes, &netfs->mounts, &fault);
         if (r != 0)
                 return r < 0 ? r : fail(netfs, fault);
@@ -335,15 +305,13 @@ static int read_mounts(Netfs *netfs, uint64_t now_ns) {
         r = netfs->mounts.hash != netfs->listed_hash ? update_list(netfs, now_ns) : 0;
         if (r != 0)
                 return r;
-        for (size_t i = 0; i < netfs->mounts.n; i++) {
-                size_t at = netfs->superblock_of[i];
-
-                if (at != NO_SUPERBLOCK && !is_lustre(&netfs->superblocks[at]))
-                        read_nfs(netfs, &netfs->superblocks[at], netfs->mounts.items[i].statistics, now_ns);
-        }
+        for (size_t i = 0; i < netfs->n; i++)
+                if (!netfs->superblocks[i].is_lustre)
+                        read_nfs(netfs, &netfs->superblocks[i], now_ns);
         netfs->read_ns = now_ns;
         netfs->next_ns = netfs->text.n > BYTES_PER_S ? now_ns + netfs->text.n * NS_PER_S / BYTES_PER_S : 0;
-        return netfs->n > 0 ? 0 : EQUIPMENT_NONE;
+        netfs->has_any |= netfs->n > 0;
+        return netfs->has_any ? 0 : EQUIPMENT_NONE;
 }
 
 static int add_item(Netfs *netfs, SampleEquipment *item, Sample *sample) {
@@ -365,9 +333,7 @@ static int add_items(Netfs *netfs, Sample *sample) {
         for (size_t i = 0; i < netfs->n && r == 0; i++) {
                 Superblock *superblock = &netfs->superblocks[i];
 
-                if (!is_mounted(netfs, superblock))
-                        continue;
-                if (is_lustre(superblock))
+                if (superblock->is_lustre)
                         r = read_lustre(netfs, superblock, sample->boottime_ns);
                 n_others += !superblock->is_listed;
                 if (superblock->is_listed && r == 0)
@@ -381,7 +347,6 @@ static int add_items(Netfs *netfs, Sample *sample) {
         return add_item(netfs, &netfs->others, sample);
 }
 
-/* A node that had a network file system once has none of them now, which is no reason to forget what it counted. */
 static int read_filesystems(void *state, Sample *sample, const char **ret_fault) {
         Netfs *netfs = state;
         int r;
