@@ -63,7 +63,7 @@ function rises(node, before, list, label) {
 }
 
 /* The columns of which an item has a value. */
-const present = (columns, items) => columns.filter((column) => !column.of || items.some((item) => [column.of].flat().some((key) => item[key] !== undefined)));
+const present = (columns, items) => columns.filter((column) => !column.of || items.some((item) => [column.of].flat().some((key) => (item[key] ?? null) !== null)));
 
 const share = (ratio, label, text = percent(ratio)) => [text, Number.isFinite(ratio) && bar(ratio, { label })];
 const small = (texts, n) => el("small", null, brief(texts.filter(Boolean).join(", "), n));
@@ -98,7 +98,7 @@ function gpuCard(gpus, rise) {
 
         return card(plural(gpus.filter((g) => !g.parent).length, "GPU"), { class: "whole" }, table(columns, gpus, { caption: "GPUs", attributes: (g) => ({ class: isLost(g) ? "bad" : null }) }),
                 note(columns.some((c) => c.head === "SM active") ? "SM active: how much of the multiprocessors worked. " : "These GPUs do not tell how much of their multiprocessors works. ",
-                        "Utilization: the share of time in which any kernel ran, however small, as nvidia-smi has it."), dataOf("GPUs", gpus));
+                        "Utilization: the share of time in which any kernel ran, however small, as nvidia-smi and rocm-smi have it."), dataOf("GPUs", gpus));
 }
 
 function portCard(ports, rise) {
@@ -155,8 +155,6 @@ export function equipmentHealth({ gpus = [], fabric_ports: ports = [] }) {
 
 /* --- of a job --- */
 
-/* The columns of which a GPU of the job has a number. */
-const numbers = (gpus, columns) => columns.filter((c) => !c.of || gpus.some((gpu) => [c.of].flat().some((key) => gpu[key] !== null)));
 const or = (v, text) => (v === null ? "–" : text(v));
 
 function stateOfGpu(gpu) {
@@ -167,21 +165,21 @@ function stateOfGpu(gpu) {
 }
 
 export function jobGpuCard(gpus) {
-        return gpus.length > 0 && card(`${plural(gpus.length, "GPU")} of the job`, null, table(numbers(gpus, [
+        return gpus.length > 0 && card(`${plural(gpus.length, "GPU")} of the job`, null, table(present([
                 { head: "GPU", row: true, cell: (g) => [`${g.gpu ?? brief(g.given, 24).textContent} `, small([g.model], 40), stateOfGpu(g)] },
                 { head: "SM active", of: "sm_active", class: "share", title: "part of the multiprocessors that worked, mean", cell: (g) => share(g.sm_active ?? NaN, "SM active") },
                 { head: "Over 20, 40, 80 %", of: "sm_over20", class: "number", title: "shares of the time with SM active of at least 20, 40 and 80 %",
                         cell: (g) => or(g.sm_over20, () => [g.sm_over20, g.sm_over40, g.sm_over80].map((v) => percent(v, 0)).join(", ")) },
                 { head: "Utilization", of: "utilization", class: "share", title: "share of time in which any kernel ran", cell: (g) => share(g.utilization ?? NaN, "utilization") },
                 { head: "Tensor cores", of: "tensor_active", class: "share", title: "part of the tensor cores that worked, mean", cell: (g) => share(g.tensor_active ?? NaN, "tensor cores") },
-                { head: "Memory, peak", of: "memory_peak_bytes", class: "share", cell: (g) => or(g.memory_peak_bytes ?? g.process_memory_peak_bytes,
+                { head: "Memory, peak", of: ["memory_peak_bytes", "process_memory_peak_bytes"], class: "share", cell: (g) => or(g.memory_peak_bytes ?? g.process_memory_peak_bytes,
                         (v) => share(v / (g.memory_total_bytes ?? NaN), "memory", `${bytes(v)} of ${bytes(g.memory_total_bytes)}`)) },
                 { head: "Energy", of: "energy_joules", class: "number", cell: (g) => or(g.energy_joules, joules) },
                 { head: "Power, mean", of: "power_watts", class: "number", cell: (g) => or(g.power_watts, watts) },
                 { head: "Throttled by", of: ["power_throttled", "heat_throttled"], title: "share of the time",
                         cell: (g) => [["power", g.power_throttled], ["heat", g.heat_throttled]].filter(([, v]) => v !== null).map(([kind, v]) => `${kind} ${percent(v)}`).join(", ") },
                 { head: "Errors", of: JOB_ERRORS.map(([key]) => key), cell: (g) => errorCell(g, JOB_ERRORS) },
-        ]), gpus, { caption: "GPUs of the job" }),
+        ], gpus), gpus, { caption: "GPUs of the job" }),
         gpus.some((g) => g.shared) && note("While others used a GPU as well, only time and memory of the job's own processes count."), dataOf("GPUs of the job", gpus));
 }
 
