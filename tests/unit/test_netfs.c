@@ -171,33 +171,35 @@ static void what_is_mounted_between_two_samples_counts_from_its_begin(void **sta
         read_at(f, 0);
         assert_true(sample_lacks(&f->sample, SOURCE_NETFS));
 
-        add_mount(f, "/home/a", 41, 0, 700);
+        add_mount(f, "/home/a", 41, 3, 700);
         add_mount(f, "/old", 42, 300, 5000); /* was not seen: the table changed while it was read */
         put_machine(f);
-        read_at(f, 1);
+        read_at(f, 1); /* the kernel tells a change, other files do not */
+        assert_true(sample_lacks(&f->sample, SOURCE_NETFS));
+        read_at(f, 10);
         assert_int_equal(total(f, TOTAL_NETFS_READ_BYTES), 700);
 
         clear_machine(f);
         add_mount(f, "/old", 42, 301, 5000);
         put_machine(f);
-        read_at(f, 2);
+        read_at(f, 11);
         assert_int_equal(f->sample.equipment.n, 1);
 
         /* another one at the same place, in the place of the first in memory */
         add_mount(f, "/home/a", 41, 0, 600);
         put_machine(f);
-        read_at(f, 3);
+        read_at(f, 12);
         assert_int_equal(total(f, TOTAL_NETFS_READ_BYTES), 1300);
 
         /* one at another place, without a sample in between */
         clear_machine(f);
         add_mount(f, "/home/a", 41, 2, 600);
         put_machine(f);
-        read_at(f, 5);
+        read_at(f, 14);
         clear_machine(f);
         add_mount(f, "/home/b", 41, 0, 800);
         put_machine(f);
-        read_at(f, 6);
+        read_at(f, 15);
         assert_int_equal(f->sample.equipment.n, 1);
         assert_int_equal(item(f, "/home/b")->values[NETFS_reads], 800);
         assert_int_equal(total(f, TOTAL_NETFS_READ_BYTES), 2100);
@@ -206,16 +208,16 @@ static void what_is_mounted_between_two_samples_counts_from_its_begin(void **sta
         clear_machine(f);
         add_mount(f, "/home/b", 41, 5, 800);
         put_machine(f);
-        read_at(f, 11);
+        read_at(f, 20);
         clear_machine(f);
         add_mount(f, "/home/b", 41, 1, 700);
         put_machine(f);
-        read_at(f, 12);
+        read_at(f, 21);
         assert_int_equal(total(f, TOTAL_NETFS_READ_BYTES), 2800);
 
         clear_machine(f);
         put_machine(f);
-        read_at(f, 13);
+        read_at(f, 22);
         assert_true(sample_has(&f->sample, SOURCE_NETFS));
         assert_int_equal(f->sample.equipment.n, 0);
         assert_int_equal(total(f, TOTAL_NETFS_READ_BYTES), 2800);
@@ -505,6 +507,7 @@ static void a_file_that_is_gone_is_a_failure_if_it_was_there(void **state) {
         assert_true(sample_lacks(&f->sample, SOURCE_NETFS));
         assert_int_equal(mkdir(path, 0755), 0);
         read_at(f, 63);
+        read_at(f, 73);
         assert_failed(f, STATS ": Is a directory");
 }
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,8 @@
 
 /* A text that is longer is read again after the time that it lasts at this rate. */
 #define BYTES_PER_S ((size_t)256 << 10)
+/* Without network file systems, mounts are read when they change, which only the kernel's own file tells, or then. */
+#define NONE_NS (10 * NS_PER_S)
 /* Statistics of Lustre that were not found are looked for again. */
 #define SEARCH_NS KERNEL_FILE_RETRY_NS
 
@@ -286,10 +289,24 @@ static int update_list(Netfs *netfs, uint64_t now_ns) {
         return list_superblocks(netfs, &list);
 }
 
+/* Mountinfo stays open: changes are those since it was opened. */
+static bool has_changed(const Netfs *netfs) {
+        struct pollfd mountinfo = { .fd = netfs->mountinfo_file.fd, .events = POLLPRI };
+
+        return netfs->n == 0 && poll(&mountinfo, 1, 0) > 0;
+}
+
 /* Reads the statistics of NFS. Returns 0, an outcome of a reader, or -ENOMEM. */
 static int read_mounts(Netfs *netfs, uint64_t now_ns) {
         const char *fault;
-        int r, error = 0;
+        int r = 0, error = 0;
+
+        if (netfs->mountinfo_file.fd < 0)
+                r = kernel_file_read(&netfs->mountinfo_file, netfs->root_fd, now_ns, &netfs->other_text, &error);
+        if (r < 0)
+                return r;
+        if (r == KERNEL_FILE_FAILED)
+                netfs->fault = error_text(error);
 
         r = kernel_file_read(&netfs->stats_file, netfs->root_fd, now_ns, &netfs->text, &error);
         if (r < 0)
@@ -309,7 +326,9 @@ static int read_mounts(Netfs *netfs, uint64_t now_ns) {
                 if (!netfs->superblocks[i].is_lustre)
                         read_nfs(netfs, &netfs->superblocks[i], now_ns);
         netfs->read_ns = now_ns;
-        netfs->next_ns = netfs->text.n > BYTES_PER_S ? now_ns + netfs->text.n * NS_PER_S / BYTES_PER_S : 0;
+        netfs->next_ns = netfs->n == 0                 ? now_ns + NONE_NS
+                         : netfs->text.n > BYTES_PER_S ? now_ns + netfs->text.n * NS_PER_S / BYTES_PER_S
+                                                       : 0;
         netfs->has_any |= netfs->n > 0;
         return netfs->has_any ? 0 : EQUIPMENT_NONE;
 }
@@ -351,7 +370,7 @@ static int read_filesystems(void *state, Sample *sample, const char **ret_fault)
         Netfs *netfs = state;
         int r;
 
-        if (sample->boottime_ns >= netfs->next_ns) {
+        if (sample->boottime_ns >= netfs->next_ns || has_changed(netfs)) {
                 r = read_mounts(netfs, sample->boottime_ns);
                 if (r < 0)
                         return r;
