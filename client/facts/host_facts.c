@@ -116,13 +116,23 @@ static void take_implementer(long number, CpuFacts *facts) {
 
 /* "CPU part", of Arm's own cores and a few others that machines for computing have. */
 static void take_part(long number, CpuFacts *facts) {
-        static const CpuName names[] = {
-                { 0xd03, "Cortex-A53" },  { 0xd07, "Cortex-A57" },  { 0xd08, "Cortex-A72" },  { 0xd0b, "Cortex-A76" },
-                { 0xd0c, "Neoverse-N1" }, { 0xd40, "Neoverse-V1" }, { 0xd49, "Neoverse-N2" }, { 0xd4f, "Neoverse-V2" },
-                { 0xd84, "Neoverse-V3" }, { 0xd8e, "Neoverse-N3" },
+        static const struct {
+                const char *vendor;
+                long number;
+                const char *name;
+        } names[] = {
+                { "ARM", 0xd03, "Cortex-A53" },    { "ARM", 0xd07, "Cortex-A57" },   { "ARM", 0xd08, "Cortex-A72" },
+                { "ARM", 0xd0b, "Cortex-A76" },    { "ARM", 0xd0c, "Neoverse-N1" },  { "ARM", 0xd40, "Neoverse-V1" },
+                { "ARM", 0xd49, "Neoverse-N2" },   { "ARM", 0xd4f, "Neoverse-V2" },  { "ARM", 0xd84, "Neoverse-V3" },
+                { "ARM", 0xd8e, "Neoverse-N3" },   { "Cavium", 0x0af, "ThunderX2" }, { "Fujitsu", 0x001, "A64FX" },
+                { "Ampere", 0xac3, "Ampere-1" },   { "Ampere", 0xac4, "Ampere-1a" }, { "NVIDIA", 0x010, "Olympus" },
+                { "HiSilicon", 0xd01, "TaiShan-v110" },
         };
-        const char *name = strcmp(facts->vendor, "ARM") == 0 ? find_name(names, N_ELEMENTS(names), number) : NULL;
+        const char *name = NULL;
 
+        for (size_t i = 0; i < N_ELEMENTS(names); i++)
+                if (names[i].number == number && strcmp(names[i].vendor, facts->vendor) == 0)
+                        name = names[i].name;
         facts->model_number = (int)number;
         if (facts->model[0] == '\0' && name)
                 (void)snprintf(facts->model, sizeof(facts->model), "%s", name);

@@ -189,13 +189,65 @@ static void arm_ids_are_converted_to_names(void **state) {
         assert_int_equal(facts.memory_bytes, 0);
 }
 
+static void cores_of_other_makers_have_their_names(void **state) {
+        static const struct {
+                const char *implementer, *part, *model;
+        } cores[] = {
+                { "0xc0", "0xac3", "Ampere-1" }, { "0x46", "0x001", "A64FX" }, { "0x4e", "0x010", "Olympus" },
+                { "0x48", "0xd01", "TaiShan-v110" }, { "0x41", "0x001", "ARM part 0x001" },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < N_ELEMENTS(cores); i++) {
+                CpuFacts facts;
+                char text[128];
+
+                (void)snprintf(text, sizeof(text), "processor : 0\nCPU implementer : %s\nCPU part : %s\n",
+                               cores[i].implementer, cores[i].part);
+                host_facts_init_cpu(&facts);
+                host_facts_parse_cpuinfo(text, &facts);
+                assert_string_equal(facts.model, cores[i].model);
+        }
+}
+
+/* Grace: 72 cores of one thread each. */
+static void a_machine_of_72_cores_of_arm_is_described(void **state) {
+        scoped(buffer_deinit) Buffer cpuinfo = {};
+        HostFacts facts;
+        char root[64];
+
+        (void)state;
+        tree_copy("host-arm", root);
+        for (unsigned cpu = 0; cpu < 72; cpu++) {
+                char number[16];
+
+                buffer_printf(&cpuinfo,
+                              "processor\t: %u\nBogoMIPS\t: 2000.00\nFeatures\t: fp asimd aes atomics sve sve2 i8mm "
+                              "bf16\nCPU implementer\t: 0x41\nCPU architecture: 8\nCPU variant\t: 0x0\n"
+                              "CPU part\t: 0xd4f\nCPU revision\t: 0\n\n",
+                              cpu);
+                (void)snprintf(number, sizeof(number), "%u\n", cpu);
+                make_cpu(root, cpu, number, "0-71\n");
+        }
+        tree_write(root, "proc/cpuinfo", cpuinfo.text);
+        tree_write(root, "sys/devices/system/cpu/online", "0-71\n");
+        read_root(root, &facts);
+        assert_string_equal(facts.cpu.vendor, "ARM");
+        assert_string_equal(facts.cpu.model, "Neoverse-V2");
+        assert_int_equal(facts.cpu.threads, 72);
+        assert_int_equal(facts.cpu.cores, 72);
+        assert_int_equal(facts.cpu.sockets, 1);
+        assert_string_equal(facts.cpu.flags, "asimd aes atomics sve sve2 i8mm bf16");
+        tree_remove(root);
+}
+
 static void a_core_without_a_name_keeps_its_number(void **state) {
         CpuFacts facts;
 
         (void)state;
         host_facts_init_cpu(&facts);
-        host_facts_parse_cpuinfo("processor : 0\nCPU implementer : 0x48\nCPU part : 0xd01\n", &facts);
-        assert_string_equal(facts.model, "HiSilicon part 0xd01");
+        host_facts_parse_cpuinfo("processor : 0\nCPU implementer : 0x48\nCPU part : 0xd02\n", &facts);
+        assert_string_equal(facts.model, "HiSilicon part 0xd02");
         host_facts_init_cpu(&facts);
         host_facts_parse_cpuinfo("processor : 0\nCPU implementer : 0x99\nCPU part : 0x1\n", &facts);
         assert_string_equal(facts.vendor, "implementer 0x99");
@@ -312,6 +364,8 @@ int main(void) {
                 cmocka_unit_test(governors_that_differ_are_mixed),
                 cmocka_unit_test(cards_of_both_lists_are_there_once),
                 cmocka_unit_test(arm_ids_are_converted_to_names),
+                cmocka_unit_test(cores_of_other_makers_have_their_names),
+                cmocka_unit_test(a_machine_of_72_cores_of_arm_is_described),
                 cmocka_unit_test(a_core_without_a_name_keeps_its_number),
                 cmocka_unit_test(implausible_values_are_unknown),
                 cmocka_unit_test(unknown_values_are_omitted),
