@@ -9,6 +9,7 @@
 # make wheel           build the wheel of the Python modules in build/wheel
 # make check-once      run the tests that need another installation or a registry
 # make check-mutations  plant faults, and see that the tests find them (TESTS= selects)
+# make check-arm64     build for arm64 and run the unit tests on an emulated processor (TESTS= selects)
 # make check-hostile   try faults and hostile clients for HOSTILE_TIME= seconds
 # make uninstall  remove what `make install` has installed, except the configuration
 # make clean                                              make compile_commands.json
@@ -28,6 +29,8 @@ ifeq ($(origin CC),default)
 CC      := gcc
 endif
 B       := build$(if $(filter-out gcc,$(CC)),-$(CC))$(if $(SANITIZE),-$(subst $(comma),-,$(SANITIZE)))$(if $(COVERAGE),-coverage)
+
+OBJCOPY ?= objcopy
 
 PREFIX       ?= /usr
 SBIN_DIR     ?= $(PREFIX)/sbin
@@ -146,8 +149,8 @@ VERDICT_OBJ := $(patsubst %,$(B)/lib/pipeline/%.o,pipeline_verdict pipeline_chan
 # One object in which only the PERFD_API names are global, so that a static user cannot collide with our insides.
 $(B)/libperfd.a: $(LIB_OBJ) $(filter-out $(B)/lib/text/% $(B)/lib/stack/% $(B)/lib/util/sha256.o $(VERDICT_OBJ),$(CORE_OBJ))
 	$(RM) $@
-	ld -r -o $(B)/libperfd.o $^
-	objcopy --localize-hidden $(B)/libperfd.o
+	$(LD) -r -o $(B)/libperfd.o $^
+	$(OBJCOPY) --localize-hidden $(B)/libperfd.o
 	$(AR) rcs $@ $(B)/libperfd.o
 
 # Made anew each time: it has PREFIX in it, which may be another for `make install`.
@@ -273,6 +276,9 @@ check-hostile: test-deps
 unit-tests: $(UNIT_TESTS) $(FUZZ_OBJ) $(NVML_STANDIN)
 
 # Uses the build that is there, with all programs of the tests that faults name.
+check-arm64: test-deps
+	@tests/arm64 $(TESTS)
+
 check-mutations: test-deps
 	@$(MAKE) --no-print-directory -s all
 	@tests/mutations $(TESTS)
@@ -362,7 +368,7 @@ clean:
 
 always:
 
-.PHONY: always all deb examples deps run-deps test-deps interop-deps wheel run check check-once check-hostile check-mutations unit-tests bench bench-regress bench-compare bench-pipelines benches lint coverage install uninstall help clean compile_commands.json
+.PHONY: always all deb examples deps run-deps test-deps interop-deps wheel run check check-once check-hostile check-mutations check-arm64 unit-tests bench bench-regress bench-compare bench-pipelines benches lint coverage install uninstall help clean compile_commands.json
 .SECONDARY:
 -include $(B)/daemon/main.d $(B)/daemon/gpu/perfd_gpu.d $(B)/client/perfctl.d $(B)/client/perfctl_static.d $(B)/client/perfctl_results.d $(B)/client/perfctl_top.d $(B)/client/perfctl_commands.d $(CORE_OBJ:.o=.d) $(DAEMON_OBJ:.o=.d) $(CLIENT_OBJ:.o=.d) $(UNIT_TESTS:=.d) $(BENCHES:=.d) \
          $(FUZZ_OBJ:.o=.d)
