@@ -118,7 +118,7 @@ function mountCard(mounts, rise) {
         const mean = (m, wait, n) => seconds(rise(m, wait) / rise(m, n));
 
         return card("Network file systems", { class: "whole" }, table(present([
-                { head: "Mounted at", row: true, class: "name", cell: (m) => [brief(m.mountpoint, 40), small([m.fstype, m.source], 60)] },
+                { head: "Mounted at", row: true, class: "name", cell: (m) => [brief(m.mountpoint, 40), small([m.fstype, m.source], 60), m.error && small([m.error], 120)] },
                 { head: "Read", of: "netfs_read_bytes", class: "number", cell: (m) => rate(rise(m, "netfs_read_bytes")) },
                 { head: "Written", of: "netfs_written_bytes", class: "number", cell: (m) => rate(rise(m, "netfs_written_bytes")) },
                 { head: "A read", of: "netfs_read_wait_seconds", class: "number", title: "mean time", cell: (m) => mean(m, "netfs_read_wait_seconds", "netfs_reads") },
