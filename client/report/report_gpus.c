@@ -120,8 +120,10 @@ static void write_use(Screen *screen, const GpuLines *lines) {
         }
         if (n_unknown > 0)
                 sheet_row_printf(&row, "%zu not known", n_unknown);
-        if (joules > 0)
-                sheet_row_printf(&row, joules < 99950 ? "%.0f J" : "%.3f MJ", joules < 99950 ? joules : joules / 1e6);
+        if (joules > 0) {
+                text_joules(joules, text);
+                sheet_row_put(&row, text);
+        }
         sheet_row_end(&row);
 }
 

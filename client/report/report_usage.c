@@ -64,6 +64,22 @@ static void write_cpu_time(Sheet *sheet, const ReportRun *run) {
                            kernel);
 }
 
+static void write_energy(Sheet *sheet, const ReportRun *run) {
+        char text[TEXT_MAX], of[TEXT_MAX];
+        ReportTotal share, all;
+        SheetRow row;
+
+        if (!report_total_sum(run, TOTAL_OF_RANKS, "job_energy_joules", &share) ||
+            !report_total_sum(run, TOTAL_OF_HOSTS, "total_energy_joules", &all))
+                return;
+        text_joules(share.value, text);
+        text_joules(all.value, of);
+        sheet_row_begin(&row, sheet->screen, "energy");
+        sheet_row_printf(&row, "%s%s of %s of the %s processors and memory", text, sheet_mark(sheet, share.is_exact),
+                         of, run->n_hosts > 1 ? "nodes'" : "node's");
+        sheet_row_end(&row);
+}
+
 /* --- memory and processes ------------------------------------------------------------------------- */
 
 /* Adds what was used with page cache, which is charged but can be reclaimed. */
@@ -435,6 +451,7 @@ void report_write_usage(Sheet *sheet, const ReportRun *run) {
                 write_memory(sheet, run);
                 write_memory_events(sheet, run);
                 write_cpu_time(sheet, run);
+                write_energy(sheet, run);
                 if (is_job)
                         write_processes(sheet);
                 write_waiting(sheet, run);

@@ -119,6 +119,12 @@ void text_mib(double mib, char ret[static TEXT_MAX]) {
                 snprintf(ret, TEXT_MAX, "%.*f %s", fabs(v) >= 100 ? 0 : fabs(v) >= 10 ? 1 : 2, v, units[unit]);
 }
 
+void text_joules(double joules, char ret[static TEXT_MAX]) {
+        bool is_large = joules >= 99950;
+
+        snprintf(ret, TEXT_MAX, is_large ? "%.3f MJ" : "%.0f J", is_large ? joules / 1e6 : joules);
+}
+
 void text_time(uint64_t realtime_ms, char ret[static TEXT_MAX]) {
         time_t s = (time_t)(realtime_ms / 1000);
         struct tm tm;

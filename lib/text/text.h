@@ -25,6 +25,8 @@ void text_figure(double v, char ret[static TEXT_MAX]);
 void text_cpus(double cpus, char ret[static TEXT_MAX]);
 /* Formats mebibytes: "512 KiB", "12.3 MiB", "1.50 TiB". */
 void text_mib(double mib, char ret[static TEXT_MAX]);
+/* Formats an energy: "1234 J", "0.100 MJ". */
+void text_joules(double joules, char ret[static TEXT_MAX]);
 /* Formats local time: "2026-11-20 21:58:18"; "-" for 0. */
 void text_time(uint64_t realtime_ms, char ret[static TEXT_MAX]);
 /* Returns the first 8 digits of a build-id or a digest of a file, else the text. */

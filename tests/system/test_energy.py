@@ -93,8 +93,12 @@ class Energy(harness.TestCase):
         self.assertEqual(self.number("total_energy_joules", after), 100)  # over a wrap
         self.assertEqual(next(m for m in after["metrics"] if m["key"] == "total_energy_joules")["quality"], "exact")
 
+        report = self.node.perfctl("report", "job").stdout
+        energy_j = self.number("job_energy_joules", after)
+        self.assertRegex(report, rf"\n  energy +{energy_j:.0f} J~ of 100 J of the node's processors and memory\n")
+
         metrics = self.node.metrics()
-        self.assertAlmostEqual(metrics['perfd_job_energy_joules_total{job="job",scope="job"}'], self.number("job_energy_joules", after), 3)
+        self.assertAlmostEqual(metrics['perfd_job_energy_joules_total{job="job",scope="job"}'], energy_j, 3)
         self.assertEqual(metrics['perfd_node_energy_joules_total{meter="package-0"}'], 262143.3 + 100)
         self.assertEqual(metrics['perfd_node_energy_joules_total{meter="psys"}'], 777)
 

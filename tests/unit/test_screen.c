@@ -201,6 +201,14 @@ static void lines_that_are_too_wide_are_broken_at_blanks(void **state) {
         assert_folded("\x1b[1m12345678901234567890\x1b[0m\n", "\x1b[1m12345678901234567890\x1b[0m\n");
 }
 
+static void energy_is_large_from_a_tenth_of_a_megajoule_on(void **state) {
+        (void)state;
+        assert_text("0 J", text_joules(0, text));
+        assert_text("99949 J", text_joules(99949.4, text));
+        assert_text("0.100 MJ", text_joules(99950, text));
+        assert_text("262.143 MJ", text_joules(262143328, text));
+}
+
 static void bytes_have_the_unit_of_their_size(void **state) {
         (void)state;
         assert_text("0 B", text_mib(0, text));
@@ -231,6 +239,7 @@ int main(void) {
                 cmocka_unit_test(numbers_keep_their_leading_digits),
                 cmocka_unit_test(measured_numbers_are_written_as_by_a_person),
                 cmocka_unit_test(lines_that_are_too_wide_are_broken_at_blanks),
+                cmocka_unit_test(energy_is_large_from_a_tenth_of_a_megajoule_on),
                 cmocka_unit_test(bytes_have_the_unit_of_their_size),
                 cmocka_unit_test(json_is_printed_without_the_controls_that_json_allows),
         };
