@@ -213,12 +213,16 @@ static void answers_above_what_is_possible_are_absent(void **state) {
         write_file(f, "hwmon/hwmon5/temp2_input", "150001\n"); /* the other sensor is read */
         write_file(f, "hwmon/hwmon5/freq1_input", "20000000001\n");
         write_file(f, "pp_dpm_sclk", "0: 132Mhz\n1: 20001Mhz\n");
+        write_file(f, "product_name", "\xff\x1b[1m\n"); /* an EEPROM that was not written */
+        write_file(f, "unique_id", "\xff\n");
         read_after(f, 0);
         while (read_after(f, NS_PER_MS) == EQUIPMENT_NONE)
                 usleep(1000);
         assert_false(equipment_has(gpu(f, 0), GPU_utilization));
         assert_false(equipment_has(gpu(f, 0), GPU_present_us));
         assert_false(equipment_has(gpu(f, 0), GPU_power_mw));
+        assert_string_equal(gpu(f, 0)->texts[0], "");
+        assert_string_equal(gpu(f, 0)->texts[1], "AMD 0x74a1");
         assert_value(gpu(f, 0), GPU_temperature_mc, 41000);
         assert_false(equipment_has(gpu(f, 0), GPU_sm_clock_hz));
         assert_false(equipment_has(gpu(f, 0), GPU_sm_clock_max_hz));

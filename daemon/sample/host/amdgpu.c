@@ -31,7 +31,7 @@ enum { TEXT_UUID, TEXT_MODEL, TEXT_DRIVER, TEXT_PARENT, TEXT_STATE };
 
 typedef struct AmdGpu {
         unsigned card;
-        char hwmon[24]; /* "hwmon/hwmon3", or "" */
+        char hwmon[24]; /* "hwmon/hwmon3/", or "" */
         uint64_t read_ns, minute_ns;
         SampleEquipment item;
 } AmdGpu;
@@ -129,11 +129,11 @@ static void read_each_minute(AmdFiles files, AmdGpu *gpu) {
         uint64_t total, limit_uw, mhz = clocks ? find_highest_clock(clocks) : 0;
 
         find_sensors(files, gpu);
-        if (id)
+        if (id && utf8_is_line(id))
                 (void)snprintf(item->texts[TEXT_UUID], EQUIPMENT_TEXT_MAX, "GPU-%.64s", id);
-        if (model && *model)
+        if (model && *model && utf8_is_line(model))
                 utf8_copy(item->texts[TEXT_MODEL], EQUIPMENT_TEXT_MAX, model);
-        else if (device)
+        else if (device && utf8_is_line(device))
                 (void)snprintf(item->texts[TEXT_MODEL], EQUIPMENT_TEXT_MAX, "AMD %.32s", device);
         if (read_number(files, "", "mem_info_vram_total", UINT64_MAX, &total))
                 equipment_set(item, GPU_memory_total_bytes, total);
