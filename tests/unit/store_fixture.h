@@ -24,6 +24,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "eventually.h"
 #include "store/indicators/result_reader.h"
 #include "store/indicators/result_rows.h"
 #include "store/jobs/job_rows.h"
@@ -33,7 +34,6 @@
 #include "store/table/store_subject.h"
 #include "util/clock.h"
 
-#define DEADLINE_MS 60000
 /* Returns cookie number `number` of a test. */
 static inline StoreCookie cookie_of(uint64_t number) {
         static const char kind[] = "test"; /* the store does not interpret cookies */
@@ -401,14 +401,3 @@ static inline uint64_t count_results(Reader *reader, const ResultFilter *filter)
         assert_int_equal(r, READER_END);
         return n;
 }
-
-/* Repeats a check until the condition is true, for work of the writer's thread. */
-#define EVENTUALLY(condition)                                                              \
-        do {                                                                               \
-                uint64_t give_up_ns_ = clock_boottime_ns() + DEADLINE_MS * NS_PER_MS;      \
-                                                                                           \
-                while (!(condition)) {                                                     \
-                        assert_true(clock_boottime_ns() < give_up_ns_);                    \
-                        (void)poll(NULL, 0, 5);                                            \
-                }                                                                          \
-        } while (0)

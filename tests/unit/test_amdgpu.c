@@ -11,12 +11,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "eventually.h"
 #include "sample/host/amdgpu.h"
 #include "tree.h"
 #include "util/clock.h"
 
 #define DRM "sys/class/drm/"
-#define DEADLINE_S 20U
 
 /* A driver that does not answer: reading the utilization waits as long as the mutex is held. */
 static pthread_mutex_t driver = PTHREAD_MUTEX_INITIALIZER;
@@ -79,15 +79,9 @@ static const SampleEquipment *gpu(const Fixture *f, size_t i) {
 
 /* Starts a reading, and waits until it is there: the time of the first GPU goes on, or the GPU is new. */
 static void read_next(Fixture *f) {
-        uint64_t deadline_ns = clock_boottime_ns() + DEADLINE_S * NS_PER_S, before;
-        int r = read_after(f, NS_PER_S);
+        uint64_t before = read_after(f, NS_PER_S) == 0 ? gpu(f, 0)->values[GPU_present_us] : UINT64_MAX;
 
-        before = r == 0 ? gpu(f, 0)->values[GPU_present_us] : UINT64_MAX;
-        while (r != 0 || gpu(f, 0)->values[GPU_present_us] == before) {
-                assert_true(clock_boottime_ns() < deadline_ns);
-                usleep(1000);
-                r = read_after(f, 0);
-        }
+        EVENTUALLY(read_after(f, 0) == 0 && gpu(f, 0)->values[GPU_present_us] != before);
 }
 
 static void write_file(const Fixture *f, const char *leaf, const char *text) {
@@ -197,8 +191,7 @@ static void answers_that_cannot_be_are_absent(void **state) {
                 for (size_t k = 0; k < N_ELEMENTS(files); k++)
                         write_file(f, files[k], bad[i]);
                 read_after(f, 0);
-                while (read_after(f, NS_PER_MS) == EQUIPMENT_NONE)
-                        usleep(1000);
+                EVENTUALLY(read_after(f, NS_PER_MS) != EQUIPMENT_NONE);
                 assert_int_equal(gpu(f, 0)->have, 0);
                 assert_int_equal(teardown(state), 0);
                 assert_int_equal(setup(state), 0);
@@ -216,8 +209,7 @@ static void answers_above_what_is_possible_are_absent(void **state) {
         write_file(f, "product_name", "\xff\x1b[1m\n"); /* an EEPROM that was not written */
         write_file(f, "unique_id", "\xff\n");
         read_after(f, 0);
-        while (read_after(f, NS_PER_MS) == EQUIPMENT_NONE)
-                usleep(1000);
+        EVENTUALLY(read_after(f, NS_PER_MS) != EQUIPMENT_NONE);
         assert_false(equipment_has(gpu(f, 0), GPU_utilization));
         assert_false(equipment_has(gpu(f, 0), GPU_present_us));
         assert_false(equipment_has(gpu(f, 0), GPU_power_mw));
@@ -296,8 +288,7 @@ static void perfd_ends_while_a_driver_hangs(void **state) {
 
         pthread_mutex_lock(&driver);
         read_after(f, NS_PER_S);
-        while (n_questions == n)
-                usleep(1000);
+        EVENTUALLY(n_questions != n);
         assert_int_equal(teardown(state), 0);
         pthread_mutex_unlock(&driver);
         assert_int_equal(setup(state), 0);
@@ -317,8 +308,7 @@ static void cards_that_come_and_go_are_found_within_a_minute(void **state) {
         assert_string_equal(gpu(f, 0)->name, "amd0");
         assert_string_equal(gpu(f, 0)->texts[1], "");
         remove_file(f, "card2");
-        while (read_after(f, 61 * NS_PER_S) != EQUIPMENT_NONE)
-                usleep(1000);
+        EVENTUALLY(read_after(f, 61 * NS_PER_S) == EQUIPMENT_NONE);
         assert_int_equal(read_after(f, NS_PER_S), EQUIPMENT_NONE);
 }
 
