@@ -218,12 +218,13 @@ static void read_pressure(TopNode *node, const Value *latest, uint64_t time_ms) 
         node->waited_ms = time_ms;
 }
 
-void top_state_read_gpus(TopNode *node, const Value *latest) {
-        static const char *const keys[] = {
-#define X(id, key) key,
-                TOP_GPU_NUMBERS(X)
+const char *const top_state_gpu_keys[N_TOP_GPU_NUMBERS] = {
+#define X(id, key) [TOP_GPU_##id] = key,
+        TOP_GPU_NUMBERS(X)
 #undef X
-        };
+};
+
+void top_state_read_gpus(TopNode *node, const Value *latest) {
         const Value *gpus = value_get(latest, "gpus");
 
         node->n_gpus = node->n_gpus_counted = 0;
@@ -234,7 +235,7 @@ void top_state_read_gpus(TopNode *node, const Value *latest) {
                 (void)snprintf(gpu->name, sizeof(gpu->name), "%s", answer_text(of, "gpu"));
                 (void)snprintf(gpu->state, sizeof(gpu->state), "%s", answer_text(of, "state"));
                 for (TopGpuNumber i = 0; i < N_TOP_GPU_NUMBERS; i++)
-                        gpu->number[i] = answer_number(of, keys[i]);
+                        gpu->number[i] = answer_number(of, top_state_gpu_keys[i]);
                 node->n_gpus_counted += answer_flag(of, "counted");
         }
 }

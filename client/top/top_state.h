@@ -97,6 +97,8 @@ typedef enum TopGpuNumber {
         N_TOP_GPU_NUMBERS,
 } TopGpuNumber;
 
+extern const char *const top_state_gpu_keys[N_TOP_GPU_NUMBERS];
+
 typedef struct TopGpu {
         char name[32], state[32]; /* state "": unknown */
         double number[N_TOP_GPU_NUMBERS];

@@ -445,12 +445,6 @@ static void put_known(Json *json, const char *const *keys, const double *values,
 }
 
 static void put_gpus(Json *json, const TopNode *node) {
-        static const char *const keys[] = {
-#define X(id, key) key,
-                TOP_GPU_NUMBERS(X)
-#undef X
-        };
-
         if (node->n_gpus == 0)
                 return;
         json_put_array_begin(json, "gpus");
@@ -459,7 +453,7 @@ static void put_gpus(Json *json, const TopNode *node) {
                 json_put_string(json, "gpu", node->gpus[i].name);
                 if (node->gpus[i].state[0])
                         json_put_string(json, "state", node->gpus[i].state);
-                put_known(json, keys, node->gpus[i].number, 0, N_TOP_GPU_NUMBERS);
+                put_known(json, top_state_gpu_keys, node->gpus[i].number, 0, N_TOP_GPU_NUMBERS);
                 json_object_end(json);
         }
         json_array_end(json);
