@@ -167,6 +167,12 @@ static void the_loop_sleeps_while_requests_wait_for_answers(void **state) {
         assert_int_equal(sd_event_run(f->event, 0), 0);
 }
 
+/* The next request, of this turn or of a later one: a turn can be short on a busy machine. */
+static void next_request(Fixture *f, Request *ret, Ticket *ret_ticket) {
+        while (ingest_next(f->ingest, ret, ret_ticket) != 0)
+                assert_true(sd_event_run(f->event, 0) > 0);
+}
+
 static void a_connection_with_many_requests_does_not_delay_others(void **state) {
         Fixture *f = *state;
         scoped(closep) int busy = join(f), other = join(f);
@@ -189,10 +195,10 @@ static void a_connection_with_many_requests_does_not_delay_others(void **state) 
         while (sd_event_run(f->event, 0) > 0)
                 ;
 
-        assert_int_equal(ingest_next(f->ingest, &request, &first), 0);
+        next_request(f, &request, &first);
         do {
                 n++;
-                assert_int_equal(ingest_next(f->ingest, &request, &ticket), 0);
+                next_request(f, &request, &ticket);
         } while (ticket.connection == first.connection);
         assert_in_range(n, 1, 100);
 }
@@ -203,7 +209,7 @@ static void an_iteration_is_limited_to_a_few_milliseconds_of_work(void **state) 
         Buffer stream = {};
         Request request;
         Ticket ticket;
-        unsigned n_first = 0;
+        unsigned n = 0;
         int fds[8];
 
         f->config.in_flight_max = 1024;
@@ -218,13 +224,17 @@ static void an_iteration_is_limited_to_a_few_milliseconds_of_work(void **state) 
         while (sd_event_run(f->event, 0) > 0)
                 ;
 
-        while (ingest_next(f->ingest, &request, &ticket) == 0)
-                n_first++;
-        assert_in_range(n_first, 100, 2000);
-        assert_true(sd_event_run(f->event, 0) > 0);
+        while (n < 300 * N_ELEMENTS(fds)) {
+                unsigned n_turn = 0;
 
-        turn(f);
-        assert_int_equal(n_first + f->n_tickets, 300 * N_ELEMENTS(fds));
+                while (ingest_next(f->ingest, &request, &ticket) == 0)
+                        n_turn++;
+                assert_in_range(n_turn, 0, 2000); /* by their bytes; a turn can be shorter on a busy machine */
+                n += n_turn;
+                if (n < 300 * N_ELEMENTS(fds))
+                        assert_true(sd_event_run(f->event, 0) > 0);
+        }
+        assert_int_equal(n, 300 * N_ELEMENTS(fds));
         for (size_t i = 0; i < N_ELEMENTS(fds); i++)
                 close(fds[i]);
 }
