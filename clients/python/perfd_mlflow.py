@@ -64,6 +64,7 @@ GPU = {
     "memory_usage_percentage": ("memory_used", 100),
     "memory_usage_megabytes": ("memory_mean_bytes", 1e-6),
     "power_usage_watts": ("power_watts", 1),
+    "power_usage_percentage": ("power_used", 100),
     "sm_active_percentage": ("sm_active", 100),
     "tensor_active_percentage": ("tensor_active", 100),
     "dram_active_percentage": ("dram_active", 100),

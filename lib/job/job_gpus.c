@@ -186,6 +186,8 @@ double job_gpus_number(const JobGpu *gpu, JobGpuNumber number) {
         value = member(gpu, numbers[number].numerator) * numbers[number].scale;
         if (number == JOB_GPU_MEMORY_USED)
                 value /= (double)gpu->values[GPU_memory_total_bytes];
+        if (number == JOB_GPU_POWER_USED)
+                value /= (double)gpu->values[GPU_power_limit_mw];
         value /= over == offsetof(JobGpu, NOTHING) ? 1 : member(gpu, over);
         return isfinite(value) ? value : NAN;
 }

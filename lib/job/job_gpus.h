@@ -100,6 +100,8 @@ int job_gpus_is_used(const JobGpu *gpu);
         X(DRAM,            "dram_active",               "dram_active_percentage",    "%",  100, V(dram_active_us),         V(sm_observed_us),  1,       dram_active_us) \
         X(ENERGY,          "energy_joules",             "energy_joules",             "J",  1,   V(energy_mj),              NOTHING,            1e-3,    energy_mj) \
         X(POWER,           "power_watts",               "power_usage_watts",         "W",  1,   V(energy_mj),              powered_us,         1e3,     energy_mj) \
+        X(POWER_LIMIT,     "power_limit_watts",         "",                          "",   1,   V(power_limit_mw),         NOTHING,            1e-3,    power_limit_mw) \
+        X(POWER_USED,      "power_used",                "power_usage_percentage",    "%",  100, V(energy_mj),              powered_us,         1e6,     power_limit_mw) \
         X(POWER_THROTTLED, "power_throttled",           "",                          "",   1,   V(power_throttled_us),     V(present_us),      1,       power_throttled_us) \
         X(HEAT_THROTTLED,  "heat_throttled",            "",                          "",   1,   V(heat_throttled_us),      V(present_us),      1,       heat_throttled_us) \
         X(CLOCK,           "sm_clock_hz",               "",                          "",   1,   clock_mhz_us,              V(utilized_us),     1e6,     sm_clock_hz) \

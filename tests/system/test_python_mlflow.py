@@ -147,7 +147,8 @@ class PythonMlflow(harness.TestCase):
             self.assertIn(reason, tags[f"perfd.absent.{name}"])
 
     def test_gpus_have_the_names_of_mlflow(self):
-        numbers = dict(utilization=0.94, memory_used=0.25, memory_mean_bytes=4e9, power_watts=312.5, sm_active=None, shared=False)
+        numbers = dict(utilization=0.94, memory_used=0.25, memory_mean_bytes=4e9, power_watts=312.5, power_used=0.5, sm_active=None,
+                       shared=False)
         gpus = [{"gpu": "1", "model": "NVIDIA H200", "given": "1", **numbers},
                 {"gpu": "2/0", "model": "NVIDIA H200", "given": None, **{**numbers, "sm_active": 0.5}},
                 {"gpu": "3", "model": "NVIDIA L4", "given": "3", **dict.fromkeys(numbers), "shared": True},
@@ -166,7 +167,7 @@ class PythonMlflow(harness.TestCase):
         found = {name: (value, time_ms, step) for name, value, time_ms, step in metrics}
         self.assertEqual(found, {f"system/n1/gpu_{gpu}_{name}": (value, 61000, 60) for gpu in ("1", "2.0") for name, value in (
             ("utilization_percentage", 94), ("memory_usage_percentage", 25), ("memory_usage_megabytes", 4000), ("power_usage_watts", 312.5),
-            ("sm_active_percentage", 50)) if (gpu, name) != ("1", "sm_active_percentage")})
+            ("power_usage_percentage", 50), ("sm_active_percentage", 50)) if (gpu, name) != ("1", "sm_active_percentage")})
         self.assertIn("others used it", tags["perfd.absent.gpu.3"])
         self.assertIn("no GPU of this name", tags["perfd.absent.gpu.GPU-77"])
         self.assertEqual(tags["perfd.hardware"], "4 CPUs, 2 NVIDIA H200, 1 NVIDIA L4")

@@ -71,6 +71,7 @@ static void pass(Fixture *f, uint64_t utilized, uint64_t active) {
         values[GPU_energy_mj] += 400000;
         equipment_set(item(f), GPU_memory_used_bytes, 10 * GIB);
         equipment_set(item(f), GPU_sm_clock_hz, 1500000000);
+        equipment_set(item(f), GPU_power_limit_mw, 500000);
 }
 
 static double number(const Fixture *f, JobGpuNumber n) {
@@ -98,6 +99,8 @@ static void the_difference_of_two_readings_is_the_jobs(void **state) {
         assert_number(f, JOB_GPU_SM_OVER80, 0.5);
         assert_number(f, JOB_GPU_ENERGY, 4000);
         assert_number(f, JOB_GPU_POWER, 400);
+        assert_number(f, JOB_GPU_POWER_LIMIT, 500);
+        assert_number(f, JOB_GPU_POWER_USED, 0.8);
         assert_number(f, JOB_GPU_CLOCK, 1.5e9);
         assert_number(f, JOB_GPU_MEMORY_MEAN, 10.0 * GIB);
         assert_number(f, JOB_GPU_MEMORY_USED, 1.0 / 14);
@@ -323,12 +326,13 @@ static void numbers_have_the_names_of_mlflow(void **state) {
         assert_metric(f, JOB_GPU_UTILIZATION, "gpu_3_utilization_percentage", 50, "%");
         assert_metric(f, JOB_GPU_MEMORY_USED, "gpu_3_memory_usage_percentage", 100.0 / 14, "%");
         assert_metric(f, JOB_GPU_POWER, "gpu_3_power_usage_watts", 400, "W");
+        assert_metric(f, JOB_GPU_POWER_USED, "gpu_3_power_usage_percentage", 80, "%");
         (void)strcpy(f->gpu->name, "0/1");
         assert_metric(f, JOB_GPU_MEMORY_MEAN, "gpu_0.1_memory_usage_megabytes", 10737.41824, "MB");
         assert_false(job_gpus_metric(f->gpu, JOB_GPU_SECONDS, &metric));
         for (JobGpuNumber k = 0; k < N_JOB_GPU_NUMBERS; k++)
                 n += job_gpus_metric(f->gpu, k, &metric);
-        assert_int_equal(n, 13); /* all but the share of the processes */
+        assert_int_equal(n, 14); /* all but the share of the processes */
 }
 
 static void a_job_has_a_limited_number_of_gpus(void **state) {
