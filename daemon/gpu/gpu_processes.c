@@ -14,6 +14,7 @@
 typedef struct Listed {
         NvmlProcess items[LISTED_MAX];
         uint32_t n;
+        uint32_t n_beyond; /* of a list that is longer than LISTED_MAX, of which the driver tells the length only */
 } Listed;
 
 void gpu_processes_end(GpuReading *gpu, uint64_t now_ns) {
@@ -73,6 +74,8 @@ static int32_t list(int32_t (*function)(NvmlDevice, uint32_t *, void *), NvmlDev
                 return NVML_FUNCTION_NOT_FOUND;
         memset(bytes, UNTOUCHED, sizeof(bytes));
         result = function(device, &n, bytes);
+        if (result == NVML_INSUFFICIENT_SIZE)
+                listed->n_beyond += n;
         if (result != NVML_SUCCESS || n > LISTED_MAX)
                 return result;
 
@@ -93,7 +96,7 @@ int32_t gpu_processes_read(const Nvml *nvml, NvmlDevice device, uint64_t now_ns,
         if (result == NVML_SUCCESS)
                 (void)list(nvml->mps_processes, device, &listed);
 
-        gpu->n_left_out = 0;
+        gpu->n_left_out = listed.n_beyond;
         for (uint32_t i = 0; i < listed.n; i++) {
                 GpuProcess *process = find_or_add(gpu, listed.items[i].pid);
 

@@ -25,6 +25,7 @@ enum {
         NVML_UNINITIALIZED = 1,
         NVML_NO_PERMISSION = 4,
         NVML_NOT_FOUND = 6,
+        NVML_INSUFFICIENT_SIZE = 7,
         NVML_DRIVER_NOT_LOADED = 9,
         NVML_FUNCTION_NOT_FOUND = 13,
         NVML_GPU_IS_LOST = 15,

@@ -31,6 +31,7 @@ typedef struct GpuProgram {
         const char *library; /* NULL: the default */
         char path[PATH_MAX]; /* of the readings */
         int socket_fd;
+        bool is_crowded; /* a GPU has more processes than a reading */
         GpuSet set;
 } GpuProgram;
 
@@ -93,6 +94,18 @@ static bool wait_for_request(GpuProgram *program, uint64_t next_ns) {
         return has_come;
 }
 
+static void say_crowded(GpuProgram *program) {
+        const GpuReading *crowded = NULL;
+
+        for (uint32_t i = 0; i < program->set.readings.n_gpus; i++)
+                if (program->set.readings.gpus[i].n_left_out > 0)
+                        crowded = &program->set.readings.gpus[i];
+        if (crowded && !program->is_crowded)
+                fprintf(stderr, "perfd-gpu: %u processes of %s are not told apart, beyond %u: for jobs it is shared\n",
+                        crowded->n_left_out, crowded->uuid, GPU_FILE_PROCESSES_MAX);
+        program->is_crowded = crowded;
+}
+
 static int run(GpuProgram *program) {
         uint64_t next_ns = 0, begin_ns, cost_ns, second;
         int r;
@@ -106,6 +119,7 @@ static int run(GpuProgram *program) {
                 begin_ns = clock_boottime_ns();
                 second = (clock_realtime_ns() + NS_PER_S / 2) / NS_PER_S;
                 gpu_set_read(&program->set, second, is_requested);
+                say_crowded(program);
                 if (is_due)
                         next_ns = clock_boottime_ns() + wait_of(clock_realtime_ns());
                 r = gpu_file_write(program->path, &program->set.readings);

@@ -19,6 +19,7 @@
 #include "measure/usage.h"
 
 #define JOB_GPU_NAME_MAX 16U
+#define JOB_GPUS_UNFOUND_MAX 4U /* GPUs that the job was given and the node has not, which are kept */
 /* A GPU in which kernels ran for a smaller share of the time counts as not used: a program that opens all GPUs of the
  * node runs a few on each. */
 #define JOB_GPU_USED_MIN 0.01

@@ -98,6 +98,12 @@ class Gpu(harness.TestCase):
         self.assertLess(ages[0], 2)
         self.assertEqual(reader.close(), (-signal.SIGTERM, ""))
 
+    def test_more_processes_than_are_told_apart_are_in_the_log_once(self):
+        reader = self.reader("gpus 2\nstate matmul\nprocesses 300\n")
+        reader.wait(lambda sequence, *_: sequence >= 3, "readings")
+        self.assertEqual(reader.close()[1], "perfd-gpu: 300 processes of GPU-00000000-0000-0000-0000-000000000002 are not told apart, "
+                                            "beyond 64: for jobs it is shared\n")
+
     def test_a_request_has_a_reading_at_once(self):
         reader = self.reader("gpus 8\nstate matmul\n")
         reader.wait(lambda sequence, *_: sequence >= 2, "a reading")

@@ -387,10 +387,11 @@ static void places_of_ended_processes_are_used_again(void **state) {
         assert_int_equal(gpu_at(f, 0)->n_processes, 64);
         assert_int_equal(gpu_at(f, 0)->n_left_out, 36);
 
-        /* a list that is longer than any is not known */
+        /* of a list that is longer than any, only the length is known */
         order(f, "state idle\nprocesses 300\n");
         read_seconds(f, 11);
         assert_int_equal(process_of(f, 549)->have & GPU_PROCESS_RUNNING, 0);
+        assert_int_equal(gpu_at(f, 0)->n_left_out, 300);
 }
 
 /* --- instances and sets ------------------------------------------------------------------------------------------ */

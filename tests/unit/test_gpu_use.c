@@ -285,6 +285,18 @@ static void a_job_that_claims_a_gpu_does_not_see_what_others_do_there(void **sta
         assert_true(job->gpus.items[0].process_peak_bytes == 0);
 }
 
+static void a_gpu_with_more_processes_than_are_told_apart_is_shared(void **state) {
+        Fixture *f = *state;
+        Job *job = add_job(f, "a", CGROUP_A, getuid());
+
+        put_process(f, 0, start(f, CGROUP_A, getuid()), GIB);
+        tick(f);
+        assert_false(job->gpus.items[0].was_shared);
+        f->readings.gpus[0].n_left_out = 1; /* of anyone */
+        tick(f);
+        assert_true(job->gpus.items[0].was_shared);
+}
+
 static void assert_given(Fixture *f, const char *words, const char *names) {
         Job *job = add_job(f, "given", NULL, getuid());
         scoped(buffer_deinit) Buffer found = {};
@@ -323,6 +335,20 @@ static void given_gpus_are_found_by_number_and_uuid(void **state) {
         assert_given(f, "0", "-"); /* of either maker */
         f->node.sample.have &= ~(1U << SOURCE_GPU);
         assert_given(f, "0", ""); /* a node without GPUs */
+}
+
+static void of_words_for_no_gpu_a_few_are_kept(void **state) {
+        Fixture *f = *state;
+        Job *job = add_job(f, "a", NULL, getuid());
+
+        tick(f);
+        gpu_use_give(f->use, job, &f->node, "90,91,92,93");
+        assert_string_equal(job->info.note, "");
+        job_gpus_deinit(&job->gpus);
+        gpu_use_give(f->use, job, &f->node, "90,91,92,93,94,95,0");
+        assert_int_equal(job->gpus.n, JOB_GPUS_UNFOUND_MAX + 1);
+        assert_string_equal(job->gpus.items[JOB_GPUS_UNFOUND_MAX].name, "0");
+        assert_string_equal(job->info.note, "6 of the GPUs that the job was given are none of the node: 4 are shown");
 }
 
 static void gpus_of_amd_have_names_of_their_own(void **state) {
@@ -470,6 +496,8 @@ int main(void) {
                 TEST(a_gpu_that_two_jobs_use_is_shared_by_process),
                 TEST(a_job_that_claims_a_gpu_does_not_see_what_others_do_there),
                 TEST(given_gpus_are_found_by_number_and_uuid),
+                TEST(of_words_for_no_gpu_a_few_are_kept),
+                TEST(a_gpu_with_more_processes_than_are_told_apart_is_shared),
                 TEST(gpus_of_amd_have_names_of_their_own),
                 TEST(a_given_gpu_is_found_later),
                 TEST(old_readings_say_nothing),

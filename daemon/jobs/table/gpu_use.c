@@ -212,16 +212,25 @@ static void settle_given(const GpuUse *use, const Sample *sample, JobGpus *gpus)
 /* Out of memory: they are found when they are used. */
 void gpu_use_give(GpuUse *use, Job *job, const Node *node, const char *words) {
         char text[JOB_GPUS_TEXT_MAX], *rest = text, *word;
+        size_t n_unfound = 0;
         uint64_t now_ns;
 
         if (!use || !words || !sample_has(&node->sample, SOURCE_GPU))
                 return;
         now_ns = gpu_use_ask(use) ?: node->sample.boottime_ns;
         (void)snprintf(text, sizeof(text), "%s", words);
-        while ((word = strsep(&rest, ",")))
+        while ((word = strsep(&rest, ","))) {
+                if (*word && !find_given(use, &node->sample, word) && ++n_unfound > JOB_GPUS_UNFOUND_MAX)
+                        continue;
                 if (*word)
                         (void)job_gpus_add(&job->gpus, word, now_ns);
+        }
         settle_given(use, &node->sample, &job->gpus);
+        if (n_unfound <= JOB_GPUS_UNFOUND_MAX)
+                return;
+        (void)snprintf(text, sizeof(text), "%zu of the GPUs that the job was given are none of the node: %u are shown",
+                       n_unfound, JOB_GPUS_UNFOUND_MAX);
+        running_job_set_note(job, text);
 }
 
 /* --- processes ------------------------------------------------------------------------------------ */
@@ -363,6 +372,7 @@ static void advance(const Jobs *jobs, const GpuCrowd *crowd) {
                         continue;
                 gpu->now.all_share_us = crowd->share_us;
                 gpu->now.are_others = crowd->n_of_jobs > gpu->now.n || crowd->has_users ||
+                                      (reading && reading->n_left_out > 0) ||
                                       (crowd->uid != JOB_UID_UNKNOWN && crowd->uid != job->info.uid);
                 job_gpus_advance(gpu, crowd->item, &times);
                 gpu->now = (JobGpuProcesses){};
