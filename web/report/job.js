@@ -3,6 +3,7 @@
 
 import { show } from "../app/job.js";
 import { brief, card, el, link, table } from "../app/dom.js";
+import { jobGpuUse } from "../app/equipment.js";
 import { bytes, cpus, cut, seconds, utc } from "../app/format.js";
 import { statePill, took } from "../app/jobs.js";
 import { choose, data } from "./data.js";
@@ -13,11 +14,14 @@ const place = (job) => `${job.on?.hostname ?? "unknown node"}${Number.isInteger(
 
 /* Numbers of the nodes beside each other, each with a link to its report below. */
 function contents(reports) {
+        const gpus = new Map(reports.map((r) => [r, jobGpuUse(Object.fromEntries(r.job.metrics.map((m) => [m.key, m.value])))]));
+
         return card(`${reports.length} reports`, null, table([
                 { head: "Node", row: true, cell: (r) => link(`#report-${reports.indexOf(r)}`, brief(place(r.job), 60)) },
                 { head: "State", cell: (r) => statePill(r.job) },
                 { head: "Took", class: "number", cell: (r) => seconds(of(r.job, "duration_seconds") ?? took(r.job, data.time_ms)) },
                 { head: "CPUs used", class: "number", cell: (r) => cpus(of(r.job, "job_cpus_used")) },
+                ...(reports.some(gpus.get, gpus) ? [{ head: "GPUs used", class: "number", cell: (r) => gpus.get(r) ?? "" }] : []),
                 { head: "Memory, peak", class: "number", cell: (r) => bytes(of(r.job, "job_memory_peak_bytes")) },
         ], reports, { caption: "Reports" }));
 }
