@@ -122,7 +122,8 @@ int option_parse_condition(const Option *option, const char *value, void *place,
         case CONDITION_MALFORMED:
                 return option_refuse(option, value, "KEY=VALUE, or with != < <= > >=", ret_error);
         case CONDITION_WITHOUT_ORDER:
-                return option_refuse(option, value, "a number, a semantic version or a time after < and >", ret_error);
+                return option_refuse(option, value,
+                                     "a number, a version such as 1.2 or v1.2-rc1, or a time after < and >", ret_error);
         }
 
         return option_add_text(option, value, place, ret_error);

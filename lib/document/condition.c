@@ -113,8 +113,9 @@ int condition_parse(const char *text, Condition *ret) {
                 condition.exact = exact_number((JsonText){ condition.value, strlen(condition.value) },
                                                condition.number);
         condition.is_semver = version_is_semantic(condition.value);
+        condition.is_version = version_is_ordered(condition.value);
         condition.is_time = parse_time(condition.value, &condition.time_ns);
-        if (condition_is_range(&condition) && !condition.is_number && !condition.is_semver && !condition.is_time)
+        if (condition_is_range(&condition) && !condition.is_number && !condition.is_version && !condition.is_time)
                 return CONDITION_WITHOUT_ORDER;
 
         *ret = condition;
@@ -167,24 +168,26 @@ static bool holds(const Condition *condition, int order) {
         return false;
 }
 
-/* Compares versions with versions, and times with times. */
+/* Compares versions with versions, in the order of a history, and times with times. */
 static bool is_text_in_range(const Condition *condition, const char *text) {
         uint64_t time_ns;
 
-        if (condition->is_semver && version_is_semantic(text))
+        if (condition->is_semver && version_is_semantic(text) && !version_is_extended(condition->value) &&
+            !version_is_extended(text))
                 return holds(condition, version_compare_semantic(text, condition->value));
         if (condition->is_time && parse_time(text, &time_ns))
                 return holds(condition, (time_ns > condition->time_ns) - (time_ns < condition->time_ns));
-        return false;
+        return condition->is_version && version_is_ordered(text) && version_is_comparable(text, condition->value) &&
+               holds(condition, version_compare(text, condition->value));
 }
 
 static bool is_in_range(const Condition *condition, JsonText value) {
         scoped(buffer_deinit) Buffer text = {};
         double number;
 
-        if (condition->is_number && json_text_double(value, &number))
-                return holds(condition, compare(condition, value, number));
-        if (json_text_kind(value) != JSON_KIND_STRING || !(condition->is_semver || condition->is_time))
+        if (condition->is_number)
+                return json_text_double(value, &number) && holds(condition, compare(condition, value, number));
+        if (json_text_kind(value) != JSON_KIND_STRING)
                 return false;
         json_text_decode(value, &text);
         return text.text && buffer_error(&text) == 0 && is_text_in_range(condition, text.text);

@@ -5,11 +5,11 @@
  * Condition: selects results, written as "matrix_size=512"
  *
  * The forms are KEY=VALUE, KEY!=VALUE, and for values with an order KEY<VALUE, KEY<=VALUE, KEY>VALUE, KEY>=VALUE.
- * Numbers, semantic versions (2.10.0) and times (2024-11-11 or 2024-11-11T10:20:30Z) have an order, each among its
- * own kind. A value in a URL or a command line has no type; therefore the type of the compared value decides: a
- * number equals a text that reads as the same number (512 and 512.0 both equal 512), a string equals the identical
- * text, true, false and null equal these words, and a list or an object equals identical JSON text. A result without
- * the key meets no condition on the key.
+ * Numbers, versions of the usual forms (version.h) and times (2024-11-11 or 2024-11-11T10:20:30Z) have an order, each
+ * among its own kind; a number is also a version where a field is text. A value in a URL or a command line has no type;
+ * therefore the type of the compared value decides: a number equals a text that reads as the same number (512 and 512.0
+ * both equal 512), a string equals the identical text, true, false and null equal these words, and a list or an object
+ * equals identical JSON text. A result without the key meets no condition on the key.
  *
  * A key in quotation marks is the name of a parameter, whatever characters it has: "a=b,c"=1.
  */
@@ -40,7 +40,7 @@ typedef struct Condition {
         char key[CONDITION_KEY_MAX + 1];
         ConditionRelation relation;
         const char *value; /* borrowed from the parsed text */
-        bool is_number, is_semver, is_time;
+        bool is_number, is_semver, is_version, is_time; /* is_version: in one of the usual forms */
         double number;
         uint64_t time_ns; /* since 1970 */
         Value exact; /* the number, with all digits of an integer of 64 bits */
@@ -48,7 +48,7 @@ typedef struct Condition {
 
 enum {
         CONDITION_MALFORMED = 1, /* no relation, no key, or a key that is too long */
-        /* the relation needs an order, and the value is not a number, semantic version or time */
+        /* the relation needs an order, and the value is not a number, version or time */
         CONDITION_WITHOUT_ORDER,
 };
 

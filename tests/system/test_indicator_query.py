@@ -101,7 +101,7 @@ class IndicatorQuery(TestCase):
         self.assertEqual(self.query(group_by="dtype")["groups"][0]["key"], {"dtype": SECRET})
 
     def test_an_invalid_query_gets_the_expected_values(self):
-        for words, text in (({"where": "matrix_size"}, "KEY=VALUE"), ({"where": "matrix_size<many"}, "a number after < or >"),
+        for words, text in (({"where": "matrix_size"}, "KEY=VALUE"), ({"where": "matrix_size<many"}, "or a time after < or >"),
                             ({"stat": "middle:rate"}, "median:rate,p95:elapsed"), ({"stat": "p101:rate"}, "p0 to p100"),
                             ({"stat": "median:"}, "not 'median:'"), ({"group_by": "a,,b"}, "names of parameters"),
                             ({"format": "xml"}, "one of json, csv"), ({"limit": "0"}, "from 1 to 10000"),
@@ -145,7 +145,7 @@ class IndicatorQuery(TestCase):
                                 ({"group_by": "versoin"}, "did you mean version?"), ({"stat": "median:raet"}, "did you mean rate?"),
                                 ({"where": "rate>1"}, "a parameter 'rate', which is a result"),
                                 ({"group_by": "quite_other"}, "existing keys: "),
-                                ({"stat": "median:matrix_size"}, "which is a parameter"), ({"where": "version>2"}, "'version' is text"),
+                                ({"stat": "median:matrix_size"}, "which is a parameter"), ({"where": "hardware>2"}, "'hardware' is text"),
                                 ({"where": "@parameters.version=2"}, "a parameter 'version'")):
                 message = self.query(status=400, **words)["error"]["message"]
                 self.assertIn(text, message, words)
@@ -208,7 +208,7 @@ class IndicatorQuery(TestCase):
 
     def test_several_values_of_a_key_are_alternatives(self):
         self.submit(*(matmul(size=n, dtype=dtype, version=v) for n, dtype in ((1, "a,b"), (2, "c"), (4, "d")) for v in ("1.9.0", "1.11.0")))
-        for words, n in ((("version=1.9.0,1.11.0",), 6),
+        for words, n in ((("version=1.9.0,1.11.0",), 6), (("version>1.10",), 3), (("version>1.9.0-3-g1c2d3e4",), 3),
                          (("version=1.9.0",), 3), (("matrix_size=1,4",), 4),
                          (("matrix_size=1", "matrix_size=4"), 4), (('dtype="a,b",c',), 4), (("dtype=a,b",), 0),
                          (("matrix_size=1,2", "version=1.9.0"), 2),

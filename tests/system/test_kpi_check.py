@@ -383,6 +383,15 @@ class KpiRegress(TestCase):
         kpi = json.loads(self.regress("PiMatmul.rate", "--component-version", "2.11.0", "--json"))["kpis"][0]
         self.assertEqual((kpi["verdict"], kpi["since_version"], kpi["order"], kpi["runs"]), ("improvement", "2.10.0-rc2", "semver", 18))
 
+    def test_versions_of_any_usual_form_are_selected_in_their_order(self):
+        versions = ("v1.1", "v1.2-rc1", "v1.2", "v1.2-9-g1c2d3e4", "v1.2-14-gabc1234", "v1.10")
+        self.submit_runs(*((version, 100, 1) for version in versions))
+        for condition, n in (("version<v1.2", 2), ("version<v1.2-14-gabc1234", 4), ("version>v1.2-9-g1c2d3e4", 2), ("version<=1.2", 3)):
+            with self.subTest(condition):
+                kpi, = json.loads(self.regress("PiMatmul.rate", "-w", condition, "--json"))["kpis"]
+                self.assertEqual(kpi["runs"], n)
+        self.assertIn("a version such as 1.2", self.regress("PiMatmul.rate", "-w", "version<1c2d3e4f", status=2))
+
     def test_wrong_requests_say_what_is_right(self):
         self.submit([100])
         self.assertIn("did you mean rate?", self.regress("PiMatmul.ratte", status=1))

@@ -67,11 +67,43 @@ static void versions_and_times_are_compared_in_their_order(void **state) {
         assert_true(is_met("k<2.10.0", "\"2.10.0-rc1\""));
         assert_false(is_met("k<2.10.0", "\"2.10.0+build\""));
         assert_true(is_met("k>=2.10.0", "\"2.10.0\""));
-        assert_false(is_met("k>=2.10.0", "\"2.11\""));
+        assert_true(is_met("k>=2.10.0", "\"2.11\""));
         assert_false(is_met("k>=2.10.0", "3"));
         assert_true(is_met("k>2024-11-11", "\"2024-11-11T00:00:01\""));
         assert_false(is_met("k>2024-11-11T10:00:00Z", "\"2024-11-11T11:30:00+02:00\""));
-        assert_false(is_met("k<2024-11-11", "\"2.9.0\""));
+        assert_false(is_met("k<2024-11-11", "\"release\""));
+}
+
+static void versions_of_the_usual_forms_have_an_order(void **state) {
+        static const char *const ascending[][3] = {
+                { "1.0", "1.9", "1.10" },
+                { "v1.1.7", "v1.2-rc1", "v1.2" },
+                { "v1.2", "v1.2-13-g1c2d3e4", "v1.2-14-gabc1234" },
+                { "1.2.0", "1.2.0-2-g1c2d3e4", "1.2.0-10-gabc1234" }, /* Semantic Versioning takes them for prereleases */
+                { "2.13-rc1", "2.13", "12.2.0" },
+                { "build 99", "build 1834", "build 1835" },
+                { "2026-11-27", "2026-11-28", "2026-12-01" },
+                { "99", "1834", "1835" },
+        };
+        char less[64], greater[64];
+        Condition below, above;
+
+        (void)state;
+        for (size_t i = 0; i < sizeof(ascending) / sizeof(ascending[0]); i++) {
+                (void)snprintf(less, sizeof(less), "version<%s", ascending[i][1]);
+                (void)snprintf(greater, sizeof(greater), "version>%s", ascending[i][1]);
+                assert_int_equal(condition_parse(less, &below), 0);
+                assert_int_equal(condition_parse(greater, &above), 0);
+                for (size_t k = 0; k < 3; k++) {
+                        assert_int_equal(condition_is_met_by_text(&below, ascending[i][k]), k < 1);
+                        assert_int_equal(condition_is_met_by_text(&above, ascending[i][k]), k > 1);
+                }
+        }
+        /* names of commits, and versions of another word, have no order among them */
+        assert_int_equal(condition_parse("version<1c2d3e4f", &below), CONDITION_WITHOUT_ORDER);
+        assert_int_equal(condition_parse("version<build 7", &below), 0);
+        assert_false(condition_is_met_by_text(&below, "release 6"));
+        assert_false(condition_is_met_by_text(&below, "1c2d3e4f"));
 }
 
 static void a_missing_parameter_meets_no_condition(void **state) {
@@ -131,6 +163,7 @@ int main(void) {
                 cmocka_unit_test(a_string_equals_the_same_letters_only),
                 cmocka_unit_test(relations_of_numbers_hold_for_numbers),
                 cmocka_unit_test(versions_and_times_are_compared_in_their_order),
+                cmocka_unit_test(versions_of_the_usual_forms_have_an_order),
                 cmocka_unit_test(a_missing_parameter_meets_no_condition),
                 cmocka_unit_test(an_invalid_condition_is_refused),
                 cmocka_unit_test(values_with_commas_between_them_are_alternatives),

@@ -691,7 +691,7 @@ static int check_value(const Vocabulary *vocabulary, const Sources *sources, Res
                 return !condition_is_range(condition) || strncmp(condition->key, POINT_RUN, strlen(POINT_RUN)) == 0 ||
                                        strncmp(condition->key, POINT_LABEL, strlen(POINT_LABEL)) == 0
                                ? 0
-                       : condition->is_semver &&
+                       : condition->is_version &&
                                        (strcmp(condition->key, "version") == 0 || stack_facts_has_key(condition->key))
                                ? 0
                                : exchange_error(response, 400, "'%s' is text: compare it with = or !=", condition->key);

@@ -23,8 +23,8 @@ static int conditions_parse(const Target *target, Response *response, Condition 
                 r = condition_parse(value, &ret[n++]);
                 if (r == CONDITION_WITHOUT_ORDER)
                         return exchange_error(response, 400,
-                                              "query parameter 'where' requires a number after < or >, or a semantic "
-                                              "version, or a time, not '%s'", value);
+                                              "query parameter 'where' requires a number, a version such as 1.2 or "
+                                              "v1.2-rc1, or a time after < or >, not '%s'", value);
                 if (r != 0)
                         return exchange_error(response, 400,
                                               "query parameter 'where' must be KEY=VALUE, or with != < <= > >=, not "
