@@ -7,7 +7,6 @@
 
 #include "client/api/answer.h"
 #include "client/cli/command.h"
-#include "client/cli/document.h"
 #include "client/cli/input.h"
 #include "client/cli/message.h"
 #include "text/yaml.h"
@@ -201,12 +200,12 @@ static int add_file(ModelSet *set, const char *file) {
         r = input_read(file, &text);
         if (r != EXIT_DONE)
                 return r;
-        arena = make_arena(set, 2 * document_arena_size(text.n)); /* of the tree, and of the declarations in it */
+        arena = make_arena(set, 2 * input_arena_size(text.n)); /* of the tree, and of the declarations in it */
         if (!arena)
                 return out_of_memory();
 
-        r = document_parse(&text, input_name(file), arena, &document);
-        if (r == DOCUMENT_WRONG)
+        r = input_parse(&text, input_name(file), arena, &document);
+        if (r == INPUT_WRONG)
                 return EXIT_FAILED;
         return r == 0 ? read_models(set, file, &text, document, arena) : out_of_memory();
 }

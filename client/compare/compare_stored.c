@@ -8,7 +8,6 @@
 
 #include "client/api/api_query.h"
 #include "client/cli/command.h"
-#include "client/cli/document.h"
 #include "client/cli/input.h"
 #include "client/cli/message.h"
 #include "client/results/command_result.h"
@@ -98,9 +97,9 @@ static int read_file(const char *file, Buffer *text, Arena *arena, const Value *
 
         if (r != EXIT_DONE)
                 return r;
-        r = arena_init(arena, document_arena_size(text->n));
+        r = arena_init(arena, input_arena_size(text->n));
         if (r == 0)
-                r = document_parse(text, input_name(file), arena, ret);
+                r = input_parse(text, input_name(file), arena, ret);
         return r < 0 ? command_fail(r) : r > 0 ? EXIT_FAILED : EXIT_DONE;
 }
 

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "client/cli/command.h"
-#include "client/cli/document.h"
 #include "client/cli/input.h"
 #include "client/cli/message.h"
 #include "client/matrix/results_plots.h"
@@ -522,9 +521,9 @@ int results_file_open(ResultsFile *ret, const char *path, const TestTree *tree, 
                         message_print("--config names the declaration; perfd-results(5) describes it");
                 return r;
         }
-        r = arena_init(&ret->arena, 2 * document_arena_size(ret->text.n) + MODEL_ARENA_BYTES + (1U << 20));
+        r = arena_init(&ret->arena, 2 * input_arena_size(ret->text.n) + MODEL_ARENA_BYTES + (1U << 20));
         if (r == 0)
-                r = document_parse(&ret->text, input_name(ret->path), &ret->arena, &ret->root);
+                r = input_parse(&ret->text, input_name(ret->path), &ret->arena, &ret->root);
         if (r != 0)
                 return r < 0 ? command_fail(r) : EXIT_FAILED;
         if (ret->root->type != VALUE_OBJECT)

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "client/cli/command.h"
-#include "client/cli/document.h"
 #include "client/cli/input.h"
 #include "client/cli/message.h"
 #include "client/stack/stack_builder.h"
@@ -452,8 +451,8 @@ static int read_text(LockReader *reader, const char *file, const Buffer *text, c
 
         r = check_text(reader);
         if (r == 0 && is_document(reader)) {
-                r = document_parse(text, input_name(file), reader->stack->arena, &reader->document);
-                if (r == DOCUMENT_WRONG) {
+                r = input_parse(text, input_name(file), reader->stack->arena, &reader->document);
+                if (r == INPUT_WRONG) {
                         reader->error[0] = '\0'; /* printed already */
                         return READER_INVALID;
                 }
@@ -479,7 +478,7 @@ int lock_file_read(const char *file, Arena *ret_arena, const Value **ret) {
         reader.text = text.text ?: "";
         reader.n = text.n;
 
-        r = arena_init(ret_arena, 2 * document_arena_size(text.n) + (1U << 20));
+        r = arena_init(ret_arena, 2 * input_arena_size(text.n) + (1U << 20));
         if (r == 0)
                 r = read_text(&reader, file, &text, ret);
         if (r != READER_INVALID)

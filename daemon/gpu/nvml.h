@@ -61,7 +61,7 @@ typedef struct NvmlUtilization {
         uint32_t gpu, memory;
 } NvmlUtilization;
 
-/* nvmlProcessInfo_t of versions 2 and 3. Drivers 535.43 to 535.86 write 8 bytes more for each, see gpu_processes.c. */
+/* nvmlProcessInfo_t of versions 2 and 3. Drivers 535.43 to 535.86 write 8 bytes more for each, see gpu_device.c. */
 typedef struct NvmlProcess {
         uint32_t pid;
         uint64_t memory_bytes; /* UINT64_MAX: unknown */

@@ -342,17 +342,16 @@ static struct MHD_Response *respond_stream(Http *http, const HttpRequest *reques
         char reason[SHARES_REASON_MAX] = "out of memory";
         int r;
 
-        r = event_streams_respond(&request->thread->streams, response->events, http->publisher, request->connection,
-                                  &made);
+        r = http_thread_respond_stream(request->thread, response->events, http->publisher, request->connection, &made);
         if (r == 0) {
                 response->type = CONTENT_EVENTS;
                 add_headers(made, response, false);
                 return made;
         }
-        if (r == EVENT_STREAMS_REFUSED)
+        if (r == HTTP_THREAD_REFUSED)
                 shares_explain(connection_limits_account(find_connection(request->connection)), RESOURCE_STREAMS,
                                reason);
-        (void)exchange_error(response, r == EVENT_STREAMS_REFUSED ? 429 : 503, "%s", reason);
+        (void)exchange_error(response, r == HTTP_THREAD_REFUSED ? 429 : 503, "%s", reason);
         return NULL;
 }
 

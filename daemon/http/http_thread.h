@@ -14,9 +14,11 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/queue.h>
 
 #include "http/connection_limits.h"
-#include "http/event_streams.h"
+#include "http/exchange.h"
+#include "snapshot/publisher.h"
 #include "util/clock.h"
 
 /* Refused connections that are not answered yet. */
@@ -46,6 +48,22 @@ typedef struct AnswerTurn {
         struct MHD_Connection **waiting; /* owned; suspended; the oldest first */
         size_t n_waiting, n_allocated;
 } AnswerTurn;
+
+/*
+ * Event streams: server-sent events of the connections of a thread
+ *
+ * The responses have no end. A response is suspended while there is no event, and resumed by the thread of its
+ * connection, which http_tick() wakes after each snapshot: the loop never waits for a client. What a client has not
+ * read yet is at most one event and a small buffer of the kernel; without progress for the limit of idle connections,
+ * the connection is closed.
+ */
+typedef struct EventStream EventStream;
+typedef struct EventStreams {
+        ConnectionLimits *limits;      /* borrowed */
+        LIST_HEAD(, EventStream) list; /* used by the thread only */
+        atomic_size_t n;               /* length of the list */
+        atomic_bool is_ending;         /* the streams end when they are resumed */
+} EventStreams;
 
 typedef struct HttpThread HttpThread;
 struct HttpThread {
@@ -77,6 +95,13 @@ void http_thread_retire(HttpThread *thread);
 /* Ends the thread; the caller then stops the library. Accepts a thread that was not started, zeroed. */
 void http_thread_stop(HttpThread *thread);
 
+enum {
+        HTTP_THREAD_REFUSED = 1,
+};
+/* Makes a stream, which is charged to the account of the connection. 0 with *ret; HTTP_THREAD_REFUSED: the share of
+ * RESOURCE_STREAMS is used up; or -ENOMEM. */
+int http_thread_respond_stream(HttpThread *thread, WriteEvent *write, Publisher *publisher,
+                               struct MHD_Connection *connection, struct MHD_Response **ret);
 /* Lets the streams of the thread send what is new, from any thread. */
 void http_thread_wake_streams(HttpThread *thread);
 /* Adds the time that an answer takes. */

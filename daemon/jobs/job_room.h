@@ -7,10 +7,11 @@
  * Embeds the parts and connects them. A room is not moved after job_room_init().
  */
 
-#include "jobs/detection.h"
+#include "jobs/lifecycle.h"
 #include "jobs/phases.h"
 #include "jobs/table/gpu_use.h"
 #include "node/node.h"
+#include "sample/detection/finder.h"
 #include "store/store.h"
 
 /*
@@ -25,6 +26,19 @@ typedef struct Checkpoints {
         uint32_t round;   /* number of the current or last round; Job.checkpoint_round marks the jobs that are done */
         bool is_under_way;
 } Checkpoints;
+
+/*
+ * Cgroups that the finder recognizes as jobs. A detected cgroup becomes the own cgroup of the job that was announced
+ * under its id, or of a new job.
+ */
+typedef struct Detection {
+        Lifecycle *lifecycle;    /* borrowed */
+        Finder *finder;          /* owned; NULL: no patterns */
+        sd_event_source *source; /* owned; watches the finder's descriptor */
+        FoundGroup *postponed;   /* owned; cgroups recreated while the end of their job is queued for the store */
+        size_t n_postponed;
+        LogUserLimits log_limits; /* for messages about jobs that cannot be followed */
+} Detection;
 
 typedef struct JobRoom {
         Jobs jobs;

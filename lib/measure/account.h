@@ -17,8 +17,7 @@
 
 #include "json/record.h"
 #include "measure/counter.h"
-#include "measure/device.h"
-#include "measure/equipment_table.h"
+#include "measure/equipment.h"
 #include "measure/sample.h"
 #include "measure/totals.h"
 
@@ -28,7 +27,27 @@
 /* Number of totals that follow a single kernel counter: KERNEL_COUNTERS, then the CPU modes. */
 #define ACCOUNT_N_RAW (TOTAL_CPU_GUEST_NICE + 1)
 
-/* Initialize with zeros. */
+#define DEVICE_COUNTERS_MAX                                                                                            \
+        ((size_t)N_DISK_COUNTERS > (size_t)N_NET_COUNTERS ? (size_t)N_DISK_COUNTERS : (size_t)N_NET_COUNTERS)
+
+/* Counters of a disk or an interface, tracked by identity, see account.c. */
+typedef struct Device {
+        char name[DEVICE_NAME_MAX];
+        uint64_t id;        /* of SampleDisk or SampleNet; 0: unknown */
+        uint8_t class;      /* DiskClass or NetClass */
+        bool is_present;    /* listed in the current reading */
+        uint64_t seen_ns;   /* time of its last reading */
+        Counter counters[DEVICE_COUNTERS_MAX];
+} Device;
+
+/* Initialize with zeros, as the next. */
+typedef struct DeviceTable {
+        Device *devices; /* owned */
+        size_t n, n_allocated;
+        size_t next;      /* expected index of the next device: the order rarely changes */
+        uint64_t read_ns; /* time of the last reading, CLOCK_BOOTTIME */
+} DeviceTable;
+
 typedef struct Account {
         Totals totals;
         uint32_t known;         /* bit per Source that was read since boot: the counters below are valid */

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "measure/equipment.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "util/array.h"
 
@@ -46,3 +49,82 @@ int equipment_add(EquipmentList *list, EquipmentKind kind, const char *name, Sam
         *ret = item;
         return 0;
 }
+
+/* --- counters over time ---------------------------------------------------------------------------- */
+
+/* Both items that are there and those that are gone. */
+#define ITEMS_MAX (2 * (size_t)EQUIPMENT_MAX)
+
+void equipment_table_deinit(EquipmentTable *table) {
+        free(table->items);
+        *table = (EquipmentTable){};
+}
+
+static void drop_oldest(EquipmentTable *table) {
+        size_t oldest = 0;
+
+        for (size_t i = 1; i < table->n; i++)
+                if (table->items[i].read_ns < table->items[oldest].read_ns)
+                        oldest = i;
+        table->items[oldest] = table->items[--table->n];
+}
+
+int equipment_table_reserve(EquipmentTable *table, size_t n) {
+        assert(n <= EQUIPMENT_MAX);
+        while (table->n + n > ITEMS_MAX)
+                drop_oldest(table);
+        table->next = 0;
+        return ARRAY_RESERVE(table->items, table->n_allocated, table->n + n);
+}
+
+EquipmentItem *equipment_table_take(EquipmentTable *table, const char *name, uint64_t now_ns) {
+        EquipmentItem *item = NULL;
+
+        for (size_t i = 0; i < table->n && !item; i++) {
+                size_t at = (table->next + i) % table->n;
+
+                if (strcmp(table->items[at].name, name) != 0)
+                        continue;
+                item = &table->items[at];
+                table->next = at + 1;
+        }
+        if (!item) {
+                assert(table->n < table->n_allocated); /* reserved by the caller */
+                item = &table->items[table->n++];
+                *item = (EquipmentItem){};
+                (void)snprintf(item->name, sizeof(item->name), "%s", name);
+        }
+        item->read_ns = now_ns;
+        return item;
+}
+
+void equipment_table_resume(EquipmentTable *table) {
+        for (size_t i = 0; i < table->n; i++)
+                for (size_t k = 0; k < EQUIPMENT_VALUES_MAX; k++) {
+                        Counter *counter = &table->items[i].counters[k];
+
+                        if (counter->believed > 0 || counter->shown > 0)
+                                counter_resume(counter, table->items[i].read_ns);
+                }
+}
+
+/* --- record ----------------------------------------------------------------------------------- */
+
+/* Doubts are not kept. */
+#define X(kind, member, ...)                                                             \
+        RECORD_VALUE_AS(#member, EquipmentItem, counters[kind##_##member].believed),     \
+        RECORD_VALUE_AS(#member "_shown", EquipmentItem, counters[kind##_##member].shown),
+#define KIND(id, ...)                                                                                            \
+        static const RecordField id##_fields[] = { RECORD_TEXT_OF(EquipmentItem, name),                          \
+                                                   RECORD_VALUE(EquipmentItem, read_ns), id##_VALUES(X) };       \
+        static const Record id##_record = RECORD(EquipmentItem, id##_fields);                                    \
+        static const RecordField id##_list[] = { RECORD_LIST_OF(EquipmentTable, items, n, ITEMS_MAX, &id##_record) };
+EQUIPMENT_KINDS(KIND)
+#undef KIND
+#undef X
+
+const Record equipment_table_records[N_EQUIPMENT_KINDS] = {
+#define X(id, ...) [EQUIPMENT_##id] = RECORD(EquipmentTable, id##_list),
+        EQUIPMENT_KINDS(X)
+#undef X
+};

@@ -10,16 +10,13 @@
 #include <string.h>
 
 #include "sample/host/diskstats.h"
-#include "sample/host/loadavg.h"
 #include "sample/host/lustre.h"
-#include "sample/host/memory.h"
 #include "sample/host/mountstats.h"
-#include "sample/mounts.h"
 #include "sample/host/netdev.h"
-#include "sample/pressure.h"
-#include "sample/process.h"
 #include "sample/host/stat.h"
 #include "sample/kernel_text.h"
+#include "sample/mounts.h"
+#include "sample/pressure.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -100,16 +97,16 @@ static void fuzz_rest(const char *text, Sample *sample) {
         uint64_t ticks;
         int r;
 
-        check(memory_parse_meminfo(text, &sample->memory, &fault), fault);
-        check(memory_parse_vmstat(text, sample, &fault), fault);
-        check(loadavg_parse(text, &sample->load, &fault), fault);
+        check(stat_parse_meminfo(text, &sample->memory, &fault), fault);
+        check(stat_parse_vmstat(text, sample, &fault), fault);
+        check(stat_parse_loadavg(text, &sample->load, &fault), fault);
         check(pressure_parse(text, &sample->counter[KERNEL_PSI_CPU_SOME], NULL, &fault), fault);
         check(pressure_parse(text, &sample->counter[KERNEL_PSI_IO_SOME], &sample->counter[KERNEL_PSI_IO_FULL], &fault),
               fault);
         check(pressure_parse(text, NULL, &sample->counter[KERNEL_PSI_IO_FULL], &fault), fault);
-        r = process_stat_parse(text, &ticks);
-        check(r == PROCESS_ENDED ? 0 : r, "malformed");
-        assert(process_stat_parent(text) >= 0);
+        r = stat_parse_process(text, &ticks);
+        check(r == STAT_ENDED ? 0 : r, "malformed");
+        assert(stat_parse_parent(text) >= 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

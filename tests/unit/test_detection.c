@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* tests: daemon/jobs/job_room.c */
 #include "room_fixture.h"
 
 static const FinderPattern PATTERN = { "other", "/system.slice/slurmstepd.scope/job_{job}", NULL };
 
 static void configure(Fixture *f) {
-        assert_int_equal(detection_configure(&f->jobs.detection, &PATTERN, 1), 0);
+        assert_int_equal(job_room_set_patterns(&f->jobs, &PATTERN, 1), 0);
 }
 
 /* Processes changes that the finder reports. */
@@ -29,7 +30,7 @@ static void a_cgroup_becomes_a_job(void **state) {
         assert_int_equal(snapshot.finder.n_found, 1);
         snapshot_jobs_deinit(&snapshot);
 
-        assert_int_equal(detection_configure(&f->jobs.detection, NULL, 0), 0);
+        assert_int_equal(job_room_set_patterns(&f->jobs, NULL, 0), 0);
         assert_null(f->jobs.detection.finder);
 }
 

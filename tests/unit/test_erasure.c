@@ -4,7 +4,7 @@
 
 #include "store/retention/erasure.h"
 #include "store/retention/retention.h"
-#include "store/table/table_erasure.h"
+#include "store/table/store_subject.h"
 
 #define LEAVER 1000
 #define STAYER 1001

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests: daemon/gpu/gpu_set.c daemon/gpu/gpu_device.c daemon/gpu/gpu_processes.c daemon/gpu/nvml.c */
+/* tests: daemon/gpu/gpu_set.c daemon/gpu/gpu_device.c daemon/gpu/nvml.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>

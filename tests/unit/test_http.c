@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests: daemon/http/format/gzip.c daemon/http/http_thread.c daemon/http/event_streams.c daemon/http/http.c */
+/* tests: daemon/http/format/gzip.c daemon/http/http_thread.c daemon/http/http.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

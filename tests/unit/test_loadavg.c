@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "sample/host/loadavg.h"
+#include "sample/host/stat.h"
 #include "sample/kernel_text.h"
 #include "tree.h"
 
@@ -14,7 +14,7 @@ static void assert_fault(const char *text) {
         SampleLoad load = { .average1 = 42, .n_threads = 42 };
         const char *fault = NULL;
 
-        assert_int_equal(loadavg_parse(text, &load, &fault), TEXT_MALFORMED);
+        assert_int_equal(stat_parse_loadavg(text, &load, &fault), TEXT_MALFORMED);
         assert_non_null(fault);
         assert_true(load.average1 == 42 && load.n_threads == 42);
 }
@@ -25,7 +25,7 @@ static void loads_and_threads_are_read_without_the_reader(void **state) {
         const char *fault;
 
         (void)state;
-        assert_int_equal(loadavg_parse(text, &load, &fault), 0);
+        assert_int_equal(stat_parse_loadavg(text, &load, &fault), 0);
         assert_true(load.average1 == 0.12);
         assert_true(load.average5 == 1.05);
         assert_true(load.average15 == 10.5);
@@ -42,7 +42,7 @@ static void each_load_is_the_number_in_the_text(void **state) {
         for (unsigned i = 0; i < 100000; i++) {
                 (void)snprintf(load_text, sizeof(load_text), "%u.%02u", i / 100, i % 100);
                 (void)snprintf(text, sizeof(text), "%s 0.00 0.00 1/2 3\n", load_text);
-                assert_int_equal(loadavg_parse(text, &load, &fault), 0);
+                assert_int_equal(stat_parse_loadavg(text, &load, &fault), 0);
                 assert_true(load.average1 == strtod(load_text, NULL));
         }
 }
@@ -52,7 +52,7 @@ static void a_machine_that_ran_nothing_has_not_minus_one_running(void **state) {
         const char *fault;
 
         (void)state;
-        assert_int_equal(loadavg_parse("0.00 0.00 0.00 0/42 1000\n", &load, &fault), 0);
+        assert_int_equal(stat_parse_loadavg("0.00 0.00 0.00 0/42 1000\n", &load, &fault), 0);
         assert_int_equal(load.n_running, 0);
 }
 

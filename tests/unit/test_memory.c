@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests: daemon/sample/host/memory.c daemon/sample/kernel_text.c */
+/* tests: daemon/sample/host/stat.c daemon/sample/kernel_text.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "sample/host/memory.h"
+#include "sample/host/stat.h"
 #include "sample/kernel_text.h"
 #include "tree.h"
 
@@ -17,7 +17,7 @@ static void assert_fault(const char *text, const char *expected) {
         SampleMemory memory = { .total_bytes = 42 };
         const char *fault = NULL;
 
-        assert_int_equal(memory_parse_meminfo(text, &memory, &fault), TEXT_MALFORMED);
+        assert_int_equal(stat_parse_meminfo(text, &memory, &fault), TEXT_MALFORMED);
         assert_string_equal(fault, expected);
         assert_int_equal(memory.total_bytes, 42);
 }
@@ -28,7 +28,7 @@ static void kib_become_bytes(void **state) {
         const char *fault;
 
         (void)state;
-        assert_int_equal(memory_parse_meminfo(text, &memory, &fault), 0);
+        assert_int_equal(stat_parse_meminfo(text, &memory, &fault), 0);
         assert_int_equal(memory.total_bytes, 8000000 * KIB);
         assert_int_equal(memory.free_bytes, 3000000 * KIB);
         assert_int_equal(memory.available_bytes, 6000000 * KIB);
@@ -51,7 +51,7 @@ static void a_kernel_without_swap_reports_zero(void **state) {
 
         (void)state;
         assert_int_equal(
-                memory_parse_meminfo("MemTotal: 5 kB\nMemFree: 4 kB\nMemAvailable: 3 kB\nBuffers: 2 kB\nCached: 1 kB\n",
+                stat_parse_meminfo("MemTotal: 5 kB\nMemFree: 4 kB\nMemAvailable: 3 kB\nBuffers: 2 kB\nCached: 1 kB\n",
                                      &memory, &fault),
                 0);
         assert_int_equal(memory.available_bytes, 3 * KIB);
@@ -81,7 +81,7 @@ static void assert_vmstat_fault(const char *text, const char *expected) {
         Sample sample = { .counter[KERNEL_MAJOR_FAULTS] = 42 };
         const char *fault = NULL;
 
-        assert_int_equal(memory_parse_vmstat(text, &sample, &fault), TEXT_MALFORMED);
+        assert_int_equal(stat_parse_vmstat(text, &sample, &fault), TEXT_MALFORMED);
         assert_string_equal(fault, expected);
         assert_int_equal(sample.counter[KERNEL_MAJOR_FAULTS], 42);
 }
@@ -92,7 +92,7 @@ static void four_lines_of_many_are_read(void **state) {
         const char *fault;
 
         (void)state;
-        assert_int_equal(memory_parse_vmstat(text, &sample, &fault), 0);
+        assert_int_equal(stat_parse_vmstat(text, &sample, &fault), 0);
         assert_int_equal(sample.counter[KERNEL_SWAP_IN], 25);
         assert_int_equal(sample.counter[KERNEL_SWAP_OUT], 400);
         assert_int_equal(sample.counter[KERNEL_MAJOR_FAULTS], 2075);
@@ -105,11 +105,11 @@ static void lines_an_old_kernel_does_not_have_are_zero(void **state) {
         const char *fault;
 
         (void)state;
-        assert_int_equal(memory_parse_vmstat(text, &sample, &fault), 0);
+        assert_int_equal(stat_parse_vmstat(text, &sample, &fault), 0);
         assert_int_equal(sample.counter[KERNEL_SWAP_OUT], 2);
         assert_int_equal(sample.counter[KERNEL_OOM_KILLS], 0);
 
-        assert_int_equal(memory_parse_vmstat("nr_x 1\npgmajfault 9\noom_kill 1\n", &sample, &fault), 0);
+        assert_int_equal(stat_parse_vmstat("nr_x 1\npgmajfault 9\noom_kill 1\n", &sample, &fault), 0);
         assert_int_equal(sample.counter[KERNEL_SWAP_IN], 0);
         assert_int_equal(sample.counter[KERNEL_MAJOR_FAULTS], 9);
         assert_int_equal(sample.counter[KERNEL_OOM_KILLS], 1);
@@ -120,7 +120,7 @@ static void a_longer_name_with_the_same_end_or_begin_is_another(void **state) {
         const char *fault;
 
         (void)state;
-        assert_int_equal(memory_parse_vmstat("nr_x 1\nxpgmajfault 5\npgmajfault_x 6\npgmajfault 7\n", &sample, &fault),
+        assert_int_equal(stat_parse_vmstat("nr_x 1\nxpgmajfault 5\npgmajfault_x 6\npgmajfault 7\n", &sample, &fault),
                          0);
         assert_int_equal(sample.counter[KERNEL_MAJOR_FAULTS], 7);
 }

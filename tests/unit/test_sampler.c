@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests: daemon/sample/host/filesystems.c daemon/sample/process.c */
+/* tests: daemon/sample/host/filesystems.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 #include "heap.h"
 #include "sample/host/filesystems.h"
 #include "sample/host/sampler.h"
-#include "sample/process.h"
+#include "sample/host/stat.h"
 #include "tree.h"
 #include "util/clock.h"
 
@@ -465,11 +465,11 @@ static void a_process_may_be_called_anything(void **state) {
         assert_int_equal(ticks, 4);
         assert_int_equal(sampler_process_parent(f->sampler, 4242), 1);
         assert_int_equal(sampler_process_parent(f->sampler, 99), 0);
-        assert_int_equal(process_stat_parent("1 (init) S 0 1 1 0 -1\n"), 0);
-        assert_int_equal(process_stat_parent("7 (a b) c) R 4294967296 1\n"), 0);
+        assert_int_equal(stat_parse_parent("1 (init) S 0 1 1 0 -1\n"), 0);
+        assert_int_equal(stat_parse_parent("7 (a b) c) R 4294967296 1\n"), 0);
         for (const char *const *text = (const char *const[]){ "", ")", ") ", ") S", ") S x", "1 2 3", NULL }; *text;
              text++)
-                assert_int_equal(process_stat_parent(*text), 0);
+                assert_int_equal(stat_parse_parent(*text), 0);
 }
 
 static void a_process_that_is_not_there_has_no_start(void **state) {

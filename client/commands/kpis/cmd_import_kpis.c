@@ -9,7 +9,6 @@
 
 #include "client/api/api_query.h"
 #include "client/api/json_server.h"
-#include "client/cli/document.h"
 #include "client/cli/input.h"
 #include "client/cli/message.h"
 #include "client/cli/output.h"
@@ -290,12 +289,12 @@ static int read_anchor(const char *directory, char ret_index[static NAME_MAX_BYT
                 return EXIT_DONE;
         r = input_read(path, &text);
         if (r == EXIT_DONE)
-                r = arena_init(&arena, document_arena_size(text.n));
+                r = arena_init(&arena, input_arena_size(text.n));
         if (r == 0)
-                r = document_parse(&text, path, &arena, &root);
+                r = input_parse(&text, path, &arena, &root);
         if (r == 0)
                 (void)snprintf(ret_index, NAME_MAX_BYTES + 1, "%s", value_get_string(root, "index") ?: "kpis");
-        return r < 0 ? command_fail(r) : r == DOCUMENT_WRONG ? EXIT_FAILED : r;
+        return r < 0 ? command_fail(r) : r == INPUT_WRONG ? EXIT_FAILED : r;
 }
 
 static int compare_names(const FTSENT **a, const FTSENT **b) {

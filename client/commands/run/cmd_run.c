@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "client/api/api_query.h"
-#include "client/cli/document.h"
 #include "client/cli/input.h"
 #include "client/cli/message.h"
 #include "client/commands/commands.h"
@@ -106,9 +105,9 @@ static int parse(SpecRun *run, const char *file) {
         SpecError error;
         int r;
 
-        r = arena_init(&run->arena, document_arena_size(run->text.n));
+        r = arena_init(&run->arena, input_arena_size(run->text.n));
         if (r == 0)
-                r = document_parse(&run->text, file, &run->arena, &run->value);
+                r = input_parse(&run->text, file, &run->arena, &run->value);
         if (r == 0) {
                 r = spec_read(run->value, run->options->spec.script ? run->script_text.text : NULL, &run->spec, &error);
                 if (r == SPEC_WRONG)

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client/cli/document.h"
 #include "client/cli/grid.h"
 #include "client/cli/input.h"
 #include "client/cli/message.h"
@@ -72,9 +71,9 @@ static int read_specification(SweepInput *input, const Value *file, const Value 
         r = input_read(path, &input->specification_text);
         if (r != EXIT_DONE)
                 return r;
-        r = arena_init(&input->specification_arena, document_arena_size(input->specification_text.n));
+        r = arena_init(&input->specification_arena, input_arena_size(input->specification_text.n));
         if (r == 0)
-                r = document_parse(&input->specification_text, path, &input->specification_arena, ret);
+                r = input_parse(&input->specification_text, path, &input->specification_arena, ret);
         if (r < 0)
                 return command_fail(r);
         return r == 0 ? EXIT_DONE : EXIT_USAGE;
@@ -86,10 +85,10 @@ static int read_plan(SweepInput *input) {
         const Value *file;
         int r, status;
 
-        r = arena_init(&input->arena, document_arena_size(input->text.n) + sweep_plan_arena_size(input->text.n));
+        r = arena_init(&input->arena, input_arena_size(input->text.n) + sweep_plan_arena_size(input->text.n));
         if (r < 0)
                 return command_fail(r);
-        r = document_parse(&input->text, input->file, &input->arena, &file);
+        r = input_parse(&input->text, input->file, &input->arena, &file);
         if (r == 0 && (status = read_specification(input, file, &specification)) != EXIT_DONE)
                 return status;
         if (r == 0) {

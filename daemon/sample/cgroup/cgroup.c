@@ -3,16 +3,18 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "measure/cgroup_sample.h"
 #include "measure/counter.h"
 #include "measure/device_counter.h"
-#include "sample/cgroup/cgroup_limits.h"
 #include "sample/cgroup/cgroup_parse.h"
 #include "sample/cgroup/cgroup_tree.h"
 #include "sample/kernel_text.h"
 #include "util/clock.h"
+#include "util/scoped.h"
 
 /*
  * Number of seconds over which the expensive reads of groups opened together are spread: each group is read a second
@@ -28,6 +30,13 @@ enum {
         N_VALUES = CGROUP_VALUES(X),
 };
 #undef X
+
+typedef struct CgroupLimits {
+        struct {
+                int fd;           /* owned: directory of the group, opened with O_PATH; -1 if there is none */
+                unsigned n_above; /* number of visible groups above */
+        } directories[N_HIERARCHIES];
+} CgroupLimits;
 
 struct Cgroup {
         CgroupTree *tree; /* borrowed */
@@ -83,8 +92,158 @@ static const struct {
         [CGROUP_FILE_V1_IO_COUNTS] = { HIERARCHY_BLKIO, CGROUP_IO, true, "blkio.throttle.io_serviced_recursive",
                                        "blkio.throttle.io_serviced" },
         [CGROUP_FILE_V1_PIDS] = { HIERARCHY_PIDS, CGROUP_PIDS, true, "pids.current", NULL },
-        /* Files without a name are limits, read by cgroup_limits.c. */
+        /* Files without a name are limits, read below. */
 };
+
+/* --- limits of the ancestors ----------------------------------------------------------------------- */
+
+/*
+ * A limit also applies to all groups below it: the effective limit is the minimum on the path to the root. There are
+ * many such files, which rarely change, so only the group's directories stay open, not the files. CPU sets need no
+ * minimum: the kernel's file contains the effective set.
+ */
+
+/* The parts of a sample that are limits. */
+#define CGROUP_LIMIT_PARTS (1U << CGROUP_CPU_LIMIT | 1U << CGROUP_CPUSET | 1U << CGROUP_MEMORY_LIMIT)
+
+/* the longest texts are CPU lists */
+#define LIMIT_TEXT_MAX 4096
+/* maximum number of levels above that are read; longer paths are possible */
+#define ABOVE_MAX 64
+#define UP "../"
+
+static void cgroup_limits_init(CgroupLimits *limits) {
+        for (Hierarchy h = 0; h < N_HIERARCHIES; h++)
+                limits->directories[h].fd = -1;
+}
+
+static void cgroup_limits_deinit(CgroupLimits *limits) {
+        for (Hierarchy h = 0; h < N_HIERARCHIES; h++)
+                closep(&limits->directories[h].fd);
+        cgroup_limits_init(limits);
+}
+
+/* Returns true if a hierarchy has limits: its directory must stay open. */
+static bool cgroup_limits_are_in(Hierarchy hierarchy) {
+        return hierarchy == HIERARCHY_V2 || hierarchy == HIERARCHY_CPU || hierarchy == HIERARCHY_CPUSET ||
+               hierarchy == HIERARCHY_MEMORY;
+}
+
+/* Takes ownership of the descriptor. */
+static void cgroup_limits_add(CgroupLimits *limits, Hierarchy hierarchy, int fd, unsigned n_above) {
+        limits->directories[hierarchy].fd = fd;
+        limits->directories[hierarchy].n_above = n_above < ABOVE_MAX ? n_above : ABOVE_MAX;
+}
+
+/* Reads a file of the group n_up levels above. Returns false if the file is missing or malformed. */
+static bool read_limit(int dir_fd, unsigned n_up, CgroupFile file, const char *name, CgroupSample *ret) {
+        char path[ABOVE_MAX * (sizeof(UP) - 1) + 32], text[LIMIT_TEXT_MAX];
+        scoped(closep) int fd = -1;
+        size_t n_path = 0;
+        ssize_t n;
+
+        for (unsigned i = 0; i < n_up; i++, n_path += sizeof(UP) - 1)
+                memcpy(path + n_path, UP, sizeof(UP) - 1);
+        memcpy(path + n_path, name, strlen(name) + 1);
+
+        fd = openat(dir_fd, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        if (fd < 0)
+                return false;
+
+        do
+                n = read(fd, text, sizeof(text) - 1);
+        while (n < 0 && errno == EINTR);
+        if (n < 0 || (size_t)n == sizeof(text) - 1)
+                return false;
+        text[n] = '\0';
+        return cgroup_parse_file(file, text, ret) == 0;
+}
+
+static bool is_less_cpu(const CgroupSample *a, const CgroupSample *b) {
+        if (a->quota_us == CGROUP_NO_LIMIT || b->quota_us == CGROUP_NO_LIMIT)
+                return a->quota_us < b->quota_us;
+        return (double)a->quota_us / (double)a->period_us < (double)b->quota_us / (double)b->period_us;
+}
+
+static bool read_cpu(int dir_fd, unsigned n_up, Hierarchy hierarchy, CgroupSample *ret) {
+        if (hierarchy == HIERARCHY_V2)
+                return read_limit(dir_fd, n_up, CGROUP_FILE_CPU_MAX, "cpu.max", ret);
+        return read_limit(dir_fd, n_up, CGROUP_FILE_V1_QUOTA, "cpu.cfs_quota_us", ret) &&
+               read_limit(dir_fd, n_up, CGROUP_FILE_V1_PERIOD, "cpu.cfs_period_us", ret) && ret->period_us > 0;
+}
+
+static void find_cpu(int dir_fd, unsigned n_above, Hierarchy hierarchy, CgroupSample *ret) {
+        bool has_any = false;
+
+        for (unsigned n_up = 0; n_up <= n_above; n_up++) {
+                CgroupSample level = {};
+
+                if (!read_cpu(dir_fd, n_up, hierarchy, &level) || (has_any && !is_less_cpu(&level, ret)))
+                        continue;
+                ret->quota_us = level.quota_us;
+                ret->period_us = level.period_us;
+                ret->have |= 1U << CGROUP_CPU_LIMIT;
+                has_any = true;
+        }
+}
+
+static bool read_memory(int dir_fd, unsigned n_up, Hierarchy hierarchy, CgroupSample *ret) {
+        if (hierarchy == HIERARCHY_V2)
+                return read_limit(dir_fd, n_up, CGROUP_FILE_MEMORY_MAX, "memory.max", ret);
+        return read_limit(dir_fd, n_up, CGROUP_FILE_V1_MEMORY_LIMIT, "memory.limit_in_bytes", ret);
+}
+
+static void find_memory(int dir_fd, unsigned n_above, Hierarchy hierarchy, CgroupSample *ret) {
+        bool has_any = false;
+
+        for (unsigned n_up = 0; n_up <= n_above; n_up++) {
+                CgroupSample level = {};
+
+                if (!read_memory(dir_fd, n_up, hierarchy, &level) ||
+                    (has_any && level.memory_limit_bytes >= ret->memory_limit_bytes))
+                        continue;
+                ret->memory_limit_bytes = level.memory_limit_bytes;
+                ret->have |= 1U << CGROUP_MEMORY_LIMIT;
+                has_any = true;
+        }
+}
+
+/* Since 4.2, v1 has a file with the effective CPUs; older kernels have only the configured CPUs. */
+static void find_cpuset(int dir_fd, unsigned n_above, Hierarchy hierarchy, CgroupSample *ret) {
+        CgroupSample level = {};
+        bool has = false;
+
+        /* without the controller, the nearest group above that has the file determines the CPUs */
+        for (unsigned n_up = 0; n_up <= n_above && !has; n_up++)
+                has = hierarchy == HIERARCHY_V2
+                              ? read_limit(dir_fd, n_up, CGROUP_FILE_CPUSET, "cpuset.cpus.effective", &level)
+                              : read_limit(dir_fd, n_up, CGROUP_FILE_V1_CPUSET, "cpuset.effective_cpus", &level) ||
+                                        read_limit(dir_fd, n_up, CGROUP_FILE_V1_CPUSET, "cpuset.cpus", &level);
+        if (!has)
+                return;
+        ret->n_cpus = level.n_cpus;
+        ret->have |= 1U << CGROUP_CPUSET;
+}
+
+/*
+ * Reads the limits into their fields and parts, and changes nothing else. If the group is gone, old values are kept.
+ */
+static void cgroup_limits_read(const CgroupLimits *limits, CgroupSample *ret) {
+        ret->have &= ~CGROUP_LIMIT_PARTS;
+        for (Hierarchy h = 0; h < N_HIERARCHIES; h++) {
+                int fd = limits->directories[h].fd;
+                unsigned n_above = limits->directories[h].n_above;
+
+                if (fd < 0)
+                        continue;
+                if (h == HIERARCHY_V2 || h == HIERARCHY_CPU)
+                        find_cpu(fd, n_above, h, ret);
+                if (h == HIERARCHY_V2 || h == HIERARCHY_CPUSET)
+                        find_cpuset(fd, n_above, h, ret);
+                if (h == HIERARCHY_V2 || h == HIERARCHY_MEMORY)
+                        find_memory(fd, n_above, h, ret);
+        }
+}
 
 /* --- counters ------------------------------------------------------------------------------------ */
 

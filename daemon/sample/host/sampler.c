@@ -14,14 +14,11 @@
 #include "sample/host/diskstats.h"
 #include "sample/host/equipment_readers.h"
 #include "sample/host/filesystems.h"
-#include "sample/kernel_file.h"
-#include "sample/host/loadavg.h"
-#include "sample/host/memory.h"
 #include "sample/host/netdev.h"
-#include "sample/pressure.h"
-#include "sample/process.h"
 #include "sample/host/stat.h"
+#include "sample/kernel_file.h"
 #include "sample/kernel_text.h"
+#include "sample/pressure.h"
 #include "util/error_text.h"
 #include "util/file.h"
 
@@ -127,9 +124,9 @@ static int parse(Sampler *sampler, Source source, Sample *sample, const char **r
         case SOURCE_STAT:
                 return stat_parse(text, sample, ret_fault);
         case SOURCE_MEMINFO:
-                return memory_parse_meminfo(text, &sample->memory, ret_fault);
+                return stat_parse_meminfo(text, &sample->memory, ret_fault);
         case SOURCE_VMSTAT:
-                return memory_parse_vmstat(text, sample, ret_fault);
+                return stat_parse_vmstat(text, sample, ret_fault);
         case SOURCE_DISKSTATS:
                 return diskstats_parse(text, sampler->root_fd, &sampler->disks, sample, ret_fault);
         case SOURCE_NETDEV:
@@ -137,7 +134,7 @@ static int parse(Sampler *sampler, Source source, Sample *sample, const char **r
         case SOURCE_FILESYSTEMS:
                 return parse_filesystems(sampler, sample, ret_fault);
         case SOURCE_LOADAVG:
-                return loadavg_parse(text, &sample->load, ret_fault);
+                return stat_parse_loadavg(text, &sample->load, ret_fault);
         case SOURCE_PSI_CPU:
                 return pressure_parse(text, &sample->counter[KERNEL_PSI_CPU_SOME], NULL, ret_fault);
         case SOURCE_PSI_MEMORY:
@@ -302,7 +299,7 @@ int sampler_process_start(const Sampler *sampler, int32_t pid, uint64_t *ret_tic
         r = file_read_at(dir_fd, "stat", 4096, &text, NULL);
         if (r < 0)
                 return r == -ENOENT ? -ESRCH : r;
-        if (process_stat_parse(text, &ticks) != 0)
+        if (stat_parse_process(text, &ticks) != 0)
                 return -ESRCH;
 
         *ret_ticks = ticks;
@@ -315,5 +312,5 @@ int32_t sampler_process_parent(const Sampler *sampler, int32_t pid) {
         char path[32];
 
         snprintf(path, sizeof(path), "proc/%d/stat", pid);
-        return file_read_at(sampler->root_fd, path, 4096, &text, NULL) < 0 ? 0 : process_stat_parent(text);
+        return file_read_at(sampler->root_fd, path, 4096, &text, NULL) < 0 ? 0 : stat_parse_parent(text);
 }

@@ -2,6 +2,7 @@
 #include "sample/host/stat.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "sample/kernel_text.h"
 #include "util/array.h"
@@ -130,4 +131,119 @@ int stat_parse(const char *text, Sample *sample, const char **ret_fault) {
 
         sample->n_cpus = n_cpus;
         return 0;
+}
+
+/* --- memory: proc/meminfo and proc/vmstat ---------------------------------------------------------- */
+
+static const TextField meminfo_fields[] = {
+        { "\nMemTotal:", offsetof(SampleMemory, total_bytes), "no MemTotal" },
+        { "\nMemFree:", offsetof(SampleMemory, free_bytes), "no MemFree" },
+        { "\nMemAvailable:", offsetof(SampleMemory, available_bytes), "no MemAvailable" },
+        { "\nBuffers:", offsetof(SampleMemory, buffers_bytes), "no Buffers" },
+        { "\nCached:", offsetof(SampleMemory, cached_bytes), "no Cached" },
+        { "\nSwapTotal:", offsetof(SampleMemory, swap_total_bytes), NULL },
+        { "\nSwapFree:", offsetof(SampleMemory, swap_free_bytes), NULL },
+};
+
+static const TextTable meminfo_table = { meminfo_fields, N_ELEMENTS(meminfo_fields), " kB\n", 1024,
+                                         "a line that is not a number of kB" };
+
+int stat_parse_meminfo(const char *text, SampleMemory *ret, const char **ret_fault) {
+        return kernel_text_parse_table(&meminfo_table, text, ret, ret_fault);
+}
+
+static const TextField vmstat_fields[] = {
+        { "\npswpin ", offsetof(Sample, counter[KERNEL_SWAP_IN]), NULL },
+        { "\npswpout ", offsetof(Sample, counter[KERNEL_SWAP_OUT]), NULL },
+        { "\npgmajfault ", offsetof(Sample, counter[KERNEL_MAJOR_FAULTS]), "no pgmajfault" },
+        { "\noom_kill ", offsetof(Sample, counter[KERNEL_OOM_KILLS]), NULL },
+};
+
+static const TextTable vmstat_table = { vmstat_fields, N_ELEMENTS(vmstat_fields), "\n", 1,
+                                        "a line that is not a number" };
+
+int stat_parse_vmstat(const char *text, Sample *sample, const char **ret_fault) {
+        return kernel_text_parse_table(&vmstat_table, text, sample, ret_fault);
+}
+
+/* --- proc/loadavg ---------------------------------------------------------------------------------- */
+
+/* Parses "0.05 ", always with two decimals. Independent of the locale, unlike strtod(). */
+static const char *scan_load(const char *p, double *ret) {
+        uint64_t whole, hundredths;
+        const char *point;
+
+        point = scan_u64(p, &whole);
+        if (!point || point[0] != '.' || point[1] < '0')
+                return NULL;
+
+        p = scan_u64(point + 1, &hundredths);
+        if (!p || p != point + 3 || *p != ' ' || whole > UINT32_MAX)
+                return NULL;
+
+        *ret = (double)(whole * 100 + hundredths) / 100; /* rounded once: 3.53, not 3.5300000000000002 */
+        return p;
+}
+
+int stat_parse_loadavg(const char *text, SampleLoad *ret, const char **ret_fault) {
+        uint64_t n_running, n_threads;
+        double load[3];
+
+        for (size_t i = 0; i < 3; i++) {
+                text = scan_load(text, &load[i]);
+                if (!text)
+                        return kernel_text_malformed("a load that is not a number", ret_fault);
+        }
+
+        text = scan_u64(text, &n_running);
+        if (!text || *text != '/' || !(text = scan_u64(text + 1, &n_threads)) || *text != ' ' ||
+            n_running > UINT32_MAX || n_threads > UINT32_MAX)
+                return kernel_text_malformed("no count of threads", ret_fault);
+        if (!kernel_text_next_line(text))
+                return kernel_text_malformed("truncated", ret_fault);
+
+        *ret = (SampleLoad){
+                .average1 = load[0],
+                .average5 = load[1],
+                .average15 = load[2],
+                .n_running = n_running > 0 ? (uint32_t)n_running - 1 : 0,
+                .n_threads = (uint32_t)n_threads,
+        };
+        return 0;
+}
+
+/* --- proc/PID/stat --------------------------------------------------------------------------------- */
+
+/*
+ * Field numbers of proc(5). Field 2, the name, is in parentheses and may contain any character, including
+ * parentheses.
+ */
+#define FIELD_STATE 3
+#define FIELD_START 22
+
+int stat_parse_process(const char *text, uint64_t *ret_start_ticks) {
+        const char *p = strrchr(text, ')');
+
+        if (!p)
+                return STAT_MALFORMED;
+        p = scan_blanks(p + 1);
+        if (*p == 'Z' || *p == 'X')
+                return STAT_ENDED;
+
+        for (unsigned field = FIELD_STATE; field < FIELD_START; field++) {
+                p = scan_blanks(p);
+                p += strcspn(p, " \n");
+        }
+
+        p = scan_u64(p, ret_start_ticks);
+        return p && *p == ' ' ? 0 : STAT_MALFORMED;
+}
+
+int32_t stat_parse_parent(const char *text) {
+        const char *p = strrchr(text, ')'); /* then come the state, a letter, and the parent */
+        uint64_t parent;
+
+        if (!p || p[1] != ' ' || !p[2] || !scan_u64(scan_blanks(p + 3), &parent) || parent > INT32_MAX)
+                return 0;
+        return (int32_t)parent;
 }

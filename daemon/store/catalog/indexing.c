@@ -6,7 +6,7 @@
 
 #include "store/catalog/catalog.h"
 #include "store/catalog/shape.h"
-#include "store/table/table_erasure.h"
+#include "store/table/store_subject.h"
 
 #define STEP_INDICATORS 256U
 

@@ -10,7 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "store/table/table_salvage.h"
 #include "store/table/schema.h"
 #include "store/table/store_subject.h"
 #include "util/buffer.h"

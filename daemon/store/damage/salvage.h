@@ -7,7 +7,7 @@
  * FILE is renamed to FILE.damaged-TIME, and to FILE.salvaged-TIME when its rows were moved: a salvage that was
  * interrupted is repeated at the next start, and stores no row twice. Rows to which other rows refer, and rows of
  * running jobs, come first, before other rows are stored; the rest follows in steps, newest rows first. Rows are
- * copied as they are, except as a table defines (table_salvage.h).
+ * copied as they are, except as a table defines (store_subject.h).
  */
 
 #include <stdbool.h>

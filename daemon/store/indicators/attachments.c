@@ -6,8 +6,7 @@
 #include <string.h>
 
 #include "store/catalog/indexing.h"
-#include "store/table/table_erasure.h"
-#include "store/table/table_salvage.h"
+#include "store/table/store_subject.h"
 #include "util/sha256.h"
 
 /* --- tables -------------------------------------------------------------------------------------- */

@@ -14,15 +14,15 @@
  */
 #include "store/indicators/result_rows.h"
 
-#include "store/database/database.h"
-#include "store/retention/holders.h"
-#include "store/retention/retention.h"
 #include "store/catalog/catalog.h"
 #include "store/catalog/indexing.h"
-#include "store/table/table_salvage.h"
+#include "store/database/database.h"
 #include "store/indicators/attachments.h"
 #include "store/indicators/job_results.h"
 #include "store/jobs/job_rows.h"
+#include "store/retention/holders.h"
+#include "store/retention/retention.h"
+#include "store/table/store_subject.h"
 
 /* --- removal ------------------------------------------------------------------------------------- */
 

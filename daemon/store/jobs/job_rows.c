@@ -9,7 +9,7 @@
 #include "store/database/database.h"
 #include "store/jobs/job_text.h"
 #include "store/retention/retention.h"
-#include "store/table/table_salvage.h"
+#include "store/table/store_subject.h"
 
 /* --- layout -------------------------------------------------------------------------------------- */
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/node/store_node.h"
 
-#include "store/table/table_salvage.h"
 #include "store/database/compress.h"
 #include "store/database/database.h"
-#include "store/retention/retention.h"
 #include "store/read/read_connection.h"
+#include "store/retention/retention.h"
+#include "store/table/store_subject.h"
 
 /* --- writing ------------------------------------------------------------------------------------- */
 

@@ -3,8 +3,7 @@
 
 #include <assert.h>
 
-#include "store/table/table_erasure.h"
-#include "store/table/table_salvage.h"
+#include "store/table/store_subject.h"
 
 #define DAY_NS (INT64_C(86400) * (int64_t)NS_PER_S)
 #define NOTE_INTERVAL_MS (INT64_C(3600) * 1000)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/table/table_erasure.h"
+#include "store/table/store_subject.h"
 #include "util/array.h"
 #include "util/clock.h"
 

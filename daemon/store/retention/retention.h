@@ -18,7 +18,6 @@
 #include "store/retention/expiry.h"
 #include "store/table/store_subject.h"
 #include "store/table/store_types.h"
-#include "store/table/table_erasure.h"
 
 /* Which rows of a table are removed. */
 typedef struct TableRetention {

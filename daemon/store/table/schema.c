@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "store/table/store_subject.h"
-#include "store/table/table_erasure.h"
 #include "util/scoped.h"
 
 const TableErasure table_erasure_none = {}, table_erasure_follows = {};

@@ -3,8 +3,7 @@
 
 #include "store/database/database.h"
 #include "store/read/read_connection.h"
-#include "store/table/table_erasure.h"
-#include "store/table/table_salvage.h"
+#include "store/table/store_subject.h"
 
 STATEMENT echo_put = SQL("INSERT INTO echo (time_ms, text) VALUES (?1, ?2)", 0);
 STATEMENT echo_list = SQL("SELECT text FROM echo ORDER BY row", 1);
