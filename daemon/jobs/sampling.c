@@ -20,13 +20,27 @@ static void keep_sample(Jobs *jobs, const Node *node) {
         (void)sample_log_add(&jobs->samples, &sample);
 }
 
-static void observe(Jobs *jobs, const Observation *observation, uint64_t realtime_ns) {
+static void record(Job *job, const Observation *observation, bool has_gpus) {
+        Observation of_job = *observation;
+
+        if (job->recording.n == 0)
+                job->recording.kind = has_gpus ? TIMELINE_OF_GPU_JOB : TIMELINE_OF_JOB;
+        for (GpuSum sum = 0; sum < N_GPU_SUMS; sum++)
+                of_job.gpus[sum] = job_gpus_add_up(&job->gpus, sum);
+        (void)recording_add(&job->recording, &of_job);
+}
+
+static void observe(Jobs *jobs, const Node *node) {
+        bool has_gpus = !(node->sample.equipment.none & (1U << SOURCE_GPU));
+        const Observation *observation = &node->observation;
+        uint64_t realtime_ns = node->sample.realtime_ns;
+
         for (Job *job = jobs->first; job; job = job->links.next) {
                 sample_log_span_follow(&job->samples, &jobs->samples);
                 if (job->final)
                         continue;
                 window_observe(&job->peaks, &job->begin->totals, observation, realtime_ns);
-                (void)recording_add(&job->recording, observation);
+                record(job, observation, has_gpus);
                 if (job->phase)
                         window_observe(&job->phase->window.peaks, &job->phase->window.begin, observation, realtime_ns);
         }
@@ -41,7 +55,7 @@ static int sample(Jobs *jobs, Node *node, uint64_t max_age_ns) {
                 gpu_use_advance(jobs->gpu_use, jobs, node);
         if (r == NODE_OBSERVED) {
                 keep_sample(jobs, node);
-                observe(jobs, &node->observation, node->sample.realtime_ns);
+                observe(jobs, node);
         }
         return r < 0 ? r : 0;
 }

@@ -174,7 +174,7 @@ static void begin_minutes(Node *node) {
         recording_deinit(&node->minutes.block);
         recording_init(&node->minutes.block, boottime_ns - since_ns, realtime_ns - since_ns, MINUTE_NS,
                        BLOCK_MINUTES_MAX);
-        node->minutes.block.is_of_node = true;
+        node->minutes.block.kind = TIMELINE_OF_NODE;
         node->minutes.n_stored = 0;
 }
 
@@ -269,7 +269,7 @@ void node_begin_interval(Node *node, uint64_t length_ns) {
         recording_deinit(&interval->point);
         recording_init(&interval->point, node->sample.boottime_ns, node->sample.realtime_ns,
                        POINT_INTERVALS * length_ns, 2);
-        interval->point.is_of_node = true;
+        interval->point.kind = TIMELINE_OF_NODE;
         interval->length_ns = length_ns;
 }
 

@@ -9,7 +9,7 @@
 
 #define BLOCK_POINTS 24U
 
-_Static_assert(TIMELINE_COLUMNS(false) * sizeof(uint16_t) == 38, "as recording.h says");
+_Static_assert(TIMELINE_COLUMNS(TIMELINE_OF_JOB) * sizeof(uint16_t) == 38, "as recording.h says");
 
 void recording_init(Recording *recording, uint64_t begin_boottime_ns, uint64_t begin_realtime_ns, uint64_t interval_ns,
                     size_t n_max) {
@@ -35,14 +35,14 @@ void recording_deinit(Recording *recording) {
 
 static uint16_t *closed_at(const Recording *recording, size_t at) {
         assert(at < recording->n_allocated);
-        return &recording->blocks[at / BLOCK_POINTS][at % BLOCK_POINTS * TIMELINE_COLUMNS(recording->is_of_node)];
+        return &recording->blocks[at / BLOCK_POINTS][at % BLOCK_POINTS * TIMELINE_COLUMNS(recording->kind)];
 }
 
 static void point_get(const Recording *recording, size_t at, TimelinePoint *ret) {
         if (at + 1 == recording->n)
                 *ret = recording->last;
         else
-                timeline_restore_point(closed_at(recording, at), recording->interval_ns, recording->is_of_node, ret);
+                timeline_restore_point(closed_at(recording, at), recording->interval_ns, recording->kind, ret);
 }
 
 /* --- adding ----------------------------------------------------------------------------------- */
@@ -55,7 +55,7 @@ static int reserve_closed(Recording *recording, size_t n) {
                 return -ENOMEM;
 
         for (; recording->n_allocated < n; recording->n_allocated += BLOCK_POINTS) {
-                uint16_t *block = calloc(BLOCK_POINTS * TIMELINE_COLUMNS(recording->is_of_node), sizeof(*block));
+                uint16_t *block = calloc(BLOCK_POINTS * TIMELINE_COLUMNS(recording->kind), sizeof(*block));
 
                 if (!block)
                         return -ENOMEM;
@@ -74,7 +74,7 @@ static int reserve(Recording *recording, size_t n) {
 
         for (; recording->n < n; recording->n++) {
                 if (recording->n > 0)
-                        timeline_round_point(&recording->last, recording->interval_ns, recording->is_of_node,
+                        timeline_round_point(&recording->last, recording->interval_ns, recording->kind,
                                              closed_at(recording, recording->n - 1));
                 recording->last = timeline_hole;
         }
@@ -93,7 +93,7 @@ static void halve(Recording *recording) {
                         timeline_merge_point(&merged, &second);
                 }
                 if (i + 1 < n)
-                        timeline_round_point(&merged, 2 * recording->interval_ns, recording->is_of_node,
+                        timeline_round_point(&merged, 2 * recording->interval_ns, recording->kind,
                                              closed_at(recording, i));
         }
 
@@ -114,7 +114,9 @@ static void point_from(const Observation *o, TimelinePoint *ret) {
                 PRESSURE_RATES(X)
                 EQUIPMENT_RATES(X)
 #undef X
-                [SERIES_GPU_POWER] = o->gpu_power,
+#define X(id, ...) [SERIES_##id] = o->gpus[SUM_##id],
+                GPU_SUMS(X)
+#undef X
         };
 
         for (Series series = 0; series < N_SERIES; series++) {
@@ -134,7 +136,7 @@ static void merge_at(Recording *recording, size_t at, const TimelinePoint *point
 
         point_get(recording, at, &before);
         timeline_merge_point(&before, point);
-        timeline_round_point(&before, recording->interval_ns, recording->is_of_node, closed_at(recording, at));
+        timeline_round_point(&before, recording->interval_ns, recording->kind, closed_at(recording, at));
 }
 
 /*
@@ -197,7 +199,7 @@ int recording_timeline(const Recording *recording, Timeline *ret) {
                 .begin_boottime_ns = recording->begin_boottime_ns,
                 .begin_realtime_ns = recording->begin_realtime_ns,
                 .interval_ns = recording->interval_ns,
-                .is_of_node = recording->is_of_node,
+                .kind = recording->kind,
         };
         int r;
 

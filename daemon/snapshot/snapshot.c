@@ -82,6 +82,7 @@ static void free_arrays(JobsSnapshot *jobs) {
         assert(jobs->used.n_records <= jobs->allocated.n_records);
         for (size_t i = 0; i < jobs->allocated.n_records; i++) {
                 job_description_deinit(&jobs->records[i].info);
+                buffer_deinit(&jobs->records[i].timeline);
                 snapshot_totals_unref(jobs->records[i].begin);
         }
         free(TAKE(jobs->records));
@@ -176,6 +177,7 @@ JobRecord *snapshot_jobs_add(JobsSnapshot *jobs, const JobDescription *info, Sha
         /* the place may have references from the previous publication, usually to the same job */
         job_description_share(info, &record->info);
         snapshot_totals_share(begin, &record->begin);
+        buffer_deinit(&record->timeline);
         *record = (JobRecord){ .info = record->info, .begin = record->begin };
         return record;
 }

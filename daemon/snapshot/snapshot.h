@@ -27,6 +27,7 @@
 #include "snapshot/shared_texts.h"
 #include "snapshot/stats.h"
 #include "snapshot/window.h"
+#include "util/buffer.h"
 
 /* --- totals at the begin of a job -------------------------------------------------------------------- */
 
@@ -140,6 +141,7 @@ typedef struct JobRecord {
         const JobResult *result; /* NULL: the counters still change */
         JobSteps steps;          /* of a running job, as the GPUs */
         JobGpus gpus;
+        Buffer timeline;         /* owned; timeline_write() of a running job that has GPUs; empty: none */
         SampleSpan samples;      /* valid if the record has no result; its head is in the snapshot's array */
 } JobRecord;
 

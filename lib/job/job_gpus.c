@@ -149,6 +149,24 @@ void job_gpus_advance(JobGpu *gpu, const SampleEquipment *item, const JobGpuTime
                 gpu->clock_mhz_us += item->values[GPU_sm_clock_hz] / 1000000 * (values[GPU_utilized_us] - utilized_us);
         if (values[GPU_energy_mj] > energy_mj)
                 gpu->powered_us = values[GPU_present_us];
+        gpu->now.is_read = times->read_ns >= gpu->begin_ns;
+        for (GpuSum sum = 0; sum < N_GPU_SUMS; sum++)
+                gpu->now.parts[sum] = gpu->now.are_others ? NAN : equipment_gpu_part(item, sum);
+}
+
+double job_gpus_add_up(const JobGpus *gpus, GpuSum sum) {
+        double total = NAN;
+
+        for (size_t i = 0; i < gpus->n; i++) {
+                const JobGpu *gpu = &gpus->items[i];
+
+                if (!(gpu->have & BIT(equipment_gpu_sums[sum].value)) && !gpu->now.are_others)
+                        continue;
+                if (!gpu->now.is_read || isnan(gpu->now.parts[sum]))
+                        return NAN;
+                total = (isnan(total) ? 0 : total) + gpu->now.parts[sum];
+        }
+        return total;
 }
 
 /* --- numbers ---------------------------------------------------------------------------------- */

@@ -30,6 +30,8 @@ typedef struct JobGpuProcesses {
         uint32_t n;
         uint64_t memory_bytes, share_us;
         uint64_t all_share_us; /* of all processes of the GPU */
+        bool is_read;
+        double parts[N_GPU_SUMS]; /* of the GPU, valid if it was read; NAN: unknown, or others use it */
 } JobGpuProcesses;
 
 typedef struct JobGpu {
@@ -75,6 +77,10 @@ typedef struct JobGpuTimes {
 
 /* Adds the next reading; gpu->now is set. */
 void job_gpus_advance(JobGpu *gpu, const SampleEquipment *item, const JobGpuTimes *times);
+
+/* Returns the sum over the GPUs as of the latest reading, while the job has them alone. NAN: unknown of all, or now of
+ * one of which it was known. */
+double job_gpus_add_up(const JobGpus *gpus, GpuSum sum);
 
 /* 1: used, 0: not used, -1: unknown. */
 int job_gpus_is_used(const JobGpu *gpu);

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +35,18 @@ const EquipmentKindInfo equipment_kinds[N_EQUIPMENT_KINDS] = {
         EQUIPMENT_KINDS(X)
 #undef X
 };
+
+const struct GpuSumInfo equipment_gpu_sums[N_GPU_SUMS] = {
+#define X(id, member, unit, name) [SUM_##id] = { GPU_##member, unit, name },
+        GPU_SUMS(X)
+#undef X
+};
+
+double equipment_gpu_part(const SampleEquipment *gpu, GpuSum sum) {
+        const struct GpuSumInfo *info = &equipment_gpu_sums[sum];
+
+        return equipment_has(gpu, info->value) ? (double)gpu->values[info->value] / info->per_unit : NAN;
+}
 
 int equipment_add(EquipmentList *list, EquipmentKind kind, const char *name, SampleEquipment **ret) {
         SampleEquipment *item;

@@ -135,9 +135,26 @@
         X(fabric_received, FABRIC_RECEIVED, FABRIC_RECV_BYTES, FABRIC, 1,   "fabric_received_bytes_per_second") \
         X(netfs_read,      NETFS_READ,      NETFS_READ_BYTES,  NETFS,  1,   "netfs_read_bytes_per_second")      \
         X(netfs_written,   NETFS_WRITTEN,   NETFS_WRITE_BYTES, NETFS,  1,   "netfs_written_bytes_per_second")   \
-        X(gpus_active,     GPUS_ACTIVE,     GPU_SM_ACTIVE_US,  GPU,    1e6, "gpus_active")                      \
-        X(gpus_utilized,   GPUS_UTILIZED,   GPU_UTILIZED_US,   GPU,    1e6, "gpus_utilized")                    \
         X(power,           POWER,           ENERGY_UJ,         ENERGY, 1e6, "power_watts")
+
+/*
+ * Sums of gauges over GPUs in an observation, and their series: of the node, and of a job in its timeline. A difference
+ * of counters would jump where samples are closer than the readings, which come once a second.
+ *
+ *   X(ID, member, per_unit, key)     SERIES_ID; the sum has the member `key` of the JSON API
+ */
+#define GPU_SUMS(X) \
+        X(GPUS_ACTIVE,   sm_active,         1e4, "gpus_active")     \
+        X(GPUS_UTILIZED, utilization,       1e4, "gpus_utilized")   \
+        X(GPU_POWER,     power_mw,          1e3, "gpu_power_watts") \
+        X(GPU_MEMORY,    memory_used_bytes, 1,   "gpu_memory_used_bytes")
+
+typedef enum GpuSum {
+#define X(id, ...) SUM_##id,
+        GPU_SUMS(X)
+#undef X
+        N_GPU_SUMS,
+} GpuSum;
 
 typedef enum EquipmentKind {
 #define X(id, ...) EQUIPMENT_##id,
@@ -208,6 +225,15 @@ static inline void equipment_set(SampleEquipment *item, size_t value, uint64_t v
         item->values[value] = v;
         item->have |= UINT32_C(1) << value;
 }
+
+extern const struct GpuSumInfo {
+        size_t value;
+        double per_unit;
+        const char *key;
+} equipment_gpu_sums[N_GPU_SUMS];
+
+/* Returns the GPU's part of a sum; NAN: unknown. */
+double equipment_gpu_part(const SampleEquipment *gpu, GpuSum sum);
 
 typedef struct EquipmentList {
         SampleEquipment *items; /* owned */

@@ -179,16 +179,17 @@ static void observe_cpus(const Base *base, const Sample *sample, Observation *re
         ret->cpu_max = max;
 }
 
-static double power_of_gpus(const Sample *sample) {
-        double watts = NAN;
+static double add_up_gpus(const Sample *sample, GpuSum sum) {
+        double total = NAN;
 
         for (size_t i = 0; i < sample->equipment.n; i++) {
                 const SampleEquipment *item = &sample->equipment.items[i];
+                double part = item->kind == EQUIPMENT_GPU && item->is_counted ? equipment_gpu_part(item, sum) : NAN;
 
-                if (item->kind == EQUIPMENT_GPU && item->is_counted && equipment_has(item, GPU_power_mw))
-                        watts = (isnan(watts) ? 0 : watts) + (double)item->values[GPU_power_mw] / 1e3;
+                if (!isnan(part))
+                        total = (isnan(total) ? 0 : total) + part;
         }
-        return watts;
+        return total;
 }
 
 static void observe_gauges(const Sample *sample, Observation *ret) {
@@ -203,7 +204,8 @@ static void observe_gauges(const Sample *sample, Observation *ret) {
                 ret->has_root_filesystem = true;
                 ret->root_filesystem = sample_filesystem_used_ratio(root);
         }
-        ret->gpu_power = power_of_gpus(sample);
+        for (GpuSum sum = 0; sum < N_GPU_SUMS; sum++)
+                ret->gpus[sum] = add_up_gpus(sample, sum);
 }
 
 static void observe_rates(const Base *base, const Totals *totals, Observation *ret) {

@@ -41,7 +41,7 @@ typedef struct Observation {
         PRESSURE_RATES(X) /* shares of time */
         EQUIPMENT_RATES(X)
 #undef X
-        double gpu_power; /* watts, of all GPUs. NaN if unknown */
+        double gpus[N_GPU_SUMS]; /* of those that know it; NaN: none */
         double boot_mib[N_PERFPY_COUNTERS]; /* sums since boot. NaN if not read */
 } Observation;
 

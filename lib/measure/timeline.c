@@ -164,18 +164,19 @@ static uint16_t observed_of(uint64_t observed_ns, uint64_t interval_ns) {
         return (uint16_t)fmin(fmax(steps, observed_ns > 0), STEPS);
 }
 
-void timeline_round_point(const TimelinePoint *point, uint64_t interval_ns, bool is_of_node, uint16_t *ret) {
+void timeline_round_point(const TimelinePoint *point, uint64_t interval_ns, TimelineKind kind, uint16_t *ret) {
         *ret++ = observed_of(point->observed_ns, interval_ns);
         for (Series series = 0; series < N_JOB_SERIES; series++) {
                 *ret++ = code_of(series, point->series[series].mean);
                 *ret++ = code_of(series, point->series[series].min);
                 *ret++ = code_of(series, point->series[series].max);
         }
-        for (Series series = N_JOB_SERIES; series < TIMELINE_SERIES(is_of_node); series++)
-                *ret++ = code_of(series, value_at(point, series, series_info[series].kept));
+        for (Series series = N_JOB_SERIES; series < N_SERIES; series++)
+                if (timeline_has(kind, series))
+                        *ret++ = code_of(series, value_at(point, series, series_info[series].kept));
 }
 
-void timeline_restore_point(const uint16_t *rounded, uint64_t interval_ns, bool is_of_node, TimelinePoint *ret) {
+void timeline_restore_point(const uint16_t *rounded, uint64_t interval_ns, TimelineKind kind, TimelinePoint *ret) {
         *ret = timeline_hole;
         ret->observed_ns = (uint64_t)llrint((double)interval_ns * *rounded++ / STEPS);
         for (Series series = 0; series < N_JOB_SERIES; series++, rounded += 3)
@@ -184,8 +185,8 @@ void timeline_restore_point(const uint16_t *rounded, uint64_t interval_ns, bool 
                         .min = value_of(series, rounded[1]),
                         .max = value_of(series, rounded[2]),
                 };
-        for (Series series = N_JOB_SERIES; series < TIMELINE_SERIES(is_of_node); series++, rounded++) {
-                float v = value_of(series, *rounded);
+        for (Series series = N_JOB_SERIES; series < N_SERIES; series++) {
+                float v = timeline_has(kind, series) ? value_of(series, *rounded++) : NAN;
 
                 ret->series[series] = (TimelineValue){ v, v, v };
         }
@@ -225,7 +226,7 @@ static void write_columns(const uint16_t *codes, size_t n, size_t n_columns, uns
 }
 
 int timeline_write(const Timeline *timeline, Buffer *out) {
-        const size_t n_columns = TIMELINE_COLUMNS(timeline->is_of_node);
+        const size_t n_columns = TIMELINE_COLUMNS(timeline->kind);
         scoped(freep) uint16_t *codes = malloc((timeline->n + 1) * n_columns * sizeof(*codes));
         scoped(buffer_deinit) Buffer columns = {};
         ColumnWriter writer = { .out = out };
@@ -235,7 +236,7 @@ int timeline_write(const Timeline *timeline, Buffer *out) {
         if (!codes)
                 return -ENOMEM;
         for (size_t i = 0; i < timeline->n; i++)
-                timeline_round_point(&timeline->points[i], timeline->interval_ns, timeline->is_of_node,
+                timeline_round_point(&timeline->points[i], timeline->interval_ns, timeline->kind,
                                      &codes[i * n_columns]);
 
         write_columns(codes, timeline->n, n_columns, n_dropped, &columns);
@@ -247,7 +248,7 @@ int timeline_write(const Timeline *timeline, Buffer *out) {
         column_writer_put(&writer, (int64_t)timeline->begin_boottime_ns);
         column_writer_put(&writer, (int64_t)timeline->begin_realtime_ns);
         column_writer_put(&writer, (int64_t)timeline->interval_ns);
-        column_writer_put(&writer, timeline->is_of_node);
+        column_writer_put(&writer, timeline->kind);
         column_writer_put(&writer, (int64_t)timeline->n);
         column_writer_put(&writer, (int64_t)n_dropped);
         buffer_put(out, columns.text, columns.n);
@@ -255,26 +256,26 @@ int timeline_write(const Timeline *timeline, Buffer *out) {
 }
 
 static int read_head(ColumnReader *reader, Timeline *timeline, unsigned *ret_n_dropped) {
-        int64_t boottime_ns, realtime_ns, interval_ns, is_of_node, n, n_dropped;
+        int64_t boottime_ns, realtime_ns, interval_ns, kind, n, n_dropped;
 
         column_reader_begin(reader);
         boottime_ns = column_reader_get(reader);
         realtime_ns = column_reader_get(reader);
         interval_ns = column_reader_get(reader);
-        is_of_node = column_reader_get(reader);
+        kind = column_reader_get(reader);
         n = column_reader_get(reader);
         n_dropped = column_reader_get(reader);
         /* Each number takes a byte or more. */
         if (boottime_ns < 0 || realtime_ns < 0 || interval_ns < 1 || interval_ns > INT64_MAX / TIMELINE_POINTS_MAX ||
-            is_of_node < 0 || is_of_node > 1 || n < 0 || n > TIMELINE_POINTS_MAX ||
-            n * (int64_t)TIMELINE_COLUMNS(is_of_node) > reader->end - reader->p || n_dropped < 0 ||
+            kind < 0 || kind >= N_TIMELINE_KINDS || n < 0 || n > TIMELINE_POINTS_MAX ||
+            n * (int64_t)TIMELINE_COLUMNS(kind) > reader->end - reader->p || n_dropped < 0 ||
             n_dropped > DROPPED_BITS_MAX || reader->has_failed)
                 return PARSE_MALFORMED;
 
         timeline->begin_boottime_ns = (uint64_t)boottime_ns;
         timeline->begin_realtime_ns = (uint64_t)realtime_ns;
         timeline->interval_ns = (uint64_t)interval_ns;
-        timeline->is_of_node = is_of_node;
+        timeline->kind = (TimelineKind)kind;
         *ret_n_dropped = (unsigned)n_dropped;
         return timeline_reserve(timeline, (size_t)n);
 }
@@ -299,7 +300,7 @@ static bool read_columns(ColumnReader *reader, uint16_t *codes, size_t n, size_t
 }
 
 /* A gap has no values. Unknown is the highest code. */
-static bool is_possible(const uint16_t *codes, bool is_of_node) {
+static bool is_possible(const uint16_t *codes, TimelineKind kind) {
         bool is_gap = codes[0] == 0;
 
         for (const uint16_t *v = codes + 1; v < codes + 1 + 3 * N_JOB_SERIES; v += 3) { /* mean, min and max */
@@ -308,7 +309,7 @@ static bool is_possible(const uint16_t *codes, bool is_of_node) {
                 if (v[0] != CODE_UNKNOWN ? is_gap || v[2] == CODE_UNKNOWN : v[1] != CODE_UNKNOWN)
                         return false;
         }
-        for (size_t i = 1 + 3 * N_JOB_SERIES; is_gap && i < TIMELINE_COLUMNS(is_of_node); i++)
+        for (size_t i = 1 + 3 * N_JOB_SERIES; is_gap && i < TIMELINE_COLUMNS(kind); i++)
                 if (codes[i] != CODE_UNKNOWN)
                         return false;
         return true;
@@ -324,16 +325,16 @@ int timeline_read(ColumnReader *reader, Timeline *ret) {
         r = read_head(reader, &timeline, &n_dropped);
         if (r != 0)
                 return r;
-        n_columns = TIMELINE_COLUMNS(timeline.is_of_node);
+        n_columns = TIMELINE_COLUMNS(timeline.kind);
         codes = calloc((timeline.n + 1) * n_columns, sizeof(*codes));
         if (!codes)
                 return -ENOMEM;
         if (!read_columns(reader, codes, timeline.n, n_columns, n_dropped))
                 return PARSE_MALFORMED;
         for (size_t i = 0; i < timeline.n; i++) {
-                if (!is_possible(&codes[i * n_columns], timeline.is_of_node))
+                if (!is_possible(&codes[i * n_columns], timeline.kind))
                         return PARSE_MALFORMED;
-                timeline_restore_point(&codes[i * n_columns], timeline.interval_ns, timeline.is_of_node,
+                timeline_restore_point(&codes[i * n_columns], timeline.interval_ns, timeline.kind,
                                        &timeline.points[i]);
         }
         *ret = timeline;
@@ -390,8 +391,9 @@ void timeline_json(const Timeline *timeline, Buffer *out) {
                 json_put_double(&json, "interval_ms", (double)timeline->interval_ns / (double)NS_PER_MS);
 
         json_put_object_begin(&json, "series");
-        for (Series series = 0; series < TIMELINE_SERIES(timeline->is_of_node); series++)
-                if (series < SERIES_FIRST_EQUIPMENT || has_values(timeline, series))
+        for (Series series = 0; series < N_SERIES; series++)
+                if (timeline_has(timeline->kind, series) &&
+                    (series < SERIES_FIRST_EQUIPMENT || has_values(timeline, series)))
                         put_series(timeline, series, &json);
         json_object_end(&json);
         json_object_end(&json);

@@ -19,9 +19,9 @@
 
 /*
  * X(ID, name, unit, key). CPU is the mean over all CPUs; disk and network series cover physical devices. Timelines of
- * jobs have the first six, with mean, min and max. Of the others, which only the node's history has, one number is
- * kept: the least and the most busy core, the shares of time in which a task waited, and rates of equipment. The
- * activity of GPUs is a sum: two of 50 % are 1 GPU.
+ * jobs have the first six, with mean, min and max. Of the others one number is kept: of the node, the least and the
+ * most busy core, the shares of time in which a task waited, and rates of equipment; of jobs on a node with GPUs, sums
+ * over the GPUs of the job. The activity of GPUs is a sum: two of 50 % are 1 GPU.
  */
 #define SERIES(X)                                                       \
         X(CPU,             "cpu",             "ratio",            mean) \
@@ -42,7 +42,8 @@
         X(GPUS_ACTIVE,     "gpus_active",     "gpus",             mean) \
         X(GPUS_UTILIZED,   "gpus_utilized",   "gpus",             mean) \
         X(GPU_POWER,       "gpu_power",       "watts",            mean) \
-        X(POWER,           "power",           "watts",            mean)
+        X(POWER,           "power",           "watts",            mean) \
+        X(GPU_MEMORY,      "gpu_memory",      "bytes",            mean)
 
 typedef enum Series {
 #define X(id, ...) SERIES_##id,
@@ -54,10 +55,24 @@ typedef enum Series {
 } Series;
 
 const char *timeline_series_name(Series series); /* Returns "cpu", "memory", "disk_read", … */
-const char *timeline_series_unit(Series series); /* Returns "ratio", "bytes_per_second", "gpus" or "watts" */
+const char *timeline_series_unit(Series series); /* Returns "ratio", "bytes_per_second", "gpus", "watts", "bytes" */
 
 static inline bool series_is_ratio(Series series) {
         return series <= SERIES_MEMORY || (series >= N_JOB_SERIES && series < SERIES_FIRST_EQUIPMENT);
+}
+
+typedef enum TimelineKind {
+        TIMELINE_OF_JOB,
+        TIMELINE_OF_NODE, /* without the memory of GPUs */
+        TIMELINE_OF_GPU_JOB,
+        N_TIMELINE_KINDS,
+} TimelineKind;
+
+static inline bool timeline_has(TimelineKind kind, Series series) {
+        bool is_of_gpus = series >= SERIES_GPUS_ACTIVE && series != SERIES_POWER;
+
+        return series < N_JOB_SERIES || (kind == TIMELINE_OF_NODE && series != SERIES_GPU_MEMORY) ||
+               (kind == TIMELINE_OF_GPU_JOB && is_of_gpus);
 }
 
 typedef struct TimelineValue {
@@ -75,7 +90,7 @@ typedef struct Timeline {
         uint64_t begin_boottime_ns;
         uint64_t begin_realtime_ns;
         uint64_t interval_ns; /* length of one point's interval */
-        bool is_of_node;      /* has all series; otherwise those of jobs */
+        TimelineKind kind;
         size_t n, n_allocated;
         TimelinePoint *points; /* owned */
 } Timeline;
@@ -100,11 +115,13 @@ void timeline_merge_point(TimelinePoint *a, const TimelinePoint *b);
  *
  * A point that was rounded once is restored exactly.
  */
-#define TIMELINE_SERIES(is_of_node)  ((is_of_node) ? N_SERIES : N_JOB_SERIES)
-#define TIMELINE_COLUMNS(is_of_node) (1U + 2 * N_JOB_SERIES + (size_t)TIMELINE_SERIES(is_of_node))
+#define TIMELINE_COLUMNS(kind)                                                              \
+        (1U + 3 * N_JOB_SERIES + ((kind) == TIMELINE_OF_NODE      ? N_SERIES - 1U - N_JOB_SERIES \
+                                  : (kind) == TIMELINE_OF_GPU_JOB ? 4U                           \
+                                                                  : 0U))
 
-void timeline_round_point(const TimelinePoint *point, uint64_t interval_ns, bool is_of_node, uint16_t *ret);
-void timeline_restore_point(const uint16_t *rounded, uint64_t interval_ns, bool is_of_node, TimelinePoint *ret);
+void timeline_round_point(const TimelinePoint *point, uint64_t interval_ns, TimelineKind kind, uint16_t *ret);
+void timeline_restore_point(const uint16_t *rounded, uint64_t interval_ns, TimelineKind kind, TimelinePoint *ret);
 
 /*
  * Appends the timeline as columns (columns.h) for the store: rounded points, of a timeline of mere noise with fewer

@@ -41,7 +41,7 @@ EQUIPPED = {
     "#/health": ("GPUs and fabric", "port mlx5_1:1 is down", "/run/perfd-gpu/readings"),
     "#/jobs": ("GPUs used", "of 2"),
     "#/job/{first}": ("2 GPUs of the job", "Over 20, 40, 80 %", "GPUs of the node, SM active", "Energy of processors and memory, its share",
-                     "Fabric"),
+                     "Fabric", "GPUs of the job", "utilization ", "Memory of the job's GPUs", "Power of the job's GPUs"),
     "#/job/{second}": ("1 GPU of the job", "not found on the node", "GPU-77"),
     "#/compare/{first},{second}": ("2 NVIDIA H200", "total_gpu_energy_joules"),
 }
@@ -58,7 +58,8 @@ PURE = (
     ("(recent => (append(recent, {times_ms: [3], series: {cpu: [3], power: [7]}, cores: []}), append(recent, {times_ms: [4], "
      "series: {cpu: [4]}, cores: []}), [recent.series.cpu, recent.series.power]))({times_ms: [1, 2], series: {cpu: [1, 2]}, cores: []})",
      [[1, 2, 3, 4], [None, None, 7, None]]),
-    ("equipmentPlots({cpu: {}})", []),
+    ("equipmentPlots({cpu: {}})", []), ("jobGpuPlots({cpu: {}, power: {}})", []),
+    ("jobGpuPlots({cpu: {}, gpus_utilized: {}, gpu_memory: {}}).map((p) => p.series.map((s) => s.name))", [["utilization"], ["in use"]]),
     ("equipmentPlots({cpu: {}, power: {}, netfs_read: {}, netfs_written: {}}).map((p) => [p.label, p.names, p.series.length])",
      [["Power", ["power"], 1], ["Network file systems", ["netfs_read", "netfs_written"], 2]]),
     ("failures({})", []),

@@ -47,7 +47,8 @@ class OnANode(harness.TestCase):
         metrics = node.metrics()
         self.assertEqual(metrics['perfd_node_fabric_active{port="mlx5_0:1"}'], 1)
         self.assertEqual(metrics['perfd_source_up{source="fabric"}'], 1)
-        wanted = {"fabric_sent", "fabric_received", "power", "netfs_read", "netfs_written", "gpus_active", "gpus_utilized", "gpu_power"}
+        wanted = {"fabric_sent", "fabric_received", "power", "netfs_read", "netfs_written", "gpus_active", "gpus_utilized", "gpu_power",
+                  "gpu_memory"}
         wait_for(lambda: {name for name in node.get("/api/v1/node/recent").json["series"] if WORDS.search(name)} == wanted, "the series")
 
     def test_commands_show_it(self):

@@ -106,6 +106,41 @@ class GpuJobs(harness.TestCase):
         self.assertEqual(done.returncode, 2)
         self.assertIn("--gpus expects numbers or UUIDs with commas between, such as 0,1, not 'all'", done.stderr)
 
+    def series(self, job):
+        """Series of GPUs in the timeline of a job: what was known, in order."""
+        series = self.node.get(f"/api/v1/jobs/{job}/samples").json["series"]
+        return {name: [v for v in found["mean"] if v is not None] for name, found in series.items() if "gpu" in name}
+
+    def test_the_timeline_of_a_job_has_its_gpus(self):
+        """Those of the job, while it runs and later; none for a job without."""
+        process = self.program()
+        with self.node.client() as client:
+            self.assert_status(client.begin("job", gpus=["1", "3"]), "OK")
+            self.assert_status(client.begin("without", pid=process.pid), "OK")
+            self.wait_gpus("job", lambda gpus: (gpus[0]["seconds"] or 0) > 1.5, "numbers")
+            # the node's history, which a running job shows, has an interval each ten seconds
+            running = wait_for(lambda: self.series("job"), "series of a running job")
+            self.assertEqual(self.series("without"), {})
+            for job in ("job", "without"):
+                self.assert_status(client.end(job, exit_status=0), "OK")
+        ended = self.series("job")
+        self.assertEqual(self.series("without"), {})
+        self.assertEqual(set(ended), {"gpus_active", "gpus_utilized", "gpu_power", "gpu_memory"})
+        for series in (running, ended):
+            self.assertAlmostEqual(series["gpus_active"][-1], 2 * 0.9586, delta=0.01)
+            self.assertAlmostEqual(series["gpus_utilized"][-1], 2 * 0.99, delta=0.01)
+            self.assertAlmostEqual(series["gpu_power"][-1], 2 * FULL_W, delta=2)
+            self.assertAlmostEqual(series["gpu_memory"][-1], 2 * 1059913728, delta=4e6)
+
+    def test_the_activity_of_the_node_is_steady_between_readings(self):
+        """Readings come once a second, samples five times."""
+        self.reader.wait(lambda sequence, *_, last=self.reader.head()[0]: sequence >= last + 2, "readings")
+        begin_ms = self.node.get("/api/v1/node").json["time_ms"]
+        recent = wait_for(lambda: len((found := self.node.get(f"/api/v1/node/recent?since_ms={begin_ms:.0f}").json)["times_ms"]) >= 3
+                          and found, "points")
+        for value in recent["series"]["gpus_active"]:
+            self.assertAlmostEqual(value, 4 * 0.9586, delta=0.01)
+
     def test_the_energy_of_a_job_is_that_of_its_time(self):
         """The counter is read each ten seconds, and as soon as a job begins or ends."""
         begin = time.monotonic()

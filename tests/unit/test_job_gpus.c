@@ -154,7 +154,8 @@ static void what_others_do_is_not_the_jobs(void **state) {
         pass(f, 100, 100);
         job_gpus_advance(f->gpu, item(f), &with_sample);
         for (int i = 0; i < 3; i++) {
-                f->gpu->now = (JobGpuProcesses){ true, 1, 2 * GIB, 300000, 1000000 };
+                f->gpu->now = (JobGpuProcesses){ .are_others = true, .n = 1, .memory_bytes = 2 * GIB,
+                                                  .share_us = 300000, .all_share_us = 1000000 };
                 pass(f, 1000, 1000);
                 item(f)->values[GPU_xid_errors]++;
                 equipment_set(item(f), GPU_memory_used_bytes, 100 * GIB);
@@ -189,7 +190,8 @@ static void of_a_gpu_that_was_always_shared_only_the_processes_are_known(void **
         UsageSet usage;
 
         for (int i = 0; i < 5; i++) {
-                f->gpu->now = (JobGpuProcesses){ true, 1, GIB, 400000, 1000000 };
+                f->gpu->now = (JobGpuProcesses){ .are_others = true, .n = 1, .memory_bytes = GIB, .share_us = 400000,
+                                                  .all_share_us = 1000000 };
                 job_gpus_advance(f->gpu, item(f), &with_sample);
                 pass(f, 1000, 1000);
         }
@@ -305,6 +307,40 @@ static void what_is_not_known_is_null(void **state) {
                                          "\"sm_observed_seconds\":1.0,\"sm_active\":0.25,\"sm_over20\":1.0,"));
 }
 
+static void sums_are_of_gpus_that_the_job_has_alone(void **state) {
+        Fixture *f = *state;
+        JobGpu *other, *never;
+
+        assert_true(isnan(job_gpus_add_up(&f->gpus, SUM_GPU_POWER)));
+        (void)strcpy(fake_gpu(&f->sample, "4")->texts[0], "GPU-4");
+        never = job_gpus_add(&f->gpus, "9", BEGIN); /* the node has not */
+        other = job_gpus_add(&f->gpus, "4", BEGIN);
+        assert_true(never && other);
+        f->gpu = &f->gpus.items[0];
+        for (size_t i = 0; i < 2; i++) {
+                SampleEquipment *gpu = &f->sample.equipment.items[i];
+
+                equipment_set(gpu, GPU_power_mw, 250500);
+                equipment_set(gpu, GPU_sm_active, 9000);
+                job_gpus_set_item(i == 0 ? f->gpu : other, gpu);
+                job_gpus_advance(i == 0 ? f->gpu : other, gpu, &with_sample);
+        }
+        assert_true(job_gpus_add_up(&f->gpus, SUM_GPU_POWER) == 501);
+        assert_true(job_gpus_add_up(&f->gpus, SUM_GPUS_ACTIVE) == 1.8);
+        assert_true(isnan(job_gpus_add_up(&f->gpus, SUM_GPUS_UTILIZED)));
+
+        /* one that has no power any more, others that use it, and one that is gone leave no sum of the rest */
+        f->sample.equipment.items[1].have &= ~(1U << GPU_power_mw);
+        job_gpus_advance(other, &f->sample.equipment.items[1], &with_sample);
+        assert_true(isnan(job_gpus_add_up(&f->gpus, SUM_GPU_POWER)));
+        assert_true(job_gpus_add_up(&f->gpus, SUM_GPUS_ACTIVE) == 1.8);
+        other->now = (JobGpuProcesses){ .are_others = true };
+        job_gpus_advance(other, &f->sample.equipment.items[1], &with_sample);
+        assert_true(isnan(job_gpus_add_up(&f->gpus, SUM_GPUS_ACTIVE)));
+        other->now = (JobGpuProcesses){};
+        assert_true(isnan(job_gpus_add_up(&f->gpus, SUM_GPUS_ACTIVE)));
+}
+
 static void assert_metric(Fixture *f, JobGpuNumber number, const char *key, double value, const char *unit) {
         JobGpuMetric metric;
 
@@ -369,6 +405,7 @@ int main(void) {
                 TEST(all_gpus_together_are_metrics_of_the_job),
                 TEST(what_is_not_known_is_null),
                 TEST(numbers_have_the_names_of_mlflow),
+                TEST(sums_are_of_gpus_that_the_job_has_alone),
                 TEST(a_job_has_a_limited_number_of_gpus),
                 TEST(a_gpu_is_found_by_its_uuid_or_else_by_its_name),
         };

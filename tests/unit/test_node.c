@@ -216,7 +216,7 @@ static void minutes_are_stored_in_blocks_of_an_hour(void **state) {
         node_put_interval(&node, place->store, 10 * NS_PER_S, false);
         EVENTUALLY(read_block(place->reader, node.minutes.block.n, &row, &timeline));
         assert_int_equal(row.begin_ms, node.minutes.block.begin_realtime_ns / NS_PER_MS);
-        assert_true(timeline.is_of_node && timeline.points[0].observed_ns > 0);
+        assert_true(timeline.kind == TIMELINE_OF_NODE && timeline.points[0].observed_ns > 0);
         timeline_deinit(&timeline);
 
         pass_minutes(&node, 61);

@@ -341,7 +341,7 @@ static void draw_point(uint64_t length_ns, uint32_t *seed, TimelinePoint *ret) {
 }
 
 static void put_points(Store *store, uint64_t begin_ms, size_t n, uint64_t length_ns, uint32_t *seed) {
-        scoped(timeline_deinit) Timeline timeline = { .interval_ns = length_ns, .is_of_node = true };
+        scoped(timeline_deinit) Timeline timeline = { .interval_ns = length_ns, .kind = TIMELINE_OF_NODE };
         scoped(buffer_deinit) Buffer bytes = {};
 
         assert_int_equal(timeline_reserve(&timeline, n), 0);

@@ -240,12 +240,12 @@ static void the_nodes_series_keep_one_number(void **state) {
         o.cpu_min = 0.25, o.cpu_max = 0.75, o.pressure_cpu_rate = 0.4, o.pressure_io_rate = NAN;
         later.cpu_min = 0.125, later.cpu_max = 0.625, later.pressure_cpu_rate = 0.2, later.pressure_io_rate = NAN;
         recording_init(&r, BEGIN, REALTIME, 4 * SECOND, 2);
-        r.is_of_node = true;
+        r.kind = TIMELINE_OF_NODE;
         assert_int_equal(recording_add(&r, &o), 0);
         assert_int_equal(recording_add(&r, &later), 0);
         t = recorded(&r);
         again = through_bytes(&t, &n);
-        assert_true(n <= 110 && again.is_of_node);
+        assert_true(n <= 110 && again.kind == TIMELINE_OF_NODE);
         assert_near(again.points[0].series[SERIES_CORE_MIN].min, 0.125, 1e-5);
         assert_near(again.points[0].series[SERIES_CORE_MAX].max, 0.75, 1e-5);
         assert_near(again.points[0].series[SERIES_PRESSURE_CPU].mean, 0.25, 1e-4);
@@ -299,7 +299,7 @@ static void an_invalid_timeline_is_refused(void **state) {
                 { 0, 0, -1000, 0, 2, 0 }, { 0, 0, INT64_MAX, 0, 2, 0 }, { 0, 0, 1000, 0, -1, 0 },
                 { 0, 0, 1000, 0, 3, 0 },  { 0, 0, 1000, 0, 10001, 0 },  { 0, 0, 1000, 0, INT64_MAX, 0 },
                 { 0, 0, 1000, 0, 2, -1 }, { 0, 0, 1000, 0, 2, 11 },     { 0, 0, 1000, 0, 2, INT64_MIN },
-                { 0, 0, 1000, -1, 2, 0 }, { 0, 0, 1000, 2, 2, 0 },
+                { 0, 0, 1000, -1, 2, 0 }, { 0, 0, 1000, 3, 2, 0 },
         };
         static const int64_t head[6] = { 0, 0, 1000, 0, 2, 0 }, dropping[6] = { 0, 0, 1000, 0, 2, 10 },
                              of_node[6] = { 0, 0, 1000, 1, 2, 0 }, observed[2] = { 64000, 1 };
@@ -411,9 +411,50 @@ static void json_has_every_series_and_null_for_holes(void **state) {
         timeline_deinit(&t);
 }
 
+static void a_job_on_a_node_with_gpus_has_their_sums(void **state) {
+        Observation o = span(0, 1000, 0.5), later = span(2000, 3000, 0.5);
+        scoped(buffer_deinit) Buffer json = {};
+        Timeline t, again;
+        Recording r;
+        size_t n;
+
+        (void)state;
+        assert_int_equal(TIMELINE_COLUMNS(TIMELINE_OF_GPU_JOB) - TIMELINE_COLUMNS(TIMELINE_OF_JOB),
+                         N_GPU_SUMS);
+        for (TimelineKind kind = 0; kind < N_TIMELINE_KINDS; kind++) {
+                size_t n_series = 0;
+
+                for (Series s = 0; s < N_SERIES; s++)
+                        n_series += timeline_has(kind, s);
+                assert_int_equal(n_series, TIMELINE_COLUMNS(kind) - 1 - 2 * N_JOB_SERIES);
+        }
+        o.gpus[SUM_GPUS_ACTIVE] = 1.5, o.gpus[SUM_GPU_POWER] = 880, o.gpus[SUM_GPU_MEMORY] = 3e9;
+        o.gpus[SUM_GPUS_UTILIZED] = NAN, o.power_rate = 100;
+        for (GpuSum sum = 0; sum < N_GPU_SUMS; sum++)
+                later.gpus[sum] = NAN;
+        recording_init(&r, BEGIN, REALTIME, SECOND, 8);
+        r.kind = TIMELINE_OF_GPU_JOB;
+        assert_int_equal(recording_add(&r, &o), 0);
+        assert_int_equal(recording_add(&r, &later), 0);
+        t = recorded(&r);
+        again = through_bytes(&t, &n);
+        assert_int_equal(again.kind, TIMELINE_OF_GPU_JOB);
+        assert_near(again.points[0].series[SERIES_GPUS_ACTIVE].mean, 1.5, 1e-3);
+        assert_near(again.points[0].series[SERIES_GPU_MEMORY].mean, 3e9, 1e-3);
+        assert_near(again.points[0].series[SERIES_CPU].mean, 0.5, 1e-5);
+        timeline_json(&again, &json);
+        assert_non_null(strstr(json.text, "\"gpu_power\":{\"unit\":\"watts\",\"mean\":[880,null,null]}"));
+        assert_non_null(strstr(json.text, "\"gpu_memory\":{\"unit\":\"bytes\",\"mean\":["));
+        assert_null(strstr(json.text, "gpus_utilized")); /* never known */
+        assert_null(strstr(json.text, "\"power\""));
+        timeline_deinit(&again);
+        timeline_deinit(&t);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(an_empty_timeline_is_restored),
+                cmocka_unit_test(a_job_on_a_node_with_gpus_has_their_sums),
                 cmocka_unit_test(one_point_takes_less_than_a_hundred_bytes),
                 cmocka_unit_test(holes_unknown_series_and_part_points_are_restored),
                 cmocka_unit_test(a_noisy_job_takes_two_and_a_half_kib),

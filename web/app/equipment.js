@@ -13,11 +13,20 @@ const PLOTS = [
         { label: "Network file systems", unit: "bytes_per_second", names: ["netfs_read", "netfs_written"], series: [{ name: "read", color: "c3" }, { name: "written", color: "c4", dash: [6, 3] }] },
 ];
 
+const JOB_PLOTS = [
+        { label: "GPUs of the job", unit: "gpus", names: ["gpus_active", "gpus_utilized"], series: [{ name: "SM active", color: "c3" }, { name: "utilization", color: "c4", dash: [6, 3] }] },
+        { label: "Memory of the job's GPUs", unit: "bytes", names: ["gpu_memory"], series: [{ name: "in use", color: "c2" }] },
+        { label: "Power of the job's GPUs", unit: "watts", names: ["gpu_power"], series: [{ name: "power", color: "c1" }] },
+];
+
 /* Plots of the series that there are. */
-export function equipmentPlots(series) {
-        return PLOTS.map((p) => ({ ...p, names: p.names.filter((name) => series[name]), series: p.series.filter((_, i) => series[p.names[i]]) }))
+function plotsOf(plots, series) {
+        return plots.map((p) => ({ ...p, names: p.names.filter((name) => series[name]), series: p.series.filter((_, i) => series[p.names[i]]) }))
                 .filter((p) => p.names.length > 0);
 }
+
+export const equipmentPlots = (series) => plotsOf(PLOTS, series);
+export const jobGpuPlots = (series) => plotsOf(JOB_PLOTS, series);
 
 /* Numbers for the head of the page: [label, text, text below, share]. */
 export function heads(now) {

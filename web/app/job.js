@@ -3,7 +3,7 @@
 
 import { find, get, name } from "./api.js";
 import { brief, card, command, el, empty, facts, link, note, table } from "./dom.js";
-import { jobGpuCard, jobGpuMeter } from "./equipment.js";
+import { jobGpuCard, jobGpuMeter, jobGpuPlots } from "./equipment.js";
 import { bytes, change, count, cpus, cut, failure, figure, joules, percent, quantity, seconds, time, utc } from "./format.js";
 import { chip, statePill, took } from "./jobs.js";
 import { verdictCard } from "./pipelines.js";
@@ -178,12 +178,18 @@ function hero(job, node) {
 export async function show(at) {
         const id = at.argument;
         const body = el("div"), history = el("div");
-        const plots = PLOTS.map((p) => ({ ...p, figure: timeseries({ ...p, from: 0, to: 1 }) }));
+        const plots = [], cards = el("div", { class: "plots" });
         const phaseBars = el("div");
-        const tail = []; /* samples since the timeline was read */
+        const tail = []; /* samples of the node since the timeline was read */
         let job = null, samples = null, readAt = 0;
 
-        history.append(el("div", { class: "plots" }, plots.map((p) => card(null, null, p.figure.element))));
+        history.append(cards);
+        PLOTS.forEach(addPlot);
+
+        function addPlot(p) {
+                plots.push({ ...p, figure: timeseries({ ...p, from: 0, to: 1 }) });
+                cards.append(card(null, null, plots.at(-1).figure.element));
+        }
 
         async function update(node) {
                 job = await get(`jobs/${name(id)}`, {}, at.signal);
@@ -196,6 +202,7 @@ export async function show(at) {
                 const n = timeline.series.cpu.mean.length + tail.length;
 
                 samples = timeline;
+                jobGpuPlots(timeline.series).filter((p) => !plots.some((q) => q.label === p.label)).forEach((p) => addPlot({ ...p, isOfGpus: true }));
                 readAt = performance.now();
                 draw(end);
                 history.hidden = n === 0;
@@ -224,7 +231,7 @@ export async function show(at) {
         function draw(end_ms) {
                 for (const p of plots)
                         if (samples.series.cpu.mean.length + tail.length > 0)
-                                p.figure.set(columns(samples, p.names, tail), job.begin_ms, Math.max(end_ms, job.begin_ms + 1000));
+                                p.figure.set(columns(samples, p.names, p.isOfGpus ? [] : tail), job.begin_ms, Math.max(end_ms, job.begin_ms + 1000));
         }
 
         function addToTail({ times_ms, series }) {

@@ -391,8 +391,28 @@ static void answer_job_metrics(const Target *target, const Sources *sources, Res
         json_object_end(&json);
 }
 
+/* Sets the sums over GPUs to those of the job: the node's have those of others. */
+static void put_gpu_series(const Buffer *bytes, Timeline *timeline) {
+        scoped(timeline_deinit) Timeline of_job = {};
+        ColumnReader reader;
+
+        column_reader_init(&reader, bytes->text, bytes->n);
+        if (bytes->n == 0 || timeline_read(&reader, &of_job) != 0)
+                return;
+        timeline->kind = TIMELINE_OF_GPU_JOB;
+        for (size_t i = 0; i < timeline->n; i++) {
+                uint64_t ns = timeline->begin_realtime_ns + i * timeline->interval_ns + timeline->interval_ns / 2;
+                uint64_t at = ns < of_job.begin_realtime_ns ? of_job.n
+                                                            : (ns - of_job.begin_realtime_ns) / of_job.interval_ns;
+                const TimelinePoint *point = at < of_job.n ? &of_job.points[at] : &timeline_hole;
+
+                for (Series series = N_JOB_SERIES; series < N_SERIES; series++)
+                        timeline->points[i].series[series] = point->series[series];
+        }
+}
+
 /* Answers with the node's history since the start of a running job. */
-static void answer_from_node(const Sources *sources, Response *response, uint64_t begin_ms) {
+static void answer_from_node(const Sources *sources, Response *response, uint64_t begin_ms, const Buffer *of_job) {
         scoped(node_history_deinit) NodeHistory history = { .n_points_max = HISTORY_POINTS, .is_merging = true };
         int r;
 
@@ -405,6 +425,7 @@ static void answer_from_node(const Sources *sources, Response *response, uint64_
 
         if (history.timeline.interval_ns == 0)
                 history.timeline.begin_realtime_ns = begin_ms * NS_PER_MS;
+        put_gpu_series(of_job, &history.timeline);
         timeline_json(&history.timeline, response->body);
 }
 
@@ -426,7 +447,7 @@ static void answer_job_samples(const Target *target, const Sources *sources, Res
         }
 
         if (job.view->state == JOB_RUNNING) {
-                answer_from_node(sources, response, begin_ms);
+                answer_from_node(sources, response, begin_ms, job.record ? &job.record->timeline : &(Buffer){});
                 return;
         }
 

@@ -160,8 +160,9 @@ static void write_utilization(Json *json, const Observation *observation) {
                 json_put_double(json, key, observation->name##_rate);
         EQUIPMENT_RATES(X)
 #undef X
-        if (is_there && !isnan(observation->gpu_power))
-                json_put_double(json, "gpu_power_watts", observation->gpu_power);
+        for (GpuSum sum = 0; is_there && sum < N_GPU_SUMS; sum++)
+                if (!isnan(observation->gpus[sum]))
+                        json_put_double(json, equipment_gpu_sums[sum].key, observation->gpus[sum]);
 }
 
 /* The key of a family is the family's name without the prefixes. */
@@ -375,7 +376,7 @@ static void answer_samples(const Target *target, const Sources *sources, Respons
         history.n_points_max = limit;
         history.is_merging = step_ms > 0;
         history.step_ns = step_ms * NS_PER_MS;
-        history.timeline.is_of_node = true;
+        history.timeline.kind = TIMELINE_OF_NODE;
         r = node_history_read(&history, sources->reader);
         if (r != 0) {
                 (void)exchange_store_error(response, r);

@@ -375,13 +375,15 @@ static void advance(const Jobs *jobs, const GpuCrowd *crowd) {
                                       (reading && reading->n_left_out > 0) ||
                                       (crowd->uid != JOB_UID_UNKNOWN && crowd->uid != job->info.uid);
                 job_gpus_advance(gpu, crowd->item, &times);
-                gpu->now = (JobGpuProcesses){};
         }
 }
 
 void gpu_use_advance(GpuUse *use, const Jobs *jobs, const Node *node) {
         const Sample *sample = &node->sample;
 
+        for (Job *job = use ? jobs->first : NULL; job; job = job->links.next)
+                for (size_t i = 0; i < job->gpus.n; i++)
+                        job->gpus.items[i].now = (JobGpuProcesses){};
         if (!use || !jobs->first || !sample_has(sample, SOURCE_GPU))
                 return;
         for (Job *job = jobs->first; job; job = job->links.next)

@@ -292,7 +292,10 @@ static JobsSize published_size(const Jobs *jobs) {
         return size;
 }
 
-static void publish_running(const Job *job, JobsSnapshot *snapshot) {
+/* Running jobs whose timelines are published, which are copies: those of others come with their end. */
+#define TIMELINES_MAX 64U
+
+static void publish_running(const Job *job, size_t *n_timelines, JobsSnapshot *snapshot) {
         JobRecord *record = snapshot_jobs_add(snapshot, &job->info, job->final ? NULL : job->begin);
 
         record->state = JOB_RUNNING;
@@ -302,6 +305,8 @@ static void publish_running(const Job *job, JobsSnapshot *snapshot) {
         if (job->group.steps)
                 record->steps = snapshot_jobs_copy_steps(snapshot, &job->group.steps->list);
         record->gpus = snapshot_jobs_copy_gpus(snapshot, &job->gpus);
+        if (job->gpus.n > 0 && (*n_timelines)++ < TIMELINES_MAX)
+                (void)recording_write(&job->recording, &record->timeline);
         if (job->phase)
                 record->phase = snapshot_jobs_copy_phase(snapshot, job->phase);
         if (job->final) { /* the metrics are final; the end request is missing */
@@ -327,6 +332,7 @@ static void publish_finished(const FinishedJob *finished, JobsSnapshot *snapshot
 
 int jobs_publish(const Jobs *jobs, size_t n_exposed_max, JobsSnapshot *ret) {
         JobsSize size = published_size(jobs);
+        size_t n_timelines = 0;
         int r;
 
         r = snapshot_jobs_begin(ret, &size);
@@ -341,7 +347,7 @@ int jobs_publish(const Jobs *jobs, size_t n_exposed_max, JobsSnapshot *ret) {
 
         for (const Job *job = jobs->first; job; job = job->links.next)
                 if (is_published(job))
-                        publish_running(job, ret);
+                        publish_running(job, &n_timelines, ret);
         ret->n_running = ret->used.n_records;
         for (const FinishedJob *finished = jobs->finished.first; finished; finished = finished->next)
                 publish_finished(finished, ret);
