@@ -488,10 +488,16 @@ def _find_group(client: Any, group: str, jobs: list[Job]) -> Any:
     return min(own, key=lambda run: (run.info.start_time, run.info.run_id), default=None)
 
 
+def _checked(run: Any) -> Any:
+    if not run.info.run_id:
+        raise Trouble("the server answers without the id of a run: is it MLflow's?")
+    return run
+
+
 def _make(client: Any, experiment: str, name: str, jobs: list[Job], tags: dict[str, str]) -> Any:
     states = {job.report["state"] for job in jobs}
     failed = any((job.report.get("exit") or {}).get("status") for job in jobs) or "interrupted" in states
-    run = client.create_run(experiment, start_time=min(job.report["begin_ms"] for job in jobs), tags=tags, run_name=name)
+    run = _checked(client.create_run(experiment, start_time=min(job.report["begin_ms"] for job in jobs), tags=tags, run_name=name))
     if "running" not in states:
         client.set_terminated(run.info.run_id, "FAILED" if failed else "FINISHED", max(job.end_ms for job in jobs))
     return run
@@ -509,7 +515,7 @@ def find_run(client: Any, group: str, jobs: list[Job], where: dict[str, Any]) ->
     """Return the run of jobs: the given one, the one that the jobs opened, or a new one."""
     if where.get("run_id"):
         try:
-            run = client.get_run(where["run_id"])
+            run = _checked(client.get_run(where["run_id"]))
         except Exception as error:
             if getattr(error, "error_code", None) != "RESOURCE_DOES_NOT_EXIST":
                 raise
@@ -610,7 +616,7 @@ def push(jobs: str | Iterable[str] = "last", run_id: str | None = None, experime
 
 def _push(client: Any, jobs: list[Job], where: dict[str, Any]) -> list[str]:
     groups: dict[str, list[Job]] = {}
-    for job in jobs:
+    for job in {job.key: job for job in jobs}.values():
         groups.setdefault(where["run_id"] or group_of(job.report), []).append(job)
     runs = []
     for group, members in groups.items():
@@ -656,9 +662,13 @@ def _open_waiting(path: pathlib.Path) -> TextIO | None:
 
 def _add_waiting(spool: pathlib.Path, job: str) -> pathlib.Path:
     """Write down what is needed to send a job later, in a place and an environment that may be others."""
+    try:
+        directory = os.getcwd()
+    except OSError:  # the job has removed it
+        directory = "/"
     values = {"job": job, "uri": os.environ.get("MLFLOW_TRACKING_URI"), "run_id": os.environ.get("MLFLOW_RUN_ID"),
               "experiment_id": os.environ.get("MLFLOW_EXPERIMENT_ID"), "experiment_name": os.environ.get("MLFLOW_EXPERIMENT_NAME"),
-              "directory": os.getcwd(), "python": sys.executable}
+              "directory": directory, "python": sys.executable}
     spool.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = spool / f"{re.sub(r'[^A-Za-z0-9.-]', '_', job)[:40]}-{hashlib.sha256(job.encode()).hexdigest()[:8]}.jsonl"
     scratch = spool / f".{path.name}.{os.getpid()}"

@@ -219,6 +219,13 @@ class Mlflow(harness.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             self.check_runs(listed)
 
+    def test_a_job_that_is_named_twice_is_one(self):
+        ids, _ = self.make_jobs("twice", 1)
+        done = self.push(ids[0], ids[0])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        found = self.read(["duration_seconds"])
+        self.assertEqual([step for _, _, _, step in found["twice0"]["metrics"]], [0])
+
     def test_a_killed_server_misses_nothing_and_has_nothing_twice(self):
         ids, listed = self.make_jobs("killed", 4)
         pushing = subprocess.Popen([self.pythons[NEWEST], "-m", "perfd_mlflow", "push", *ids], env=self.environment(), cwd=self.directory,
@@ -379,7 +386,7 @@ class Mlflow(harness.TestCase):
                 self.send_response(status)
                 if status == 302:
                     self.send_header("Location", "/200/login")
-                body = b"<html>please log in</html>"
+                body = b"" if "/empty/" in self.path else b"<html>please log in</html>"
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
                 self.wfile.write(body)
@@ -395,12 +402,12 @@ class Mlflow(harness.TestCase):
             output = self.python("""
                 import mlflow, perfd_mlflow
                 server = mlflow.get_tracking_uri()
-                for status in (200, 302, 401, 403, 500):
+                for status in ("200", "200/empty", "302", "401", "403", "500"):
                     mlflow.set_tracking_uri(f"{server}/{status}")
                     print(status, perfd_mlflow.main(["push", "odd0.0"]))
                 """, uri=f"http://127.0.0.1:{odd.server_address[1]}", MLFLOW_HTTP_REQUEST_MAX_RETRIES="0")
             odd.shutdown()
-        self.assertEqual(output, "".join(f"{status} 1\n" for status in (200, 302, 401, 403, 500)))
+        self.assertEqual(output, "".join(f"{status} 1\n" for status in ("200", "200/empty", "302", "401", "403", "500")))
 
     def test_many_metrics_and_broken_attempts(self):
         output = self.python("""
@@ -438,6 +445,16 @@ class Mlflow(harness.TestCase):
                   sum(tag.startswith("perfd.t") for tag in run.data.tags))
             """)
         self.assertEqual(output, "True 250 250\n")
+
+    def test_a_job_may_remove_the_directory_it_runs_in(self):
+        place = self.directory / "place"
+        place.mkdir()
+        code = f"import os; os.rmdir({str(place)!r})"
+        done = subprocess.run([harness.PERFCTL, "run", "--mlflow", "--job", "removes", "--", self.pythons[NEWEST], "-c", code], text=True,
+                              env=self.environment(), cwd=place, stdin=subprocess.DEVNULL, capture_output=True, timeout=START_S)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        wait_for(self.flush, "the job to be logged", START_S)
+        self.assertIn("removes", self.read(["duration_seconds"]))
 
     def test_mlflows_default_is_a_file(self):
         done = self.perfctl("run", "--mlflow", "--job", "filed", "--", str(self.pythons[NEWEST]), "-c", "", MLFLOW_TRACKING_URI="")
