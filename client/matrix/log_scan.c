@@ -28,7 +28,7 @@ void log_scan_pattern_deinit(LogPattern *pattern) {
         buffer_deinit(&pattern->texts);
 }
 
-/* Returns the group named value, or the only group that takes part in the match. */
+/* Returns the group named value, or the first group that takes part in the match. */
 static const RegexGroup *find_group(const RegexMatch *match) {
         const RegexGroup *found = NULL;
 

@@ -208,6 +208,13 @@ static int validate(const ResultsFile *file, TestRecord *record, Payload *payloa
         return r < 0 ? r : 0;
 }
 
+/* As in a shell: Python reports a signal as a negative number. */
+static int32_t to_exit_status(int exit_code) {
+        int status = exit_code < 0 && exit_code >= -127 ? 128 - exit_code : exit_code;
+
+        return status >= 0 && status <= 255 ? status : 255;
+}
+
 int payload_make(const ResultsFile *file, TestRecord *record, const TestValues *values, Payload *ret) {
         scoped(buffer_deinit) Buffer document = {}, kpis = {};
         int r;
@@ -223,7 +230,8 @@ int payload_make(const ResultsFile *file, TestRecord *record, const TestValues *
         if (!ret->text || (file->model && !ret->kpis))
                 return -ENOMEM;
         ret->item = (Submission){ .job = "", .time_ms = values->start_ns / NS_PER_MS,
-                                  .has_exit_status = record->exit_code != 0, .exit_status = record->exit_code };
+                                  .has_exit_status = record->exit_code != 0,
+                                  .exit_status = to_exit_status(record->exit_code) };
         memcpy(ret->item.id, record->id, sizeof(ret->item.id));
         return validate(file, record, ret);
 }

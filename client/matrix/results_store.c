@@ -39,12 +39,63 @@ static int spool(const ResultsStoreOptions *options, const Batch *rest, Buffer *
         return EXIT_UNREACHABLE;
 }
 
-int results_store(const ResultsStoreOptions *options, const IndicatorModel *model, const Submission *items,
-                  size_t n_items, Buffer *said) {
+#define PART_ITEMS_MAX 64U /* of a request after an item was refused: all of it is sent again */
+
+typedef struct Sent {
+        size_t n_done, n_stored, n_duplicate, n_refused;
+} Sent;
+
+/* Makes the refusal of an item a finding of its test. */
+static void note_refusal(TestTree *tree, const Submission *item, const Complaint *complaint, Findings *refused) {
+        TestRecord *record = tree->records;
+        scoped(findings_deinit) Findings finding = {};
+
+        while (record->left_out || memcmp(record->id, item->id, sizeof(record->id)) != 0)
+                record++;
+        findings_error(&finding, "%s: is not stored: %s%s%s", record->path, complaint->path,
+                       complaint->path[0] ? ": " : "", complaint->text);
+        findings_add(&record->findings, &finding);
+        findings_add(refused, &finding);
+}
+
+/* Sends all items, which are those of tests, but those that perfd refuses. 0, an outcome of deliver() or -ENOMEM. */
+static int send_all(Courier *courier, TestTree *tree, const Submission *items, size_t n_items, Sent *ret,
+                    Delivery *delivery) {
+        scoped(findings_deinit) Findings refused = {};
+        size_t n = n_items;
+        int r = 0;
+
+        *ret = (Sent){};
+        while (ret->n_done < n_items && r == 0) {
+                const Submission *first = items + ret->n_done;
+
+                n = n < n_items - ret->n_done ? n : n_items - ret->n_done;
+                r = deliver(courier, &(Batch){ .items = first, .n_items = n }, delivery);
+                ret->n_done += delivery->n_acked;
+                ret->n_stored += delivery->n_stored;
+                ret->n_duplicate += delivery->n_duplicate;
+                if (r != DELIVERY_REFUSED || delivery->refused == DELIVERY_WHOLE)
+                        continue;
+                r = 0;
+                n = delivery->refused - delivery->n_acked; /* those before it go first */
+                if (n > 0)
+                        continue;
+                note_refusal(tree, first + delivery->refused, &delivery->reply.complaint, &refused);
+                ret->n_refused++;
+                ret->n_done++;
+                n = PART_ITEMS_MAX;
+        }
+        findings_print(&refused);
+        return r;
+}
+
+int results_store(const ResultsStoreOptions *options, const IndicatorModel *model, TestTree *tree,
+                  const Submission *items, size_t n_items, Buffer *said) {
         scoped(deliver_courier_deinit) Courier courier;
         char reason[DELIVERY_TEXT_MAX];
-        Batch rest;
         Delivery delivery;
+        Batch rest;
+        Sent sent;
         int r = 0;
 
         deliver_courier_init(&courier, options->socket, options->timeout_ns);
@@ -57,15 +108,18 @@ int results_store(const ResultsStoreOptions *options, const IndicatorModel *mode
         }
         if (r < 0)
                 return command_fail(r);
-        r = deliver(&courier, &(Batch){ .items = items, .n_items = n_items }, &delivery);
-        rest = (Batch){ .items = items + delivery.n_acked, .n_items = n_items - delivery.n_acked };
+        courier.is_by_answer = true;
+        r = send_all(&courier, tree, items, n_items, &sent, &delivery);
+        rest = (Batch){ .items = items + sent.n_done, .n_items = n_items - sent.n_done };
         if (r == DELIVERY_UNAVAILABLE || r == DELIVERY_UNREACHABLE) {
                 (void)fail(&delivery, &courier, r);
                 return spool(options, &rest, said);
         }
         if (r != 0)
                 return fail(&delivery, &courier, r);
-        buffer_printf(said, "%zu stored, %zu already stored", delivery.n_stored, delivery.n_duplicate);
+        buffer_printf(said, "%zu stored, %zu already stored", sent.n_stored, sent.n_duplicate);
+        if (sent.n_refused > 0)
+                buffer_printf(said, ", %zu refused", sent.n_refused);
         if (delivery.n_duplicate > 0 && delivery.reply.complaint.text[0])
                 message_print("%s", delivery.reply.complaint.text);
         return EXIT_DONE;

@@ -18,11 +18,12 @@ typedef struct ResultsStoreOptions {
 } ResultsStoreOptions;
 
 /*
- * Registers the model of the results and stores the items. said: appended what became of them, "3 stored". Returns
+ * Registers the model of the results and stores the items, which are those of tests of the tree. That perfd refuses one
+ * is a finding of its test, and the others are stored. said: appended what became of them, "3 stored". Returns
  * EXIT_DONE, EXIT_UNREACHABLE if they are in the spool, or EXIT_FAILED after a message.
  */
-int results_store(const ResultsStoreOptions *options, const IndicatorModel *model, const Submission *items,
-                  size_t n_items, Buffer *said);
+int results_store(const ResultsStoreOptions *options, const IndicatorModel *model, TestTree *tree,
+                  const Submission *items, size_t n_items, Buffer *said);
 
 typedef struct ResultsCheck {
         ApiQuery query;

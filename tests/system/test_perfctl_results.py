@@ -8,6 +8,7 @@ import resource
 import shutil
 import subprocess
 import unittest
+import uuid
 import xml.etree.ElementTree
 
 import harness
@@ -267,6 +268,31 @@ class Process(ResultsTestCase):
         self.assertEqual(len(running.get("/api/v1/indicators/Serving/results").json["results"]), 2)
         payloads = [json.loads(path.read_text()) for path in (self.directory / "lts").glob("*.json")]
         self.assertEqual(sorted(payload["metadata"]["status"] for payload in payloads), ["Invalid", "Valid"])
+
+    def test_what_perfd_refuses_is_named_and_the_rest_is_stored(self):
+        running = self.daemon("[store]\nkeep_results = 365d\n")
+        self.environment |= {"PERFD_SOCKET": str(running.socket)}
+        for name, code in (("a", 0), ("b", 0), ("c", 0), ("d", -9), ("e", 256), ("f", 0)):
+            self.put(name, code, files={"log": "rate 100\nn 1000\n"}, threads=ord(name), release="1.0.0")
+        os.utime(self.tree / "b" / "settings.yaml", (1_500_000_000, 1_500_000_000))
+        (self.tree / "c" / ".uuid").write_text(f"{uuid.UUID(int=0)}\n")
+        done = self.results("process", "--output", "report", "tree", status=1)
+        self.assertIn("store    4 stored, 0 already stored, 2 refused\n", done.stdout)
+        self.assertIn("check    6 KPIs: ", done.stdout)
+        for line in ("b: is not stored: time_ms: ", "c: is not stored: id: begins with"):
+            self.assertIn(f"perfctl: {line}", done.stderr)
+            self.assertIn(f"| {line}", (self.directory / "report" / "summary.md").read_text().replace("\\", ""))
+        results = running.get("/api/v1/indicators/Serving/results").json["results"]
+        self.assertEqual(sorted(each["document"]["@labels"]["test_path"] for each in results), ["a", "d", "e", "f"])
+
+    def test_without_a_model_nothing_is_judged(self):
+        self.serve()
+        self.put("1", files={"log": "rate: 100\n"}, threads=4)
+        self.declare()
+        done = self.results("process", "tree")
+        self.assertIn("store    1 stored, 0 already stored\ncheck    off: no model is declared\n", done.stdout)
+        self.results("process", "--fail-on", "regression", "tree")
+        self.results("process", "--fail-on", "no-verdict", "tree", status=5)
 
     def test_steps_are_switched_off(self):
         self.put_runs()

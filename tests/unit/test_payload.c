@@ -218,6 +218,23 @@ static void a_run_is_described_in_files(void **state) {
         assert_int_equal(results_report_write(&run, "file/inner"), EXIT_FAILED);
 }
 
+static void exit_codes_are_stored_as_those_of_a_shell(void **state) {
+        static const struct {
+                const char *code;
+                int status;
+        } cases[] = { { "3", 3 }, { "-9", 137 }, { "-127", 255 }, { "256", 255 }, { "-2147483648", 255 } };
+
+        (void)state;
+        for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+                scoped(results_report_run_deinit) ResultsRun run;
+
+                put_test("1", "threads: 4", cases[i].code, "rate 2\nn 1\n");
+                make(&run, MODEL VALUES "results: {rate: r, items: n}\n");
+                assert_true(run.payloads[0].item.has_exit_status);
+                assert_int_equal(run.payloads[0].item.exit_status, cases[i].status);
+        }
+}
+
 static void without_perfd_results_go_to_the_spool(void **state) {
         const ResultsFixture *fixture = *state;
         char spool[64], socket[64];
@@ -231,13 +248,13 @@ static void without_perfd_results_go_to_the_spool(void **state) {
         put_test("1", "threads: 4", "0", "rate 2\nn 1\n");
         make(&run, MODEL VALUES "results: {rate: r, items: n}\n");
         assert_int_equal(results_store(&(ResultsStoreOptions){ socket, spool, NS_PER_MS }, run.matrix.file.model,
-                                       run.items, run.n_items, &said),
+                                       &run.matrix.tree, run.items, run.n_items, &said),
                          EXIT_UNREACHABLE);
         assert_contains(said.text, "1 kept in the spool");
         results_put("file", "");
         (void)snprintf(spool, sizeof(spool), "%s/file", fixture->root);
-        assert_int_equal(results_store(&(ResultsStoreOptions){ socket, spool, NS_PER_MS }, NULL, run.items, run.n_items,
-                                       &said),
+        assert_int_equal(results_store(&(ResultsStoreOptions){ socket, spool, NS_PER_MS }, NULL, &run.matrix.tree,
+                                       run.items, run.n_items, &said),
                          EXIT_FAILED);
         assert_int_equal(results_store_check(&run.check, &global, run.items, run.n_items), EXIT_UNREACHABLE);
         assert_false(run.check.is_judged);
@@ -253,6 +270,7 @@ int main(void) {
                 ROW(an_expression_without_a_value_is_null),
                 ROW(wrong_models_and_results_are_refused),
                 ROW(a_run_is_described_in_files),
+                ROW(exit_codes_are_stored_as_those_of_a_shell),
                 ROW(without_perfd_results_go_to_the_spool),
         };
 

@@ -126,7 +126,8 @@ static int store(const CommandLine *line, ResultsRun *run) {
         ResultsStep *step = begin_step(run, "store", why);
         int r, printed;
 
-        r = why ? EXIT_DONE : results_store(&to, run->matrix.file.model, run->items, run->n_items, &step->text);
+        r = why ? EXIT_DONE
+                : results_store(&to, run->matrix.file.model, &run->matrix.tree, run->items, run->n_items, &step->text);
         if (r == EXIT_FAILED)
                 buffer_puts(&step->text, "failed");
         printed = end_step(line, step);
@@ -138,6 +139,7 @@ static int check(const CommandLine *line, ResultsRun *run, int stored) {
         const char *why = options->no_check                   ? "off: --no-check"
                           : !run->matrix.file.switches.judges          ? "off: regression.enabled"
                           : why_not_stored(line, run)         ? "off: nothing is stored"
+                          : !run->matrix.file.model           ? "off: no model is declared"
                           : stored != EXIT_DONE               ? "no verdicts: the results are not stored yet"
                                                               : NULL;
         ResultsStep *step = begin_step(run, "check", why);
@@ -146,7 +148,8 @@ static int check(const CommandLine *line, ResultsRun *run, int stored) {
 
         if (!gate.fail_on)
                 gate.fail_on = run->matrix.file.switches.fails_on_regression ? "regression" : NULL;
-        r = why ? EXIT_DONE : results_store_check(&run->check, &line->global, run->items, run->n_items);
+        r = why ? kpi_gate_status(&gate, &run->check.tally)
+                : results_store_check(&run->check, &line->global, run->items, run->n_items);
         if (run->check.is_judged) {
                 buffer_printf(&step->text, "%zu KPIs%s", run->check.tally.n_all, run->check.tally.n_all ? ": " : "");
                 kpi_gate_put(&run->check.tally, &step->text);
