@@ -361,7 +361,7 @@ static void check_network_filesystems(Checks *checks, const Value *filesystems) 
 static void check_sources(Checks *checks, const Value *sources) {
         Check *check = checks_add(checks, "sources");
         size_t n_detail = 0, n_down = 0;
-        bool is_trouble = false;
+        bool is_trouble = false, is_silent = false;
 
         for (size_t i = 0; i < answer_length(sources); i++) {
                 const char *error = answer_text(&sources->items[i], "error");
@@ -372,6 +372,7 @@ static void check_sources(Checks *checks, const Value *sources) {
                         continue;
                 n_down++;
                 is_trouble |= !strstr(error, error_text(ENOENT)) && !strstr(error, error_text(EOPNOTSUPP));
+                is_silent |= strstr(error, "has not answered") != NULL;
                 if (n_detail < sizeof(check->detail))
                         n_detail += (size_t)snprintf(check->detail + n_detail, sizeof(check->detail) - n_detail, "%s%s",
                                                      n_detail > 0 ? "; " : "",
@@ -384,8 +385,9 @@ static void check_sources(Checks *checks, const Value *sources) {
         }
         check_problem(check, is_trouble ? CHECK_FAILED : CHECK_LIMITED,
                       "no metrics from these files; see perfd-metrics(7)", "%s",
-                      is_trouble ? "check the permissions of perfd: journalctl -u perfd, systemctl cat perfd"
-                                 : "use a kernel that provides them; see the check of pressure");
+                      is_silent    ? "look for the driver in journalctl -k"
+                      : is_trouble ? "check the permissions of perfd: journalctl -u perfd, systemctl cat perfd"
+                                   : "use a kernel that provides them; see the check of pressure");
 }
 
 #define STALE_MS 10000U

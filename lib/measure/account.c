@@ -398,7 +398,8 @@ static void advance_nets(Account *account, Sample *sample) {
 /* Notes in *lacking or *known whether the item has each value that is summed up. */
 static void advance_item(Account *account, Sample *sample, SampleEquipment *item, uint32_t *lacking, uint32_t *known) {
         const EquipmentKindInfo *info = &equipment_kinds[item->kind];
-        EquipmentItem *entry = equipment_table_take(&account->equipment[item->kind], item->name, sample->boottime_ns);
+        uint64_t read_ns = sample_read_ns(sample, info->source);
+        EquipmentItem *entry = equipment_table_take(&account->equipment[item->kind], item->name, read_ns);
 
         for (size_t i = 0; i < info->n_values; i++) {
                 double max_per_s = item->max_per_s > 0 ? item->max_per_s : info->values[i].max_per_s;
@@ -409,14 +410,15 @@ static void advance_item(Account *account, Sample *sample, SampleEquipment *item
                 Total total = equipment_totals[item->kind][i];
                 uint64_t amount;
 
-                if (total != NO_TOTAL && item->is_counted)
-                        *(equipment_has(item, i) ? known : lacking) |= totals_bit(total);
+                if (total != NO_TOTAL && item->is_counted) {
+                        *known |= equipment_has(item, i) ? totals_bit(total) : 0;
+                        *lacking |= !equipment_has(item, i) || read_ns < sample->boottime_ns ? totals_bit(total) : 0;
+                }
                 if (info->values[i].type != EQUIPMENT_COUNTER || !equipment_has(item, i))
                         continue;
                 if (item->is_new)
                         counter_begin(&entry->counters[i], 0, account->totals.boottime_ns);
-                amount = advance(account, info->source, &entry->counters[i], &item->values[i], sample->boottime_ns,
-                                 &limit);
+                amount = advance(account, info->source, &entry->counters[i], &item->values[i], read_ns, &limit);
                 if (total != NO_TOTAL && item->is_counted)
                         account->totals.value[total] += amount;
         }

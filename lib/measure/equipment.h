@@ -239,6 +239,7 @@ typedef struct EquipmentList {
         SampleEquipment *items; /* owned */
         size_t n, n_allocated;
         uint32_t none; /* bit per Source of which the node has no equipment: not read, and no failure */
+        uint64_t read_ns[N_SOURCES]; /* time of the items; 0: that of the sample */
 } EquipmentList;
 
 enum {

@@ -37,7 +37,8 @@ static const struct {
 /* Counters at the sample where the current observation began. */
 typedef struct Base {
         uint64_t boottime_ns;
-        uint32_t have, unknown; /* as in Totals */
+        uint64_t read_ns[N_SOURCES]; /* time of the values of each source */
+        uint32_t have, unknown;      /* as in Totals */
         SampleCpu *cpus; /* owned */
         size_t n_cpus, n_allocated;
         uint64_t rate_totals[N_ELEMENTS(rates)];
@@ -208,13 +209,14 @@ static void observe_gauges(const Sample *sample, Observation *ret) {
                 ret->gpus[sum] = add_up_gpus(sample, sum);
 }
 
-static void observe_rates(const Base *base, const Totals *totals, Observation *ret) {
-        double seconds = (double)(ret->end_ns - ret->begin_ns) / (double)NS_PER_S;
-
+/* Rates of a source are those between its readings. */
+static void observe_rates(const Base *base, const Sample *sample, const Totals *totals, Observation *ret) {
         for (size_t i = 0; i < N_ELEMENTS(rates); i++) {
                 double *rate = (double *)(void *)((char *)ret + rates[i].member);
+                uint64_t begin_ns = base->read_ns[rates[i].source], end_ns = sample_read_ns(sample, rates[i].source);
+                double seconds = (double)(end_ns - begin_ns) / (double)NS_PER_S;
 
-                bool is_known = base->have & totals->have & (1U << rates[i].source) &&
+                bool is_known = base->have & totals->have & (1U << rates[i].source) && end_ns > begin_ns &&
                                 !((base->unknown | totals->unknown) & totals_bit(rates[i].total));
 
                 *rate = is_known
@@ -276,7 +278,7 @@ static void observe(Meter *meter, const Sample *sample, Observation *ret) {
         if (meter->base.have & sample->have & (1U << SOURCE_STAT) && !meter->is_doubtful)
                 observe_cpus(&meter->base, sample, ret);
         observe_gauges(sample, ret);
-        observe_rates(&meter->base, &meter->account.totals, ret);
+        observe_rates(&meter->base, sample, &meter->account.totals, ret);
         observe_boot_counters(sample, ret);
         if (sample_has(sample, SOURCE_STAT))
                 cpu_levels_add(&meter->levels, sample);
@@ -307,6 +309,8 @@ static void base_restart(Meter *meter, const Sample *sample) {
                 meter->events.n_cpu_changes += count_cpu_changes(base, sample);
 
         base->boottime_ns = sample->boottime_ns;
+        for (Source source = 0; source < N_SOURCES; source++)
+                base->read_ns[source] = sample_read_ns(sample, source);
         base->have = sample->have;
         base->unknown = meter->account.totals.unknown;
         base->n_cpus = sample_has(sample, SOURCE_STAT) ? sample->n_cpus : 0;

@@ -150,6 +150,13 @@ static inline bool sample_lacks(const Sample *sample, Source source) {
         return sample->equipment.none & (1U << source);
 }
 
+/* Time of the values of a source: a driver may answer late. */
+static inline uint64_t sample_read_ns(const Sample *sample, Source source) {
+        uint64_t read_ns = sample->equipment.read_ns[source];
+
+        return read_ns > 0 ? read_ns : sample->boottime_ns;
+}
+
 static inline void sample_set(Sample *sample, Source source) {
         sample->have |= 1U << source;
 }

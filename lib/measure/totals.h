@@ -52,7 +52,8 @@ typedef struct Totals {
         uint64_t realtime_ns;
         uint32_t have; /* bit per Source read at this time */
         uint32_t none; /* bit per Source of equipment of which the node has none */
-        /* bit per total of equipment, see totals_bit(): no item, or not each item that is counted has the value */
+        /* bit per total of equipment, see totals_bit(): no item has the value, or not each that is counted, at
+         * this time */
         uint32_t unknown, partial;
         /* counters in doubt, and doubts that did not end (counter.h): exact between equal numbers */
         uint64_t doubts[N_SOURCES];

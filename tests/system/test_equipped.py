@@ -1,11 +1,12 @@
 """A node with equipment shows it everywhere, and a node without shows nothing of it."""
 
 import json
+import os
 import re
 import unittest
 
 import harness
-from equipped import METERS, Equipped
+from equipped import METERS, PORT, Equipped
 from harness import wait_for
 from test_http import Schema
 
@@ -71,6 +72,24 @@ class OnANode(harness.TestCase):
         wait_for(lambda: "energy_meters" not in node.get("/api/v1/node").json["latest"], "the failure")
         self.assertRegex(node.perfctl("status").stdout, r"\n  power +cannot be read: .*energy_uj: not a number")
         self.assertEqual(node.metrics()['perfd_source_up{source="energy"}'], 0)
+
+    def test_an_adapter_that_hangs_is_not_waited_for(self):
+        self.machine = Equipped(self.temporary_directory())
+        self.addCleanup(self.machine.close)
+        self.machine.close()
+        counter = self.machine.directory / PORT.format(0) / "counters" / "port_xmit_data"
+        counter.unlink()
+        os.mkfifo(counter)  # nobody writes: opening it never returns
+        node = self.node(self.machine)
+        error = "sys/class/infiniband: the driver of a port has not answered for "
+        wait_for(lambda: error in node.perfctl("status").stdout, "the failure")
+        latest = node.get("/api/v1/node").json["latest"]
+        self.assertNotIn("fabric_ports", latest)
+        self.assertIn("energy_meters", latest)
+        self.assertIn("network_filesystems", latest)
+        self.assertEqual(node.metrics()['perfd_source_up{source="fabric"}'], 0)
+        node.wait_tick()
+        self.assertEqual(node.stop(), 0)
 
     def test_a_node_without_shows_nothing(self):
         node = self.node(harness.Machine(self.temporary_directory()))

@@ -100,6 +100,9 @@ static void a_missing_source_is_limited_and_a_failing_one_fails(void **state) {
         assert_check(&checks, "sources", "limited", "not supported");
         judge("{" SOURCE("false", "\"proc/diskstats: Permission denied\"") "}", "", NOW_MS, &checks);
         assert_check(&checks, "sources", "failed", "Permission denied");
+        judge("{" SOURCE("false", "\"the driver of a port has not answered for 4 s\"") "}", "", NOW_MS, &checks);
+        assert_check(&checks, "sources", "failed", "the driver of a port");
+        assert_non_null(strstr(find(&checks, "sources")->fix, "journalctl -k"));
 }
 
 static void meters_of_energy_are_a_check_of_their_own(void **state) {

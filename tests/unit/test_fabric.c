@@ -12,13 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "measure/meter.h"
-#include "sample/host/sampler.h"
-#include "tree.h"
-#include "util/clock.h"
+#include "sampler_fixture.h"
 
 #define IB "sys/class/infiniband/"
-#define HOUR_NS (3600 * NS_PER_S)
 
 /* Files of ports as drivers of Linux 5 and 6 write them. */
 typedef struct File {
@@ -97,14 +93,6 @@ static const File slingshot[] = {
         {},
 };
 
-typedef struct Fixture {
-        char root[64];
-        Sampler *sampler;
-        Meter *meter;
-        Sample sample;
-        Observation observation;
-} Fixture;
-
 static void put(const Fixture *f, const char *path, const char *text) {
         char full[256];
 
@@ -125,76 +113,51 @@ static void drop(const Fixture *f, const char *path) {
         tree_remove(full);
 }
 
-static int setup(void **state) {
-        Fixture *f = calloc(1, sizeof(*f));
-
-        assert_non_null(f);
-        tree_copy("small", f->root);
-        assert_int_equal(sampler_new(&f->sampler, f->root, HOUR_NS), 0);
-        assert_int_equal(meter_new(&f->meter, NS_PER_S), 0);
-        *state = f;
+static int setup_small(void **state) {
+        setup(state);
+        start(*state, "small");
         return 0;
 }
 
-static int teardown(void **state) {
-        Fixture *f = *state;
-
-        sampler_free(f->sampler);
-        meter_free(f->meter);
-        sample_deinit(&f->sample);
-        tree_remove(f->root);
-        free(f);
-        return 0;
-}
-
+/* Reads a sample, again until the thread that reads the ports has ended. */
 static void read_at(Fixture *f, uint64_t s) {
-        assert_int_equal(sampler_read(f->sampler, s * NS_PER_S, s * NS_PER_S, &f->sample), 0);
+        EVENTUALLY((read_only_at(f, s), sample_read_ns(&f->sample, SOURCE_FABRIC) == s * NS_PER_S &&
+                                                sample_has(&f->sample, SOURCE_FABRIC)));
 }
 
-/* Reads a sample, and gives it to the meter as well. */
 static void measure_at(Fixture *f, uint64_t s) {
         read_at(f, s);
-        assert_true(meter_advance(f->meter, &f->sample, &f->observation) >= 0);
+        measure(f);
 }
 
-static uint64_t total(const Fixture *f, Total t) {
-        return meter_totals(f->meter)->value[t];
+static void read_none_at(Fixture *f, uint64_t s) {
+        EVENTUALLY((read_only_at(f, s), sample_lacks(&f->sample, SOURCE_FABRIC)));
 }
 
-static const SampleEquipment *port(const Fixture *f, const char *name) {
-        for (size_t i = 0; i < f->sample.equipment.n; i++)
-                if (strcmp(f->sample.equipment.items[i].name, name) == 0)
-                        return &f->sample.equipment.items[i];
-        fail_msg("no port %s", name);
-        return NULL;
+static void assert_failed_at(Fixture *f, uint64_t s, const char *error) {
+        EVENTUALLY((read_only_at(f, s), *sampler_stats(f->sampler)->error[SOURCE_FABRIC]));
+        assert_failed(f, SOURCE_FABRIC, error);
 }
 
 static void assert_value(const Fixture *f, const char *name, size_t value, uint64_t expected) {
-        const SampleEquipment *item = port(f, name);
+        const SampleEquipment *port = item(f, name);
 
-        assert_true(equipment_has(item, value));
-        assert_int_equal(item->values[value], expected);
+        assert_true(equipment_has(port, value));
+        assert_int_equal(port->values[value], expected);
 }
 
 static void assert_no_value(const Fixture *f, const char *name, size_t value) {
-        assert_false(equipment_has(port(f, name), value));
+        assert_false(equipment_has(item(f, name), value));
 }
 
 static void assert_texts(const Fixture *f, const char *name, const char *layer, const char *port_state,
                          const char *firmware) {
-        const SampleEquipment *item = port(f, name);
+        const SampleEquipment *port = item(f, name);
 
-        assert_memory_equal(item->texts[0], name, strlen(item->texts[0]));
-        assert_string_equal(item->texts[1], layer);
-        assert_string_equal(item->texts[2], port_state);
-        assert_string_equal(item->texts[3], firmware);
-}
-
-static void assert_failed(const Fixture *f, const char *error) {
-        assert_false(sample_has(&f->sample, SOURCE_FABRIC));
-        assert_false(sample_lacks(&f->sample, SOURCE_FABRIC));
-        assert_int_equal(f->sample.equipment.n, 0);
-        assert_string_equal(sampler_stats(f->sampler)->error[SOURCE_FABRIC], error);
+        assert_memory_equal(port->texts[0], name, strlen(port->texts[0]));
+        assert_string_equal(port->texts[1], layer);
+        assert_string_equal(port->texts[2], port_state);
+        assert_string_equal(port->texts[3], firmware);
 }
 
 /* --- ports ---------------------------------------------------------------------------------------- */
@@ -212,11 +175,10 @@ static void a_port_of_infiniband_has_all_values(void **state) {
 
         put_all(f, edr);
         read_at(f, 1);
-        assert_true(sample_has(&f->sample, SOURCE_FABRIC));
         assert_int_equal(f->sample.equipment.n, 1);
         for (size_t i = 0; i < N_PORT_VALUES; i++)
                 assert_value(f, "mlx5_0:1", i, expected[i]);
-        assert_true(port(f, "mlx5_0:1")->is_counted);
+        assert_true(item(f, "mlx5_0:1")->is_counted);
         assert_texts(f, "mlx5_0:1", "InfiniBand", "ACTIVE", "20.31.1014");
 }
 
@@ -332,20 +294,16 @@ static void state_and_errors_are_read_each_ten_seconds(void **state) {
 static void ports_that_come_and_go_are_found(void **state) {
         Fixture *f = *state;
 
-        read_at(f, 1);
-        assert_true(sample_lacks(&f->sample, SOURCE_FABRIC));
+        read_none_at(f, 1);
         put_all(f, edr);
         put_all(f, soft);
-        read_at(f, 2);
-        assert_true(sample_lacks(&f->sample, SOURCE_FABRIC));
         read_at(f, 11);
         assert_int_equal(f->sample.equipment.n, 2);
         drop(f, IB "mlx5_0");
         read_at(f, 21);
         assert_int_equal(f->sample.equipment.n, 1);
         drop(f, IB "rxe0");
-        read_at(f, 31);
-        assert_true(sample_lacks(&f->sample, SOURCE_FABRIC));
+        read_none_at(f, 31);
 }
 
 /* --- failures ------------------------------------------------------------------------------------- */
@@ -378,18 +336,15 @@ static void without_one_of_the_ports_there_are_no_sums(void **state) {
 
         put_all(f, edr);
         put(f, IB "mlx5_1/ports/1", "a file\n");
-        read_at(f, 1);
-        assert_failed(f, "sys/class/infiniband: Not a directory");
+        assert_failed_at(f, 1, "sys/class/infiniband: Not a directory");
         drop(f, IB "mlx5_1");
         read_at(f, 11);
-        assert_true(sample_has(&f->sample, SOURCE_FABRIC));
 
         for (unsigned i = 1; i <= EQUIPMENT_MAX; i++) {
                 (void)snprintf(path, sizeof(path), IB "vf%u/ports/1/state", i);
                 put(f, path, "4: ACTIVE\n");
         }
-        read_at(f, 21);
-        assert_failed(f, "sys/class/infiniband: too many ports");
+        assert_failed_at(f, 21, "sys/class/infiniband: too many ports");
         drop(f, IB "vf1");
         read_at(f, 31);
         assert_int_equal(f->sample.equipment.n, EQUIPMENT_MAX);
@@ -399,22 +354,23 @@ static void a_class_that_is_no_directory_is_a_failure(void **state) {
         Fixture *f = *state;
 
         put(f, "sys/class/infiniband", "a file\n");
-        read_at(f, 1);
-        assert_failed(f, "sys/class/infiniband: Not a directory");
+        assert_failed_at(f, 1, "sys/class/infiniband: Not a directory");
 }
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup_small, teardown)
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(a_port_of_infiniband_has_all_values, setup, teardown),
-                cmocka_unit_test_setup_teardown(a_port_that_is_down_stays_listed_and_says_why, setup, teardown),
-                cmocka_unit_test_setup_teardown(a_counter_that_a_driver_lacks_is_absent, setup, teardown),
-                cmocka_unit_test_setup_teardown(a_counter_that_has_stopped_at_32_bits_is_unknown, setup, teardown),
-                cmocka_unit_test_setup_teardown(rates_and_totals_follow_the_words, setup, teardown),
-                cmocka_unit_test_setup_teardown(state_and_errors_are_read_each_ten_seconds, setup, teardown),
-                cmocka_unit_test_setup_teardown(ports_that_come_and_go_are_found, setup, teardown),
-                cmocka_unit_test_setup_teardown(texts_that_are_no_numbers_leave_their_value_out, setup, teardown),
-                cmocka_unit_test_setup_teardown(without_one_of_the_ports_there_are_no_sums, setup, teardown),
-                cmocka_unit_test_setup_teardown(a_class_that_is_no_directory_is_a_failure, setup, teardown),
+                TEST(a_port_of_infiniband_has_all_values),
+                TEST(a_port_that_is_down_stays_listed_and_says_why),
+                TEST(a_counter_that_a_driver_lacks_is_absent),
+                TEST(a_counter_that_has_stopped_at_32_bits_is_unknown),
+                TEST(rates_and_totals_follow_the_words),
+                TEST(state_and_errors_are_read_each_ten_seconds),
+                TEST(ports_that_come_and_go_are_found),
+                TEST(texts_that_are_no_numbers_leave_their_value_out),
+                TEST(without_one_of_the_ports_there_are_no_sums),
+                TEST(a_class_that_is_no_directory_is_a_failure),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

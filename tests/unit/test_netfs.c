@@ -13,14 +13,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "measure/meter.h"
 #include "sample/host/netfs.h"
-#include "sample/host/sampler.h"
-#include "tree.h"
+#include "sampler_fixture.h"
 #include "util/buffer.h"
-#include "util/clock.h"
 
-#define HOUR_NS (3600 * NS_PER_S)
 #define STATS "proc/self/mountstats"
 #define MOUNTS "proc/self/mountinfo"
 #define LLITE "sys/kernel/debug/lustre/llite/"
@@ -28,59 +24,12 @@
 /* Where the numbers of each test begin: a mount that is older was there before perfd. */
 #define BEGIN_S 10000
 
-typedef struct Fixture {
-        char root[64];
-        Sampler *sampler;
-        Meter *meter;
-        Sample sample;
-        Observation observation;
-        Buffer stats, mounts; /* of a machine that a test makes */
-} Fixture;
-
-static int setup(void **state) {
-        Fixture *f = calloc(1, sizeof(*f));
-
-        assert_non_null(f);
-        assert_int_equal(meter_new(&f->meter, NS_PER_S), 0);
-        *state = f;
-        return 0;
-}
-
-static int teardown(void **state) {
-        Fixture *f = *state;
-
-        sampler_free(f->sampler);
-        meter_free(f->meter);
-        sample_deinit(&f->sample);
-        buffer_deinit(&f->stats);
-        buffer_deinit(&f->mounts);
-        tree_remove(f->root);
-        free(f);
-        return 0;
-}
-
-static void start(Fixture *f, const char *tree) {
-        tree_copy(tree, f->root);
-        assert_int_equal(sampler_new(&f->sampler, f->root, HOUR_NS), 0);
-}
+static Buffer stats_text, mounts_text; /* of a machine that a test makes */
 
 /* Reads a sample, and gives it to the meter as well. */
 static void read_at(Fixture *f, uint64_t s) {
-        s += BEGIN_S;
-        assert_int_equal(sampler_read(f->sampler, s * NS_PER_S, s * NS_PER_S, &f->sample), 0);
-        assert_true(meter_advance(f->meter, &f->sample, &f->observation) >= 0);
-}
-
-static uint64_t total(const Fixture *f, Total t) {
-        return meter_totals(f->meter)->value[t];
-}
-
-static const SampleEquipment *item(const Fixture *f, const char *name) {
-        for (size_t i = 0; i < f->sample.equipment.n; i++)
-                if (strcmp(f->sample.equipment.items[i].name, name) == 0)
-                        return &f->sample.equipment.items[i];
-        fail_msg("no %s", name);
-        return NULL;
+        read_only_at(f, s + BEGIN_S);
+        measure(f);
 }
 
 /* Values in the order of NETFS_VALUES; UINT64_MAX: absent. */
@@ -101,30 +50,30 @@ static void assert_item(const Fixture *f, const char *name, const char *type, co
 
 /* --- machines that tests make --------------------------------------------------------------------- */
 
-static void clear_machine(Fixture *f) {
-        buffer_clear(&f->stats);
-        buffer_clear(&f->mounts);
-        buffer_puts(&f->stats, "device proc mounted on /proc with fstype proc\n");
-        buffer_puts(&f->mounts, "1 1 0:20 / /proc rw - proc proc rw\n");
+static void clear_machine(void) {
+        buffer_clear(&stats_text);
+        buffer_clear(&mounts_text);
+        buffer_puts(&stats_text, "device proc mounted on /proc with fstype proc\n");
+        buffer_puts(&mounts_text, "1 1 0:20 / /proc rw - proc proc rw\n");
 }
 
 /* Adds a mount that has read and written some bytes, in as many operations. */
-static void add_mount(Fixture *f, const char *point, unsigned minor, uint64_t age_s, uint64_t n) {
-        buffer_printf(&f->stats,
+static void add_mount(const char *point, unsigned minor, uint64_t age_s, uint64_t n) {
+        buffer_printf(&stats_text,
                       "device srv:/x mounted on %s with fstype nfs4 statvers=1.1\n\tage:\t%" PRIu64
                       "\n\tbytes:\t0 0 0 0 %" PRIu64 " %" PRIu64 " 0 0 \n\tper-op statistics\n\t        READ: %" PRIu64
                       " %" PRIu64 " 0 0 0 0 0 0 0\n\n",
                       point, age_s, n, n, n, n);
-        buffer_printf(&f->mounts, "7 1 0:%u / %s rw - nfs4 srv:/x rw\n", minor, point);
+        buffer_printf(&mounts_text, "7 1 0:%u / %s rw - nfs4 srv:/x rw\n", minor, point);
 }
 
 static void put_machine(Fixture *f) {
-        tree_write(f->root, STATS, f->stats.text);
-        tree_write(f->root, MOUNTS, f->mounts.text);
+        tree_write(f->root, STATS, stats_text.text);
+        tree_write(f->root, MOUNTS, mounts_text.text);
 }
 
 static void start_machine(Fixture *f) {
-        clear_machine(f);
+        clear_machine();
         start(f, "nfs");
 }
 
@@ -147,11 +96,11 @@ static void rates_and_totals_are_those_of_the_server(void **state) {
         Fixture *f = *state;
 
         start_machine(f);
-        add_mount(f, "/home", 41, BEGIN_S, 1000);
+        add_mount("/home", 41, BEGIN_S, 1000);
         put_machine(f);
         read_at(f, 0);
-        clear_machine(f);
-        add_mount(f, "/home", 41, BEGIN_S + 1, 5000);
+        clear_machine();
+        add_mount("/home", 41, BEGIN_S + 1, 5000);
         put_machine(f);
         read_at(f, 1);
         assert_int_equal(total(f, TOTAL_NETFS_READ_BYTES), 4000);
@@ -171,33 +120,33 @@ static void what_is_mounted_between_two_samples_counts_from_its_begin(void **sta
         read_at(f, 0);
         assert_true(sample_lacks(&f->sample, SOURCE_NETFS));
 
-        add_mount(f, "/home/a", 41, 3, 700);
-        add_mount(f, "/old", 42, 300, 5000); /* was not seen: the table changed while it was read */
+        add_mount("/home/a", 41, 3, 700);
+        add_mount("/old", 42, 300, 5000); /* was not seen: the table changed while it was read */
         put_machine(f);
         read_at(f, 1); /* the kernel tells a change, other files do not */
         assert_true(sample_lacks(&f->sample, SOURCE_NETFS));
         read_at(f, 10);
         assert_int_equal(total(f, TOTAL_NETFS_READ_BYTES), 700);
 
-        clear_machine(f);
-        add_mount(f, "/old", 42, 301, 5000);
+        clear_machine();
+        add_mount("/old", 42, 301, 5000);
         put_machine(f);
         read_at(f, 11);
         assert_int_equal(f->sample.equipment.n, 1);
 
         /* another one at the same place, in the place of the first in memory */
-        add_mount(f, "/home/a", 41, 0, 600);
+        add_mount("/home/a", 41, 0, 600);
         put_machine(f);
         read_at(f, 12);
         assert_int_equal(total(f, TOTAL_NETFS_READ_BYTES), 1300);
 
         /* one at another place, without a sample in between */
-        clear_machine(f);
-        add_mount(f, "/home/a", 41, 2, 600);
+        clear_machine();
+        add_mount("/home/a", 41, 2, 600);
         put_machine(f);
         read_at(f, 14);
-        clear_machine(f);
-        add_mount(f, "/home/b", 41, 0, 800);
+        clear_machine();
+        add_mount("/home/b", 41, 0, 800);
         put_machine(f);
         read_at(f, 15);
         assert_int_equal(f->sample.equipment.n, 1);
@@ -205,17 +154,17 @@ static void what_is_mounted_between_two_samples_counts_from_its_begin(void **sta
         assert_int_equal(total(f, TOTAL_NETFS_READ_BYTES), 2100);
 
         /* the same again, as well */
-        clear_machine(f);
-        add_mount(f, "/home/b", 41, 5, 800);
+        clear_machine();
+        add_mount("/home/b", 41, 5, 800);
         put_machine(f);
         read_at(f, 20);
-        clear_machine(f);
-        add_mount(f, "/home/b", 41, 1, 700);
+        clear_machine();
+        add_mount("/home/b", 41, 1, 700);
         put_machine(f);
         read_at(f, 21);
         assert_int_equal(total(f, TOTAL_NETFS_READ_BYTES), 2800);
 
-        clear_machine(f);
+        clear_machine();
         put_machine(f);
         read_at(f, 22);
         assert_true(sample_has(&f->sample, SOURCE_NETFS));
@@ -227,20 +176,20 @@ static void homes_of_one_superblock_keep_their_name_and_count_once(void **state)
         Fixture *f = *state;
 
         start_machine(f);
-        add_mount(f, "/home/a", 41, 50, 100);
-        add_mount(f, "/home/b", 41, 50, 100);
+        add_mount("/home/a", 41, 50, 100);
+        add_mount("/home/b", 41, 50, 100);
         put_machine(f);
         read_at(f, 0);
         assert_int_equal(f->sample.equipment.n, 1);
 
-        clear_machine(f);
-        add_mount(f, "/home/b", 41, 51, 300);
+        clear_machine();
+        add_mount("/home/b", 41, 51, 300);
         put_machine(f);
         read_at(f, 1);
         assert_int_equal(item(f, "/home/a")->values[NETFS_reads], 300);
 
         /* another superblock at the place of the name */
-        add_mount(f, "/home/a", 55, 0, 7);
+        add_mount("/home/a", 55, 0, 7);
         put_machine(f);
         read_at(f, 2);
         assert_int_equal(f->sample.equipment.n, 2);
@@ -254,18 +203,18 @@ static void what_is_not_listed_is_in_the_sums(void **state) {
 
         start_machine(f);
         for (uint64_t round = 0; round < 4; round++) {
-                clear_machine(f);
+                clear_machine();
                 for (unsigned i = 0; i < NETFS_LISTED_MAX + 3; i++) {
                         (void)snprintf(point, sizeof(point), "/home/u%u", i);
                         /* of those beyond, one is mounted late, one is mounted again, and one is there */
                         if (i == NETFS_LISTED_MAX)
-                                add_mount(f, point, 100 + i, 5000, 1000 + 10 * round);
+                                add_mount(point, 100 + i, 5000, 1000 + 10 * round);
                         else if (i == NETFS_LISTED_MAX + 1 && round > 0)
-                                add_mount(f, point, 100 + i, round - 1, 100 * round);
+                                add_mount(point, 100 + i, round - 1, 100 * round);
                         else if (i == NETFS_LISTED_MAX + 2)
-                                add_mount(f, point, 100 + i, 5000, round == 2 ? 20 : 500);
+                                add_mount(point, 100 + i, 5000, round == 2 ? 20 : 500);
                         else if (i < NETFS_LISTED_MAX)
-                                add_mount(f, point, 100 + i, 5000, 1 + round);
+                                add_mount(point, 100 + i, 5000, 1 + round);
                 }
                 put_machine(f);
                 read_at(f, round);
@@ -286,13 +235,13 @@ static void the_text_of_many_mounts_is_not_read_with_each_sample(void **state) {
         start_machine(f);
         for (unsigned i = 0; i < 4000; i++) {
                 (void)snprintf(point, sizeof(point), "/home/u%u", i);
-                add_mount(f, point, 100 + i, 5000, 10);
+                add_mount(point, 100 + i, 5000, 10);
         }
         put_machine(f);
-        assert_true(f->stats.n > 2 * 256 * 1024 && f->stats.n < 3 * 256 * 1024);
+        assert_true(stats_text.n > 2 * 256 * 1024 && stats_text.n < 3 * 256 * 1024);
         read_at(f, 0);
-        clear_machine(f);
-        add_mount(f, "/home/u0", 100, 5000, 30);
+        clear_machine();
+        add_mount("/home/u0", 100, 5000, 30);
         put_machine(f);
         read_at(f, 2);
         assert_int_equal(f->sample.equipment.n, NETFS_LISTED_MAX + 1);
@@ -313,7 +262,7 @@ static void with_another_root_the_mounts_of_its_first_process_are_read(void **st
         tree_write(f->root, "proc/1/mountstats", stats);
         tree_write(f->root, "proc/1/mountinfo", mounts);
         tree_write(f->root, STATS, "device srv:/own mounted on /own with fstype nfs4 statvers=1.1\n");
-        assert_int_equal(sampler_new(&f->sampler, f->root, HOUR_NS), 0);
+        assert_int_equal(sampler_new(&f->sampler, f->root, 3600 * NS_PER_S), 0);
         read_at(f, 0);
         assert_int_equal(f->sample.equipment.n, 2);
 }
@@ -420,29 +369,23 @@ static void each_mount_of_lustre_has_statistics_of_its_own(void **state) {
 
 /* --- failures ------------------------------------------------------------------------------------- */
 
-static void assert_failed(const Fixture *f, const char *error) {
-        assert_false(sample_has(&f->sample, SOURCE_NETFS));
-        assert_int_equal(f->sample.equipment.n, 0);
-        assert_string_equal(sampler_stats(f->sampler)->error[SOURCE_NETFS], error);
-}
-
 static void a_text_that_is_no_table_is_refused(void **state) {
         Fixture *f = *state;
 
         start(f, "nfs");
         tree_write(f->root, STATS, "what?\n");
         read_at(f, 0);
-        assert_failed(f, STATS ": no mounts");
+        assert_failed(f, SOURCE_NETFS, STATS ": no mounts");
         tree_write(f->root, STATS, "");
         read_at(f, 1);
-        assert_failed(f, STATS ": no mounts");
+        assert_failed(f, SOURCE_NETFS, STATS ": no mounts");
         tree_write(f->root, STATS, "device a:/b mounted on /c with fstype nfs statvers=1.1\n\tbytes:\t1 2");
         read_at(f, 2);
-        assert_failed(f, STATS ": truncated in the middle of a line");
+        assert_failed(f, SOURCE_NETFS, STATS ": truncated in the middle of a line");
         tree_write(f->root, STATS, "device a:/b mounted on /c with fstype nfs statvers=1.1\n");
         tree_write(f->root, MOUNTS, "what?\n");
         read_at(f, 3);
-        assert_failed(f, STATS ": a line that is not a mount");
+        assert_failed(f, SOURCE_NETFS, STATS ": a line that is not a mount");
 }
 
 static void statistics_that_are_no_numbers_leave_their_values_out(void **state) {
@@ -472,15 +415,15 @@ static void a_mount_that_vanishes_between_two_files_is_looked_for_again(void **s
         Fixture *f = *state;
 
         start_machine(f);
-        add_mount(f, "/a", 41, 50, 1);
+        add_mount("/a", 41, 50, 1);
         put_machine(f);
-        buffer_puts(&f->stats, "device srv:/x mounted on /b with fstype nfs4 statvers=1.1\n"
-                               "device  mounted on  with fstype nfs4\ndevice\n");
-        tree_write(f->root, STATS, f->stats.text);
+        buffer_puts(&stats_text, "device srv:/x mounted on /b with fstype nfs4 statvers=1.1\n"
+                            "device  mounted on  with fstype nfs4\ndevice\n");
+        tree_write(f->root, STATS, stats_text.text);
         read_at(f, 0);
         assert_int_equal(f->sample.equipment.n, 1);
-        buffer_puts(&f->mounts, "8 1 0:42 / /b rw - nfs4 srv:/x rw\n");
-        tree_write(f->root, MOUNTS, f->mounts.text);
+        buffer_puts(&mounts_text, "8 1 0:42 / /b rw - nfs4 srv:/x rw\n");
+        tree_write(f->root, MOUNTS, mounts_text.text);
         read_at(f, 1);
         assert_int_equal(f->sample.equipment.n, 2);
 }
@@ -493,14 +436,14 @@ static void a_file_that_is_gone_is_a_failure_if_it_was_there(void **state) {
         (void)snprintf(path, sizeof(path), "%s/" MOUNTS, f->root);
         assert_int_equal(unlink(path), 0);
         read_at(f, 0);
-        assert_failed(f, STATS ": No such file or directory");
+        assert_failed(f, SOURCE_NETFS, STATS ": No such file or directory");
         read_at(f, 1);
-        assert_failed(f, STATS ": No such file or directory");
+        assert_failed(f, SOURCE_NETFS, STATS ": No such file or directory");
         f->sampler = sampler_free(f->sampler);
 
         (void)snprintf(path, sizeof(path), "%s/" STATS, f->root);
         assert_int_equal(unlink(path), 0);
-        assert_int_equal(sampler_new(&f->sampler, f->root, HOUR_NS), 0);
+        assert_int_equal(sampler_new(&f->sampler, f->root, 3600 * NS_PER_S), 0);
         read_at(f, 2);
         assert_true(sample_lacks(&f->sample, SOURCE_NETFS));
         read_at(f, 3);
@@ -508,7 +451,7 @@ static void a_file_that_is_gone_is_a_failure_if_it_was_there(void **state) {
         assert_int_equal(mkdir(path, 0755), 0);
         read_at(f, 63);
         read_at(f, 73);
-        assert_failed(f, STATS ": Is a directory");
+        assert_failed(f, SOURCE_NETFS, STATS ": Is a directory");
 }
 
 int main(void) {

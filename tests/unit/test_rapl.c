@@ -6,44 +6,14 @@
 
 #include <cmocka.h>
 
+#include "reader_fixture.h"
 #include "sample/host/rapl.h"
-#include "tree.h"
 
 #define SECOND UINT64_C(1000000000)
 #define POWERCAP "sys/class/powercap/"
 
-typedef struct Fixture {
-        char root[64];
-        int root_fd;
-        void *rapl;
-        Sample sample;
-        const char *fault;
-} Fixture;
-
 static int setup(void **state) {
-        Fixture *f = calloc(1, sizeof(*f));
-
-        tree_copy("rapl", f->root);
-        f->root_fd = open(f->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-        *state = f;
-        return rapl_reader.new(&f->rapl, f->root, f->root_fd);
-}
-
-static int teardown(void **state) {
-        Fixture *f = *state;
-
-        rapl_reader.free(f->rapl);
-        close(f->root_fd);
-        sample_deinit(&f->sample);
-        tree_remove(f->root);
-        free(f);
-        return 0;
-}
-
-static int read_after(Fixture *f, uint64_t ns) {
-        f->sample.boottime_ns += ns;
-        f->sample.equipment.n = 0;
-        return rapl_reader.read(f->rapl, &f->sample, &f->fault);
+        return fixture_new(state, &rapl_reader, "rapl");
 }
 
 static void remove_zone(const Fixture *f, const char *zone) {
@@ -164,12 +134,12 @@ static void a_zone_without_range_is_none(void **state) {
                 tree_write(f->root, POWERCAP "intel-rapl:2/max_energy_range_uj", bad[i]);
                 assert_int_equal(read_after(f, SECOND), 0);
                 assert_int_equal(f->sample.equipment.n, 5);
-                assert_int_equal(teardown(state), 0);
+                assert_int_equal(fixture_free(state), 0);
                 assert_int_equal(setup(state), 0);
         }
 }
 
-#define test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define test(name) cmocka_unit_test_setup_teardown(name, setup, fixture_free)
 
 int main(void) {
         const struct CMUnitTest tests[] = {

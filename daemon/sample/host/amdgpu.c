@@ -2,9 +2,7 @@
 #include "sample/host/amdgpu.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,15 +10,13 @@
 #include "util/clock.h"
 #include "util/file.h"
 #include "util/scan.h"
-#include "util/thread.h"
 #include "util/utf8.h"
 
 #define CARDS_MAX 64U /* numbers of cards, of any maker: bits of a mask */
 #define LIST_NS (60 * NS_PER_S)
 #define MINUTE_NS (60 * NS_PER_S)
-#define AGE_MAX_NS (3 * NS_PER_S)
 /* Readings that are asked for by events are no closer. */
-#define DISTANCE_NS (100 * NS_PER_MS)
+#define DISTANCE_NS (50 * NS_PER_MS)
 #define TEXT_BYTES_MAX 4096U
 
 #define POWER_MAX_UW UINT64_C(10000000000)
@@ -36,24 +32,12 @@ typedef struct AmdGpu {
         SampleEquipment item;
 } AmdGpu;
 
-/* The GPUs belong to the thread while it runs. */
-typedef struct AmdReading {
-        int root_fd; /* owned */
-        pthread_t thread;
-        atomic_flag is_left; /* by the thread, or by perfd, which does not wait for it: the second one frees it */
-        size_t n;
-        AmdGpu gpus[];
-} AmdReading;
-
 typedef struct Amdgpu {
-        int root_fd;         /* borrowed */
-        AmdReading *reading; /* owned; NULL: no GPU */
-        SampleEquipment *items; /* owned; as read last */
-        size_t n;
-        bool is_running;
+        int root_fd;    /* borrowed */
         uint64_t cards; /* a bit for each */
-        uint64_t asked_ns, list_ns;
-        char fault[96];
+        uint64_t list_ns;
+        AmdGpu *gpus; /* owned */
+        size_t n;
 } Amdgpu;
 
 /* --- files --------------------------------------------------------------------------------------- */
@@ -209,11 +193,11 @@ static void read_awake(AmdFiles files, AmdGpu *gpu, uint64_t period_us) {
 }
 
 /* A GPU that sleeps would be woken up. */
-static void read_gpu(int root_fd, AmdGpu *gpu) {
+static void read_gpu(int root_fd, AmdGpu *gpu, uint64_t now_ns) {
         const AmdFiles files = { root_fd, gpu->card };
         scoped(freep) char *status = read_text(files, "", "power/runtime_status");
         bool is_asleep = status && strcmp(status, "suspended") == 0;
-        uint64_t now_ns = clock_boottime_ns(), period_us = gpu->read_ns > 0 ? (now_ns - gpu->read_ns) / NS_PER_US : 0;
+        uint64_t period_us = gpu->read_ns > 0 ? (now_ns - gpu->read_ns) / NS_PER_US : 0;
         SampleEquipment *item = &gpu->item;
 
         gpu->read_ns = now_ns;
@@ -224,59 +208,6 @@ static void read_gpu(int root_fd, AmdGpu *gpu) {
                 add_time(item, period_us, 0);
         else
                 read_awake(files, gpu, period_us);
-}
-
-/* --- the thread ----------------------------------------------------------------------------------- */
-
-static void free_reading(AmdReading *reading) {
-        if (reading)
-                closep(&reading->root_fd);
-        free(reading);
-}
-
-static void leave(AmdReading *reading) {
-        if (atomic_flag_test_and_set(&reading->is_left))
-                free_reading(reading);
-}
-
-static void *on_start(void *userdata) {
-        AmdReading *reading = userdata;
-
-        pthread_setname_np(pthread_self(), "perfd-amdgpu");
-        for (size_t i = 0; i < reading->n; i++)
-                read_gpu(reading->root_fd, &reading->gpus[i]);
-        leave(reading);
-        return NULL;
-}
-
-static void start(Amdgpu *amdgpu, uint64_t now_ns) {
-        atomic_flag_clear(&amdgpu->reading->is_left);
-        amdgpu->asked_ns = now_ns;
-        amdgpu->is_running = thread_start(&amdgpu->reading->thread, on_start, amdgpu->reading) == 0;
-}
-
-/* Takes what a thread that has ended has read. */
-static void take(Amdgpu *amdgpu) {
-        const AmdReading *reading = amdgpu->reading;
-
-        if (!amdgpu->is_running || pthread_tryjoin_np(reading->thread, NULL) != 0)
-                return;
-        amdgpu->is_running = false;
-        amdgpu->n = reading->n;
-        for (size_t i = 0; i < reading->n; i++)
-                amdgpu->items[i] = reading->gpus[i].item;
-}
-
-/* A thread that hangs frees what it uses when it returns. */
-static void drop_reading(Amdgpu *amdgpu) {
-        if (amdgpu->is_running && pthread_tryjoin_np(amdgpu->reading->thread, NULL) != 0) {
-                (void)pthread_detach(amdgpu->reading->thread);
-                leave(TAKE(amdgpu->reading));
-        }
-        free_reading(TAKE(amdgpu->reading));
-        free(TAKE(amdgpu->items));
-        amdgpu->is_running = false;
-        amdgpu->cards = amdgpu->n = 0;
 }
 
 /* --- the GPUs ------------------------------------------------------------------------------------- */
@@ -293,8 +224,10 @@ static int prepare(void **ret, const char *root, int root_fd) {
 }
 
 static void release(void *state) {
-        drop_reading(state);
-        free(state);
+        Amdgpu *amdgpu = state;
+
+        free(amdgpu->gpus);
+        free(amdgpu);
 }
 
 /* Returns the cards of AMD's driver, a bit for each, without asking the driver. */
@@ -316,68 +249,50 @@ static uint64_t find_cards(int root_fd) {
 /* Times begin again when a card comes or goes. */
 static int list_gpus(Amdgpu *amdgpu) {
         uint64_t cards = find_cards(amdgpu->root_fd);
-        size_t n = (size_t)__builtin_popcountll(cards);
-        AmdReading *reading;
 
         if (cards == amdgpu->cards)
                 return 0;
-        drop_reading(amdgpu);
-        amdgpu->cards = cards;
-        if (cards == 0)
-                return 0;
-        amdgpu->items = calloc(n, sizeof(*amdgpu->items));
-        reading = amdgpu->items ? calloc(1, sizeof(*reading) + n * sizeof(reading->gpus[0])) : NULL;
-        if (!reading)
+        free(amdgpu->gpus);
+        amdgpu->n = 0;
+        amdgpu->cards = 0;
+        amdgpu->gpus = calloc((size_t)__builtin_popcountll(cards) + 1, sizeof(*amdgpu->gpus));
+        if (!amdgpu->gpus)
                 return -ENOMEM;
-        amdgpu->reading = reading;
-        reading->root_fd = fcntl(amdgpu->root_fd, F_DUPFD_CLOEXEC, 3);
+        amdgpu->cards = cards;
         for (; cards > 0; cards &= cards - 1) {
-                AmdGpu *gpu = &reading->gpus[reading->n];
+                AmdGpu *gpu = &amdgpu->gpus[amdgpu->n];
 
                 gpu->card = (unsigned)__builtin_ctzll(cards);
                 gpu->item = (SampleEquipment){ .kind = EQUIPMENT_GPU, .is_counted = true,
                                                .texts = { [TEXT_DRIVER] = "amdgpu", [TEXT_STATE] = "ok" } };
-                (void)snprintf(gpu->item.name, EQUIPMENT_NAME_MAX, "amd%zu", reading->n++);
+                (void)snprintf(gpu->item.name, EQUIPMENT_NAME_MAX, "amd%zu", amdgpu->n++);
         }
         return 0;
 }
 
-/* Before the first reading, there is none. */
-static int add_items(const Amdgpu *amdgpu, Sample *sample) {
+static int read_equipment(void *state, Sample *sample, const char **ret_fault) {
+        Amdgpu *amdgpu = state;
+
+        *ret_fault = "too many GPUs";
+        if (sample->boottime_ns >= amdgpu->list_ns) {
+                if (list_gpus(amdgpu) < 0)
+                        return -ENOMEM;
+                amdgpu->list_ns = sample->boottime_ns + LIST_NS;
+        }
         for (size_t i = 0; i < amdgpu->n; i++) {
+                AmdGpu *gpu = &amdgpu->gpus[i];
                 SampleEquipment *item;
                 int r;
 
-                r = equipment_add(&sample->equipment, EQUIPMENT_GPU, amdgpu->items[i].name, &item);
+                read_gpu(amdgpu->root_fd, gpu, sample->boottime_ns);
+                r = equipment_add(&sample->equipment, EQUIPMENT_GPU, gpu->item.name, &item);
                 if (r != 0)
                         return r == EQUIPMENT_FULL ? EQUIPMENT_FAILED : r;
-                *item = amdgpu->items[i];
+                *item = gpu->item;
         }
         return amdgpu->n > 0 ? 0 : EQUIPMENT_NONE;
 }
 
-static int read_equipment(void *state, Sample *sample, const char **ret_fault) {
-        uint64_t now_ns = sample->boottime_ns;
-        Amdgpu *amdgpu = state;
-        int r = 0;
-
-        take(amdgpu);
-        if (!amdgpu->is_running && now_ns >= amdgpu->list_ns) {
-                amdgpu->list_ns = now_ns + LIST_NS;
-                r = list_gpus(amdgpu);
-        }
-        if (r < 0 || !amdgpu->reading)
-                return r < 0 ? r : EQUIPMENT_NONE;
-
-        *ret_fault = "too many GPUs";
-        if (!amdgpu->is_running && now_ns - amdgpu->asked_ns >= DISTANCE_NS)
-                start(amdgpu, now_ns);
-        if (now_ns - amdgpu->asked_ns <= AGE_MAX_NS)
-                return add_items(amdgpu, sample);
-        (void)snprintf(amdgpu->fault, sizeof(amdgpu->fault), "amdgpu has not answered for %" PRIu64 " s",
-                       (now_ns - amdgpu->asked_ns) / NS_PER_S);
-        *ret_fault = amdgpu->fault;
-        return EQUIPMENT_FAILED;
-}
-
-const EquipmentReader amdgpu_reader = { prepare, release, read_equipment };
+const EquipmentReader amdgpu_reader = {
+        .driver = "amdgpu", .distance_ns = DISTANCE_NS, .new = prepare, .free = release, .read = read_equipment
+};

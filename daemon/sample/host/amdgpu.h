@@ -4,9 +4,7 @@
 /*
  * amdgpu: GPUs of AMD, below sys/class/drm
  *
- * The driver asks the GPU for most values, and waits for the answer, for seconds if the GPU hangs. A thread reads all
- * GPUs once, and ends; the next tick takes what it has read, and starts the next. Readings are thus as old as the last
- * tick. While a thread does not end, there are no readings, and no further thread.
+ * The driver asks the GPU for most values, and waits for the answer, for seconds if the GPU hangs: slow_reader.h.
  *
  * Times are integrals of what is read, and begin with perfd. Energy is the counter that the driver passes on.
  *

@@ -15,6 +15,9 @@ enum {
 };
 
 typedef struct EquipmentReader {
+        /* NULL; or what may not answer, as a message names it: the functions are called by slow_reader.h */
+        const char *driver;
+        uint64_t distance_ns; /* readings of a driver are no closer */
         /* root: prefix of paths, "" for the machine itself; root_fd: its directory. Both are borrowed.
          * Returns 0 or -ENOMEM. */
         int (*new)(void **ret, const char *root, int root_fd);

@@ -10,6 +10,7 @@
 #include "sample/host/nvidia.h"
 #include "sample/host/netfs.h"
 #include "sample/host/rapl.h"
+#include "sample/host/slow_reader.h"
 
 #define READERS_MAX 2U
 
@@ -21,9 +22,26 @@ static const EquipmentReader *const readers[N_SOURCES][READERS_MAX] = {
         [SOURCE_ENERGY] = { &rapl_reader },
 };
 
+/* The state of a reader that asks a driver is a SlowReader. */
 struct EquipmentReaders {
         void *states[N_SOURCES][READERS_MAX];
 };
+
+static int new_state(const EquipmentReader *reader, void **ret, const char *root, int root_fd) {
+        SlowReader *slow = NULL;
+        int r = reader->driver ? slow_reader_new(&slow, reader, root, root_fd) : reader->new(ret, root, root_fd);
+
+        if (slow)
+                *ret = slow;
+        return r;
+}
+
+static void free_state(const EquipmentReader *reader, void *state) {
+        if (reader->driver)
+                slow_reader_free(state);
+        else
+                reader->free(state);
+}
 
 int equipment_readers_new(EquipmentReaders **ret, const char *root, int root_fd) {
         EquipmentReaders *equipment = calloc(1, sizeof(*equipment));
@@ -31,7 +49,7 @@ int equipment_readers_new(EquipmentReaders **ret, const char *root, int root_fd)
 
         for (Source source = SOURCE_FIRST_EQUIPMENT; source < N_SOURCES; source++)
                 for (size_t i = 0; i < READERS_MAX && readers[source][i] && r == 0; i++)
-                        r = readers[source][i]->new(&equipment->states[source][i], root, root_fd);
+                        r = new_state(readers[source][i], &equipment->states[source][i], root, root_fd);
         if (r < 0) {
                 equipment_readers_free(equipment);
                 return r;
@@ -46,9 +64,16 @@ EquipmentReaders *equipment_readers_free(EquipmentReaders *equipment) {
         for (Source source = SOURCE_FIRST_EQUIPMENT; source < N_SOURCES; source++)
                 for (size_t i = 0; i < READERS_MAX; i++)
                         if (equipment->states[source][i])
-                                readers[source][i]->free(equipment->states[source][i]);
+                                free_state(readers[source][i], equipment->states[source][i]);
         free(equipment);
         return NULL;
+}
+
+void equipment_readers_ask(EquipmentReaders *equipment, uint64_t now_ns) {
+        for (Source source = SOURCE_FIRST_EQUIPMENT; source < N_SOURCES; source++)
+                for (size_t i = 0; i < READERS_MAX && readers[source][i]; i++)
+                        if (readers[source][i]->driver)
+                                slow_reader_ask(equipment->states[source][i], now_ns);
 }
 
 int equipment_readers_read(EquipmentReaders *equipment, Source source, Sample *sample, const char **ret_fault) {
@@ -57,14 +82,20 @@ int equipment_readers_read(EquipmentReaders *equipment, Source source, Sample *s
         assert(source >= SOURCE_FIRST_EQUIPMENT && source < N_SOURCES);
         for (size_t i = 0; i < READERS_MAX && readers[source][i]; i++) {
                 size_t n_before = sample->equipment.n;
+                const EquipmentReader *reader = readers[source][i];
+                void *state = equipment->states[source][i];
                 const char *fault = NULL;
+                uint64_t read_ns = 0;
                 int r;
 
-                r = readers[source][i]->read(equipment->states[source][i], sample, &fault);
+                r = reader->driver ? slow_reader_read(state, sample, &read_ns, &fault)
+                                   : reader->read(state, sample, &fault);
                 if (r < 0)
                         return r;
                 if (r != 0)
                         sample->equipment.n = n_before;
+                else
+                        sample->equipment.read_ns[source] = read_ns;
                 if (r == EQUIPMENT_FAILED)
                         *ret_fault = fault;
                 if (r == 0 || (r == EQUIPMENT_FAILED && outcome == EQUIPMENT_NONE))

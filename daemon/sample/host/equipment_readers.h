@@ -13,10 +13,13 @@
 
 typedef struct EquipmentReaders EquipmentReaders;
 
-/* root: prefix of paths, "" for the machine itself; root_fd: its directory. Both are borrowed. Returns 0 or -ENOMEM. */
+/* root: prefix of paths, "" for the machine itself; root_fd: its directory. Both are borrowed. Returns 0 or a negative
+ * errno. */
 int equipment_readers_new(EquipmentReaders **ret, const char *root, int root_fd);
 EquipmentReaders *equipment_readers_free(EquipmentReaders *equipment);
 
+/* Asks the drivers, which answer while other sources are read. */
+void equipment_readers_ask(EquipmentReaders *equipment, uint64_t now_ns);
 /*
  * As EquipmentReader.read(), of a source from SOURCE_FIRST_EQUIPMENT on: 0 if one of its readers has items, with
  * *ret_fault if another failed; *ret_fault is unchanged otherwise.

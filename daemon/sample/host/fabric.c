@@ -302,4 +302,6 @@ static int read_ports(void *state, Sample *sample, const char **ret_fault) {
         return r == 0 && fabric->n == 0 ? EQUIPMENT_NONE : r;
 }
 
-const EquipmentReader fabric_reader = { prepare, release, read_ports };
+const EquipmentReader fabric_reader = {
+        .driver = "the driver of a port", .new = prepare, .free = release, .read = read_ports
+};

@@ -381,4 +381,4 @@ static int read_filesystems(void *state, Sample *sample, const char **ret_fault)
         return r;
 }
 
-const EquipmentReader netfs_reader = { prepare, release, read_filesystems };
+const EquipmentReader netfs_reader = { .new = prepare, .free = release, .read = read_filesystems };

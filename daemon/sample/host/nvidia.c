@@ -116,4 +116,4 @@ static int read_gpus(void *state, Sample *sample, const char **ret_fault) {
         return r;
 }
 
-const EquipmentReader nvidia_reader = { prepare, free, read_gpus };
+const EquipmentReader nvidia_reader = { .new = prepare, .free = free, .read = read_gpus };

@@ -220,4 +220,4 @@ static int read_equipment(void *state, Sample *sample, const char **ret_fault) {
         return r;
 }
 
-const EquipmentReader rapl_reader = { prepare, release, read_equipment };
+const EquipmentReader rapl_reader = { .new = prepare, .free = release, .read = read_equipment };

@@ -243,6 +243,7 @@ int sampler_read(Sampler *sampler, uint64_t boottime_ns, uint64_t realtime_ns, S
         sample->boottime_ns = boottime_ns;
         sample->realtime_ns = realtime_ns;
 
+        equipment_readers_ask(sampler->equipment, boottime_ns);
         for (Source s = 0; s < SOURCE_FIRST_EQUIPMENT; s++) {
                 int r;
 
