@@ -364,7 +364,8 @@ class Signals(RunTestCase):
 
     def test_stop_and_continue_sent_to_perfctl_alone_reach_the_command(self):
         # Not an orphaned process group, in which the kernel discards SIGTSTP.
-        process = self.start("sh", "-c", "echo $$; exec sleep 1000", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, process_group=0)
+        process = self.start("sh", "-c", "echo $$; exec sleep 1000", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                             preexec_fn=os.setpgrp)
         child = int(process.stdout.readline())
         state = lambda pid: pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
         process.send_signal(signal.SIGTSTP)
