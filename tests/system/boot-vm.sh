@@ -22,6 +22,7 @@
 # boot does not change it. Disks: the image, and the copied tree. Commands are sent over the second serial port: a
 # command is a line of base64, its answer a line with the exit status, lines of base64 and a line with a dot.
 set -euo pipefail
+SILENCE_S=300
 die() { echo "boot-vm: $*" >&2; exit 125; }
 
 # --- $INSIDE -----------------------------------------------------------------------------------------
@@ -221,7 +222,7 @@ touch "$way.lock" "$work/console"
 disk() { echo "-drive if=none,id=$1,format=raw,file=$2,$3 -device nvme,serial=$1,drive=$1"; }
 # Calibration of the delay loop and of clock sources is useless for an emulated processor.
 words="root=/dev/nvme0n1 rw console=ttyS0 quiet panic=-1 psi=1 mitigations=off audit=0 apparmor=0 random.trust_cpu=1
-       net.ifnames=0 tsc=reliable clocksource=tsc lpj=10000000 no_timer_check systemd.show_status=no $kernel"
+       net.ifnames=0 tsc=reliable clocksource=tsc lpj=10000000 no_timer_check systemd.show_status=yes TERM=dumb $kernel"
 exec 5<>"$way.in" 6<>"$way.out"  # read and write, so that QEMU never sees the end of either
 # shellcheck disable=SC2046,SC2086 # words
 setpriv --pdeathsig KILL qemu-system-x86_64 -machine q35,hpet=off -accel tcg,thread=multi,tb-size=256 -cpu max \
@@ -232,14 +233,25 @@ setpriv --pdeathsig KILL qemu-system-x86_64 -machine q35,hpet=off -accel tcg,thr
         -append "$(echo $words)" </dev/null >&2 5>&- 6>&- &
 qemu=$!
 
-ready=''
-for ((i = 0; i < 400; i++)); do
-        if read -r -t 1 ready <&6; then break; fi
-        kill -0 $qemu 2>/dev/null || break
+# Emulated on a busy machine, a boot takes as long as it takes: the limit is on the time without anything new on the console.
+ready='' why='' size=0 silent_s=0
+while [ -z "$why" ] && [ "$ready" != ready ]; do
+        if ! kill -0 $qemu 2>/dev/null; then
+                why='has ended'
+                wait $qemu || why+=" with status $?"
+                qemu=''
+                break
+        fi
+        # At a time-out, read has taken the part of the line that was there.
+        read -r -t 1 part <&6 || silent_s=$((silent_s + 1))
+        ready+=$part
+        size_before=$size size=$(stat -c %s "$work/console")
+        [ "$size" = "$size_before" ] || silent_s=0
+        [ $silent_s -lt $SILENCE_S ] || why="has said nothing for $SILENCE_S s"
 done
-if [ "$ready" != ready ]; then
+if [ -n "$why" ]; then
         tail -n 40 "$work/console" >&2
-        die "no boot"
+        die "no boot: the machine $why; on its console, above, at last: $(grep -a . "$work/console" | tail -n 1 | tr -d '\r')"
 fi
 
 export INSIDE="$(realpath "$0") --inside $way"
