@@ -493,6 +493,8 @@ void delivery_explain(const Delivery *delivery, const Courier *courier, char ret
         const char *member = protocol_find_member(complaint->path);
         char which[40] = "";
 
+        if (strcmp(member, "sample_ms") == 0)
+                member = "--interval";
         if (delivery->refused != DELIVERY_WHOLE)
                 snprintf(which, sizeof(which), "indicator %zu: ", delivery->refused + 1);
         if (delivery->error == -ETIMEDOUT && wire_is_connected(&courier->wire))

@@ -39,7 +39,7 @@ static int place(void *state, const Request *request, Ticket ticket, Answer *ret
         if (!request->peer.is_admin)
                 return desk_answer(ret, STATUS_DENIED, "",
                                    "permission denied: forgetting a user needs root or a member of the administrators' "
-                                   "group ([limits] admin_group)");
+                                   "group ([socket] admin_group)");
         if (registry_is_busy(&forget->indicators->registry))
                 return DESK_FULL;
         if (before_ms == 0 && refuse_running(forget, request->forget.uid, ret))

@@ -178,7 +178,8 @@ class CpuInterval(harness.TestCase):
         daemon.directory.chmod(0o755)
         refused = self.begin_as(daemon, "pinned", 1001, {min(cpus)})
         self.assertNotEqual(refused.returncode, 0)
-        self.assertIn("needs all CPUs of the node, and this process may run on some of them only", refused.stderr)
+        self.assertIn("perfctl: --interval: an interval of CPU readings needs all CPUs of the node, and this process may run on some "
+                      "of them only", refused.stderr)
         self.assertIn("job_cpu_interval_shared in [sampling] of perfd.conf", refused.stderr)
         self.assertEqual(self.begin_as(daemon, "whole", 1001).returncode, 0)
         self.assertEqual(daemon.wait_tick()["perfd_cpu_interval_seconds"], 0.1)

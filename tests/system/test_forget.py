@@ -193,7 +193,8 @@ class Forget(harness.TestCase):
         words = ["--socket", str(daemon.socket), "db", "forget", "--user", str(LEAVER)]
         done = subprocess.run([self.for_others(), *words], text=True, capture_output=True, user=LEAVER, group=LEAVER, extra_groups=[])
         self.assertEqual(done.returncode, 1)
-        self.assertIn("permission denied", done.stderr)
+        self.assertIn("permission denied: forgetting a user needs root or a member of the administrators' group ([socket] admin_group)",
+                      done.stderr)
         self.assertEqual(self.rows(daemon, LEAVER)[0], [mark("job", LEAVER)])
         done = subprocess.run([self.for_others(), *words], text=True, capture_output=True, user=OTHER_UID, group=OTHER_UID,
                               extra_groups=[ADMIN_GID])
