@@ -197,6 +197,8 @@ void kpi_report_put_verdict(const Value *kpi, Buffer *out) {
                 buffer_puts(out, answer_text(kpi, "verdict"));
         if (has_verdict(kpi, JUDGE_RUN_AGAIN))
                 buffer_printf(out, ": %.0f more", answer_number_or_zero(kpi, "runs_needed"));
+        if (value_get(kpi, "mixture"))
+                buffer_printf(out, ": differs by label %s", answer_text(value_get(kpi, "mixture"), "label"));
 }
 
 void kpi_report_put_detectable(const Value *kpi, Buffer *out) {
@@ -258,6 +260,28 @@ static void put_accepted(const Value *accepted, Buffer *out) {
                       time, *note ? ": " : "", note);
 }
 
+/* Writes " (a 100, b 200); -w label.site=a judges one of them, …". */
+static void put_mixture(const Value *mixture, Buffer *out) {
+        const Value *groups = value_get(mixture, "groups"), *last = NULL;
+        const char *label = answer_text(mixture, "label");
+
+        for (size_t i = 0; i < answer_length(groups); i++) {
+                const Value *value = value_get_given(&groups->items[i], "value");
+                char median[TEXT_MAX];
+
+                text_figure(answer_number(&groups->items[i], "median"), median);
+                buffer_puts(out, i == 0 ? " (" : ", ");
+                if (value)
+                        answer_put_value(out, value);
+                buffer_printf(out, "%s %s", value ? "" : "without it", median);
+                last = value ?: last;
+        }
+        buffer_printf(out, "); -w 'label.%s=", label);
+        answer_put_value(out, last);
+        buffer_printf(out, "' judges one of them, --ignore %s all together; submit it as --parameter %s=... to have a "
+                      "history for each", label, label);
+}
+
 /* Writes ": only 3 runs came before: +50.3 % since 2.1.0 (needs 4 more runs)". */
 static void put_unknown(const Value *kpi, Buffer *out) {
         double n_before = answer_number_or_zero(kpi, "runs_before"), n = answer_number_or_zero(kpi, "runs"),
@@ -288,7 +312,9 @@ void kpi_report_put_reason(const Value *kpi, Buffer *out) {
         scoped(buffer_deinit) Buffer level = {};
 
         kpi_report_put_verdict(kpi, out);
-        if (has_verdict(kpi, JUDGE_UNKNOWN))
+        if (value_get(kpi, "mixture"))
+                put_mixture(value_get(kpi, "mixture"), out);
+        else if (has_verdict(kpi, JUDGE_UNKNOWN))
                 put_unknown(kpi, out);
         else if (has_verdict(kpi, JUDGE_NO_CHANGE))
                 put_unseen(kpi, out);

@@ -456,6 +456,14 @@ int history_judge(HistoryRun *runs, size_t n, const HistoryQuestion *question, H
         return r < 0 ? r : judge(runs, n_joined, question, ret);
 }
 
+void history_refuse_mixture(HistoryVerdict *verdict) {
+        verdict->verdict = JUDGE_UNKNOWN;
+        verdict->relative = verdict->low = verdict->high = verdict->p_value = verdict->smallest = NAN;
+        verdict->n_smallest = verdict->n_before = verdict->n_needed = 0;
+        verdict->since = verdict->n;
+        verdict->first = verdict->back_to = (HistoryPlace){};
+}
+
 void history_ask_rerun(HistoryVerdict *verdict) {
         if (verdict->verdict != JUDGE_RUN_AGAIN)
                 verdict->n_needed = 1;

@@ -124,6 +124,8 @@ enum {
  * -ENOMEM. */
 int history_judge(HistoryRun *runs, size_t n, const HistoryQuestion *question, HistoryVerdict *ret);
 
+/* Makes a verdict JUDGE_UNKNOWN, and removes what was found in runs that do not belong together. */
+void history_refuse_mixture(HistoryVerdict *verdict);
 /* Makes a verdict JUDGE_RUN_AGAIN. */
 void history_ask_rerun(HistoryVerdict *verdict);
 

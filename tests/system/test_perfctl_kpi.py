@@ -338,6 +338,18 @@ perfd_kpi_two_wait_seconds{component="c",uid="UID",size="4"} 2
         done = self.perfctl("kpi", "submit", "--parameter", "a=1", "--parameter", "a=2", "speed", 1, status=2)
         self.assertIn("each KEY once", done.stderr)
 
+    def test_runs_that_a_label_separates_are_not_judged_together(self):
+        for i in range(16):
+            site = "ab"[i % 2]
+            self.perfctl("kpi", "submit", "--label", f"site={site}", "--label", f"run={i}", "rate", (100, 200)[i % 2] + i % 5)
+            self.perfctl("kpi", "submit", "--label", f"site={site}", "--parameter", f"site={site}", "kept", (100, 200)[i % 2] + i % 5)
+        text = " ".join(self.perfctl("kpi", "check", "rate").stdout.split())
+        self.assertRegex(text, r"unknown: differs by label site \(a 10\d[.\d]*, b 20\d[.\d]*\); -w .label.site=[ab]. judges one of them")
+        self.perfctl("kpi", "check", "rate", "--fail-on", "no-verdict", status=5)
+        for words in (("rate", "-w", "label.site=a"), ("rate", "--ignore", "site"), ("kept",)):
+            kpis = json.loads(self.perfctl("kpi", "check", "--json", *words).stdout)["kpis"]
+            self.assertEqual({(kpi["verdict"], kpi.get("mixture")) for kpi in kpis}, {("no change", None)}, words)
+
     def test_a_submitted_kpi_of_any_component_is_listed_and_judged(self):
         for value in (1, 2):
             self.perfctl("kpi", "submit", "--component", "Trainer", "loss", value)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The route that judges KPIs, on a real store. */
 /* tests: daemon/http/kpis/judged_kpis.c daemon/http/kpis/kpi_table.c daemon/http/kpis/kpis_subject.c */
-/* tests: daemon/http/kpis/accepted_levels.c */
+/* tests: daemon/http/kpis/accepted_levels.c daemon/http/kpis/run_labels.c */
 
 #include "run_results_fixture.h"
 
@@ -39,6 +39,27 @@ static void put_versions(Store *store) {
                 results.submission.has_exit_status = n == 5;
                 results.submission.exit_status = n == 5 ? 3 : 0;
                 assert_int_equal(put_one(store, &results.submission, n), STORE_DONE);
+        }
+}
+
+/* Runs of another component that have the label site, and a number of their own. */
+static void put_labelled(Store *store, const char *component, unsigned n_sites, double factor) {
+        for (uint64_t i = 0; i < 24; i++) {
+                char site[16], own[16];
+                Member labels[2], members[6];
+                RunResults results;
+
+                (void)snprintf(site, sizeof(site), "s%u", (unsigned)i % n_sites);
+                (void)snprintf(own, sizeof(own), "%u", (unsigned)i);
+                run_results_make(&results, 1000 + (uint64_t)component[0] * 100 + i, component, "float32", 512,
+                                 (i % 2 ? factor : 1) * (100 + (double)(i * 7 % 5) / 10));
+                labels[0] = (Member){ "site", string_value(site) };
+                labels[1] = (Member){ "own", string_value(own) };
+                memcpy(members, results.members, sizeof(results.members));
+                members[5] = (Member){ "@labels", { .type = VALUE_OBJECT, .members = labels, .n_members = 2 } };
+                results.document.members = members;
+                results.document.n_members = 6;
+                assert_int_equal(put_one(store, &results.submission, 1000 + i), STORE_DONE);
         }
 }
 
@@ -280,6 +301,24 @@ static void what_separates_single_runs_is_written(void **state) {
         assert_non_null(strstr(out.text, "\"separated_by\":[]"));
 }
 
+static void a_label_that_separates_runs_is_told_instead_of_a_verdict(void **state) {
+        Fixture *fixture = *state;
+
+        put_labelled(fixture->place->store, "apart", 2, 2);
+        put_labelled(fixture->place->store, "many", 20, 2); /* values: a label is not compared */
+        put_labelled(fixture->place->store, "same", 2, 1);
+        check(fixture, PATH ".rate/regress?component=apart", 200, "\"verdict\":\"unknown\"");
+        check(fixture, PATH ".rate/regress?component=apart&changes=1", 200, "\"changes\":[]");
+        check(fixture, PATH ".rate/regress?component=apart", 200,
+              "\"mixture\":{\"label\":\"site\",\"groups\":[{\"value\":\"s0\",\"median\":100.");
+        check(fixture, PATH "/regress?objective=elapsed&component=apart", 200, "\"mixture\":{\"label\":\"site\"");
+        check(fixture, PATH ".rate/regress?component=apart&where=label.site=s1", 200, "\"verdict\":\"no change\"");
+        check(fixture, PATH ".rate/regress?component=apart&ignore=label.site", 200, "\"verdict\":\"no change\"");
+        check(fixture, PATH ".rate/regress?component=apart&compare_by=label.site", 200, "\"versions\":2");
+        check(fixture, PATH ".rate/regress?component=many", 200, "\"verdict\":\"no change\"");
+        check(fixture, PATH ".rate/regress?component=same", 200, "\"verdict\":\"no change\"");
+}
+
 static void wrong_requests_are_refused(void **state) {
         Fixture *fixture = *state;
 
@@ -307,6 +346,8 @@ int main(void) {
                 cmocka_unit_test(the_runs_of_a_table_are_limited_by_their_memory),
                 cmocka_unit_test(the_labels_of_a_table_are_limited),
                 cmocka_unit_test(what_separates_single_runs_is_written),
+                cmocka_unit_test_setup_teardown(a_label_that_separates_runs_is_told_instead_of_a_verdict, setup,
+                                                teardown),
                 cmocka_unit_test_setup_teardown(wrong_requests_are_refused, setup, teardown),
         };
 

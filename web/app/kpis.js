@@ -30,14 +30,16 @@ export function sentence(kpi) {
         const known = kpi.verdict !== "unknown" && kpi.relative_change !== null
                 && `: ${change(kpi.relative_change)}${kpi.low === null || kpi.low === undefined ? "" : ` (${interval(kpi)})`}`;
         const since = kpi.since_version ? ` since ${kpi.since_version}` : "";
+        const mixed = kpi.mixture ? `: differs by label ${kpi.mixture.label} (${kpi.mixture.groups.map((g) => `${g.value ?? "without it"} ${figure(g.median, kpi.unit)}`).join(", ")})` : "";
         const more = kpi.runs_needed > 0 ? `; ${plural(kpi.runs_needed, "more run")} needed for a verdict` : "";
 
-        return `${kpi.verdict}${unseen || known || ""}${since}${more}`;
+        return `${kpi.verdict}${mixed}${unseen || known || ""}${since}${more}`;
 }
 
 function list(kpis) {
         return table([
-                { head: "Verdict", cell: (k) => [pill(k.verdict, TONES[k.verdict] ?? "odd"), k.runs_needed > 0 && el("small", { class: "below" }, `${plural(k.runs_needed, "more run")} needed`)] },
+                { head: "Verdict", cell: (k) => [pill(k.verdict, TONES[k.verdict] ?? "odd"), k.runs_needed > 0 && el("small", { class: "below" }, `${plural(k.runs_needed, "more run")} needed`),
+                        k.mixture && el("small", { class: "below" }, `differs by label ${brief(k.mixture.label, 24)}`)] },
                 { head: "KPI", row: true, cell: (k) => link(hrefOf(k), brief(k.kpi, 48)) },
                 { head: "Component, parameters, hardware", class: "labels", cell: (k) => [k.labels.component, ...parameters(k), k.labels.hardware].filter(Boolean)
                         .map((text) => el("span", { class: "chip" }, brief(text, 40))) },

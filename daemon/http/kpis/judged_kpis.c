@@ -24,6 +24,7 @@ int judged_kpis_add(JudgedKpis *kpis, const JudgedKpi *kpi) {
                                        &kept.unit,
                                        &kept.labels,
                                        &kept.profile,
+                                       &kept.mixture,
                                        &kept.changes,
                                        &kept.verdict.judged.version,
                                        &kept.verdict.first.version,
@@ -165,6 +166,10 @@ static void write_kpi(Json *json, const JudgedKpi *kpi) {
         if (kpi->profile) {
                 json_key(json, "profile");
                 json_raw(json, kpi->profile);
+        }
+        if (kpi->mixture) {
+                json_key(json, "mixture");
+                json_raw(json, kpi->mixture);
         }
         if (kpi->changes) {
                 json_key(json, "changes");

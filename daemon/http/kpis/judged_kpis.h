@@ -22,6 +22,7 @@ typedef struct JudgedKpi {
         const char *labels; /* JSON object */
         /* JSON object: state of the machine during the runs of the new level, and before; NULL: not known */
         const char *profile;
+        const char *mixture; /* JSON object: the label that separates the runs; NULL: none */
         const char *changes; /* JSON array: changes between all levels; NULL: not wanted */
         const AcceptedLevel *accepted; /* borrowed; NULL: none */
         JudgeDirection direction;

@@ -19,6 +19,7 @@
 #include "http/kpis/judged_kpis.h"
 #include "http/kpis/kpi_profile.h"
 #include "http/kpis/kpi_table.h"
+#include "http/kpis/run_labels.h"
 #include "http/metrics.h"
 #include "store/indicators/indicator_reader.h"
 #include "util/array.h"
@@ -41,6 +42,7 @@ typedef struct RegressRequest {
         JudgedKpis kpis;   /* owned */
         uint64_t n_scanned;
         size_t n_profiles; /* read; at most KPI_PROFILES_MAX */
+        RunLabels *labels; /* owned */
         Buffer note; /* owned; why no result was read */
 } RegressRequest;
 
@@ -188,9 +190,19 @@ static int read_runs(const Sources *sources, Response *response, Pass *pass, Kpi
 
 /* --- verdicts ------------------------------------------------------------------------------------- */
 
+/* JSON about a verdict; owned. */
+typedef struct Reasons {
+        Buffer profile, mixture, changes;
+} Reasons;
+
+static void reasons_deinit(Reasons *reasons) {
+        buffer_deinit(&reasons->profile);
+        buffer_deinit(&reasons->mixture);
+        buffer_deinit(&reasons->changes);
+}
+
 static int keep(Response *response, const Pass *pass, const KpiSeries *series, size_t number,
-                const AcceptedLevel *accepted, const HistoryVerdict *verdict, const Buffer *profile,
-                const Buffer *changes) {
+                const AcceptedLevel *accepted, const HistoryVerdict *verdict, const Reasons *reasons) {
         const char *result = pass->selection.numbers[number];
         scoped(buffer_deinit) Buffer name = {}, unit = {};
         int r;
@@ -201,7 +213,7 @@ static int keep(Response *response, const Pass *pass, const KpiSeries *series, s
                 return exchange_store_error(response, -ENOMEM);
         r = judged_kpis_add(&pass->request->kpis, &(JudgedKpi){
                 .name = name.text, .unit = unit.text, .labels = series->labels,
-                .profile = profile->text, .changes = changes->text,
+                .profile = reasons->profile.text, .mixture = reasons->mixture.text, .changes = reasons->changes.text,
                 .direction = pass->directions[number], .n_failed = series->n_failed,
                 .accepted = verdict->accepted.time_ms > 0 ? accepted : NULL, .verdict = *verdict,
         });
@@ -236,13 +248,31 @@ static int add_profile(const Sources *sources, Response *response, Pass *pass, c
         return 0;
 }
 
+/* Refuses to judge runs whose values depend on a label. */
+static int check_labels(const Sources *sources, Response *response, Pass *pass, const KpiRuns *runs,
+                        HistoryVerdict *verdict, HistoryChanges *changes, Buffer *ret) {
+        int r;
+
+        if (pass->request->question.is_compat)
+                return 0;
+        r = run_labels_find_separating(pass->request->labels, sources->reader, runs->items, verdict->n, &pass->rules,
+                                       ret);
+        if (r != 0)
+                return exchange_store_error(response, r);
+        if (ret->n > 0) {
+                history_refuse_mixture(verdict);
+                changes->n = 0;
+        }
+        return 0;
+}
+
 /* Series without a run of the judged version are not part of the answer: they have no new run. */
 static int judge_number(const Sources *sources, Response *response, Pass *pass, const KpiSeries *series, size_t number,
                         KpiRuns *runs) {
         HistoryQuestion question = pass->request->question;
         const AcceptedLevel *accepted;
-        scoped(buffer_deinit) Buffer profile = {}, changes_text = {};
-        Json json = { .out = &changes_text };
+        scoped(reasons_deinit) Reasons reasons = {};
+        Json json = { .out = &reasons.changes };
         HistoryChanges changes = {};
         HistoryVerdict verdict;
         int r;
@@ -261,12 +291,15 @@ static int judge_number(const Sources *sources, Response *response, Pass *pass, 
                 return exchange_store_error(response, r);
         if (r == HISTORY_NO_CURRENT)
                 return 0;
+        r = check_labels(sources, response, pass, runs, &verdict, &changes, &reasons.mixture);
+        if (r != 0)
+                return r;
         if (question.changes)
                 judged_kpis_write_changes(&changes, question.judge.direction, &json);
-        if (buffer_error(&changes_text) < 0)
+        if (buffer_error(&reasons.changes) < 0)
                 return exchange_store_error(response, -ENOMEM);
-        r = add_profile(sources, response, pass, runs, &verdict, &profile);
-        return r == 0 ? keep(response, pass, series, number, accepted, &verdict, &profile, &changes_text) : r;
+        r = add_profile(sources, response, pass, runs, &verdict, &reasons.profile);
+        return r == 0 ? keep(response, pass, series, number, accepted, &verdict, &reasons) : r;
 }
 
 static int judge_numbers(const Sources *sources, Response *response, Pass *pass) {
@@ -380,6 +413,7 @@ static void targets_deinit(Targets *targets) {
 static void request_deinit(RegressRequest *request) {
         judged_kpis_deinit(&request->kpis);
         accepted_levels_deinit(&request->accepted);
+        run_labels_freep(&request->labels);
         buffer_deinit(&request->note);
 }
 
@@ -626,9 +660,13 @@ static void write_answer(const Target *target, Response *response, const Regress
 }
 
 static void answer_regress(const Target *target, const Sources *sources, Response *response) {
-        scoped(request_deinit) RegressRequest request = {};
+        scoped(request_deinit) RegressRequest request = { .labels = run_labels_new() };
         scoped(targets_deinit) Targets targets = {};
 
+        if (!request.labels) {
+                (void)exchange_store_error(response, -ENOMEM);
+                return;
+        }
         if (parse_request(target, response, &request) > 0 ||
             accepted_levels_read(target, sources, response, &request.accepted) > 0 ||
             find_wanted(target, sources, response, &request, &targets) > 0 ||
