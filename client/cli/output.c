@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/cli/output.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "client/cli/command.h"
 #include "client/cli/message.h"
@@ -49,11 +52,21 @@ int output_print_lines(const Buffer *out) {
         return output_print(&safe);
 }
 
+/* Writes to a device, a pipe or what a link leads to. */
+static int write_through(const char *path, const Buffer *out) {
+        scoped(closep) int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+
+        return fd < 0 ? -errno : file_write_all(fd, out->text, out->n);
+}
+
 int output_write_file(const char *path, const Buffer *out) {
         int r = buffer_error(out);
+        struct stat st;
 
         if (r == 0)
-                r = file_replace(path, out->text ?: "", out->n, 0666, false);
+                r = lstat(path, &st) == 0 && !S_ISREG(st.st_mode)
+                            ? write_through(path, out)
+                            : file_replace(path, out->text ?: "", out->n, 0666, false);
         if (r == 0)
                 return EXIT_DONE;
 

@@ -12,5 +12,5 @@ int output_print_to(int fd, const Buffer *out);
 /* Prints lines that contain foreign text verbatim, such as CSV: on a terminal, control characters are escaped. */
 int output_print_lines(const Buffer *out);
 
-/* Writes a file, in place of one of this name. As above. */
+/* Writes a file, in place of a regular file of this name, or to a device, pipe or link of this name. As above. */
 int output_write_file(const char *path, const Buffer *out);

@@ -154,6 +154,21 @@ class Parse(ResultsTestCase):
         if not harness.IS_SANITIZED:
             self.assertLess(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, max(before, 64 << 10) + 1)
 
+    def test_devices_pipes_and_links_stay_what_they_are(self):
+        self.declare()
+        self.put("1", files={"log": "rate: 100\n"}, threads=4)
+        pipe, link = self.directory / "pipe", self.directory / "link"
+        os.mkfifo(pipe)
+        link.symlink_to("target")
+        with open(os.open(pipe, os.O_RDWR | os.O_NONBLOCK)) as reader:  # writing does not wait for a reader
+            self.results("parse", "--output-matrix", pipe, "tree")
+            self.assertTrue(pipe.is_fifo())
+            self.assertIn('"rate":100', reader.read(4096))
+        self.results("parse", "--output-matrix", link, "tree")
+        self.assertTrue(link.is_symlink())
+        self.assertIn('"rate":100', (self.directory / "target").read_text())
+        self.assertIn("cannot write tree: Is a directory", self.results("parse", "--output-matrix", "tree", "tree", status=1).stderr)
+
     def test_a_declaration_in_the_tree_is_refused(self):
         self.put("1", x=1)
         (self.tree / "results.yaml").write_text(json.dumps({"parser": ["touch", str(self.directory / "pwned")], "values": {}}))
