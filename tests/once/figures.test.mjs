@@ -109,5 +109,8 @@ test("a report changes a plot, and order, facets, lists and single are kept", ()
         assert.deepEqual(plotOf({ x: "item", y: "all", kind: "scatter", single: true }, { filter: "users=8" }, TESTS).rows.map((r) => [r.item, r.all]), [[1, 1], [2, 2]]);
         assert.deepEqual(plotOf({ x: "steps", y: "all", kind: "scatter", legend: "none" }, { filter: "users=8" }, TESTS).rows.map((r) => r.steps), [10, 20]);
         assert.deepEqual(plotOf({ x: "item", y: "all", kind: "scatter", legend: "steps" }, { filter: "users=8" }, TESTS).rows.map((r) => r.steps), [10, 20]);
+        const uneven = plotOf({ x: "steps", y: "all", kind: "scatter", legend: "none" }, {}, [{ ...TESTS[0], path: "t", settings: {}, values: { all: [1, 2], steps: [10, 20, 30] } }]);
+
+        assert.deepEqual([uneven.rows, uneven.problem], [[], "t: all and what it is shown by are lists of different lengths"]);
         assert.deepEqual(of({ x: "users", options: { zero: true, unit: "s" } }, { options: { unit: "ms" } }).spec.options, { zero: true, unit: "ms" });
 });

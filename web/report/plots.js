@@ -70,6 +70,13 @@ export function median(values) {
         return sorted.length % 2 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
 }
 
+/* Whether a list beside y has another number of items, such as a column with empty cells: which of them belong together is unknown. */
+function isUneven(test, spec, beside) {
+        const y = [valueOf(test, spec.y) ?? []].flat(), lists = [spec.x, ...beside].map((key) => valueOf(test, key, true)).filter(Array.isArray);
+
+        return y.length > 0 && lists.some((list) => list.length !== y.length);
+}
+
 /* Rows of one test: a value that is a list has a row for each item, beside the items of x, legend and facets if these are lists too. */
 function points(test, spec, legend, facets) {
         const y = valueOf(test, spec.y), x = spec.x === "item" ? null : valueOf(test, spec.x, true);
@@ -112,7 +119,8 @@ export function plotOf(declared, override, tests) {
         const of = [declared.filter, override.filter].reduce((left, f) => select(left, f), tests);
         const facets = [spec.facets ?? []].flat().filter((key) => key !== "none"), fixed = [spec.x, "item", ...facets];
         const legend = spec.legend === undefined ? varying(of.filter((test) => valueOf(test, spec.y) !== null)).filter((key) => !fixed.includes(key)) : [spec.legend].flat().filter((key) => key !== "none");
-        const rows = [...of].sort(byKeys([...facets, ...legend, ...(spec.x === "item" ? [] : [spec.x])], spec.order)).flatMap((test) => points(test, spec, legend, facets));
+        const uneven = of.filter((test) => isUneven(test, spec, [...legend, ...facets]));
+        const rows = of.filter((test) => !uneven.includes(test)).sort(byKeys([...facets, ...legend, ...(spec.x === "item" ? [] : [spec.x])], spec.order)).flatMap((test) => points(test, spec, legend, facets));
         const absent = [...legend, ...facets, ...Object.keys(conditions(spec.filter)), ...(spec.x === "item" ? [] : [spec.x])].find((key) => tests.every((test) => valueOf(test, key, true) === null));
         let problem = null;
 
@@ -120,5 +128,7 @@ export function plotOf(declared, override, tests) {
                 problem = `select one test: ${of.length} match`;
         else if (absent)
                 problem = `no test has ${absent}`;
+        else if (uneven.length)
+                problem = `${uneven[0].path}: ${spec.y} and what it is shown by are lists of different lengths`;
         return { spec, legend: legend.join(", "), facets: facets.join(", "), tests: of, problem, rows: spec.kind === "line" || spec.kind === "bar" ? gather(rows, spec) : rows };
 }
