@@ -147,8 +147,12 @@ void job_gpus_advance(JobGpu *gpu, const SampleEquipment *item, const JobGpuTime
                         (item->values[GPU_memory_used_bytes] >> 20) * (values[GPU_present_us] - present_us);
         if (equipment_has(item, GPU_sm_clock_hz))
                 gpu->clock_mhz_us += item->values[GPU_sm_clock_hz] / 1000000 * (values[GPU_utilized_us] - utilized_us);
-        if (values[GPU_energy_mj] > energy_mj)
+        if (equipment_has(item, GPU_power_mw))
+                gpu->recent_nj += item->values[GPU_power_mw] * (values[GPU_present_us] - present_us);
+        if (values[GPU_energy_mj] > energy_mj) {
                 gpu->powered_us = values[GPU_present_us];
+                gpu->recent_nj = 0;
+        }
         gpu->now.is_read = times->read_ns >= gpu->begin_ns;
         for (GpuSum sum = 0; sum < N_GPU_SUMS; sum++)
                 gpu->now.parts[sum] = gpu->now.are_others ? NAN : equipment_gpu_part(item, sum);
@@ -204,6 +208,8 @@ double job_gpus_number(const JobGpu *gpu, JobGpuNumber number) {
         value = member(gpu, numbers[number].numerator) * numbers[number].scale;
         if (number == JOB_GPU_MEMORY_USED)
                 value /= (double)gpu->values[GPU_memory_total_bytes];
+        if (number == JOB_GPU_ENERGY_NOW)
+                value = gpu->now.is_read && !gpu->now.are_others ? value + (double)gpu->recent_nj / 1e9 : NAN;
         if (number == JOB_GPU_POWER_USED)
                 value /= (double)gpu->values[GPU_power_limit_mw];
         value /= over == offsetof(JobGpu, NOTHING) ? 1 : member(gpu, over);

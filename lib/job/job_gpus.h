@@ -51,6 +51,7 @@ typedef struct JobGpu {
         uint64_t clock_mhz_us;         /* clock, summed up over utilized_us */
         uint64_t process_peak_bytes;   /* memory of the job's processes */
         uint64_t share_us, all_share_us; /* of the job's processes and of all, while shared */
+        uint64_t recent_nj;            /* energy by power since the last reading of the counter; not kept */
         JobGpuProcesses now;           /* not kept */
 } JobGpu;
 
@@ -106,6 +107,7 @@ int job_gpus_is_used(const JobGpu *gpu);
         X(TENSOR,          "tensor_active",             "tensor_active_percentage",  "%",  100, V(tensor_active_us),       V(sm_observed_us),  1,       tensor_active_us) \
         X(DRAM,            "dram_active",               "dram_active_percentage",    "%",  100, V(dram_active_us),         V(sm_observed_us),  1,       dram_active_us) \
         X(ENERGY,          "energy_joules",             "energy_joules",             "J",  1,   V(energy_mj),              NOTHING,            1e-3,    energy_mj) \
+        X(ENERGY_NOW,      "energy_now_joules",         "",                          "",   1,   V(energy_mj),              NOTHING,            1e-3,    energy_mj) \
         X(POWER,           "power_watts",               "power_usage_watts",         "W",  1,   V(energy_mj),              powered_us,         1e3,     energy_mj) \
         X(POWER_LIMIT,     "power_limit_watts",         "",                          "",   1,   V(power_limit_mw),         NOTHING,            1e-3,    power_limit_mw) \
         X(POWER_USED,      "power_used",                "power_usage_percentage",    "%",  100, V(energy_mj),              powered_us,         1e6,     power_limit_mw) \

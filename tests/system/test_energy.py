@@ -32,6 +32,12 @@ results:
 """
 
 
+def manual_example(page, first):
+    """The example of a manual page that begins with a line."""
+    text = (harness.ROOT / "man" / page).read_text()
+    return text[text.index(f"\n{first}\n") + 1:].split(".Ed")[0]
+
+
 class Energy(harness.TestCase):
     def begin(self, has_meters=True):
         self.machine = harness.Machine(self.temporary_directory())
@@ -116,6 +122,54 @@ class Energy(harness.TestCase):
         energy_j = self.number("job_energy_joules")
         self.assertGreater(energy_j, 9)
         self.assertAlmostEqual(result["derived"]["joules_per_million"]["value"], energy_j / 5)
+
+    def submit(self, tokens, *words):
+        document = json.dumps({"name": "Epoch", "component": "x", "@parameters": {}, "@result": {"tokens": tokens}})
+        done = self.node.perfctl("submit", "--job", "job", "--energy", *words, stdin=document)
+        self.assertEqual((done.returncode, done.stdout), (0, "1 stored\n"), done.stderr)
+        return self.node.get("/api/v1/indicators/Epoch/results?limit=1").json["results"][0], done.stderr
+
+    def test_a_result_has_the_energy_since_the_last(self):
+        self.begin()
+        model = self.temporary_directory() / "model.yaml"
+        model.write_text(manual_example("perfd-indicators.5", "name: Epoch"))
+        self.assertEqual(self.node.perfctl("model", "add", model).returncode, 0)
+        job = self.start_job()
+        self.node.wait_tick()
+        self.pass_time(job, 10, 0.1, 0.1)
+        first, said = self.submit(5000000)
+        self.assertEqual(said, "")
+        self.assertAlmostEqual(first["document"]["@result"]["energy_joules"], self.number("job_energy_joules"))
+        self.pass_time(job, 40, 0.1, 0.1)
+        total_j = self.number("job_energy_joules")
+        result, _ = self.submit(2000000)
+        energy_j = result["document"]["@result"]["energy_joules"]
+        self.assertAlmostEqual(result["document"]["@result"]["energy_total_joules"], total_j)
+        self.assertAlmostEqual(energy_j, total_j - first["document"]["@result"]["energy_joules"])
+        self.assertGreater(energy_j, 39)
+        self.assertAlmostEqual(result["derived"]["joules_per_million"]["value"], energy_j / 2)
+        self.assertEqual(self.node.metrics()["perfd_indicator_deviations_total"], 0)
+        others = 100 * (json.dumps({"name": "Other", "component": "x", "@parameters": {}, "@result": {"a": 1}}) + "\n")
+        self.assertEqual(self.node.perfctl("submit", "--job", "job", stdin=others).returncode, 0)
+        result, said = self.submit(1)
+        self.assertEqual((result["document"]["@result"], said),
+                         ({"tokens": 1}, "perfctl: no energy: none of the last 100 results of the job has it\n"))
+        document = '{"name": "Epoch", "component": "x", "@parameters": {}, "@result": {"a": 1}}\n'
+        two = self.node.perfctl("submit", "--job", "job", "--energy", stdin=2 * document)
+        self.assertEqual(two.returncode, 1)
+        self.assertIn("--energy is that of one document: submit each when it was measured", two.stderr)
+
+    def test_a_result_without_meters_has_no_energy_and_the_reason(self):
+        self.begin(has_meters=False)
+        self.start_job()
+        self.node.wait_tick()
+        result, said = self.submit(1)
+        self.assertEqual(result["document"]["@result"], {"tokens": 1})
+        self.assertRegex(said, "no energy: processors and memory: .+")
+        done = self.node.perfctl("submit", "--energy", stdin='{"name": "Epoch", "component": "x", "@parameters": {}, "@result": {"a": 1}}',
+                                 environment={"PERFD_JOB": "", "SLURM_JOB_ID": ""})
+        self.assertEqual(done.returncode, 0)
+        self.assertRegex(done.stderr, "no energy: .+")
 
     def test_phases_add_up_and_a_restart_loses_nothing(self):
         self.begin()

@@ -154,6 +154,31 @@ class GpuJobs(harness.TestCase):
         self.assertAlmostEqual(gpu["power_watts"], FULL_W, delta=60)
         self.assertIn("GPUs, NVIDIA H200", done.stderr + self.node.perfctl("report", "job").stdout)
 
+    def test_a_result_has_the_energy_of_the_gpus(self):
+        """By power since the last reading of the counter, which is each ten seconds."""
+        document = '{"name": "Epoch", "component": "x", "@parameters": {}, "@result": {"tokens": 5}}'
+        submit = ("submit", "--job", "job", "--energy")
+        with self.node.client() as client:
+            self.assert_status(client.begin("job", gpus=["0", "1"]), "OK")
+            used = [self.wait_gpus("job", lambda gpus: (gpus[0]["seconds"] or 0) > 1.5 and gpus[0]["energy_now_joules"], "energy")[0]]
+            for _ in range(2):
+                seconds = self.gpus("job")[0]["seconds"]
+                self.wait_gpus("job", lambda gpus: gpus[0]["seconds"] > seconds + 0.5, "a reading")
+                done = self.node.perfctl(*submit, stdin=document)
+                self.assertEqual((done.returncode, done.stdout), (0, "1 stored\n"), done.stderr)
+                self.assertIn("energy of the GPUs alone: processors and memory: ", done.stderr)
+                used.append(self.gpus("job")[0])
+            self.assert_status(client.end("job", exit_status=0), "OK")
+        self.assertAlmostEqual(used[0]["energy_now_joules"], used[0]["seconds"] * FULL_W, delta=0.2 * FULL_W)
+        last, first = [result["document"]["@result"] for result in self.node.get("/api/v1/results?limit=2").json["results"]]
+        self.assertEqual(first["energy_joules"], first["energy_total_joules"])
+        self.assertAlmostEqual(last["energy_joules"], last["energy_total_joules"] - first["energy_total_joules"])
+        for before, result, after in zip(used, (first, last), used[1:]):
+            self.assertGreater(result["energy_total_joules"], 2 * before["energy_now_joules"] - 0.1 * FULL_W)
+            self.assertLess(result["energy_total_joules"], 2 * after["energy_now_joules"] + 0.1 * FULL_W)
+        self.assertIsNone(self.gpus("job")[0]["energy_now_joules"])
+        self.assertIn("does not run", self.node.perfctl(*submit, stdin=document).stderr)
+
     def test_a_job_ends_while_the_driver_hangs(self):
         process = self.program()
         with self.node.client() as client:

@@ -307,6 +307,28 @@ static void what_is_not_known_is_null(void **state) {
                                          "\"sm_observed_seconds\":1.0,\"sm_active\":0.25,\"sm_over20\":1.0,"));
 }
 
+static void power_continues_the_energy_of_the_last_reading(void **state) {
+        Fixture *f = *state;
+        uint64_t energy_mj;
+
+        equipment_set(item(f), GPU_power_mw, 300000);
+        job_gpus_advance(f->gpu, item(f), &with_sample);
+        assert_number(f, JOB_GPU_ENERGY_NOW, 0);
+        pass(f, 500, 250);
+        energy_mj = item(f)->values[GPU_energy_mj];
+        item(f)->values[GPU_energy_mj] -= 400000; /* the counter was not read */
+        job_gpus_advance(f->gpu, item(f), &with_sample);
+        assert_number(f, JOB_GPU_ENERGY, 0);
+        assert_number(f, JOB_GPU_ENERGY_NOW, 300);
+        item(f)->values[GPU_energy_mj] = energy_mj;
+        job_gpus_advance(f->gpu, item(f), &with_sample);
+        assert_number(f, JOB_GPU_ENERGY, 400);
+        assert_number(f, JOB_GPU_ENERGY_NOW, 400);
+        f->gpu->now = (JobGpuProcesses){}; /* the reading is old */
+        assert_true(isnan(number(f, JOB_GPU_ENERGY_NOW)));
+        assert_number(f, JOB_GPU_ENERGY, 400);
+}
+
 static void sums_are_of_gpus_that_the_job_has_alone(void **state) {
         Fixture *f = *state;
         JobGpu *other, *never;
@@ -406,6 +428,7 @@ int main(void) {
                 TEST(what_is_not_known_is_null),
                 TEST(numbers_have_the_names_of_mlflow),
                 TEST(sums_are_of_gpus_that_the_job_has_alone),
+                TEST(power_continues_the_energy_of_the_last_reading),
                 TEST(a_job_has_a_limited_number_of_gpus),
                 TEST(a_gpu_is_found_by_its_uuid_or_else_by_its_name),
         };

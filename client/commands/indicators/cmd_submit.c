@@ -10,6 +10,7 @@
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
 #include "client/commands/delivery_failure.h"
+#include "client/commands/indicators/result_energy.h"
 #include "client/deliver/deliver.h"
 #include "client/facts/object_builder.h"
 #include "client/format/format.h"
@@ -32,7 +33,7 @@ typedef struct SubmitOptions {
         uint64_t timeout_ns, batch_length; /* batch_length 0: not given */
         KpiGateOptions kpis;
         FormatOptions format;
-        bool latencies, json;
+        bool latencies, energy, json;
 } SubmitOptions;
 
 static const Option options_table[] = {
@@ -44,6 +45,8 @@ static const Option options_table[] = {
         { "latencies", 0, NULL, "Read batch times of a model, in seconds", OPTION_FLAG(SubmitOptions, latencies) },
         { "batch-length", 0, "N", "Queries in each batch (default 1)", OPTION_COUNT(SubmitOptions, batch_length, 1, LATENCY_LENGTH_MAX) },
         OPTION_INCLUDE(SubmitOptions, format, FormatOptions, format_options),
+        { "energy", 0, NULL, "Add the energy that the job has used since its last result with it",
+          OPTION_FLAG(SubmitOptions, energy) },
         OPTION_INCLUDE(SubmitOptions, kpis, KpiGateOptions, kpi_gate_options),
         OPTION_ROW_JSON(SubmitOptions, json),
         {},
@@ -72,6 +75,8 @@ typedef struct Intake {
         size_t n_arenas;
         size_t n_complaints;
         bool is_component_noted;
+        const GlobalOptions *energy_of; /* asks perfd; NULL: no energy is added */
+        ResultEnergy energy;
 } Intake;
 
 static void intake_deinit(Intake *intake) {
@@ -80,6 +85,7 @@ static void intake_deinit(Intake *intake) {
         free(intake->arenas);
         free(intake->items);
         free(intake->origins);
+        result_energy_deinit(&intake->energy);
 }
 
 /* --- checking ------------------------------------------------------------------------------------- */
@@ -128,6 +134,13 @@ static void print_complaint(const Origin *origin, const Complaint *complaint) {
                       origin->path[0] || complaint->path[0] ? ": " : "", complaint->text);
 }
 
+static int add_energy(Intake *intake, bool is_amun, const Value **document, Complaint *complaint) {
+        if (is_amun || intake->n_items > 0)
+                return indicator_complain(complaint, "", "--energy is that of one document%s",
+                                          is_amun ? ", which is an indicator" : ": submit each when it was measured");
+        return result_energy_add(&intake->energy, intake->energy_of, intake->job, document);
+}
+
 /* time_ms 0: unknown. */
 static int take_document(Intake *intake, Arena *arena, const Origin *origin, const Value *document, uint64_t time_ms) {
         Submission item = { .time_ms = time_ms };
@@ -141,6 +154,8 @@ static int take_document(Intake *intake, Arena *arena, const Origin *origin, con
                 r = complete(&intake->context, arena, &document);
         if (r == 0 && !is_amun)
                 r = object_builder_add_given(document, arena, &document, &complaint);
+        if (r == 0 && intake->energy_of)
+                r = add_energy(intake, is_amun, &document, &complaint);
         if (r == 0)
                 r = is_amun ? amun_read(document, &intake->context, arena, &item, &complaint) :
                               indicator_from_value(document, DOCUMENT_LIMITS_NONE, &item.indicator, &complaint);
@@ -455,6 +470,8 @@ static int submit_run(const CommandLine *line) {
                 r = load_format(line, &intake, &format);
         if (r != EXIT_DONE)
                 return r;
+        if (options->energy && options->latencies)
+                return command_refuse(line->command->name, "--energy is not for --latencies");
         if (options->batch_length > 0 && !options->latencies)
                 return command_refuse(line->command->name, "--batch-length requires --latencies");
 
@@ -467,6 +484,7 @@ static int submit_run(const CommandLine *line) {
                 return r;
         intake.job = job.id;
         intake.is_job_inherited = job.is_inherited;
+        intake.energy_of = options->energy ? &line->global : NULL;
 
         r = take_files(&intake, line);
         if (r < 0) {
@@ -490,7 +508,8 @@ const Command cmd_submit = {
                 "the timeout are kept in the spool, and sent by the next submit or flush. With --latencies, a file "
                 "holds the seconds that each batch of a model took, on lines or as {\"time_per_batch\": [...], "
                 "\"batch_length\": 8}, and their percentiles are submitted. With --from, --each or --line, it holds "
-                "the output of another program, see perfctl-formats(5).",
+                "the output of another program, see perfctl-formats(5). With --energy, one document gets the energy "
+                "that its job has used since its begin, or since the last such result.",
         .examples = {
                 "./matmul.py | perfctl submit",
                 "perfctl submit --job train-17 result.json",
