@@ -18,8 +18,8 @@ const load = (name) => {
 };
 
 after(() => rmSync(directory, { recursive: true }));
-const { bands, box, categories, extent, linear, ticks } = await load("figures/scale");
-const { cut, failure, plain } = await load("app/format");
+const { bands, box, categories, extent, linear, ticks, timeTicks } = await load("figures/scale");
+const { clock, cut, failure, plain } = await load("app/format");
 const { conditions, entriesOf, plotOf, select, valueOf, varying } = await load("report/plots");
 
 test("ticks are round and within the range", () => {
@@ -29,6 +29,17 @@ test("ticks are round and within the range", () => {
         assert.deepEqual(ticks(-3, 3, 3), [-2, 0, 2]);
         assert.deepEqual(ticks(5, 5, 4), [5]);
         assert.equal(ticks(1e-12, 1e12, 5).length < 12, true);
+});
+
+test("times on an axis are whole ones of the local clock, and differ", () => {
+        const at = (...parts) => new Date(2026, 2, 9, ...parts).getTime();
+
+        assert.deepEqual(timeTicks(at(3, 0, 1), at(3, 0, 22), 5), { at: [5, 10, 15, 20].map((s) => at(3, 0, s)), step: 5000 });
+        assert.deepEqual(timeTicks(at(0, 30), at(13, 0), 5).at, [3, 6, 9, 12].map((h) => at(h)));
+        assert.deepEqual(timeTicks(at(3, 0, 0, 100), at(3, 0, 0, 900), 5).at, [200, 400, 600, 800].map((ms) => at(3, 0, 0, ms)));
+        assert.equal(timeTicks(0, 86400e3 * 365, 5).at.length, 6);
+        assert.deepEqual([at(3), at(3, 0, 5), at(3, 0, 5, 250), at(3, 0, 0, 999)].map((ms) => clock(ms / 1000)), ["03:00", "03:00:05", "03:00:05.2", "03:00:00.9"]);
+        assert.equal(clock(at(3) / 1000, true), "03-09");
 });
 
 test("a range begins at zero where little room is lost", () => {

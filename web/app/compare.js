@@ -4,7 +4,7 @@
 import { ApiError, find, get, name } from "./api.js";
 import { brief, card, el, empty, link, note, table } from "./dom.js";
 import { jobGpuModels, jobGpuNumbers } from "./equipment.js";
-import { change, cut, jobState, quantity, seconds, utc } from "./format.js";
+import { change, cut, jobState, quantity, seconds, time } from "./format.js";
 import { build } from "./url.js";
 import { bar } from "../figures/meter.js";
 
@@ -22,7 +22,7 @@ function flatten(object, prefix, rows) {
 function described(job, results) {
         const rows = new Map([
                 ["state", jobState(job).text], ["command", job.command], ["user", job.user], ["node", job.on.hostname], ["isolation", job.isolation],
-                ["GPUs", jobGpuModels(job.gpus) || null], ["begin", utc(job.begin_ms)], ["ranks", job.ranks], ["note", job.note || null],
+                ["GPUs", jobGpuModels(job.gpus) || null], ["begin", time(job.begin_ms)], ["ranks", job.ranks], ["note", job.note || null],
         ]);
 
         for (const [key, value] of Object.entries(job.labels))
@@ -64,7 +64,7 @@ function join(maps) {
 const differs = ([, values]) => new Set(values.map(String)).size > 1;
 
 function heads(jobs, make) {
-        return jobs.map((job, i) => ({ head: link(build("job", job.id), cut(job.name || job.id, 24)), cell: (row) => make(row, i) }));
+        return jobs.map((job, i) => ({ head: link(build("job", job.id), cut(job.name || job.id, 24)), width: `${70 / jobs.length}%`, cell: (row) => make(row, i) }));
 }
 
 function texts(rows, jobs, caption) {
@@ -79,6 +79,7 @@ function numbers(jobs) {
 
                 return most > 0 ? (most - least) / most : 0;
         };
+        const looksEqual = ([key, values]) => values.every((v) => quantity(v, units.get(key)) === quantity(values[0], units.get(key)));
 
         return table([
                 { head: "Metric", row: true, cell: ([key]) => el("code", null, key) },
@@ -89,7 +90,7 @@ function numbers(jobs) {
                                 return "–";
                         return [quantity(v, units.get(key)), i > 0 && base ? el("small", null, ` ${change(v / base - 1)}`) : "", bar(most > 0 ? v / most : 0, { label: key })];
                 }),
-        ], rows.filter((row) => far(row) > 0.05).sort((a, b) => far(b) - far(a)), { caption: "Metrics that differ by more than 5 %" });
+        ], rows.filter((row) => far(row) > 0.05 && !looksEqual(row)).sort((a, b) => far(b) - far(a)), { caption: "Metrics that differ by more than 5 %" });
 }
 
 export async function show(at) {

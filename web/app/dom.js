@@ -59,10 +59,10 @@ export function command(text) {
         return el("p", { class: "command" }, code, button);
 }
 
-/* columns: [{ head, cell(row), class, title, sort }] */
+/* columns: [{ head, cell(row), class, title, sort, width }] */
 export function table(columns, rows, { caption, attributes = () => null, sorted, onsort } = {}) {
         const heads = columns.map((c) => el("th", {
-                scope: "col", class: c.class, title: c.title,
+                scope: "col", class: c.class, title: c.title, style: c.width && { width: c.width },
                 "aria-sort": c.sort && sorted?.replace("-", "") === c.sort ? (sorted.startsWith("-") ? "descending" : "ascending") : null,
         }, c.sort && onsort ? el("button", { type: "button", onclick: () => onsort(sorted === `-${c.sort}` ? c.sort : `-${c.sort}`) }, c.head,
                 el("i", { "aria-hidden": "true" }, sorted === c.sort ? " ▲" : sorted === `-${c.sort}` ? " ▼" : "")) : c.head));

@@ -115,6 +115,15 @@ export function time(ms, now = Date.now()) {
         return Math.abs(now - ms) < 12 * HOUR_MS ? clock : `${day} ${clock}`;
 }
 
+/* A place on a time axis: its date, or its time with the seconds and tenths that are not zero. */
+export function clock(s, isLong) {
+        const t = new Date(Math.round(1000 * s)), at = `${two(t.getHours())}:${two(t.getMinutes())}`, tenths = Math.floor(t.getMilliseconds() / 100);
+
+        if (isLong)
+                return `${two(t.getMonth() + 1)}-${two(t.getDate())}`;
+        return t.getSeconds() || tenths ? `${at}:${two(t.getSeconds())}${tenths ? `.${tenths}` : ""}` : at;
+}
+
 export const utc = (ms) => (isNumber(ms) && ms > 0 ? `${new Date(ms).toISOString().replace("T", " ").slice(0, 19)} UTC` : "");
 
 /* State of a job in words, and how it is coloured: ok, bad, live or odd. */

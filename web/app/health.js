@@ -13,8 +13,7 @@ function self(node) {
         return card("perfd itself", null,
                 meter("CPU time, of one CPU", now.cpu_seconds / up_s, `${percent(now.cpu_seconds / up_s, 2)}, ${seconds(now.cpu_seconds)}`),
                 facts([["Version", node.version], ["Up", seconds(up_s)], ["Memory", bytes(now.resident_bytes)], ["Open files", count(now.open_fds)],
-                        ["Samples", figure(now.samples)], ["Missed", figure(now.samples_missed)], ["Latest by", seconds(now.lateness_max_seconds)],
-                        ["Every", seconds(node.interval_ms / 1000)]]));
+                        ["Samples", `${figure(now.samples)}, each ${seconds(node.interval_ms / 1000)}`], ["Missed", figure(now.samples_missed)], ["Latest by", seconds(now.lateness_max_seconds)]]));
 }
 
 function store(node) {
@@ -74,7 +73,7 @@ function keepers(answer) {
                 { head: "Stored", class: "share wide-share", cell: (u) => [bytes(held(u).held), bar(held(u).held / held(users[0]).held, { label: `stored by ${u.user}` })] },
                 { head: "May store", class: "number", cell: (u) => bytes(held(u).share) },
                 { head: "Refused", class: "number", cell: (u) => figure(held(u).refused) },
-        ], users, { caption: "Who uses the store" }) : note("Nobody has stored anything yet."), command("perfctl db forget --user NAME --before 30d"));
+        ], users, { caption: "Who uses the store" }) : note("Nobody has stored anything yet."), note("To remove what a user stored more than 30 days ago:"), command("perfctl db forget --user NAME --before 30d"));
 }
 
 export async function show(at) {

@@ -220,7 +220,7 @@ export async function showList(at) {
                         { head: "Component", cell: (r) => link(build("indicator", r.name, { component: r.component }), brief(r.component ?? "–", 40)) },
                         { head: "Results", class: "number", cell: (r) => count(r.results) },
                         { head: "Latest", cell: (r) => time(r.latest_ms) },
-                        { head: "Model", cell: (r) => (model(r) ? brief(model(r).declaration.help ?? "yes", 90) : "–") },
+                        { head: "Model", cell: (r) => (model(r) ? brief(model(r).declaration.help ?? "declared, without a description", 90) : "–") },
                 ], indicators, { caption: "Indicators" }) : empty("No results yet", "perfctl run and perfctl submit store them:", el("code", null, "perfctl run --repeat 5 -- ./benchmark")),
                 truncated && note("The list is cut."), el("p", { class: "note" }, `${plural(models.models.length, "model")} declared; perfctl model list shows them.`)),
         };

@@ -4,7 +4,7 @@
 import { find, get, name } from "./api.js";
 import { brief, card, command, el, empty, facts, link, note, table } from "./dom.js";
 import { jobGpuCard, jobGpuMeter, jobGpuPlots } from "./equipment.js";
-import { bytes, change, count, cpus, cut, failure, figure, joules, percent, quantity, seconds, time, utc } from "./format.js";
+import { bytes, change, count, cpus, cut, failure, figure, joules, percent, plural, quantity, seconds, time, utc } from "./format.js";
 import { chip, statePill, took } from "./jobs.js";
 import { verdictCard } from "./pipelines.js";
 import { build } from "./url.js";
@@ -76,7 +76,7 @@ function phases(job) {
         return card("Phases", null, table([
                 { head: "Phase", row: true, cell: (p) => (p.name ? brief(p.name, 60) : "before the first mark") },
                 { head: "Time", class: "number", cell: (p) => seconds(p.seconds) },
-                { head: "Share", class: "share", cell: (p) => [bar(p.seconds / total, { label: "share of the time" }), percent(p.seconds / total)] },
+                { head: "Share", class: "share", cell: (p) => [percent(p.seconds / total), bar(p.seconds / total, { label: "share of the time" })] },
                 { head: "CPUs", class: "number", cell: (p) => cpus(of(p, "job_cpus_used")) },
                 { head: "Memory", class: "number", cell: (p) => bytes(of(p, "job_memory_peak_bytes")) },
                 { head: "Read", class: "number", cell: (p) => bytes(of(p, "job_io_read_bytes") ?? NaN) },
@@ -213,7 +213,7 @@ export async function show(at) {
                 body.replaceChildren(...[
                         ...hero(job, node),
                         job.metrics.length === 0 ? empty("No metrics", "The job ended before perfd measured it, or its measurements were lost.")
-                                : el("div", { class: "grid" }, card("Allocated and used by the job itself", null, used(job, m)), card(`Node during the job, ${count(job.on.cpus)} CPUs`, null, nodeDuring(job, m))),
+                                : el("div", { class: "grid" }, card("Allocated and used by the job itself", null, used(job, m)), card(`Node during the job, ${plural(job.on.cpus, "CPU")}`, null, nodeDuring(job, m))),
                         jobGpuCard(job.gpus), n > 0 ? history : note(job.state === "running" ? "The timeline begins with the next sample."
                                 : "No timeline: the job was too short, or is too old."), n > 0 && job.phases.length > 1 && card("Phases over time", null, phaseBars),
                         phases(job),

@@ -69,20 +69,23 @@ function quick(params) {
                 href: build("jobs", "", query), "aria-current": build("jobs", "", query) === here ? "true" : null }, text)));
 }
 
-function columnsOf(picked, now_ms, hasGpus) {
+/* A column without a value in any row is left out. */
+function columnsOf(picked, now_ms, jobs) {
+        const has = (key) => jobs.some((j) => Number.isFinite(j.metrics?.[key]));
+
         return [
                 { head: el("span", { class: "hidden" }, "Select"), class: "pick", cell: (j) => el("input", { type: "checkbox", checked: picked.has(j.id), "data-id": j.id, "aria-label": `select ${j.name || j.id}` }) },
                 { head: "State", cell: (j) => [statePill(j), failure(j) && el("small", { class: "below" }, failure(j))] },
                 { head: "Job", row: true, class: "name", cell: (j) => [link(build("job", j.id), brief(j.name || j.id, 40)), j.name && el("small", null, j.id)] },
-                { head: "User", cell: (j) => brief(j.user || `uid ${j.uid ?? "?"}`, 20) },
+                { head: "User", class: "aside", cell: (j) => brief(j.user || `uid ${j.uid ?? "?"}`, 20) },
                 { head: "Begin", sort: "begin", cell: (j) => el("time", { title: utc(j.begin_ms) }, time(j.begin_ms)) },
                 { head: "Took", class: "number", sort: "duration", cell: (j) => seconds(took(j, now_ms)) },
-                { head: "CPUs used", class: "number", sort: "cpus", cell: (j) => usedCpus(j) },
-                ...(hasGpus ? [{ head: "GPUs used", class: "number", cell: (j) => jobGpuUse(j.metrics) ?? "" }] : []),
-                { head: "Peak memory", class: "number", sort: "memory", cell: (j) => bytes(j.metrics?.job_memory_peak_bytes) },
-                { head: "Node CPU", class: "number", title: "mean utilization of the node during the job", cell: (j) => percent((j.metrics?.cpu_avg_utilization_pct ?? NaN) / 100) },
-                { head: "Labels", class: "labels", cell: (j) => Object.entries(j.labels).map(([key, value]) => chip(key, value)) },
-        ];
+                has("job_cpus_used") && { head: "CPUs used", class: "number", sort: "cpus", cell: (j) => usedCpus(j) },
+                jobs.some((j) => jobGpuUse(j.metrics)) && { head: "GPUs used", class: "number", cell: (j) => jobGpuUse(j.metrics) ?? "" },
+                has("job_memory_peak_bytes") && { head: "Peak memory", class: "number", sort: "memory", cell: (j) => bytes(j.metrics?.job_memory_peak_bytes) },
+                has("cpu_avg_utilization_pct") && { head: "Node CPU", class: "number", title: "mean utilization of the node during the job", cell: (j) => percent((j.metrics?.cpu_avg_utilization_pct ?? NaN) / 100) },
+                jobs.some((j) => Object.keys(j.labels).length > 0) && { head: "Labels", class: "labels", cell: (j) => Object.entries(j.labels).map(([key, value]) => chip(key, value)) },
+        ].filter(Boolean);
 }
 
 function usedCpus(job) {
@@ -127,7 +130,7 @@ export async function show(at) {
                 const answer = await get("jobs", conditions(at.params, node.time_ms), at.signal);
 
                 list.replaceChildren(answer.jobs.length === 0 ? nothing(at.params)
-                        : table(columnsOf(picked, node.time_ms, answer.jobs.some((j) => jobGpuUse(j.metrics))), answer.jobs, {
+                        : table(columnsOf(picked, node.time_ms, answer.jobs), answer.jobs, {
                                 caption: "Jobs", attributes: (j) => ({ class: jobState(j).tone }),
                                 sorted: at.params.get("sort") ?? "-begin", onsort: (key) => (location.hash = hashWith({ sort: key === "-begin" ? "" : key, page: "" })),
                         }));

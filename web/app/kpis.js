@@ -48,7 +48,7 @@ function list(kpis) {
                 { head: "Change", class: "number", cell: (k) => (k.relative_change === null ? "–" : change(k.relative_change)) },
                 { head: "Interval", class: "number", cell: interval },
                 { head: "Since", cell: (k) => brief(k.since_version ?? "–", 20) },
-                { head: "Runs", class: "number", title: "runs, of versions", cell: (k) => `${k.runs} of ${k.versions}` },
+                { head: "Runs, versions", class: "number", cell: (k) => `${k.runs}, ${k.versions}` },
                 { head: "Detectable", class: "number", title: "smallest change that would be found", cell: (k) => (k.smallest_change ? `±${change(k.smallest_change).slice(1)}` : "–") },
         ], kpis, { caption: "KPIs", attributes: (k) => ({ class: k.verdict === "regression" ? "bad" : null }) });
 }
@@ -116,7 +116,7 @@ export function trend(kpi, key, points, changes) {
         const newest = kpi.since_version && !changes.some((c) => c.version === kpi.since_version) && points.some((p) => p.version === kpi.since_version);
 
         return chart({ kind: "line", title: `${key} by version`, x: { key: "version", label: "version" },
-                y: { key, label: `median, least and greatest of each version${kpi.unit ? `, ${kpi.unit}` : ""}; ${kpi.direction} is better`, unit: kpi.unit },
+                y: { key, label: `median, least and greatest of each version${kpi.unit ? `, ${kpi.unit}` : ""}; ${kpi.direction} is better; dashed: a change, grey: levels`, unit: kpi.unit },
                 rows: points, levels: levelsOf(changes, points),
                 marks: [...changes.map((c) => ({ x: c.version, text: changed(c), tone: TONES[c.verdict] })), ...(newest ? [{ x: kpi.since_version, text: "differs", tone: TONES[kpi.verdict] }] : [])] });
 }
@@ -129,7 +129,7 @@ export function changesTable(kpi, changes) {
                 { head: "Interval, 95 %", class: "number", cell: interval },
                 { head: "Level before", class: "number", cell: (c) => figure(c.before, kpi.unit) },
                 { head: "New level", class: "number", cell: (c) => figure(c.after, kpi.unit) },
-                { head: "By chance", class: "number", cell: (c) => (c.p_value === null ? "–" : figure(Number(c.p_value.toPrecision(2)))) },
+                { head: "Chance", class: "number", title: "probability that chance alone makes a difference as large (p)", cell: (c) => (c.p_value === null ? "–" : figure(Number(c.p_value.toPrecision(2)))) },
                 { head: "First run", cell: (c) => time(c.time_ms) },
         ], [...changes].reverse(), { caption: "Changes of the level, newest first" });
 }

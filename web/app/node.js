@@ -81,10 +81,10 @@ function devices(node) {
                         `${percent(fs.used_ratio)} of ${bytes(fs.size_bytes)}, ${bytes(fs.available_bytes)} left`, { tone: fs.used_ratio > 0.95 ? "bad" : "" }))),
                 card("Disks and interfaces since boot", null,
                         table([
-                                { head: "Device", cell: (d) => d.device, row: true }, { head: "In", cell: (d) => bytes(d.read_bytes ?? d.received_bytes), title: "read, or received" },
-                                { head: "Out", cell: (d) => bytes(d.written_bytes ?? d.sent_bytes), title: "written, or sent" },
-                                { head: "Operations", cell: (d) => figure(d.reads === undefined ? d.received_packets + d.sent_packets : d.reads + d.writes), title: "reads and writes, or packets" },
-                                { head: "Errors", cell: (d) => (d.receive_errors === undefined ? "" : figure(d.receive_errors + d.send_errors)) },
+                                { head: "Device", cell: (d) => d.device, row: true }, { head: "Read, received", class: "number", cell: (d) => bytes(d.read_bytes ?? d.received_bytes) },
+                                { head: "Written, sent", class: "number", cell: (d) => bytes(d.written_bytes ?? d.sent_bytes) },
+                                { head: "Operations, packets", class: "number", cell: (d) => figure(d.reads === undefined ? d.received_packets + d.sent_packets : d.reads + d.writes) },
+                                { head: "Errors", class: "number", cell: (d) => (d.receive_errors === undefined ? "" : figure(d.receive_errors + d.send_errors)) },
                         ], [...now.disks.filter((d) => d.class === "physical"), ...physical], { caption: "Disks and interfaces" })),
         ];
 }
@@ -222,7 +222,7 @@ export async function show(at) {
                 equipmentPlots((isRecent() ? recent : timeline).series).filter(isNew).forEach(addPlot);
                 for (const p of plots)
                         p.figure.set(isRecent() ? recentColumns(recent, p.names) : columns(timeline, p.names, tail), chosen.from, chosen.to);
-                strip.set(recent, from, to);
+                strip.set(recent, from, to, isRecent() ? undefined : "Each core, last 10 minutes");
         }
 
         function choose() {
@@ -256,22 +256,25 @@ export async function show(at) {
         }
 
         /* A sample that was sent as an event. */
-        function live(sample) {
+        async function live(sample) {
                 append(recent, sample);
                 at.node = { ...at.node, time_ms: sample.times_ms[0] };
                 if (chosen.live) {
                         choose();
                         draw();
                 }
+                if (!before && equipment.hasChildNodes()) /* the first rates of equipment */
+                        await update(await get("node", {}, at.signal));
         }
 
         PLOTS.forEach(addPlot);
+        figures.firstChild.after(card(null, null, strip.element)); /* beside the mean of the cores */
         await update(at.node);
         return {
                 title: "Node", update, live,
                 end: () => plots.forEach((p) => p.figure.end()),
                 element: el("div", null, el("h1", { class: "hidden" }, `Node ${at.node.hostname}`), top, picker(at, chosen),
-                        figures, card(null, null, strip.element), equipment, card("Jobs", null, bars), below,
+                        figures, equipment, card("Jobs", null, bars), below,
                         facts([["Kernel", at.node.kernel, " ", at.node.machine], ["Sampled every", seconds(at.node.interval_ms / 1000)], ["perfd up since", time(at.node.started_ms)]])),
         };
 }

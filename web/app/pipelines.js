@@ -26,18 +26,21 @@ const FIGURES = [
 
 const share = (v, label) => (Number.isFinite(v) ? [percent(v), bar(v, { label })] : "–");
 
+const short = (v) => Number(v.toPrecision(3));
+const key = (color, text) => [el("i", { class: "key", style: { background: `var(--${color})` } }), text];
+
 /* How the time of the workers of each stage was spent. */
 function stages(verdict) {
         return table([
                 { head: "Stage", row: true, cell: (s) => [brief(s.name, 40), s.name === verdict.stage && [" ", pill("limits", "odd")], s.name === verdict.next_stage && [" ", pill("next", "live")]] },
                 { head: "Workers", class: "number", cell: (s) => (s.concurrency === undefined ? "–" : `${s.is_inferred ? "~" : ""}${s.concurrency}`) },
                 { head: "Busy · blocked · starved", class: "share wide-share", cell: (s) => (s.busy === undefined ? "–" : stack([
-                        { name: "busy", value: s.busy, color: "c1" }, { name: "blocked by the next stage", value: s.blocked, color: "c4" }, { name: "starved by the stage before", value: s.starved, color: "line" }])) },
-                { head: "Busy", class: "number", cell: (s) => percent(s.busy) },
-                { head: "Blocked", class: "number", cell: (s) => percent(s.blocked) },
-                { head: "Starved", class: "number", cell: (s) => percent(s.starved) },
-                { head: "Each task", class: "number", cell: (s) => (s.mean_time_seconds === null ? "–" : figure(s.mean_time_seconds * 1000, "ms")) },
-                { head: "Items", class: "number", cell: (s) => (s.items_per_second === null ? "–" : figure(s.items_per_second, "/s")) },
+                        { name: "busy", value: s.busy, color: "c1" }, { name: "blocked by the next stage", value: s.blocked, color: "c4" }, { name: "starved by the stage before", value: s.starved, color: "soft" }])) },
+                { head: key("c1", "Busy"), class: "number", cell: (s) => percent(s.busy) },
+                { head: key("c4", "Blocked"), class: "number", cell: (s) => percent(s.blocked) },
+                { head: key("soft", "Starved"), class: "number", cell: (s) => percent(s.starved) },
+                { head: "Each task", class: "number", cell: (s) => (s.mean_time_seconds === null ? "–" : figure(short(s.mean_time_seconds * 1000), "ms")) },
+                { head: "Items", class: "number", cell: (s) => (s.items_per_second === null ? "–" : figure(short(s.items_per_second), "/s")) },
                 { head: "Ready", class: "number", title: "time with an item ready behind the stage", cell: (s) => (s.readiness === null ? s.readiness_state : share(s.readiness, "ready")) },
                 { head: "Failed", class: "number", cell: (s) => (s.failure_ratio > 0 ? el("b", { class: "bad" }, percent(s.failure_ratio)) : percent(s.failure_ratio)) },
         ], verdict.stages, { caption: "Stages" });
@@ -48,8 +51,7 @@ export const confidence = (verdict) => pill(`confidence: ${verdict.confidence}`,
 export function verdictCard(verdict, n) {
         return card(n > 1 ? `Pipeline ${verdict.pipeline}` : "Data pipeline", null,
                 el("p", { class: "verdict" }, el("b", null, verdict.headline), " ", verdict.sentence, " ", verdict.advice, " ", confidence(verdict)),
-                facts([["Training waited", Number.isFinite(verdict.wait_share) ? `${percent(verdict.wait_share)}${Number.isFinite(verdict.waited_seconds) ? `, ${seconds(verdict.waited_seconds)}` : ""}` : ""],
-                        ["First batch after", Number.isFinite(verdict.first_batch_seconds) ? seconds(verdict.first_batch_seconds) : ""]]),
+                facts([["First batch after", Number.isFinite(verdict.first_batch_seconds) ? seconds(verdict.first_batch_seconds) : ""]]),
                 stages(verdict),
                 (verdict.changes ?? []).map((c) => note(`${c.stage}: a task took ${seconds(c.during_seconds)} instead of ${seconds(c.before_seconds)} from ${time(c.begin_ms)}${c.end_ms ? ` to ${time(c.end_ms)}` : " on"}.`)));
 }
@@ -70,13 +72,13 @@ function figures(intervals, events) {
         const marks = events.map((e) => ({ x: e.time_ms, to: e.time_ms + 1000 * e.seconds, text: `${cut(e.name, 40)}: ${seconds(e.seconds)}`, tone: "odd" }));
         const named = (stage) => stage.replace(/^\d+:/, "").replace(/_queue$/, "");
 
-        return el("div", { class: "plots" }, FIGURES.map((f) => {
+        return [marks.length > 0 && note(`Shaded in the plots: ${plural(marks.length, "event")} such as garbage collections.`), el("div", { class: "plots" }, FIGURES.map((f) => {
                 const rows = intervals.filter((i) => i.part === f.part).map((i) => ({ time: i.end_ms, stage: named(i.stage), value: f.of(i) }))
                         .filter((r) => Number.isFinite(r.value)).sort((a, b) => a.time - b.time);
 
                 return card(null, null, chart({ kind: "line", title: f.title, x: { key: "time", unit: "time" }, y: { key: "value", label: f.label, unit: f.unit },
                         legend: { key: "stage", label: f.part === "tasks" ? "stage" : "queue behind" }, rows, marks: rows.length ? marks : [] }));
-        }), marks.length > 0 && note(`Shaded: ${plural(marks.length, "event")} such as garbage collections.`));
+        }))];
 }
 
 /* The other ranks of a run of many processes: same name and number of ranks, at the same time. */
@@ -117,7 +119,7 @@ async function showOne(at) {
 
                 body.replaceChildren(...[...(answer.verdicts.length ? answer.verdicts.map((v) => verdictCard(v, answer.verdicts.length))
                         : [empty("No verdict", answer.stages.length ? "The stages have reported too little." : "This job has no statistics of a data pipeline.")]),
-                ranks(others), intervals.length > 0 && figures(intervals, events), command(`perfctl pipeline show ${id}`)].filter(Boolean));
+                ranks(others), ...(intervals.length > 0 ? figures(intervals, events) : []), command(`perfctl pipeline show ${id}`)].filter(Boolean));
         }
 
         await update();
@@ -135,7 +137,7 @@ async function showAll(at) {
 
                 body.replaceChildren(...[
                         rows.length ? table([
-                                { head: "Job", row: true, cell: ({ job }) => link(build("pipelines", job.id), brief(job.name || job.id, 40)) },
+                                { head: "Job", row: true, cell: ({ job }) => link(build("pipelines", job.id), brief(job.name || job.id, 40), job.rank !== null && ` rank ${job.rank}`) },
                                 { head: "State", cell: ({ job }) => statePill(job) },
                                 { head: "Begin", cell: ({ job }) => time(job.begin_ms) },
                                 { head: "Limited by", cell: ({ verdict }) => [el("b", null, brief(verdict.stage ?? verdict.limit, 40))] },

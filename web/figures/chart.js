@@ -11,9 +11,9 @@
  *   marks   [{ x, text, tone }]: places on x, such as changes; with to: a span */
 
 import { dataOf } from "./data.js";
-import { bands, box, categories, extent, linear, ticks } from "./scale.js";
+import { bands, box, categories, extent, linear, ticks, timeTicks } from "./scale.js";
 import { el, svg } from "../app/dom.js";
-import { cut, figure, plural, quantity, time } from "../app/format.js";
+import { clock, cut, figure, percent, plural, quantity, time } from "../app/format.js";
 
 const HEIGHT = 240, LEFT = 70, RIGHT = 12, TOP = 10, BOTTOM = 34;
 const N_COLOURS = 6, N_FACETS = 24, N_ROWS = 5000;
@@ -49,7 +49,9 @@ function plan(spec, rows) {
 
 function axes(spec, its, px, py, width) {
         const bottom = HEIGHT - BOTTOM, room = width - LEFT - RIGHT;
-        const values = its.isBand ? its.xs : ticks(...its.xRange, Math.max(Math.floor(room / (spec.x.unit === "time" ? 110 : 70)), 1));
+        const isTime = spec.x.unit === "time" && !its.isBand, times = isTime && timeTicks(...its.xRange, Math.max(Math.floor(room / 70), 1));
+        const values = its.isBand ? its.xs : isTime ? times.at : ticks(...its.xRange, Math.max(Math.floor(room / 70), 1));
+        const text = (v) => (isTime ? clock(v / 1000, times.step >= 86400e3) : cut(words(v, spec.x.unit), 24));
         const longest = its.isBand ? Math.min(Math.max(...values.map((v) => words(v, spec.x.unit).length)), 24) : 0;
         const each = its.isBand ? Math.max(Math.ceil((longest * 6 + 10) / px.width), 1) : 1;
         const steps = ticks(...its.yRange, 4, spec.y.unit), isLong = steps.some((v) => words(v, spec.y.unit).length > 11); /* the label has the unit */
@@ -57,8 +59,8 @@ function axes(spec, its, px, py, width) {
         return [
                 steps.map((v) => [
                         svg("line", { class: "grid", x1: LEFT, x2: width - RIGHT, y1: f(py(v)), y2: f(py(v)) }),
-                        svg("text", { x: LEFT - 6, y: f(py(v) + 4), "text-anchor": "end" }, isLong ? figure(v) : words(v, spec.y.unit))]),
-                values.filter((_, i) => i % each === 0 || values.length <= 2).map((v) => svg("text", { x: f(px(v)), y: bottom + 15, "text-anchor": "middle" }, cut(words(v, spec.x.unit), 24))),
+                        svg("text", { x: LEFT - 6, y: f(py(v) + 4), "text-anchor": "end" }, isLong ? figure(v) : spec.y.unit === "ratio" ? percent(v, its.yRange[1] > 0.1 ? 0 : 1) : words(v, spec.y.unit))]),
+                values.filter((_, i) => i % each === 0 || values.length <= 2).map((v) => svg("text", { x: f(px(v)), y: bottom + 15, "text-anchor": "middle" }, text(v))),
                 svg("line", { class: "axis", x1: LEFT, x2: width - RIGHT, y1: bottom, y2: bottom }),
                 spec.x.label && svg("text", { class: "label", x: f(LEFT + room / 2), y: HEIGHT - 4, "text-anchor": "middle" }, cut(spec.x.label, 60)),
         ];
@@ -185,7 +187,7 @@ export function chart(spec) {
         });
 
         return el("figure", { class: "figure", "aria-label": cut(spec.title, 100) }, el("h2", null, cut(spec.title, 100)),
-                spec.y.label && el("figcaption", { class: "note" }, cut(spec.y.label, 80)), legend(spec, its),
+                spec.y.label && el("figcaption", { class: "note" }, cut(spec.y.label, 120)), legend(spec, its),
                 rows.length === 0 ? el("p", { class: "note" }, "No points: nothing meets the conditions.") : el("div", { class: panels.length > 1 ? "facets" : "" }, panels),
                 rows.some((r) => r.failed) && el("p", { class: "note" }, "Crosses are tests that failed."),
                 spec.rows.length > N_ROWS && el("p", { class: "note" }, `The first ${figure(N_ROWS)} of ${figure(spec.rows.length)} points are drawn.`),

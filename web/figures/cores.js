@@ -4,6 +4,7 @@
 
 import { AXIS_PX, PAD_PX } from "./timeseries.js";
 import { dataOf } from "./data.js";
+import { axis } from "./spans.js";
 import { el } from "../app/dom.js";
 import { percent, plural, time } from "../app/format.js";
 
@@ -43,7 +44,7 @@ function words(rows, from, to) {
 }
 
 export function cores() {
-        const canvas = el("canvas", { role: "img" }), at = el("span"), data = el("div");
+        const canvas = el("canvas", { role: "img" }), at = el("span"), data = el("div"), below = el("div"), title = el("h2");
         const scale = el("span", { class: "heat-scale", "aria-hidden": "true", style: { background: `linear-gradient(90deg, ${STOPS.map((c) => `rgb(${c})`).join()})` } });
         let shown = { times_ms: [], rows: [], from: 0, to: 1, height: 1 };
 
@@ -71,12 +72,14 @@ export function cores() {
                 canvas.getContext("2d").putImageData(image, 0, 0);
         }
         return {
-                element: el("figure", { class: "heat" }, el("h2", null, "Each core"), el("figcaption", { class: "legend" }, el("span", null, "0 ", scale, " 100 % busy"), at),
-                        el("div", { style: { "padding-left": `${AXIS_PX}px`, "padding-right": `${PAD_PX}px` } }, canvas), data),
-                set({ times_ms, cores: all }, from, to) {
-                        const rows = rowsOf(all), listed = tableOf(all), px = Math.min(Math.max(Math.floor(160 / Math.max(rows.length, 1)), 1), 14);
+                element: el("figure", { class: "heat" }, title, el("figcaption", { class: "legend" }, el("span", null, "0 ", scale, " 100 % busy"), at),
+                        el("div", { style: { "padding-left": `${AXIS_PX}px`, "padding-right": `${PAD_PX}px` } }, canvas), below, data),
+                set({ times_ms, cores: all }, from, to, what = "Each core") {
+                        const rows = rowsOf(all), listed = tableOf(all), px = Math.min(Math.max(Math.floor(112 / Math.max(rows.length, 1)), 1), 28);
 
                         shown = { times_ms, rows, from, to };
+                        title.textContent = what;
+                        below.replaceChildren(axis(from, to));
                         canvas.style.setProperty("height", `${Math.max(px * rows.length, 8)}px`);
                         canvas.setAttribute("aria-label", words(listed, from, to));
                         if (!data.querySelector("details[open]"))

@@ -4,11 +4,13 @@
  * timeseries({ label, unit, series: [{ name, color, dash }], from, to, height, onselect }) returns { element, set, end }; set(data, from, to):
  * data as of columns(). The caller calls end() when the element goes. */
 
+import { STEPS_S } from "./scale.js";
 import { el } from "../app/dom.js";
-import { percent, quantity, time } from "../app/format.js";
+import { clock, percent, quantity, time } from "../app/format.js";
 
 export const AXIS_PX = 74, PAD_PX = 12; /* left and right of the plot, for figures below it with the same times */
 const SYNC = "time";
+const DAYS_S = [2, 3, 7, 14, 30, 90].map((n) => 86400 * n);
 
 export const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
@@ -45,6 +47,9 @@ function splits(unit) {
         };
 }
 
+/* A legend with ranges may need two lines: they are kept for it, so that nothing moves with the crosshair. */
+const hasRanges = (data, series) => series.length > 1 && series.some((_, i) => data[2 + 3 * i].some((max, k) => max > data[3 + 3 * i][k]));
+
 /* The values of all series at one place, or the latest: "read 1.2 MiB/s (0 to 3.4 MiB/s)". */
 function legend(series, text) {
         const at = el("time"), values = series.map(() => el("b"));
@@ -63,18 +68,11 @@ function legend(series, text) {
         } };
 }
 
-const clock = (s, isLong) => {
-        const t = new Date(s * 1000), two = (v) => String(v).padStart(2, "0");
-
-        return isLong ? `${two(t.getMonth() + 1)}-${two(t.getDate())}` : t.getSeconds() ? `${two(t.getHours())}:${two(t.getMinutes())}:${two(t.getSeconds())}`
-                : `${two(t.getHours())}:${two(t.getMinutes())}`;
-};
-
 function axes(unit) {
         const both = { stroke: () => color("soft"), grid: { stroke: () => color("line"), width: 1 }, ticks: { show: false }, font: "11px system-ui, sans-serif" };
 
         return [
-                { ...both, size: 24, space: 70, values: (plot, values, axis, space, step) => values.map((v) => clock(v, step >= 86400)) },
+                { ...both, size: 24, space: 76, incrs: [...STEPS_S, ...DAYS_S], values: (plot, values, axis, space, step) => values.map((v) => clock(v, step >= 86400)) },
                 { ...both, size: AXIS_PX, gap: 6, splits: splits(unit), values: (plot, values) => values.map((v) => (unit === "ratio" ? percent(v, 0) : quantity(v, unit).replace(/\.0+(?=\s)/, ""))) },
         ];
 }
@@ -137,6 +135,7 @@ export function timeseries({ label, unit, series, from, to, height = 140, onsele
                 element,
                 set(data, begin, end) {
                         window_s = [begin / 1000, end / 1000];
+                        values.element.classList.toggle("tall", hasRanges(data, series));
                         plot.setData(data);
                 },
                 end() {
