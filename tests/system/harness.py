@@ -453,8 +453,8 @@ class Daemon:
     def wait_ready(self):
         wait_for(self.is_ready, "perfd's /-/ready")
         if self.tcp:
-            # With port 0 the kernel chooses the port, and the log names it. A restart uses the same port.
-            self.port = int(re.findall(r"http://127\.0\.0\.1:(\d+)", self.log())[-1])
+            # With port 0 the kernel chooses the port, and the log names it, perhaps after the first answer. A restart uses the same.
+            self.port = int(wait_for(lambda: re.findall(r"http://127\.0\.0\.1:(\d+)", self.log()), "the port in the log")[-1])
 
     def log(self):
         return self.log_file.read_text(errors="replace") if self.log_file.exists() else ""
