@@ -13,6 +13,8 @@ import vm
 N_FAILURES = 3
 # The result is acknowledged when the mark is there.
 SCRIPT = """#!/bin/sh
+touch /tmp/runs.$SLURM_JOB_ID
+while [ ! -e /tmp/go.$SLURM_JOB_ID ]; do sleep 0.1; done
 echo "{\\"name\\": \\"Run\\", \\"component\\": \\"c\\", \\"@parameters\\": {\\"job\\": $SLURM_JOB_ID}, \\"@result\\": {\\"n\\": 1}}" |
         perfctl submit && touch /tmp/acknowledged.$SLURM_JOB_ID
 exec sleep "$1"
@@ -37,6 +39,12 @@ class PowerFailures(unittest.TestCase):
         self.vm.wait("sinfo -h -o %T | grep -q idle", "an idle node")
         job = self.vm.run(f"{test_slurm_vm.NOBODY} sbatch --parsable --no-requeue --chdir=/tmp --output=/dev/null "
                           f"/usr/share/until-power-fails {seconds}").strip()
+        self.vm.wait(f"[ -e /tmp/runs.{job} ]", f"job {job}")
+        # Slurm writes its state seconds after a change: until then, a power failure makes it run the job again, or give its id to
+        # another.
+        self.vm.run("touch /tmp/now; scancel $(sbatch --parsable --hold --wrap=true)")
+        self.vm.wait("[ /var/spool/slurmctld/job_state -nt /tmp/now ]", "the state of Slurm on the disk")
+        self.vm.run(f"sync /var/spool/slurmctld; touch /tmp/go.{job}")
         self.vm.wait(f"[ -e /tmp/acknowledged.{job} ]", f"the result of job {job}")
         return job
 
