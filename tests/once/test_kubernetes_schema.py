@@ -23,7 +23,8 @@ class Schemas(TestCase):
             subprocess.run([environment / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check", VERSION], check=True)
 
     def validate(self, path, release):
-        return subprocess.run([self.program, "-k", release, "--strict", path], capture_output=True, text=True)
+        return subprocess.run([self.program.parent / "python3", self.program, "-k", release, "--strict", path],
+                              capture_output=True, text=True)
 
     def test_the_objects_are_valid(self):
         for path in sorted((ROOT / "deploy" / "kubernetes").glob("*.yaml")):
