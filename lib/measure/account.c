@@ -208,7 +208,7 @@ static int reserve_equipment(Account *account, const Sample *sample) {
                 n[sample->equipment.items[i].kind]++;
         for (EquipmentKind kind = 0; kind < N_EQUIPMENT_KINDS && r == 0; kind++)
                 if (n[kind] > 0)
-                        r = equipment_table_reserve(&account->equipment[kind], n[kind]);
+                        r = equipment_table_reserve(&account->equipment[kind], kind, n[kind]);
         return r;
 }
 
@@ -543,7 +543,7 @@ static const RecordField fields[] = {
         RECORD_STRUCT_AS("shown", Account, counters, &shown_record),
         RECORD_STRUCT(Account, disks, &disks_record),
         RECORD_STRUCT(Account, nets, &nets_record),
-#define X(id, source, list, ...) \
+#define X(id, source, max, list, ...) \
         RECORD_STRUCT_AS(list, Account, equipment[EQUIPMENT_##id], &equipment_table_records[EQUIPMENT_##id]),
         EQUIPMENT_KINDS(X)
 #undef X

@@ -24,8 +24,9 @@ static const EquipmentValue values[N_EQUIPMENT_KINDS][EQUIPMENT_VALUES_MAX] = {
 };
 
 const EquipmentKindInfo equipment_kinds[N_EQUIPMENT_KINDS] = {
-#define X(id, kind_source, kind_list, kind_label, kind_help, ...)            \
+#define X(id, kind_source, kind_max, kind_list, kind_label, kind_help, ...)            \
         [EQUIPMENT_##id] = { .source = SOURCE_##kind_source,      \
+                             .n_max = kind_max,                   \
                              .list = kind_list,                   \
                              .label = kind_label,                 \
                              .help = kind_help,                   \
@@ -50,8 +51,11 @@ double equipment_gpu_part(const SampleEquipment *gpu, GpuSum sum) {
 
 int equipment_add(EquipmentList *list, EquipmentKind kind, const char *name, SampleEquipment **ret) {
         SampleEquipment *item;
+        size_t n = 0;
 
-        if (list->n >= EQUIPMENT_MAX)
+        for (size_t i = 0; i < list->n; i++)
+                n += list->items[i].kind == kind;
+        if (n >= equipment_kinds[kind].n_max)
                 return EQUIPMENT_FULL;
         if (ARRAY_RESERVE(list->items, list->n_allocated, list->n + 1) < 0)
                 return -ENOMEM;
@@ -65,8 +69,8 @@ int equipment_add(EquipmentList *list, EquipmentKind kind, const char *name, Sam
 
 /* --- counters over time ---------------------------------------------------------------------------- */
 
-/* Both items that are there and those that are gone. */
-#define ITEMS_MAX (2 * (size_t)EQUIPMENT_MAX)
+/* Items of a kind that are there, new ones, and those that are gone. */
+#define ITEMS_MAX(n_max) (2 * (size_t)(n_max) + 256)
 
 void equipment_table_deinit(EquipmentTable *table) {
         free(table->items);
@@ -82,9 +86,9 @@ static void drop_oldest(EquipmentTable *table) {
         table->items[oldest] = table->items[--table->n];
 }
 
-int equipment_table_reserve(EquipmentTable *table, size_t n) {
-        assert(n <= EQUIPMENT_MAX);
-        while (table->n + n > ITEMS_MAX)
+int equipment_table_reserve(EquipmentTable *table, EquipmentKind kind, size_t n) {
+        assert(n <= equipment_kinds[kind].n_max);
+        while (table->n + n > ITEMS_MAX(equipment_kinds[kind].n_max))
                 drop_oldest(table);
         table->next = 0;
         return ARRAY_RESERVE(table->items, table->n_allocated, table->n + n);
@@ -131,7 +135,9 @@ void equipment_table_resume(EquipmentTable *table) {
         static const RecordField id##_fields[] = { RECORD_TEXT_OF(EquipmentItem, name),                          \
                                                    RECORD_VALUE(EquipmentItem, read_ns), id##_VALUES(X) };       \
         static const Record id##_record = RECORD(EquipmentItem, id##_fields);                                    \
-        static const RecordField id##_list[] = { RECORD_LIST_OF(EquipmentTable, items, n, ITEMS_MAX, &id##_record) };
+        static const RecordField id##_list[] = {                                                                 \
+                RECORD_LIST_OF(EquipmentTable, items, n, ITEMS_MAX(EQUIPMENT_##id##_MAX), &id##_record)          \
+        };
 EQUIPMENT_KINDS(KIND)
 #undef KIND
 #undef X

@@ -8,7 +8,8 @@
  * summed up over the node is a row of EQUIPMENT_TOTALS as well. The sample, the account, /metrics and the JSON API use
  * these rows. To add a kind: add its rows here, and a reader to the table in daemon/sample/host/equipment_readers.c.
  *
- *   EQUIPMENT_KINDS   X(ID, source, list, label, help, texts...)
+ *   EQUIPMENT_KINDS   X(ID, source, max, list, label, help, texts...)
+ *                     A sample has at most `max` items; a reader says that there are more, or adds those beyond up.
  *                     `list` is the member of the JSON API, `label` the label of an item's name; `texts` are the names
  *                     of what describes an item, labels of the family …_info
  *   KIND_VALUES       X(KIND, member, type, decimals, family, unit, help, max_per_s)
@@ -31,14 +32,12 @@
 #define EQUIPMENT_NAME_MAX 128
 #define EQUIPMENT_TEXTS_MAX 5
 #define EQUIPMENT_TEXT_MAX 96
-/* Items in a sample; a reader leaves out those beyond, and says so. */
-#define EQUIPMENT_MAX 256U
 
 #define EQUIPMENT_KINDS(X)                                                                                 \
-        X(GPU,    GPU,    "gpus",                "gpu",        "GPUs", "uuid", "model", "driver", "parent", "state") \
-        X(PORT,   FABRIC, "fabric_ports",        "port",       "Ports of InfiniBand, RoCE, Omni-Path and Slingshot", "device", "link_layer", "state", "firmware") \
-        X(NETFS,  NETFS,  "network_filesystems", "mountpoint", "Network file systems", "fstype", "source", "error") \
-        X(ENERGY, ENERGY, "energy_meters",       "meter",      "Meters of energy (RAPL)", "part")
+        X(GPU,    GPU,    128, "gpus",                "gpu",        "GPUs", "uuid", "model", "driver", "parent", "state") \
+        X(PORT,   FABRIC, 256, "fabric_ports",        "port",       "Ports of InfiniBand, RoCE, Omni-Path and Slingshot", "device", "link_layer", "state", "firmware") \
+        X(NETFS,  NETFS,  65,  "network_filesystems", "mountpoint", "Network file systems", "fstype", "source", "error") \
+        X(ENERGY, ENERGY, 256, "energy_meters",       "meter",      "Meters of energy (RAPL)", "part")
 
 /*
  * Times are integrals of a share. Values of the streaming multiprocessors (SM) are known while `sm_observed` grows;
@@ -176,6 +175,13 @@ _Static_assert(N_GPU_VALUES <= EQUIPMENT_VALUES_MAX && N_PORT_VALUES <= EQUIPMEN
                        N_NETFS_VALUES <= EQUIPMENT_VALUES_MAX && N_ENERGY_VALUES <= EQUIPMENT_VALUES_MAX,
                "a bit of `have` for each value");
 
+/* Items of each kind in a sample. */
+enum {
+#define X(id, source, max, ...) EQUIPMENT_##id##_MAX = max,
+        EQUIPMENT_KINDS(X)
+#undef X
+};
+
 typedef enum EquipmentType {
         EQUIPMENT_COUNTER,
         EQUIPMENT_GAUGE,
@@ -191,6 +197,7 @@ typedef struct EquipmentValue {
 
 typedef struct EquipmentKindInfo {
         Source source;
+        size_t n_max; /* items in a sample */
         const char *list, *label, *help;
         const char *texts[EQUIPMENT_TEXTS_MAX]; /* NULL behind the last */
         const EquipmentValue *values;
@@ -246,8 +253,8 @@ enum {
         EQUIPMENT_FULL = 1,
 };
 /*
- * Adds an item without values; a longer name is cut. Returns 0, EQUIPMENT_FULL or -ENOMEM. *ret is borrowed until the
- * next item.
+ * Adds an item without values; a longer name is cut. Returns 0, EQUIPMENT_FULL (of this kind) or -ENOMEM. *ret is
+ * borrowed until the next item.
  */
 int equipment_add(EquipmentList *list, EquipmentKind kind, const char *name, SampleEquipment **ret);
 
@@ -272,7 +279,7 @@ typedef struct EquipmentTable {
 void equipment_table_deinit(EquipmentTable *table);
 /* Allocates entries for n more items, and drops those that have been gone longest if there are too many. Returns 0 or
  * -ENOMEM. */
-int equipment_table_reserve(EquipmentTable *table, size_t n);
+int equipment_table_reserve(EquipmentTable *table, EquipmentKind kind, size_t n);
 /* Returns the entry of an item, which is added if there is none. Call equipment_table_reserve() before. */
 EquipmentItem *equipment_table_take(EquipmentTable *table, const char *name, uint64_t now_ns);
 /* Continues a table from its record. */

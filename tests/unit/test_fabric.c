@@ -340,14 +340,18 @@ static void without_one_of_the_ports_there_are_no_sums(void **state) {
         drop(f, IB "mlx5_1");
         read_at(f, 11);
 
-        for (unsigned i = 1; i <= EQUIPMENT_MAX; i++) {
+        for (unsigned i = 1; i <= EQUIPMENT_PORT_MAX; i++) {
                 (void)snprintf(path, sizeof(path), IB "vf%u/ports/1/state", i);
                 put(f, path, "4: ACTIVE\n");
         }
         assert_failed_at(f, 21, "sys/class/infiniband: too many ports");
         drop(f, IB "vf1");
-        read_at(f, 31);
-        assert_int_equal(f->sample.equipment.n, EQUIPMENT_MAX);
+        put(f, "sys/class/powercap/intel-rapl:0/name", "package-0\n");
+        put(f, "sys/class/powercap/intel-rapl:0/max_energy_range_uj", "262143328850\n");
+        put(f, "sys/class/powercap/intel-rapl:0/energy_uj", "1\n");
+        read_at(f, 61);
+        assert_int_equal(f->sample.equipment.n, EQUIPMENT_PORT_MAX + 1); /* they push out no other equipment */
+        assert_true(sample_has(&f->sample, SOURCE_ENERGY));
 }
 
 static void a_class_that_is_no_directory_is_a_failure(void **state) {

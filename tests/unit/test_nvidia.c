@@ -185,8 +185,8 @@ static void gpus_beyond_the_limit_of_a_sample_are_a_failure(void **state) {
 
         write_readings(f);
         f->sample.equipment.n = 0;
-        for (size_t i = 0; i < EQUIPMENT_MAX; i++)
-                assert_int_equal(equipment_add(&f->sample.equipment, EQUIPMENT_PORT, "x", &item), 0);
+        for (size_t i = 0; i < EQUIPMENT_GPU_MAX; i++)
+                assert_int_equal(equipment_add(&f->sample.equipment, EQUIPMENT_GPU, "x", &item), 0);
         assert_int_equal(nvidia_reader.read(f->nvidia, &f->sample, &f->fault), EQUIPMENT_FAILED);
         assert_string_equal(f->fault, "too many GPUs");
 }

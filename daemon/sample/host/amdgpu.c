@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "measure/gpu_file.h"
 #include "sample/kernel_text.h"
 #include "util/clock.h"
 #include "util/file.h"
@@ -13,6 +14,8 @@
 #include "util/utf8.h"
 
 #define CARDS_MAX 64U /* numbers of cards, of any maker: bits of a mask */
+_Static_assert(CARDS_MAX + GPU_FILE_GPUS_MAX <= EQUIPMENT_GPU_MAX, "GPUs of NVIDIA and of AMD");
+
 #define LIST_NS (60 * NS_PER_S)
 #define MINUTE_NS (60 * NS_PER_S)
 /* Readings that are asked for by events are no closer. */

@@ -205,7 +205,7 @@ static int add_port(Fabric *fabric, const char *device, const char *number, cons
 
         if (port_fd < 0)
                 fabric->error = errno;
-        if (port_fd < 0 || fabric->n > EQUIPMENT_MAX)
+        if (port_fd < 0 || fabric->n > EQUIPMENT_PORT_MAX)
                 return 0;
         if (ARRAY_RESERVE(fabric->ports, fabric->n_allocated, fabric->n + 1) < 0)
                 return -ENOMEM;

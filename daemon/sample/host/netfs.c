@@ -24,6 +24,8 @@
 /* Statistics of Lustre that were not found are looked for again. */
 #define SEARCH_NS KERNEL_FILE_RETRY_NS
 
+_Static_assert(EQUIPMENT_NETFS_MAX == NETFS_LISTED_MAX + 1, "those that are listed, and the others");
+
 /* Indexes of the texts of an item. */
 enum { TEXT_FSTYPE, TEXT_SOURCE, TEXT_ERROR };
 

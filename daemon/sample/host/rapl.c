@@ -111,7 +111,7 @@ static int add_zone(Rapl *rapl, const char *id, const char *prefix, const char *
 
         (void)snprintf(zone.name, sizeof(zone.name), "%s%s%s", prefix, *prefix ? "/" : "", name);
         (void)snprintf(zone.path, sizeof(zone.path), FOLDER "%s/energy_uj", id);
-        if (!zone.part || is_known(rapl, zone.name) || rapl->n >= EQUIPMENT_MAX ||
+        if (!zone.part || is_known(rapl, zone.name) || rapl->n > EQUIPMENT_ENERGY_MAX ||
             !read_word(rapl, id, "max_energy_range_uj", range) || !scan_u64(range, &zone.range) || zone.range == 0)
                 return 0;
         if (ARRAY_RESERVE(rapl->zones, rapl->n_allocated, rapl->n + 1) < 0)
