@@ -326,7 +326,7 @@ static void check_fabric(Checks *checks, const Value *ports) {
                               "dmesg");
 }
 
-/* Only root can enter debugfs, where Lustre has its statistics. */
+/* Only root can enter debugfs, where Lustre and CephFS have their statistics, and read those of CephFS. */
 static void check_network_filesystems(Checks *checks, const Value *filesystems) {
         const char *error = "", *name = "";
         size_t n_failed = 0;
@@ -350,7 +350,10 @@ static void check_network_filesystems(Checks *checks, const Value *filesystems) 
         check_detail(check, "%zu of %zu network file systems have none, %s: %s", n_failed, answer_length(filesystems),
                      name, error);
         check_problem(check, CHECK_LIMITED, "no bytes, operations and times of these file systems", "%s",
-                      strstr(error, error_text(EACCES))
+                      strstr(error, "debug/ceph/")
+                              ? "after each mount: chgrp -R perfd /sys/kernel/debug/ceph; chmod -R g+rX "
+                                "/sys/kernel/debug/ceph"
+                      : strstr(error, error_text(EACCES))
                               ? "add a drop-in for sys-kernel-debug.mount with [Mount] "
                                 "Options=nosuid,nodev,noexec,mode=750,gid=perfd, and now: mount -o "
                                 "remount,mode=750,gid=perfd /sys/kernel/debug"

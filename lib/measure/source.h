@@ -17,7 +17,7 @@ typedef enum Source {
         SOURCE_PSI_IO,       /* proc/pressure/io */
         SOURCE_GPU,          /* readings of perfd-gpu, and sys/class/drm */
         SOURCE_FABRIC,       /* sys/class/infiniband */
-        SOURCE_NETFS,        /* proc/self/mountstats, and files of Lustre */
+        SOURCE_NETFS,        /* proc/self/mountstats, and files of Lustre and CephFS */
         SOURCE_ENERGY,       /* sys/class/powercap */
         N_SOURCES,
 } Source;

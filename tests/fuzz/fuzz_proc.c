@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "sample/host/diskstats.h"
+#include "sample/host/ceph.h"
 #include "sample/host/lustre.h"
 #include "sample/host/mountstats.h"
 #include "sample/host/netdev.h"
@@ -90,6 +91,8 @@ static void fuzz_netfs(const char *text) {
         fault = NULL;
         check(lustre_parse(text, &item, &fault), fault);
         assert((item.have == 0) == (fault != NULL));
+        fault = NULL;
+        check(ceph_parse(text, &item, &fault), fault);
 }
 
 static void fuzz_rest(const char *text, Sample *sample) {

@@ -219,6 +219,9 @@ static void network_file_systems_without_statistics_are_named(void **state) {
         assert_check(&checks, "netfs", "limited",
                      "1 of 2 network file systems have none, /work: sys/kernel/debug/lustre/llite: Permission denied");
         assert_non_null(strstr(find(&checks, "netfs")->fix, "remount,mode=750,gid=perfd"));
+        judge("{\"latest\":{\"network_filesystems\":[{\"error\":\"sys/kernel/debug/ceph/5f1e.client1/metrics/size: "
+              "Permission denied\"}]}}", "", NOW_MS, &checks);
+        assert_non_null(strstr(find(&checks, "netfs")->fix, "chgrp -R perfd /sys/kernel/debug/ceph"));
         judge("{\"latest\":{\"network_filesystems\":[{\"error\":\"No such file\"}]}}", "", NOW_MS, &checks);
         assert_non_null(strstr(find(&checks, "netfs")->fix, "mount debugfs"));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests: daemon/sample/host/mountstats.c daemon/sample/host/lustre.c */
+/* tests: daemon/sample/host/mountstats.c daemon/sample/host/lustre.c daemon/sample/host/ceph.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -367,6 +367,67 @@ static void each_mount_of_lustre_has_statistics_of_its_own(void **state) {
         assert_string_equal(item(f, "/d")->texts[2], "what?: Invalid argument");
 }
 
+/* --- CephFS --------------------------------------------------------------------------------------- */
+
+#define CEPH "sys/kernel/debug/ceph/"
+#define CLIENT CEPH "5f1e6c1a-7c0e-4c6f-9a35-2d8b7a4f1e01.client4312/metrics/"
+
+static void cephfs_counts_requests_without_times(void **state) {
+        static const uint64_t first[] = { 1006632960, 2031616, 240, 31, 5120, UINT64_MAX, UINT64_MAX, UINT64_MAX };
+        static const uint64_t old[] = { 28672, 300, 7, 3, 90, UINT64_MAX, UINT64_MAX, UINT64_MAX };
+        Fixture *f = *state;
+
+        start(f, "ceph");
+        read_at(f, 0);
+        assert_int_equal(f->sample.equipment.n, 2);
+        assert_item(f, "/ceph", "ceph", "alice@5f1e6c1a-7c0e-4c6f-9a35-2d8b7a4f1e01.fs=/", first);
+        assert_item(f, "/old", "ceph", "10.0.0.9:6789:/", old);
+        tree_write(f->root, CLIENT "size", "item total total_sz(bytes)\nread 241 1 1006633000\nwrite 31 1 2031616\n");
+        read_at(f, 1);
+        assert_int_equal(total(f, TOTAL_NETFS_READ_BYTES), 40);
+        assert_int_equal(total(f, TOTAL_NETFS_READS), 1);
+}
+
+static void cephfs_that_cannot_be_read_says_why(void **state) {
+        static const struct {
+                const char *file, *text, *error;
+        } bad[] = {
+                { "size", "what?\n", "no table" },
+                { "size", "item total total_sz(bytes)\nread 1", "truncated in the middle" },
+                { "size", "", "no table" },
+                { "latency", "", "no table" },
+        };
+        char path[192];
+
+        for (size_t i = 0; i < N_ELEMENTS(bad); i++) {
+                Fixture *f = *state;
+
+                start(f, "ceph");
+                (void)snprintf(path, sizeof(path), CLIENT "%s", bad[i].file);
+                tree_write(f->root, path, bad[i].text);
+                read_at(f, 0);
+                assert_int_equal(item(f, "/ceph")->have, 0);
+                assert_non_null(strstr(item(f, "/ceph")->texts[2], bad[i].error));
+                assert_int_equal(teardown(state), 0);
+                assert_int_equal(setup(state), 0);
+        }
+        start(*state, "ceph");
+        (void)snprintf(path, sizeof(path), "%s/" CEPH, ((Fixture *)*state)->root);
+        tree_remove(path);
+        read_at(*state, 0);
+        assert_string_equal(item(*state, "/ceph")->texts[2], "sys/kernel/debug/ceph: No such file or directory");
+}
+
+static void numbers_of_cephfs_that_are_none_are_absent(void **state) {
+        Fixture *f = *state;
+
+        start(f, "ceph");
+        tree_write(f->root, CLIENT "size", "item total total_sz(bytes)\nread x 1\nwrite 5 x\nread\n\nwritten 5\n");
+        tree_write(f->root, CLIENT "latency", "item total avg_lat(us)\nmetadata -\nread 99999999999999999999 1\n");
+        read_at(f, 0);
+        assert_int_equal(item(f, "/ceph")->have, 1U << NETFS_writes);
+}
+
 /* --- failures ------------------------------------------------------------------------------------- */
 
 static void a_text_that_is_no_table_is_refused(void **state) {
@@ -469,6 +530,9 @@ int main(void) {
                 TEST(lustre_before_2_12_is_below_proc),
                 TEST(lustre_that_cannot_be_read_says_why_and_is_tried_again),
                 TEST(each_mount_of_lustre_has_statistics_of_its_own),
+                TEST(cephfs_counts_requests_without_times),
+                TEST(cephfs_that_cannot_be_read_says_why),
+                TEST(numbers_of_cephfs_that_are_none_are_absent),
                 TEST(a_text_that_is_no_table_is_refused),
                 TEST(statistics_that_are_no_numbers_leave_their_values_out),
                 TEST(a_mount_that_vanishes_between_two_files_is_looked_for_again),

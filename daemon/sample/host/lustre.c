@@ -24,29 +24,29 @@ static size_t name_of(const char *source, char ret[static SOURCE_MAX]) {
 }
 
 /* A mount has a directory with the name of its file system and an address in memory: "scratch-ffff9f6a4c1e2000". */
-static int find_in(int root_fd, const char *folder, const char *name, size_t i, char ret_path[static LUSTRE_PATH_MAX]) {
+static int find_in(int root_fd, const char *folder, const char *name, size_t i, char ret_path[static NETFS_PATH_MAX]) {
         scoped(closedirp) DIR *list = file_open_list(root_fd, folder);
         int error = list ? ENOENT : errno;
         const struct dirent *entry;
         size_t n = strlen(name);
 
-        (void)snprintf(ret_path, LUSTRE_PATH_MAX, "%s", folder);
+        (void)snprintf(ret_path, NETFS_PATH_MAX, "%s", folder);
         while (list && (entry = readdir(list))) {
                 bool is_other = strncmp(entry->d_name, name, n) != 0 || entry->d_name[n] != '-' ||
                                 strchr(entry->d_name + n + 1, '-');
 
                 if (is_other || i-- > 0)
                         continue;
-                (void)snprintf(ret_path, LUSTRE_PATH_MAX, "%s/%.96s/stats", folder, entry->d_name);
+                (void)snprintf(ret_path, NETFS_PATH_MAX, "%s/%.96s/stats", folder, entry->d_name);
                 return 0;
         }
         return error;
 }
 
-int lustre_find(int root_fd, const char *source, size_t i, char ret_path[static LUSTRE_PATH_MAX]) {
+int lustre_find(int root_fd, const char *source, size_t i, char ret_path[static NETFS_PATH_MAX]) {
         char name[SOURCE_MAX];
 
-        (void)snprintf(ret_path, LUSTRE_PATH_MAX, "%.100s", source);
+        (void)snprintf(ret_path, NETFS_PATH_MAX, "%.100s", source);
         if (name_of(source, name) == 0)
                 return EINVAL;
         if (find_in(root_fd, "proc/fs/lustre/llite", name, i, ret_path) == 0)

@@ -9,14 +9,13 @@
  */
 
 #include "measure/equipment.h"
-
-#define LUSTRE_PATH_MAX 160
+#include "sample/host/mountstats.h"
 
 /*
  * Finds the statistics of the i-th mount of a file system by its source, such as "10.0.0.1@tcp:/scratch". Returns 0, or
  * the errno and the path of what was tried.
  */
-int lustre_find(int root_fd, const char *source, size_t i, char ret_path[static LUSTRE_PATH_MAX]);
+int lustre_find(int root_fd, const char *source, size_t i, char ret_path[static NETFS_PATH_MAX]);
 
 /* Sets the values of an item. Returns 0 or TEXT_MALFORMED, without changes. */
 int lustre_parse(const char *text, SampleEquipment *item, const char **ret_fault);

@@ -32,6 +32,10 @@ static bool scan_mount(const char *line, MountStats *ret) {
         return p;
 }
 
+static bool is_kept(Word type) {
+        return is_word(type, "nfs") || is_word(type, "nfs4") || is_word(type, "lustre") || is_word(type, "ceph");
+}
+
 int mountstats_parse(const char *text, MountStatsList *list, const char **ret_fault) {
         list->n = 0;
         list->hash = HASH_BEGIN;
@@ -44,8 +48,7 @@ int mountstats_parse(const char *text, MountStatsList *list, const char **ret_fa
 
                 if (!next)
                         return kernel_text_malformed("truncated in the middle of a line", ret_fault);
-                if (scan_mount(p, &mount) &&
-                    (is_word(mount.type, "nfs") || is_word(mount.type, "nfs4") || is_word(mount.type, "lustre"))) {
+                if (scan_mount(p, &mount) && is_kept(mount.type)) {
                         if (ARRAY_RESERVE(list->items, list->n_allocated, list->n + 1) < 0)
                                 return -ENOMEM;
                         mount.statistics = next;

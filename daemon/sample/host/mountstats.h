@@ -13,6 +13,8 @@
 #include "measure/equipment.h"
 #include "sample/mounts.h"
 
+#define NETFS_PATH_MAX 160 /* of a file with the statistics of a mount */
+
 typedef struct MountStats {
         Word source, point, type; /* with octal escapes, as in mountinfo */
         const char *statistics;   /* the lines behind, which begin with a tab */
@@ -26,7 +28,7 @@ typedef struct MountStatsList {
         uint64_t hash; /* of the names */
 } MountStatsList;
 
-/* Keeps the mounts of NFS and Lustre. Returns 0, TEXT_MALFORMED or -ENOMEM. */
+/* Keeps the mounts of NFS, Lustre and CephFS. Returns 0, TEXT_MALFORMED or -ENOMEM. */
 int mountstats_parse(const char *text, MountStatsList *list, const char **ret_fault);
 
 /* Sets the values of an item from the statistics of NFS, 1.0 and 1.1. A value that is not there is left out. */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sample/host/ceph.h"
 #include "sample/host/lustre.h"
 #include "sample/host/mountstats.h"
 #include "sample/kernel_file.h"
@@ -15,13 +16,14 @@
 #include "util/array.h"
 #include "util/clock.h"
 #include "util/error_text.h"
+#include "util/file.h"
 #include "util/hash.h"
 
 /* A text that is longer is read again after the time that it lasts at this rate. */
 #define BYTES_PER_S ((size_t)256 << 10)
 /* Without network file systems, mounts are read when they change, which only the kernel's own file tells, or then. */
 #define NONE_NS (10 * NS_PER_S)
-/* Statistics of Lustre that were not found are looked for again. */
+/* Statistics in files of their own that were not found are looked for again. */
 #define SEARCH_NS KERNEL_FILE_RETRY_NS
 
 _Static_assert(EQUIPMENT_NETFS_MAX == NETFS_LISTED_MAX + 1, "those that are listed, and the others");
@@ -29,16 +31,29 @@ _Static_assert(EQUIPMENT_NETFS_MAX == NETFS_LISTED_MAX + 1, "those that are list
 /* Indexes of the texts of an item. */
 enum { TEXT_FSTYPE, TEXT_SOURCE, TEXT_ERROR };
 
+/* File systems whose statistics are in files of their own. */
+typedef struct NetfsFiles {
+        const char *type;
+        int (*find)(int root_fd, const char *source, size_t i, char ret_path[static NETFS_PATH_MAX]);
+        int (*parse)(const char *text, SampleEquipment *item, const char **ret_fault);
+        const char *leaf, *beside; /* of a file of this name; of another beside it, which is read as well */
+} NetfsFiles;
+
+static const NetfsFiles own_files[] = {
+        { "lustre", lustre_find, lustre_parse, NULL, NULL },
+        { "ceph", ceph_find, ceph_parse, "/size", "/latency" },
+};
+
 typedef struct Superblock {
         uint64_t major, minor;
         size_t mount;   /* index of the mount that has its statistics, the first one */
         uint64_t age_s; /* of these, as last read */
         bool is_listed; /* else part of NETFS_OTHERS */
-        bool is_lustre;
+        const NetfsFiles *files; /* NULL: the statistics are in mountstats */
         bool was_read;
         SampleEquipment item;       /* as last read */
-        KernelFile file;            /* of Lustre */
-        char path[LUSTRE_PATH_MAX]; /* of this file; "": not found */
+        KernelFile file;           /* of its own */
+        char path[NETFS_PATH_MAX]; /* of this file; "": not found */
 } Superblock;
 
 typedef struct Netfs {
@@ -145,7 +160,9 @@ static void begin_superblock(Superblock *list, size_t n, const MountStats *stats
         if (is_taken)
                 (void)snprintf(item->name + strnlen(item->name, 80), 48, " (%" PRIu64 ":%" PRIu64 ")", mount->major,
                                mount->minor);
-        superblock->is_lustre = strcmp(item->texts[TEXT_FSTYPE], "lustre") == 0;
+        for (size_t i = 0; i < N_ELEMENTS(own_files); i++)
+                if (strcmp(item->texts[TEXT_FSTYPE], own_files[i].type) == 0)
+                        superblock->files = &own_files[i];
         superblock->is_listed = n_listed < NETFS_LISTED_MAX;
 }
 
@@ -230,12 +247,12 @@ static bool is_taken(const Netfs *netfs, const char *path) {
         return false;
 }
 
-static void search_lustre(Netfs *netfs, Superblock *superblock) {
-        char path[LUSTRE_PATH_MAX];
+static void search_files(Netfs *netfs, Superblock *superblock) {
+        char path[NETFS_PATH_MAX];
         int error;
 
         for (size_t i = 0;; i++) {
-                error = lustre_find(netfs->root_fd, superblock->item.texts[TEXT_SOURCE], i, path);
+                error = superblock->files->find(netfs->root_fd, superblock->item.texts[TEXT_SOURCE], i, path);
                 if (error || !is_taken(netfs, path))
                         break;
         }
@@ -245,15 +262,32 @@ static void search_lustre(Netfs *netfs, Superblock *superblock) {
                 memcpy(superblock->path, path, sizeof(path));
 }
 
+/* Reads the file beside as well. Returns 0, an outcome with the reason, or -ENOMEM. */
+static int parse_files(const Netfs *netfs, Superblock *superblock, const char **ret_fault) {
+        const NetfsFiles *files = superblock->files;
+        size_t n = strlen(superblock->path), n_leaf = files->leaf ? strlen(files->leaf) : 0;
+        scoped(freep) char *text = NULL;
+        char path[NETFS_PATH_MAX + 16];
+        int r = files->parse(netfs->other_text.bytes, &superblock->item, ret_fault);
+
+        if (r != 0 || n_leaf == 0 || n < n_leaf || strcmp(superblock->path + n - n_leaf, files->leaf) != 0)
+                return r;
+        (void)snprintf(path, sizeof(path), "%.*s%s", (int)(n - n_leaf), superblock->path, files->beside);
+        r = file_read_at(netfs->root_fd, path, 4096, &text, NULL);
+        if (r < 0)
+                *ret_fault = error_text(-r);
+        return r < 0 ? EQUIPMENT_FAILED : files->parse(text, &superblock->item, ret_fault);
+}
+
 /* Returns 0 or -ENOMEM. */
-static int read_lustre(Netfs *netfs, Superblock *superblock, uint64_t now_ns) {
+static int read_files(Netfs *netfs, Superblock *superblock, uint64_t now_ns) {
         const SampleEquipment before = superblock->item;
         const char *fault = "";
         int r, error = 0;
 
         superblock->item.have = 0;
         if (!superblock->path[0] && now_ns >= netfs->search_ns)
-                search_lustre(netfs, superblock);
+                search_files(netfs, superblock);
         if (!superblock->path[0])
                 return 0;
 
@@ -261,11 +295,13 @@ static int read_lustre(Netfs *netfs, Superblock *superblock, uint64_t now_ns) {
         r = kernel_file_read(&superblock->file, netfs->root_fd, now_ns, &netfs->other_text, &error);
         if (r < 0)
                 return r;
-        if (r == 0 && lustre_parse(netfs->other_text.bytes, &superblock->item, &fault) == 0) {
+        if (r == 0 && parse_files(netfs, superblock, &fault) == 0) {
                 superblock->item.texts[TEXT_ERROR][0] = '\0';
                 finish(netfs, superblock, &before);
-        } else
-                put_error(superblock, superblock->path, error ? error_text(error) : fault);
+                return 0;
+        }
+        superblock->item.have = 0;
+        put_error(superblock, superblock->path, error ? error_text(error) : fault);
         return 0;
 }
 
@@ -325,7 +361,7 @@ static int read_mounts(Netfs *netfs, uint64_t now_ns) {
         if (r != 0)
                 return r;
         for (size_t i = 0; i < netfs->n; i++)
-                if (!netfs->superblocks[i].is_lustre)
+                if (!netfs->superblocks[i].files)
                         read_nfs(netfs, &netfs->superblocks[i], now_ns);
         netfs->read_ns = now_ns;
         netfs->next_ns = netfs->n == 0                 ? now_ns + NONE_NS
@@ -354,8 +390,8 @@ static int add_items(Netfs *netfs, Sample *sample) {
         for (size_t i = 0; i < netfs->n && r == 0; i++) {
                 Superblock *superblock = &netfs->superblocks[i];
 
-                if (superblock->is_lustre)
-                        r = read_lustre(netfs, superblock, sample->boottime_ns);
+                if (superblock->files)
+                        r = read_files(netfs, superblock, sample->boottime_ns);
                 n_others += !superblock->is_listed;
                 if (superblock->is_listed && r == 0)
                         r = add_item(netfs, &superblock->item, sample);

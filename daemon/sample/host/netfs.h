@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Network file systems: NFS (proc/self/mountstats) and Lustre
+ * Network file systems: NFS (proc/self/mountstats), Lustre and CephFS
  *
  * An item is a superblock, named by the mount point at which it was first seen: a file system that is mounted several
  * times counts once. Nothing is opened or queried below a mount point, since the server may be gone. A node that had
