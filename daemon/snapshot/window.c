@@ -221,18 +221,24 @@ static void put_cpu(const WindowSpan *span) {
         put_counted(span, METRIC_CPU_UNUSED_HOURS, SOURCE_STAT, capacity_s * idle_share);
 }
 
+#define GPU_ENERGY_NS (10 * NS_PER_S) /* between the readings of a counter, of which each has all since the last one */
+
 /* Sets the unused time of GPUs, and their activity over the time in which it was measured. */
 static void put_gpus(const WindowSpan *span) {
         double present = (double)counted(span, TOTAL_GPU_PRESENT_US);
         double utilized = (double)counted(span, TOTAL_GPU_UTILIZED_US);
         double observed = (double)counted(span, TOTAL_GPU_SM_OBSERVED_US);
         double active = (double)counted(span, TOTAL_GPU_SM_ACTIVE_US);
+        uint64_t elapsed_ns = span->end->boottime_ns - span->begin->boottime_ns;
 
         put_counted(span, METRIC_GPU_UNUSED_HOURS, SOURCE_GPU, utilized < present ? (present - utilized) / 1e6 : 0);
         put_gap(span, METRIC_GPU_UNUSED_HOURS, TOTAL_GPU_UTILIZED_US);
         put_counted(span, METRIC_GPU_ACTIVE, SOURCE_GPU, observed > 0 ? active / observed : 0);
         if (observed == 0 && quality_is_present(span->metrics->quality[METRIC_GPU_ACTIVE]))
                 put(span, METRIC_GPU_ACTIVE, 0, QUALITY_TOO_SHORT);
+        if (quality_is_present(span->metrics->quality[METRIC_GPU_ENERGY]))
+                put(span, METRIC_GPU_ENERGY, span->metrics->value[METRIC_GPU_ENERGY],
+                    elapsed_ns < GPU_ENERGY_NS ? QUALITY_TOO_SHORT : QUALITY_SAMPLED);
 }
 
 /* Sets the duration, which needs no source. It is unknown if perfd stopped before it took a sample of the window. */

@@ -43,7 +43,7 @@ EQUIPPED = {
     "#/job/{first}": ("2 GPUs of the job", "Over 20, 40, 80 %", "GPUs of the node, SM active", "Energy of processors and memory, its share",
                      "Fabric", "GPUs of the job", "utilization ", "Memory of the job's GPUs", "Power of the job's GPUs"),
     "#/job/{second}": ("1 GPU of the job", "not found on the node", "GPU-77"),
-    "#/compare/{first},{second}": ("2 NVIDIA H200", "total_gpu_energy_joules"),
+    "#/compare/{first},{second}": ("2 NVIDIA H200", "node_gpu_hours"),
 }
 ABSENT = ("GPU", "Fabric", "Network file systems", "Energy", "Power")
 SIZES = {"1280": (1280, 800, False), "390": (390, 844, False), "dark": (1280, 800, True)}
