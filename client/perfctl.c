@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client/cli/libexec.h"
+#include "client/cli/program.h"
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
 #include "util/file.h"
@@ -241,7 +241,7 @@ static int complete(int n_words, char *const *words, char **argv) {
                 return i + 2 == n_words ? print_commands(words[i]) : print_value(OPTION_VALUE_OTHER);
 
         if (command->program)
-                return libexec_run(command->program, "perfd-results", argv);
+                return program_become(command->program, "perfd-results", argv);
         i += n_taken;
         assert(i < n_words);
         return complete_arguments(command, i + 1, n_words - i, words + i);
@@ -364,7 +364,7 @@ int main(int argc, char **argv) {
         if (!command)
                 return refuse_command(&options.global, &arguments, nearest);
         if (command->program)
-                return libexec_run(command->program, "perfd-results", words);
+                return program_become(command->program, "perfd-results", words);
 
         return parse_and_run(command, &options.global, arguments.n - (n_taken - 1), arguments.items + (n_taken - 1));
 }

@@ -2,14 +2,12 @@
 #include "client/mlflow/mlflow.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
-#include <spawn.h>
 #include <string.h>
 #include <sys/wait.h>
 
 #include "client/cli/message.h"
+#include "client/cli/program.h"
 #include "client/deliver/spool.h"
 #include "json/json.h"
 #include "util/error_text.h"
@@ -17,7 +15,6 @@
 #define MODULE "perfd_mlflow.py"
 #define WAITING "/mlflow" /* directory of the spool */
 #define PATH_TEXT_MAX (PATH_MAX + 32)
-#define WORD(text) (char[]){ text } /* posix_spawn() takes words that may be changed */
 
 bool mlflow_is_wanted(bool is_given) {
         const char *setting = getenv("PERFD_MLFLOW");
@@ -80,37 +77,6 @@ static bool find_module(char ret[static PATH_TEXT_MAX]) {
         return false;
 }
 
-/* Runs the module without input, with its output on standard error, where signals can end it. 0 or a negative errno. */
-static int run(char *const *words, int *ret_status) {
-        posix_spawn_file_actions_t actions;
-        posix_spawnattr_t attributes;
-        sigset_t none;
-        pid_t pid;
-        int r;
-
-        (void)sigemptyset(&none);
-        r = posix_spawn_file_actions_init(&actions);
-        if (r != 0)
-                return -r;
-        r = posix_spawnattr_init(&attributes);
-        if (r == 0) {
-                (void)posix_spawnattr_setsigmask(&attributes, &none);
-                (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-                (void)posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-                (void)posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
-                r = posix_spawnp(&pid, words[0], &actions, &attributes, words, environ);
-                (void)posix_spawnattr_destroy(&attributes);
-        }
-        (void)posix_spawn_file_actions_destroy(&actions);
-        if (r != 0)
-                return -r;
-
-        while (waitpid(pid, ret_status, 0) < 0)
-                if (errno != EINTR)
-                        return -errno;
-        return 0;
-}
-
 /* python: path or name. command: of the module. job: NULL for none. Returns false after a message. */
 static bool run_module(const GlobalOptions *global, const char *python, const char *command, const char *directory,
                        const char *job) {
@@ -130,7 +96,7 @@ static bool run_module(const GlobalOptions *global, const char *python, const ch
         (void)snprintf(verb, sizeof(verb), "%s", command);
         (void)snprintf(waiting, sizeof(waiting), "%s" WAITING, directory);
         (void)snprintf(id, sizeof(id), "%s", job ?: "");
-        r = run(words, &status);
+        r = program_run(&(ProgramRun){ .words = words }, NULL, &status);
         if (r < 0)
                 message_print("cannot log in MLflow: cannot execute %s: %s", python, error_text(-r));
         return r == 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;

@@ -2,7 +2,7 @@
 #include <dlfcn.h>
 #include <poll.h>
 
-#include "client/cli/libexec.h"
+#include "client/cli/program.h"
 #include "client/cli/message.h"
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
@@ -88,7 +88,7 @@ static int execute(const GlobalOptions *global, const TopOptions *options) {
         add_words(words, &n, "--http-socket", global->http_socket);
         if (global->no_color)
                 words[n++] = "--no-color";
-        return libexec_run(PROGRAM, "perfctl", (char *const *)words);
+        return program_become(PROGRAM, "perfctl", (char *const *)words);
 }
 
 static int top_run(const CommandLine *line) {

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +14,7 @@
 #include "client/cli/command.h"
 #include "client/cli/input.h"
 #include "client/cli/message.h"
+#include "client/cli/program.h"
 #include "client/matrix/results_file.h"
 #include "client/matrix/results_publish.h"
 #include "client/matrix/test_values.h"
@@ -51,33 +51,13 @@ static void limit_files(void) {
 
 /* Runs a program. out: its output; NULL: it is passed on. Returns EXIT_DONE, or EXIT_FAILED after a message. */
 static int run(const char *const *command, const char *about, Buffer *out) {
-        posix_spawn_file_actions_t actions;
-        int ends[2] = { -1, -1 }, status = 0, r;
-        ssize_t k = out ? 1 : 0;
-        pid_t pid;
+        int status = 0, r;
 
-        if (out && pipe2(ends, O_CLOEXEC) < 0)
-                return command_fail(-errno);
-        r = -posix_spawn_file_actions_init(&actions);
-        if (r == 0 && out)
-                r = -posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-        if (r == 0)
-                r = -posix_spawnp(&pid, command[0], &actions, NULL, (char *const *)command, environ);
-        (void)posix_spawn_file_actions_destroy(&actions);
-        closep(&ends[1]);
-        if (r < 0) {
-                closep(&ends[0]);
+        r = program_run(&(ProgramRun){ .words = (char *const *)command }, out, &status);
+        if (r == -EFBIG)
+                message_print("%s: the archive has too many members", about);
+        else if (r < 0)
                 message_print("%s cannot be run: %s", command[0], error_text(-r));
-                return EXIT_FAILED;
-        }
-
-        while (k > 0 || k == -EINTR)
-                k = buffer_read(out, ends[0]);
-        closep(&ends[0]); /* ends a program that goes on writing */
-        while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-                ;
-        if (k < 0)
-                message_print("%s: %s", about, k == -EFBIG ? "the archive has too many members" : error_text((int)-k));
         else if (WIFSIGNALED(status))
                 message_print("%s: %s was ended by signal %d%s", about, command[0], WTERMSIG(status),
                               WTERMSIG(status) == SIGXFSZ ? ": a file is larger than 16 GiB" : "");
