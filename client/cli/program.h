@@ -13,8 +13,8 @@ typedef struct ProgramRun {
         char *const *environment; /* NULL: that of this process */
         bool has_error_fd;        /* its standard error is error_fd, and otherwise that of this process */
         int error_fd;
-        bool has_group;      /* all that it starts is in a group of its own, which signals of the terminal do not reach */
-        uint64_t timeout_ns; /* for all; 0: without end */
+        bool has_group;           /* all that it starts is in a group, which signals of the terminal do not reach */
+        uint64_t timeout_ns;      /* for all; 0: without end */
 } ProgramRun;
 
 /*

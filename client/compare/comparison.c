@@ -2,7 +2,6 @@
 #include "client/compare/comparison.h"
 
 #include <math.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

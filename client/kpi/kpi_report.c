@@ -9,7 +9,6 @@
 #include "client/api/answer.h"
 #include "client/wire/user.h"
 #include "document/indicator_model.h"
-#include "json/json.h"
 
 #define SHARE_DIFFERENCE_MIN 0.05 /* less is not worth a line */
 #define RATIO_MIN            1.1

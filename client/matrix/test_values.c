@@ -5,7 +5,6 @@
 #include <fnmatch.h>
 #include <glob.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

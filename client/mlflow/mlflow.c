@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/mlflow/mlflow.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <string.h>
 #include <sys/wait.h>

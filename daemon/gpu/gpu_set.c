@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gpu/gpu_set.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "util/clock.h"

@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "util/utf8.h"
-
 GpuState nvml_state(int32_t result) {
         switch (result) {
         case NVML_UNINITIALIZED:

@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 static void free_groups(SampleLog *log) {
         for (size_t i = 0; i < N_SAMPLE_LOG_LEVELS; i++)

@@ -2,7 +2,6 @@
 #include "kpi/history.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* tests: daemon/sample/host/stat.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests: daemon/sample/host/filesystems.c */
+/* tests: daemon/sample/host/filesystems.c daemon/sample/host/stat.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <inttypes.h>
 #include <pwd.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "client/cli/message.h"
 #include "client/cli/output.h"

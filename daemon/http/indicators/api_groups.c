@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Computes statistics of an indicator's results, grouped by common fields. */
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "http/format/csv.h"

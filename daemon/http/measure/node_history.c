@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/measure/node_history.h"
 
-#include <assert.h>
-
 #include "util/clock.h"
 
 #define TIME_MS_MAX (INT64_MAX / NS_PER_MS)

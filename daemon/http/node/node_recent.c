@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/node/node_recent.h"
 
-#include <assert.h>
 #include <math.h>
 
 #include "json/json.h"

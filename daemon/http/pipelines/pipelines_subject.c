@@ -2,7 +2,6 @@
 #include "http/pipelines/pipelines_subject.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stddef.h>
