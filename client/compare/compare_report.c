@@ -24,6 +24,10 @@ static void put_value(Buffer *out, const ComparisonRow *row, double value) {
         const char *unit = row->series->unit ?: "";
         char text[TEXT_MAX];
 
+        if (!isfinite(value)) {
+                buffer_putc(out, '-');
+                return;
+        }
         if (*unit == 's') {
                 buffer_printf(out, fabs(row->a) < 1 ? "%.1f ms" : "%.3f s", fabs(row->a) < 1 ? 1e3 * value : value);
                 return;
@@ -114,6 +118,19 @@ static void put_drift(const PairedRuns *runs, const ComparisonRow *row, const Co
         }
 }
 
+/* A number that a command prints in some runs only is judged in these. */
+static void put_missing(const PairedRuns *runs, const ComparisonRow *row, Buffer *out) {
+        for (ComparisonSide side = COMPARISON_A; side <= COMPARISON_B; side++) {
+                size_t n = 0;
+
+                for (size_t i = 0; i < runs->n_pairs; i++)
+                        n += !isfinite(row->series->values[i][side]);
+                if (n > 0)
+                        buffer_printf(out, "%c has no %s in %zu of %zu runs\n", "AB"[side], row->series->name, n,
+                                      runs->n_pairs);
+        }
+}
+
 /* Appends lines. */
 static void put_remarks(const PairedRuns *runs, const ComparisonRow *decisive, const CompareFacts *facts,
                         Buffer *out) {
@@ -128,6 +145,7 @@ static void put_remarks(const PairedRuns *runs, const ComparisonRow *decisive, c
                 buffer_printf(out, "the machine was not quiet: %s, %.0f %% of the time\n", noise_names[noise],
                               100 * share);
         put_left_out(facts, out);
+        put_missing(runs, decisive, out);
         put_drift(runs, decisive, facts, out);
         if (facts->has_floor) {
                 ComparisonRow floor = comparison_judge(runs, decisive->series, COMPARISON_A_AGAIN, facts->within);

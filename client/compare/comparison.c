@@ -156,7 +156,8 @@ const ComparisonSeries *comparison_find(const PairedRuns *runs, const char *name
                         return &runs->series[i];
                 buffer_printf(&names, "%s%s", i > 0 ? ", " : "", whole);
         }
-        message_print("--objective '%.80s': the runs have no such number, only: %s", name, names.text ?: "none");
+        message_print("--objective '%.80s': the runs have no such number, only: %s; perfctl run says why an indicator "
+                      "that they print is not read", name, names.text ?: "none");
         return NULL;
 }
 

@@ -62,6 +62,14 @@ class Verdicts(Compare):
         refused = self.compare("--pairs", 1, "--objective", "x", "true", "true", status=2).stderr
         self.assertIn("only: wall time, CPU time, peak memory", refused)
 
+    def test_a_number_that_one_command_does_not_print_is_named(self):
+        text = self.compare("--pairs", 3, "--objective", "rate", printing(5), "true").stdout
+        self.assertRegex(text, r"(?m)^Copy rate +- +- +unknown$")
+        self.assertRegex(text, r"(?m)^B has no Copy rate in (\d) of \1 runs$")
+        self.assertNotIn("A has no", text)
+        refused = self.compare("--pairs", 1, "--objective", "rate", "echo '{\"@result\": {\"rate\": 1}}'", "true", status=2).stderr
+        self.assertIn("perfctl run says why", refused)
+
     def test_few_pairs_are_unknown_and_the_floor_is_a_against_a(self):
         answer = self.ask("--pairs", 2, "--floor", "--fail-on", "no-verdict", "true", "true", status=5)
         self.assertEqual((answer["verdict"], answer["rows"][0]["pairs"]), ("unknown", 2))

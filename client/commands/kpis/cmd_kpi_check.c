@@ -351,7 +351,8 @@ static void write_notes(Screen *screen, const Value *kpis, bool wants_time) {
                 n_later += answer_number_or_zero(excluded, "later");
                 n_older += answer_number_or_zero(excluded, "older");
                 n_needed = fmax(n_needed, answer_number_or_zero(kpi, "runs_needed"));
-                is_by_time |= strcmp(answer_text(kpi, "order"), "time") == 0;
+                is_by_time |= strcmp(answer_text(kpi, "order"), "time") == 0 &&
+                              answer_number_or_zero(kpi, "versions") > 1;
                 n_disturbed += is_disturbed(kpi);
         }
         if (is_by_time && !wants_time)
