@@ -350,7 +350,7 @@ static void check_network_filesystems(Checks *checks, const Value *filesystems) 
         check_detail(check, "%zu of %zu network file systems have none, %s: %s", n_failed, answer_length(filesystems),
                      name, error);
         check_problem(check, CHECK_LIMITED, "no bytes, operations and times of these file systems", "%s",
-                      strstr(error, "debug/ceph/")
+                      strstr(error, error_text(EACCES)) && strstr(error, "debug/ceph/")
                               ? "after each mount: chgrp -R perfd /sys/kernel/debug/ceph; chmod -R g+rX "
                                 "/sys/kernel/debug/ceph"
                       : strstr(error, error_text(EACCES))
