@@ -82,7 +82,7 @@ function numbers(jobs) {
         const looksEqual = ([key, values]) => values.every((v) => quantity(v, units.get(key)) === quantity(values[0], units.get(key)));
 
         return table([
-                { head: "Metric", row: true, cell: ([key]) => el("code", null, key) },
+                { head: "Metric", row: true, cell: ([key]) => el("code", null, key.split(/(?<=_)/).map((part) => [part, el("wbr")])) },
                 ...heads(jobs, ([key, values], i) => {
                         const v = values[i], base = values[0], most = Math.max(...values.map((x) => x ?? 0));
 

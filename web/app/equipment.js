@@ -101,8 +101,8 @@ function gpuCard(gpus, rise) {
                 { head: "Power", of: "gpu_power_watts", class: "share", title: "of the limit, above which the clock is lowered",
                         cell: (g) => share(g.gpu_power_watts / g.gpu_power_limit_watts, "power", watts(g.gpu_power_watts)) },
                 { head: "Temperature", of: "gpu_temperature_celsius", class: "number", cell: (g) => figure(Math.round(g.gpu_temperature_celsius), "°C") },
-                { head: "Throttled by", of: ["gpu_power_throttled_seconds", "gpu_heat_throttled_seconds"], title: "as a share of the time since counting began", cell: (g) => throttled(g, rise) },
-                { head: "Errors", class: "errors", of: GPU_ERRORS.map(([key]) => key), cell: (g) => errorCell(g, GPU_ERRORS) },
+                { head: "Throttled by", class: "labels", of: ["gpu_power_throttled_seconds", "gpu_heat_throttled_seconds"], title: "as a share of the time since counting began", cell: (g) => throttled(g, rise) },
+                { head: "Errors", class: "words", of: GPU_ERRORS.map(([key]) => key), cell: (g) => errorCell(g, GPU_ERRORS) },
         ], gpus);
 
         return card(plural(gpus.filter((g) => !g.parent).length, "GPU"), { class: "whole" }, table(columns, gpus, { caption: "GPUs", attributes: (g) => ({ class: isLost(g) ? "bad" : null }) }),

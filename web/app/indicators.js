@@ -40,7 +40,10 @@ function winner(one, answer) {
 
         if (!first)
                 return null;
-        return el("p", { class: "verdict" }, el("b", null, best.map(title).join(" and ")), best.length > 1 ? " are best, without a difference that is sure" : " is best",
+        const n_tied = one.alternatives.filter((a) => a.tied && a.difference !== "best").length;
+        const how = n_tied > 0 ? ` ${best.length > 1 ? "have" : "has"} the best median, but ${plural(n_tied, "other")} may be as good` : best.length > 1 ? " are best, without a difference that is sure" : " is best";
+
+        return el("p", { class: "verdict" }, el("b", null, best.map(title).join(" and ")), how,
                 `: median ${figure(first.median, answer.unit)} of ${plural(first.n, "run")}; ${answer.direction} is better.`);
 }
 
@@ -55,7 +58,7 @@ function ranking(one, answer) {
                 { head: `Median${answer.unit ? `, ${answer.unit}` : ""}`, class: "number", cell: (a) => figure(a.median) },
                 { head: "Interval", class: "share wide-share", cell: (a) => [interval({ value: a.median, low: a.low, high: a.high, best: a.difference === "best" }, least, greatest),
                         el("small", null, Number.isFinite(a.low) ? `${figure(a.low)} to ${figure(a.high)}, ${percent(a.level, 0)}` : "too few runs for an interval")] },
-                { head: "Why", cell: (a) => reason(a, answer.direction) },
+                { head: "Why", class: "words", cell: (a) => reason(a, answer.direction) },
         ], one.alternatives, { caption: "Ranking" }), one.also_differ.length > 0 && note(`Also differ: ${one.also_differ.map((d) => d.key).join(", ")}.`),
         one.runs_needed > 0 && note(`${plural(one.runs_needed, "more run")} of each would be enough for an interval.`));
 }

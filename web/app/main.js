@@ -86,8 +86,10 @@ function setTitle() {
 }
 
 function describe(error, at) {
+        const back = VIEWS[at.view]?.of ?? "node";
+
         if (error.status === 404)
-                return empty("Not found", cut(error.message, 600), link(build(VIEWS[at.view]?.of ?? "node"), "Back"));
+                return empty("Not found", cut(error.message, 600), link(build(back), `Back to ${VIEWS[back].tab}`));
         return empty(error instanceof ApiError ? "perfd cannot answer this" : "This page failed", cut(error.message, 600),
                 el("button", { type: "button", onclick: () => open() }, "Try again"));
 }

@@ -138,8 +138,8 @@ async function showAll(at) {
                 body.replaceChildren(...[
                         rows.length ? table([
                                 { head: "Job", row: true, cell: ({ job }) => link(build("pipelines", job.id), brief(job.name || job.id, 40), job.rank !== null && ` rank ${job.rank}`) },
-                                { head: "State", cell: ({ job }) => statePill(job) },
-                                { head: "Begin", cell: ({ job }) => time(job.begin_ms) },
+                                { head: "State", class: "aside", cell: ({ job }) => statePill(job) },
+                                { head: "Begin", class: "aside", cell: ({ job }) => time(job.begin_ms) },
                                 { head: "Limited by", cell: ({ verdict }) => [el("b", null, brief(verdict.stage ?? verdict.limit, 40))] },
                                 { head: "Verdict", class: "words", cell: ({ verdict }) => brief(`${verdict.headline ?? ""} ${verdict.sentence ?? ""}`, 300) },
                                 { head: "Training waited", class: "share", cell: ({ verdict }) => share(verdict.wait_share, "waited") },

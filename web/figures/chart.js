@@ -60,7 +60,7 @@ function axes(spec, its, px, py, width) {
                 steps.map((v) => [
                         svg("line", { class: "grid", x1: LEFT, x2: width - RIGHT, y1: f(py(v)), y2: f(py(v)) }),
                         svg("text", { x: LEFT - 6, y: f(py(v) + 4), "text-anchor": "end" }, isLong ? figure(v) : spec.y.unit === "ratio" ? percent(v, its.yRange[1] > 0.1 ? 0 : 1) : words(v, spec.y.unit))]),
-                values.filter((_, i) => i % each === 0 || values.length <= 2).map((v) => svg("text", { x: f(px(v)), y: bottom + 15, "text-anchor": "middle" }, text(v))),
+                values.filter((v, i) => (i % each === 0 || values.length <= 2) && (!isTime || values.length === 1 || px(v) < width - 22)).map((v) => svg("text", { x: f(px(v)), y: bottom + 15, "text-anchor": "middle" }, text(v))),
                 svg("line", { class: "axis", x1: LEFT, x2: width - RIGHT, y1: bottom, y2: bottom }),
                 spec.x.label && svg("text", { class: "label", x: f(LEFT + room / 2), y: HEIGHT - 4, "text-anchor": "middle" }, cut(spec.x.label, 60)),
         ];

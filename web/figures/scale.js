@@ -18,13 +18,13 @@ export function ticks(low, high, n, unit = "") {
 
 export const STEPS_S = [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400];
 
-/* Times in ms at whole tenths, seconds, minutes, hours or days of the local clock: { at, step }, at most about n of them. */
+/* Times in ms at whole tenths, seconds, minutes, hours or days of the local clock: { at, step }, about n of them; the first if there is none. */
 export function timeTicks(from, to, n) {
         const rough = (to - from) / Math.max(n, 1), zone = 60e3 * new Date(from).getTimezoneOffset();
         const step = 1000 * (STEPS_S.find((s) => 1000 * s >= rough) ?? 86400 * Math.ceil(rough / 86400e3));
         const first = Math.ceil((from - zone) / step) * step + zone;
 
-        return { at: Array.from({ length: Math.max(Math.floor((to - first) / step) + 1, 0) }, (_, i) => first + i * step), step };
+        return { at: first > to ? [from] : Array.from({ length: Math.floor((to - first) / step) + 1 }, (_, i) => first + i * step), step };
 }
 
 /* A range for all values: from zero where that wastes less than half of the room. */

@@ -8,13 +8,14 @@ import { clock, cut } from "../app/format.js";
 
 const N_TICKS = 5;
 const WIDE = 0.3; /* a bar with room for its text */
+const LAST = 0.93; /* place for half of the last time on a narrow page */
 
 const inset = { "padding-left": `${AXIS_PX}px`, "padding-right": `${PAD_PX}px` };
 
 function ticks(from, to) {
         const { at, step } = timeTicks(from, to, N_TICKS);
 
-        return el("div", { class: "axis", "aria-hidden": "true" }, at.map((ms) => el("time", { style: { left: `${(100 * (ms - from)) / (to - from)}%` } }, clock(ms / 1000, step >= 86400e3))));
+        return el("div", { class: "axis", "aria-hidden": "true" }, at.filter((ms) => ms <= from + LAST * (to - from)).map((ms) => el("time", { style: { left: `${(100 * (ms - from)) / (to - from)}%` } }, clock(ms / 1000, step >= 86400e3))));
 }
 
 /* The times below a figure that is as wide as a plot. */

@@ -72,7 +72,7 @@ function axes(unit) {
         const both = { stroke: () => color("soft"), grid: { stroke: () => color("line"), width: 1 }, ticks: { show: false }, font: "11px system-ui, sans-serif" };
 
         return [
-                { ...both, size: 24, space: 76, incrs: [...STEPS_S, ...DAYS_S], values: (plot, values, axis, space, step) => values.map((v) => clock(v, step >= 86400)) },
+                { ...both, size: 24, space: 76, incrs: [...STEPS_S, ...DAYS_S], values: (plot, values, axis, space, step) => values.map((v) => (plot.valToPos(v, "x") > plot.width - AXIS_PX - PAD_PX - 14 ? "" : clock(v, step >= 86400))) },
                 { ...both, size: AXIS_PX, gap: 6, splits: splits(unit), values: (plot, values) => values.map((v) => (unit === "ratio" ? percent(v, 0) : quantity(v, unit).replace(/\.0+(?=\s)/, ""))) },
         ];
 }
