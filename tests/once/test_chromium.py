@@ -96,7 +96,7 @@ PURE = (
 )
 
 NAMES = ("bytes, seconds, percent, cpus, count, figure, change, quantity, watts, joules, plain, cut, jobState, build, parse, ofPath, "
-         "range, joinTimelines, append, equipmentPlots, failures, jobGpuModels, jobGpuNumbers")
+         "range, joinTimelines, append, equipmentPlots, failures, jobGpuModels, jobGpuNumbers, jobGpuPlots")
 
 
 class Views(PageCase):
@@ -143,8 +143,10 @@ class Page(Views):
         self.shown()
         self.server.stop()
         self.browser.wait("document.querySelector('#banner').innerText.includes('perfd is away, trying again')", "the banner")
+        self.assertEqual(self.browser.evaluate("document.querySelector('#pulse').innerText"), "no answer")
         self.server.start()
         self.browser.wait("document.querySelector('#banner').hidden", "the end of the banner")
+        self.assertEqual(self.browser.evaluate("document.querySelector('#pulse').innerText"), "healthy")
         with self.server.client() as client:
             self.assert_status(client.begin("later", name="begun-later"), "OK")
         self.wait_text("begun-later")

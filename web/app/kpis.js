@@ -82,7 +82,7 @@ export async function showList(at) {
                 body.replaceChildren(...(kpis.length ? [el("p", null, summary(judged.counts)), list(kpis.slice(0, N_ROWS)),
                         kpis.length > N_ROWS && note(`The first ${N_ROWS} of ${plural(kpis.length, "KPI")}, the worst first; a name in the field above selects others.`),
                         judged.note && note(judged.note), accepted.length > 0 && acceptedLevels(accepted)].filter(Boolean)
-                        : [empty("No KPIs", judged?.note ?? "A number of an indicator that has a model with a direction is a KPI. Submit one:", el("code", null, "perfctl kpi submit NAME VALUE --direction lower"))]));
+                        : [empty("No KPIs", (pattern !== "*" && judged?.note) || "A number of an indicator that has a model with a direction is a KPI. Submit one:", el("code", null, "perfctl kpi submit NAME VALUE --direction lower"))]));
         }
 
         await update();

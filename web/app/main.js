@@ -97,6 +97,13 @@ function describe(error, at) {
 const isAway = (error) => error instanceof ApiError && (error.status === 0 || error.status === 503);
 const awayText = (error) => (error.status === 503 ? error.message : "perfd is away, trying again");
 
+/* What was true of the node before is not said of it now. */
+function showAway(error) {
+        showBanner(awayText(error));
+        if (error.status === 0)
+                document.getElementById("pulse").replaceChildren(pill("no answer", "odd"));
+}
+
 /* update() returns what it changes of the view, such as { update: null } at the end of a job. */
 async function refresh(mine, update, what) {
         const putBack = keepPlace(view);
@@ -153,7 +160,10 @@ async function tick() {
         } catch (error) {
                 if (mine !== current || error.name === "AbortError")
                         return;
-                showBanner(isAway(error) ? awayText(error) : error.message);
+                if (isAway(error))
+                        showAway(error);
+                else
+                        showBanner(error.message);
                 schedule(error.status === 0 ? RETRY_MS : REFRESH_MS);
         }
 }
@@ -200,7 +210,7 @@ async function open() {
                 if (mine !== current || error.name === "AbortError")
                         return;
                 if (error.status === 0 && error instanceof ApiError) {
-                        showBanner(awayText(error));
+                        showAway(error);
                         schedule(RETRY_MS);
                         return;
                 }
