@@ -63,8 +63,15 @@ function join(maps) {
 
 const differs = ([, values]) => new Set(values.map(String)).size > 1;
 
+/* Runs of one name are told apart by their begin. */
+function title(job, jobs) {
+        const text = job.name || job.id;
+
+        return jobs.some((other) => other !== job && other.name === job.name) ? `${cut(text, 24)}, ${time(job.begin_ms)}` : cut(text, 24);
+}
+
 function heads(jobs, make) {
-        return jobs.map((job, i) => ({ head: link(build("job", job.id), cut(job.name || job.id, 24)), width: `${70 / jobs.length}%`, cell: (row) => make(row, i) }));
+        return jobs.map((job, i) => ({ head: link(build("job", job.id), title(job, jobs)), width: `${70 / jobs.length}%`, cell: (row) => make(row, i) }));
 }
 
 function texts(rows, jobs, caption) {
@@ -110,7 +117,7 @@ export async function show(at) {
                         card("Took", null, jobs.map((job) => {
                                 const took = (j) => j.metrics.find((m) => m.key === "duration_seconds")?.value ?? 0, longest = Math.max(...jobs.map(took));
 
-                                return el("div", { class: "meter" }, el("span", { class: "what" }, cut(job.name || job.id, 40)), el("b", null, seconds(took(job))), bar(took(job) / longest, { label: "took" }));
+                                return el("div", { class: "meter" }, el("span", { class: "what" }, title(job, jobs)), el("b", null, seconds(took(job))), bar(took(job) / longest, { label: "took" }));
                         })),
                         card("What differs", null, texts(rows.filter(differs), jobs, "What differs")),
                         await software(results, at.signal),

@@ -77,11 +77,14 @@ function axes(unit) {
         ];
 }
 
+/* A single sample is no line. */
+const isPoint = (plot) => plot.data[0].length === 1;
+
 /* The line, and the invisible ones that bound the band from the least to the greatest value. */
 function lines(series) {
         const bound = { stroke: "transparent", points: { show: false } };
 
-        return [{}, ...series.flatMap((s) => [{ stroke: () => color(s.color), width: 1.6, dash: s.dash, points: { show: false } }, bound, bound])];
+        return [{}, ...series.flatMap((s) => [{ stroke: () => color(s.color), width: 1.6, dash: s.dash, points: { show: isPoint } }, bound, bound])];
 }
 
 /* The arrows move the crosshair, by ten points with Shift; + and - show half or twice the time around it. */
