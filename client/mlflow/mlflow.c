@@ -106,7 +106,7 @@ void mlflow_send(const GlobalOptions *global, const char *python, const char *sp
         int r = spool_find_directory(spool, directory);
 
         if (r < 0)
-                message_print("cannot log in MLflow: no spool: %s", error_text(-r));
+                message_print("cannot log in MLflow: no spool: %s; set PERFD_SPOOL or HOME", error_text(-r));
         else
                 (void)run_module(global, python, "end", directory, job);
 }

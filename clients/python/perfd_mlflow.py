@@ -746,7 +746,12 @@ def _flush(paths: Iterable[pathlib.Path], is_end: bool = False, is_running: bool
 def _end(spool: pathlib.Path, job: str, is_running: bool) -> int:
     """Send a job that has just ended, or a task of it, then those that wait. The job waits if the server is away."""
     os.environ["MLFLOW_HTTP_REQUEST_MAX_RETRIES"] = "0"
-    path = _add_waiting(spool, job)
+    try:
+        path = _add_waiting(spool, job)
+    except OSError as error:
+        say(f"job {job} is lost if it cannot be logged now: {spool}: {error.strerror}; set PERFD_SPOOL to a directory for jobs that wait")
+        with _scratch() as directory:
+            return _end(directory / "spool", job, is_running)
     with _limit(END_S, f"MLflow took more than {END_S} s"):
         return _flush([path], True, is_running) or _flush(sorted(set(spool.glob("*.jsonl")) - {path}), True)
 

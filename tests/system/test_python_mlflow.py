@@ -83,6 +83,13 @@ class PythonMlflow(harness.TestCase):
         self.assertNotIn("secret", done.stderr)
         self.assertEqual(self.waiting(), sorted([*kinds, "refuses"]))
 
+    def test_without_a_spool_the_job_is_logged_all_the_same(self):
+        (self.spool / "file").touch()
+        done = self.run_job("a", "raise SystemExit(3)", "--mlflow", PERFD_SPOOL=str(self.spool / "file" / "below"))
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertRegex(done.stderr, "job a is lost if it cannot be logged now: .*/file/below/mlflow: Not a directory; set PERFD_SPOOL")
+        self.assertIn("pip install mlflow", done.stderr)  # it was tried
+
     def test_a_uri_that_is_none_is_not_tried_again(self):
         done = self.run_job("a", "raise SystemExit(3)", "--mlflow", MLFLOW_TRACKING_URI="http://[")
         self.assertEqual(done.returncode, 3, done.stderr)
