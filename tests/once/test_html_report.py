@@ -94,10 +94,15 @@ class HtmlReport(harness.TestCase):
         for i in range(3):
             changed = {**report, "rank": i, "ranks": 3, "on": {**report["on"], "hostname": f"cn{i}"},
                        "exit": {"status": 0, "signal": 9 if i == 2 else 0}}
+            if i == 1:  # one node with GPUs
+                changed["metrics"] = [m for m in report["metrics"] if m["key"] != "duration_seconds"] + [
+                    {"key": key, "value": value, "unit": "s", "scope": "job", "quality": "exact"}
+                    for key, value in (("duration_seconds", 10), ("job_gpu_seconds", 40), ("job_gpu_used_seconds", 30))]
             (self.directory / f"{i}.json").write_text(json.dumps(changed))
         file = self.directory / "run.html"
         self.perfctl("report", "--all-nodes", "--html", str(file), *(str(self.directory / f"{i}.json") for i in range(3)))
-        self.check(file, ("3 reports", "cn0, rank 0", "cn1, rank 1", "cn2, rank 2", "killed (signal 9)"), "report-run")
+        self.check(file, ("3 reports", "cn0, rank 0", "cn1, rank 1", "cn2, rank 2", "killed (signal 9)",
+                          "GPUs used", "3 of 4"), "report-run")
         self.assertEqual(self.browser.evaluate("document.querySelectorAll('section.report h1').length"), 3)
         self.assertEqual(self.browser.evaluate("document.querySelectorAll('section.report .pill.bad').length"), 1)
 

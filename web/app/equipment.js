@@ -183,7 +183,7 @@ export function jobGpuCard(gpus) {
                 { head: "Tensor cores", of: "tensor_active", class: "share", title: "part of the tensor cores that worked, mean", cell: (g) => share(g.tensor_active ?? NaN, "tensor cores") },
                 { head: "Memory, peak", of: ["memory_peak_bytes", "process_memory_peak_bytes"], class: "share", cell: (g) => or(g.memory_peak_bytes ?? g.process_memory_peak_bytes,
                         (v) => share(v / (g.memory_total_bytes ?? NaN), "memory", `${bytes(v)} of ${bytes(g.memory_total_bytes)}`)) },
-                { head: "Energy", of: "energy_joules", class: "number", cell: (g) => or(g.energy_joules, joules) },
+                { head: "Energy", of: "energy_joules", class: "number", cell: (g) => or(g.energy_now_joules ?? g.energy_joules, joules) },
                 { head: "Power, mean", of: "power_watts", class: "number", cell: (g) => or(g.power_watts, (v) => (g.power_limit_watts === null ? watts(v) : `${watts(v)} of ${watts(g.power_limit_watts)}`)) },
                 { head: "Throttled by", of: ["power_throttled", "heat_throttled"], title: "share of the time",
                         cell: (g) => [["power", g.power_throttled], ["heat", g.heat_throttled]].filter(([, v]) => v !== null).map(([kind, v]) => `${kind} ${percent(v)}`).join(", ") },
