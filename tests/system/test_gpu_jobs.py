@@ -118,7 +118,6 @@ class GpuJobs(harness.TestCase):
             self.assert_status(client.begin("job", gpus=["1", "3"]), "OK")
             self.assert_status(client.begin("without", pid=process.pid), "OK")
             self.wait_gpus("job", lambda gpus: (gpus[0]["seconds"] or 0) > 1.5, "numbers")
-            # the node's history, which a running job shows, has an interval each ten seconds
             running = wait_for(lambda: self.series("job"), "series of a running job")
             self.assertEqual(self.series("without"), {})
             for job in ("job", "without"):
@@ -230,6 +229,9 @@ class GpuJobs(harness.TestCase):
         self.node.start()
         after = self.wait_gpus("job", lambda gpus: len(gpus) == 4, "all GPUs again")
         self.assertEqual(after[0]["given"], "0")
+        # the node's history, which has the time before the restart, with the GPUs of the job since
+        power_w = wait_for(lambda: self.series("job").get("gpu_power"), "the power of the job's GPUs")[-1]
+        self.assertAlmostEqual(power_w, 4 * FULL_W, delta=4)
         with self.node.client() as client:
             self.assert_status(client.end("job", exit_status=0), "OK")
         took = time.monotonic() - begin

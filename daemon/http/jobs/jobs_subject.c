@@ -392,30 +392,36 @@ static void answer_job_metrics(const Target *target, const Sources *sources, Res
 }
 
 /* Sets the sums over GPUs to those of the job: the node's have those of others. */
-static void put_gpu_series(const Buffer *bytes, Timeline *timeline) {
-        scoped(timeline_deinit) Timeline of_job = {};
-        ColumnReader reader;
-
-        column_reader_init(&reader, bytes->text, bytes->n);
-        if (bytes->n == 0 || timeline_read(&reader, &of_job) != 0)
-                return;
+static void put_gpu_series(const Timeline *of_job, Timeline *timeline) {
         timeline->kind = TIMELINE_OF_GPU_JOB;
         for (size_t i = 0; i < timeline->n; i++) {
                 uint64_t ns = timeline->begin_realtime_ns + i * timeline->interval_ns + timeline->interval_ns / 2;
-                uint64_t at = ns < of_job.begin_realtime_ns ? of_job.n
-                                                            : (ns - of_job.begin_realtime_ns) / of_job.interval_ns;
-                const TimelinePoint *point = at < of_job.n ? &of_job.points[at] : &timeline_hole;
+                uint64_t at = ns < of_job->begin_realtime_ns ? of_job->n
+                                                             : (ns - of_job->begin_realtime_ns) / of_job->interval_ns;
+                const TimelinePoint *point = at < of_job->n ? &of_job->points[at] : &timeline_hole;
 
                 for (Series series = N_JOB_SERIES; series < N_SERIES; series++)
                         timeline->points[i].series[series] = point->series[series];
         }
 }
 
-/* Answers with the node's history since the start of a running job. */
-static void answer_from_node(const Sources *sources, Response *response, uint64_t begin_ms, const Buffer *of_job) {
+/* A timeline of a job that began before perfd started, or was reported late, lacks that time. */
+#define TIMELINE_LATE_MAX_NS (2 * NS_PER_S)
+
+/* Answers with the node's history since the start of a running job; of one with GPUs, with its own if it is whole. */
+static void answer_running(const Sources *sources, Response *response, uint64_t begin_ms, const Buffer *of_job) {
         scoped(node_history_deinit) NodeHistory history = { .n_points_max = HISTORY_POINTS, .is_merging = true };
+        scoped(timeline_deinit) Timeline timeline = {};
+        ColumnReader reader;
+        bool has_own;
         int r;
 
+        column_reader_init(&reader, of_job->text, of_job->n);
+        has_own = of_job->n > 0 && timeline_read(&reader, &timeline) == 0;
+        if (has_own && timeline.begin_realtime_ns <= begin_ms * NS_PER_MS + TIMELINE_LATE_MAX_NS) {
+                timeline_json(&timeline, response->body);
+                return;
+        }
         history.since_ms = begin_ms;
         r = node_history_read(&history, sources->reader);
         if (r != 0) {
@@ -425,7 +431,8 @@ static void answer_from_node(const Sources *sources, Response *response, uint64_
 
         if (history.timeline.interval_ns == 0)
                 history.timeline.begin_realtime_ns = begin_ms * NS_PER_MS;
-        put_gpu_series(of_job, &history.timeline);
+        if (has_own)
+                put_gpu_series(&timeline, &history.timeline);
         timeline_json(&history.timeline, response->body);
 }
 
@@ -447,7 +454,7 @@ static void answer_job_samples(const Target *target, const Sources *sources, Res
         }
 
         if (job.view->state == JOB_RUNNING) {
-                answer_from_node(sources, response, begin_ms, job.record ? &job.record->timeline : &(Buffer){});
+                answer_running(sources, response, begin_ms, job.record ? &job.record->timeline : &(Buffer){});
                 return;
         }
 
