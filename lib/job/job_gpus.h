@@ -71,7 +71,7 @@ JobGpu *job_gpus_add(JobGpus *gpus, const char *given, uint64_t begin_ns);
 /* Makes the GPU this item of a sample. */
 void job_gpus_set_item(JobGpu *gpu, const SampleEquipment *item);
 
-/* CLOCK_BOOTTIME at which the values of an item were read; UINT64_MAX: with the sample. */
+/* CLOCK_BOOTTIME at which the values of an item were read. */
 typedef struct JobGpuTimes {
         uint64_t read_ns, energy_ns;
 } JobGpuTimes;

@@ -360,10 +360,10 @@ static void add_processes(GpuUse *use, const Jobs *jobs, const Node *node, GpuCr
 
 /* --- counting ------------------------------------------------------------------------------------- */
 
-static void advance(const Jobs *jobs, const GpuCrowd *crowd) {
+static void advance(const Jobs *jobs, const GpuCrowd *crowd, uint64_t read_ns) {
         const GpuReading *reading = crowd->reading;
-        const JobGpuTimes times = { reading ? reading->boottime_ns : UINT64_MAX,
-                                    reading ? reading->energy_boottime_ns : UINT64_MAX };
+        const JobGpuTimes times = { reading ? reading->boottime_ns : read_ns,
+                                    reading ? reading->energy_boottime_ns : read_ns };
 
         for (Job *job = jobs->first; job; job = job->links.next) {
                 JobGpu *gpu = is_counted(job) ? job_gpus_find(&job->gpus, crowd->item) : NULL;
@@ -397,6 +397,6 @@ void gpu_use_advance(GpuUse *use, const Jobs *jobs, const Node *node) {
                 crowd.reading = find_reading(use, crowd.item->texts[0]);
                 if (crowd.reading)
                         add_processes(use, jobs, node, &crowd);
-                advance(jobs, &crowd);
+                advance(jobs, &crowd, sample_read_ns(sample, SOURCE_GPU));
         }
 }

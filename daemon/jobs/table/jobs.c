@@ -293,7 +293,7 @@ static JobsSize published_size(const Jobs *jobs) {
 }
 
 /* Running jobs whose timelines are published, which are copies: those of others come with their end. */
-#define TIMELINES_MAX 64U
+#define TIMELINES_MAX 16U
 
 static void publish_running(const Job *job, size_t *n_timelines, JobsSnapshot *snapshot) {
         JobRecord *record = snapshot_jobs_add(snapshot, &job->info, job->final ? NULL : job->begin);
