@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <stdatomic.h>
@@ -23,6 +24,7 @@
 #define HUNG PORT "counters/symbol_error"
 
 static atomic_uint n_questions;
+static atomic_int refusal; /* errno for the directory of the port */
 
 int openat(int dir_fd, const char *path, int flags, ...) {
         va_list args;
@@ -33,6 +35,10 @@ int openat(int dir_fd, const char *path, int flags, ...) {
         va_end(args);
         if (strstr(path, "symbol_error"))
                 n_questions++;
+        if (refusal && strcmp(path, "sys/class/infiniband/mlx5_0/ports/1") == 0) {
+                errno = refusal;
+                return -1;
+        }
         return (int)syscall(SYS_openat, dir_fd, path, flags, mode);
 }
 
@@ -121,6 +127,17 @@ static void a_driver_that_hangs_is_not_waited_for(void **state) {
         EVENTUALLY((read_only_at(f, 21), read_ns(f) == 21 * NS_PER_S));
 }
 
+/* Its text belongs to the thread, which has ended by then. */
+static void an_error_that_has_no_name_is_told(void **state) {
+        Fixture *f = *state;
+
+        refusal = 524;
+        EVENTUALLY((read_only_at(f, 1), !sample_lacks(&f->sample, SOURCE_FABRIC)));
+        refusal = 0;
+        assert_false(has_ports(f));
+        assert_error(f, "sys/class/infiniband: Unknown error 524");
+}
+
 /* The first reading of all as well: nothing is known, and then the reason. */
 static void a_driver_that_hangs_from_the_begin_on_is_named(void **state) {
         Fixture *f = *state;
@@ -174,6 +191,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 test(a_driver_that_hangs_is_not_waited_for),
                 test(a_driver_that_hangs_from_the_begin_on_is_named),
+                test(an_error_that_has_no_name_is_told),
                 test(perfd_ends_while_a_driver_hangs),
                 test(a_reading_has_its_own_time),
         };

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "util/clock.h"
 #include "util/error_text.h"
@@ -15,6 +16,7 @@
 
 #define NONE_NS (10 * NS_PER_S)
 #define AGE_MAX_NS (3 * NS_PER_S)
+#define FAULT_BYTES 160
 
 /* Belongs to the thread while it runs. */
 typedef struct SlowReading {
@@ -25,7 +27,7 @@ typedef struct SlowReading {
         atomic_flag is_left; /* by the thread, or by perfd, which does not wait for it: the second one frees it */
         Sample sample;       /* its time, and the items */
         int outcome;
-        const char *fault;
+        char fault[FAULT_BYTES]; /* copied in the thread: the text of an unknown error ends with it */
 } SlowReading;
 
 struct SlowReader {
@@ -36,7 +38,7 @@ struct SlowReader {
         EquipmentList taken;
         uint64_t taken_ns;
         int outcome;
-        char fault[160];
+        char fault[FAULT_BYTES];
 };
 
 static void free_reading(SlowReading *reading) {
@@ -76,10 +78,12 @@ static void leave(SlowReading *reading) {
 
 static void *on_start(void *userdata) {
         SlowReading *reading = userdata;
+        const char *fault = "";
 
         pthread_setname_np(pthread_self(), "perfd-driver");
         reading->sample.equipment.n = 0;
-        reading->outcome = reading->reader->read(reading->state, &reading->sample, &reading->fault);
+        reading->outcome = reading->reader->read(reading->state, &reading->sample, &fault);
+        (void)snprintf(reading->fault, sizeof(reading->fault), "%s", fault);
         leave(reading);
         return NULL;
 }
@@ -98,7 +102,7 @@ static void take(SlowReader *slow) {
         slow->outcome = reading->outcome;
         slow->next_ns = slow->asked_ns + (slow->outcome == EQUIPMENT_NONE ? NONE_NS : reading->reader->distance_ns);
         if (slow->outcome == EQUIPMENT_FAILED)
-                (void)snprintf(slow->fault, sizeof(slow->fault), "%s", reading->fault);
+                memcpy(slow->fault, reading->fault, sizeof(slow->fault));
 }
 
 SlowReader *slow_reader_free(SlowReader *slow) {
