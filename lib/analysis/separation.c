@@ -66,11 +66,13 @@ static bool takes_turns(const uint8_t *groups, size_t n, const bool *is_low) {
 
 int separation_find(const double *values, const uint8_t *groups, size_t n, double effect_min, Separation *ret) {
         scoped(freep) double *low = malloc((2 * n + RANK_SUM_SCRATCH) * sizeof(*low));
-        double *high = low + n, *scratch = high + n, spread, ways;
+        double *high, *scratch, spread, ways;
         bool is_low[SEPARATION_GROUPS_MAX] = {};
 
         if (!low)
                 return -ENOMEM;
+        high = low + n;
+        scratch = high + n;
         *ret = (Separation){ .p_value = 1 };
         spread = find_medians(values, groups, n, low, ret);
         ways = exp2((double)ret->n_groups - 1) - 1;

@@ -42,21 +42,28 @@ static void put_versions(Store *store) {
         }
 }
 
-/* Runs of another component that have the label site, and a number of their own. */
-static void put_labelled(Store *store, const char *component, unsigned n_sites, double factor) {
+#define MORE_MAX 64
+
+/* Runs of another component that have the label site, a number of their own, and before them n_more equal ones. */
+static void put_labelled(Store *store, const char *component, unsigned n_sites, double factor, size_t n_more) {
         for (uint64_t i = 0; i < 24; i++) {
-                char site[16], own[16];
-                Member labels[2], members[6];
+                char site[16], own[16], keys[MORE_MAX][8];
+                Member labels[MORE_MAX + 2], members[6];
                 RunResults results;
 
                 (void)snprintf(site, sizeof(site), "s%u", (unsigned)i % n_sites);
                 (void)snprintf(own, sizeof(own), "%u", (unsigned)i);
                 run_results_make(&results, 1000 + (uint64_t)component[0] * 100 + i, component, "float32", 512,
                                  (i % 2 ? factor : 1) * (100 + (double)(i * 7 % 5) / 10));
-                labels[0] = (Member){ "site", string_value(site) };
-                labels[1] = (Member){ "own", string_value(own) };
+                for (size_t k = 0; k < n_more; k++) {
+                        (void)snprintf(keys[k], sizeof(keys[k]), "a%03u", (unsigned)k % 1000);
+                        labels[k] = (Member){ keys[k], string_value("x") };
+                }
+                labels[n_more] = (Member){ "site", string_value(site) };
+                labels[n_more + 1] = (Member){ "own", string_value(own) };
                 memcpy(members, results.members, sizeof(results.members));
-                members[5] = (Member){ "@labels", { .type = VALUE_OBJECT, .members = labels, .n_members = 2 } };
+                members[5] = (Member){ "@labels", { .type = VALUE_OBJECT, .members = labels,
+                                                    .n_members = n_more + 2 } };
                 results.document.members = members;
                 results.document.n_members = 6;
                 assert_int_equal(put_one(store, &results.submission, 1000 + i), STORE_DONE);
@@ -304,9 +311,11 @@ static void what_separates_single_runs_is_written(void **state) {
 static void a_label_that_separates_runs_is_told_instead_of_a_verdict(void **state) {
         Fixture *fixture = *state;
 
-        put_labelled(fixture->place->store, "apart", 2, 2);
-        put_labelled(fixture->place->store, "many", 20, 2); /* values: a label is not compared */
-        put_labelled(fixture->place->store, "same", 2, 1);
+        put_labelled(fixture->place->store, "apart", 2, 2, 0);
+        put_labelled(fixture->place->store, "many", 20, 2, 0); /* values: a label is not compared */
+        put_labelled(fixture->place->store, "same", 2, 1, 0);
+        put_labelled(fixture->place->store, "full", 2, 2, MORE_MAX - 1);
+        put_labelled(fixture->place->store, "wide", 2, 2, MORE_MAX); /* further labels are not compared */
         check(fixture, PATH ".rate/regress?component=apart", 200, "\"verdict\":\"unknown\"");
         check(fixture, PATH ".rate/regress?component=apart&changes=1", 200, "\"changes\":[]");
         check(fixture, PATH ".rate/regress?component=apart", 200,
@@ -317,6 +326,8 @@ static void a_label_that_separates_runs_is_told_instead_of_a_verdict(void **stat
         check(fixture, PATH ".rate/regress?component=apart&compare_by=label.site", 200, "\"versions\":2");
         check(fixture, PATH ".rate/regress?component=many", 200, "\"verdict\":\"no change\"");
         check(fixture, PATH ".rate/regress?component=same", 200, "\"verdict\":\"no change\"");
+        check(fixture, PATH ".rate/regress?component=full", 200, "\"mixture\":{\"label\":\"site\"");
+        check(fixture, PATH ".rate/regress?component=wide", 200, "\"verdict\":\"no change\"");
 }
 
 static void wrong_requests_are_refused(void **state) {

@@ -13,6 +13,7 @@
 #define TEXT_BYTES (1024U * 1024U) /* of the labels of a history; the oldest runs are left out beyond */
 #define NEWEST 8U                  /* runs: a label that none of them has is not compared */
 #define P_VALUE_MAX 0.002          /* of all labels together */
+#define LABELS_MAX 64U             /* compared; documents may have thousands, and each is looked for in all runs */
 
 struct RunLabels {
         int64_t rows[HISTORY_RUNS_MAX]; /* results that were read last: the numbers of a series mostly have the same */
@@ -97,12 +98,15 @@ static bool names_label(const Names *names, const char *key) {
         return false;
 }
 
-static bool is_compared(const RunLabels *labels, size_t run, JsonText key, const KpiRules *rules) {
+/* of: the object of the run that has the label. */
+static bool is_compared(const RunLabels *labels, size_t run, size_t of, JsonText key, const KpiRules *rules) {
         scoped(buffer_deinit) Buffer name = {};
 
+        if (of > 0 && json_text_find_key(labels->objects[run][0], key).text)
+                return false; /* already */
         for (size_t newer = run + 1; newer < labels->n; newer++)
                 if (find_value(labels, newer, key).text)
-                        return false; /* already */
+                        return false;
         json_text_decode(key, &name);
         return name.text && !property_identifies_run(name.text) && !names_label(&rules->compared, name.text) &&
                !names_label(&rules->ignored, name.text);
@@ -128,6 +132,8 @@ static int compare(const RunLabels *labels, const HistoryRun *runs, JsonText key
                 groups[i] = g;
                 values[i] = runs[i].value;
         }
+        if (n_groups < 2)
+                return (int)n_groups;
         return separation_find(values, groups, labels->n, SHIFT_DEFAULTS.effect_min, &ret->separation) ?: (int)n_groups;
 }
 
@@ -153,7 +159,7 @@ static void write_groups(const LabelGroups *label, Buffer *out) {
 int run_labels_find_separating(RunLabels *labels, Reader *reader, const HistoryRun *runs, size_t n,
                                const KpiRules *rules, Buffer *out) {
         LabelGroups least = { .separation.p_value = 1 }, label;
-        size_t n_compared = 0;
+        size_t n_tried = 0, n_compared = 0;
         int r = read_labels(labels, reader, runs, n);
 
         for (size_t i = n; r == 0 && i-- > 0 && i + NEWEST >= n;)
@@ -161,8 +167,12 @@ int run_labels_find_separating(RunLabels *labels, Reader *reader, const HistoryR
                         JsonWalk walk = json_text_walk(labels->objects[i][of]);
                         JsonText key = {}, unused;
 
-                        while (r >= 0 && walk.is_object && json_text_walk_next(&walk, &key, &unused)) {
-                                r = is_compared(labels, i, key, rules) ? compare(labels, runs, key, &label) : 0;
+                        while (r >= 0 && n_tried < LABELS_MAX && walk.is_object &&
+                               json_text_walk_next(&walk, &key, &unused)) {
+                                if (!is_compared(labels, i, of, key, rules))
+                                        continue;
+                                n_tried++;
+                                r = compare(labels, runs, key, &label);
                                 n_compared += r > 1;
                                 if (r > 1 && label.separation.p_value < least.separation.p_value)
                                         least = label;
