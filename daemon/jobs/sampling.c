@@ -23,7 +23,7 @@ static void keep_sample(Jobs *jobs, const Node *node) {
 static void record(Job *job, const Observation *observation, bool has_gpus) {
         Observation of_job = *observation;
 
-        if (job->recording.n == 0)
+        if (job->recording.n_allocated == 0) /* no point has been closed */
                 job->recording.kind = has_gpus ? TIMELINE_OF_GPU_JOB : TIMELINE_OF_JOB;
         for (GpuSum sum = 0; sum < N_GPU_SUMS; sum++)
                 of_job.gpus[sum] = job_gpus_add_up(&job->gpus, sum);

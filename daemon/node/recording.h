@@ -22,7 +22,7 @@ typedef struct Recording {
         uint64_t interval_ns; /* length of one point; the initial interval times a power of two */
         uint32_t n, n_max;
         uint32_t n_allocated; /* number of closed points */
-        TimelineKind kind;    /* may be set before the first point */
+        TimelineKind kind;    /* may be set before the first point is closed: n_allocated is 0 */
         uint16_t **blocks;    /* array and blocks owned; all points but the last */
         TimelinePoint last;   /* valid if n > 0 */
 } Recording;

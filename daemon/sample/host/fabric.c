@@ -289,10 +289,10 @@ static int read_ports(void *state, Sample *sample, const char **ret_fault) {
         int r = 0;
 
         if (sample->boottime_ns >= fabric->list_ns) {
-                fabric->list_ns = sample->boottime_ns + LIST_NS;
                 r = list_ports(fabric);
                 if (r < 0)
                         return r;
+                fabric->list_ns = sample->boottime_ns + LIST_NS;
         }
         for (size_t i = 0; i < fabric->n && r == 0; i++)
                 r = add_item(&fabric->ports[i], sample);
