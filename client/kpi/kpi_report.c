@@ -259,10 +259,16 @@ static void put_accepted(const Value *accepted, Buffer *out) {
                       time, *note ? ": " : "", note);
 }
 
+/* Users choose labels: a line that others copy into a shell must not have another meaning there. */
+static bool is_word(const char *text) {
+        return text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+.:/@")] == '\0';
+}
+
 /* Writes " (a 100, b 200); -w label.site=a judges one of them, …". */
 static void put_mixture(const Value *mixture, Buffer *out) {
         const Value *groups = value_get(mixture, "groups"), *last = NULL;
         const char *label = answer_text(mixture, "label");
+        scoped(buffer_deinit) Buffer one = {};
 
         for (size_t i = 0; i < answer_length(groups); i++) {
                 const Value *value = value_get_given(&groups->items[i], "value");
@@ -275,10 +281,12 @@ static void put_mixture(const Value *mixture, Buffer *out) {
                 buffer_printf(out, "%s %s", value ? "" : "without it", median);
                 last = value ?: last;
         }
-        buffer_printf(out, "); -w 'label.%s=", label);
-        answer_put_value(out, last);
-        buffer_printf(out, "' judges one of them, --ignore %s all together; submit it as --parameter %s=... to have a "
-                      "history for each", label, label);
+        buffer_putc(out, ')');
+        if (last)
+                answer_put_value(&one, last);
+        if (is_word(label) && one.text && is_word(one.text))
+                buffer_printf(out, "; -w 'label.%s=%s' judges one of them, --ignore %s all together; submit it as "
+                              "--parameter %s=... to have a history for each", label, one.text, label, label);
 }
 
 /* Writes ": only 3 runs came before: +50.3 % since 2.1.0 (needs 4 more runs)". */

@@ -343,9 +343,13 @@ perfd_kpi_two_wait_seconds{component="c",uid="UID",size="4"} 2
             site = "ab"[i % 2]
             self.perfctl("kpi", "submit", "--label", f"site={site}", "--label", f"run={i}", "rate", (100, 200)[i % 2] + i % 5)
             self.perfctl("kpi", "submit", "--label", f"site={site}", "--parameter", f"site={site}", "kept", (100, 200)[i % 2] + i % 5)
+            self.perfctl("kpi", "submit", "--label", f"site={site}'; true '", "quoted", (100, 200)[i % 2] + i % 5)
         text = " ".join(self.perfctl("kpi", "check", "rate").stdout.split())
         self.assertRegex(text, r"unknown: differs by label site \(a 10\d[.\d]*, b 20\d[.\d]*\); -w .label.site=[ab]. judges one of them")
         self.perfctl("kpi", "check", "rate", "--fail-on", "no-verdict", status=5)
+        text = " ".join(self.perfctl("kpi", "check", "quoted").stdout.split())
+        self.assertRegex(text, r"differs by label site \(a'; true ' 10\d[.\d]*, b'; true ' 20\d[.\d]*\)")
+        self.assertNotIn("-w ", text)  # it would be another command
         for words in (("rate", "-w", "label.site=a"), ("rate", "--ignore", "site"), ("kept",)):
             kpis = json.loads(self.perfctl("kpi", "check", "--json", *words).stdout)["kpis"]
             self.assertEqual({(kpi["verdict"], kpi.get("mixture")) for kpi in kpis}, {("no change", None)}, words)
