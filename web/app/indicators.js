@@ -222,7 +222,7 @@ export async function showList(at) {
                         { head: "Indicator", row: true, cell: (r) => link(build("indicator", r.name), brief(r.name, 48)) },
                         { head: "Component", cell: (r) => link(build("indicator", r.name, { component: r.component }), brief(r.component ?? "–", 40)) },
                         { head: "Results", class: "number", cell: (r) => count(r.results) },
-                        { head: "Latest", cell: (r) => time(r.latest_ms) },
+                        { head: "Latest", class: "aside", cell: (r) => time(r.latest_ms) },
                         { head: "Model", cell: (r) => (model(r) ? brief(model(r).declaration.help ?? "declared, without a description", 90) : "–") },
                 ], indicators, { caption: "Indicators" }) : empty("No results yet", "perfctl run and perfctl submit store them:", el("code", null, "perfctl run --repeat 5 -- ./benchmark")),
                 truncated && note("The list is cut."), el("p", { class: "note" }, `${plural(models.models.length, "model")} declared; perfctl model list shows them.`)),
