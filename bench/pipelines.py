@@ -348,7 +348,7 @@ def main():
     parser.add_argument("--evidence", action="store_true", help="print the sentences and the numbers of the stages")
     parser.add_argument("--python", type=pathlib.Path, help="an interpreter that has SPDL, instead of one that is installed")
     parser.add_argument("plants", nargs="*")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     sys.path.insert(0, str(ROOT / "bench"))
     from measure import Daemon
 
