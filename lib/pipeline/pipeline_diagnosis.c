@@ -293,7 +293,7 @@ static void find_wait(PipelineDiagnosis *diagnosis, const PipelineStage *sink) {
 
 PipelineProcess pipeline_diagnosis_unknown_process(unsigned n_threads) {
         return (PipelineProcess){ .n_threads = n_threads, .cpus_used = NAN, .tasks_cpus = NAN, .waiting_for_cpu = NAN,
-                                  .lock_waited = NAN };
+                                  .lock_waited = NAN, .lock_held = NAN };
 }
 
 PipelineDiagnosis pipeline_diagnosis_of(const PipelineStage *stages, size_t n, const PipelineProcess *process) {
@@ -330,6 +330,7 @@ PipelineDiagnosis pipeline_diagnosis_of(const PipelineStage *stages, size_t n, c
 #define LOCK_MOST     0.5 /* of the time: a thread waits for the interpreter's lock */
 #define LOCK_SOME     0.2
 #define LOCK_LITTLE   0.1
+#define LOCK_HELD     0.4 /* of the time, by threads that may give it up before others have waited for long */
 #define COMPUTING     0.8 /* CPUs, for each busy worker */
 #define TASKS_PER_CPU 1.25 /* fewer tasks do not compete for the CPUs */
 #define OTHERS_MIN    0.25 /* of the CPUs of the node: a lower share is usual system activity */
@@ -412,7 +413,7 @@ static PipelineConfidence rate_more(const PipelineJob *job, const PipelineProces
                             process->lock_waited < LOCK_LITTLE && job->cpus_given - job->cpus_used >= COMPUTING;
         StageAccounting accounting;
 
-        if (process->lock_waited >= LOCK_SOME)
+        if (process->lock_waited >= LOCK_SOME || process->lock_held >= LOCK_HELD)
                 return PIPELINE_CONFIDENCE_LOW;
         if (diagnosis->direction != PIPELINE_DIRECTION_MORE_CONCURRENCY || !is_computing || diagnosis->stage >= n ||
             !pipeline_diagnosis_account(&stages[diagnosis->stage],

@@ -108,6 +108,7 @@ typedef struct PipelineProcess {
         double tasks_cpus;  /* used by the process and its children; NAN: unknown */
         double waiting_for_cpu; /* threads of the process and its children, mean over time; NAN: unknown */
         double lock_waited; /* share of the time in which a thread waited for the interpreter's lock; NAN: unknown */
+        double lock_held;   /* share of the time in which a thread had it, however shortly; NAN: unknown */
 } PipelineProcess;
 
 /* Returns a process of which nothing is known but its pool of threads, 0: neither. */

@@ -104,6 +104,7 @@ static void read_process(const Value *from, PipelineSet *set) {
                 return;
         set->process.cpus_used = number_or_nan(measured, "cpu_seconds") / seconds;
         set->process.lock_waited = number_or_nan(measured, "lock_wait");
+        set->process.lock_held = number_or_nan(measured, "lock_held");
         set->process.waiting_for_cpu = number_or_nan(measured, "tasks_cpu_wait_seconds") / seconds;
         set->process.tasks_cpus = number_or_nan(measured, "tasks_cpu_seconds") / seconds;
 }

@@ -176,6 +176,20 @@ class PythonClient(harness.TestCase):
             print(perfd_pipeline.sender().n_dropped)
             """), "2\n")
 
+    def test_a_thread_that_computes_holds_the_lock(self):
+        held = [float(self.python("/nonexistent/perfd.sock", f"""
+            import threading, time, perfd_pipeline
+
+            done, n = threading.Event(), []
+            perfd_pipeline.process.watchers.append(lambda: (n.append(1), len(n) == 40 and done.set()))
+            perfd_pipeline.process.start()
+            while not done.is_set():
+                {work}
+            print(perfd_pipeline.process.measured()["lock_held"])
+            """)) for work in ("pass", "time.sleep(0.1)")]
+        self.assertGreater(held[0], 0.3)
+        self.assertLess(held[1], held[0])
+
     def test_local_ranks_of_a_job_have_different_pipelines(self):
         daemon = self.begun()
         for rank in ("0", "1"):

@@ -217,7 +217,7 @@ static void failed_tasks_take_time(void **state) {
 #define MINUTES_MAX 9
 
 static const PipelineProcess unknown = {
-        .cpus_used = NAN, .tasks_cpus = NAN, .waiting_for_cpu = NAN, .lock_waited = NAN,
+        .cpus_used = NAN, .tasks_cpus = NAN, .waiting_for_cpu = NAN, .lock_waited = NAN, .lock_held = NAN,
 };
 
 /* Cases that SPDL's documentation describes, rounded, and cases of our own. */
@@ -665,6 +665,10 @@ static void the_process_explains_a_busy_stage(void **state) {
                   PIPELINE_LIMIT_STAGE, PIPELINE_DIRECTION_MORE_CONCURRENCY, PIPELINE_CONFIDENCE_LOW },
                 { "the lock, at times", { .cpus_used = 1.2, .tasks_cpus = 1.2, .lock_waited = 0.3 }, 1.2, PIPELINE_LIMIT_STAGE,
                   PIPELINE_DIRECTION_MORE_CONCURRENCY, PIPELINE_CONFIDENCE_LOW },
+                { "the lock, by tasks that are shorter than a wait", { .cpus_used = 1, .tasks_cpus = 4, .lock_held = 0.6 }, 4,
+                  PIPELINE_LIMIT_STAGE, PIPELINE_DIRECTION_MORE_CONCURRENCY, PIPELINE_CONFIDENCE_LOW },
+                { "a lock that is mostly free", { .cpus_used = 4, .tasks_cpus = 4, .lock_held = 0.12 }, 4, PIPELINE_LIMIT_STAGE,
+                  PIPELINE_DIRECTION_MORE_CONCURRENCY, PIPELINE_CONFIDENCE_HIGH },
                 { "an executor that is too small", { .pools = { { 16, "", 0.1 }, { 2, "decode", 0.95 } }, .n_pools = 2, .knows_pools = true,
                   .tasks_cpus = 0.1, .lock_waited = 0 }, 0.1, PIPELINE_LIMIT_POOL, PIPELINE_DIRECTION_MORE_THREADS,
                   PIPELINE_CONFIDENCE_MEDIUM },
