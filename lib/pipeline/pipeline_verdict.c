@@ -39,6 +39,16 @@ static void join_slow_worker(const SlowWorker *slow, PipelineVerdict *verdict) {
         diagnosis->confidence = PIPELINE_CONFIDENCE_MEDIUM;
 }
 
+/* Returns the first of two stages that differ in the concurrency only: the pipeline ran once with each; n: none. The
+ * queues of the other stages have the times of both runs, so which is faster is not known. */
+static size_t find_twice(const PipelineVerdict *verdict) {
+        for (size_t i = 1; i < verdict->n; i++)
+                if (verdict->stages[i].order == verdict->stages[i - 1].order &&
+                    strcmp(verdict->stages[i].name, verdict->stages[i - 1].name) == 0)
+                        return i - 1;
+        return verdict->n;
+}
+
 bool pipeline_verdict_next(const PipelineSet *set, unsigned n_threads, size_t *at, PipelineVerdict *ret) {
         size_t begin = *at, end = begin;
 
@@ -60,6 +70,8 @@ bool pipeline_verdict_next(const PipelineSet *set, unsigned n_threads, size_t *a
         ret->diagnosis = pipeline_diagnosis_of(ret->stages, ret->n, &ret->process);
         pipeline_diagnosis_join_job(&ret->job, &ret->process, &ret->diagnosis, ret->stages, ret->n);
         join_slow_worker(&set->slow, ret);
+        if (find_twice(ret) < ret->n && ret->diagnosis.confidence > PIPELINE_CONFIDENCE_LOW)
+                ret->diagnosis.confidence = PIPELINE_CONFIDENCE_LOW;
         *at = end;
         return true;
 }
@@ -430,8 +442,20 @@ static void write_limit(const PipelineVerdict *verdict, Sentences *out) {
         }
 }
 
+static void write_twice(const PipelineVerdict *verdict, Buffer *out) {
+        size_t i = find_twice(verdict);
+
+        if (i < verdict->n)
+                buffer_printf(out,
+                              " The job ran the pipeline with a concurrency of %u and of %u for %s: run each as a job "
+                              "of its own, and they are compared.",
+                              verdict->stages[i].concurrency, verdict->stages[i + 1].concurrency,
+                              verdict->stages[i].name);
+}
+
 static void write_sentences(const PipelineVerdict *verdict, Sentences *out) {
         write_limit(verdict, out);
+        write_twice(verdict, &out->limit);
         write_job(verdict, &out->limit);
         write_comparison(verdict, &out->limit);
         if (verdict->has_advice_of_runs)

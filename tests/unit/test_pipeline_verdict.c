@@ -216,6 +216,22 @@ static void each_pipeline_has_a_verdict(void **state) {
         assert_false(pipeline_verdict_next(&empty, 0, &at, &verdict));
 }
 
+/* The second run with more workers was slower, but the queues have the times of both. */
+static void two_runs_in_one_job_are_told_apart(void **state) {
+        static const Minute both[] = { { "0:0:src", 0, 0, 4100, 118, 1, 0 },
+                                       { "0:1:decode[16]", 1700, 959, 1700, 0, 0, 0 },
+                                       { "0:1:decode[8]", 2400, 479, 2400, 0, 58, 0 } };
+        scoped(pipeline_set_deinit) PipelineSet set = {};
+        scoped(buffer_deinit) Buffer text = {};
+
+        (void)state;
+        fill(&set, both, 3);
+        judge(&set, 0, &text);
+        says(&text, "\"confidence\":\"low\"");
+        says(&text, "The job ran the pipeline with a concurrency of 16 and of 8 for decode: run each as a job of its "
+                    "own, and they are compared.");
+}
+
 /* Judges the pipeline with a concurrency of 16, after a run with 8 that had other items per second. */
 static void judge_after(double rate_before, double busy_share, Buffer *text) {
         const Minute now[] = { { "0:0:src", 0, 0, 2400, 58, 1, 0 },
@@ -310,6 +326,7 @@ int main(void) {
                 cmocka_unit_test(the_description_tells_of_pools_locks_and_workers),
                 cmocka_unit_test(what_makes_no_sense_in_a_description_is_not_known),
                 cmocka_unit_test(each_pipeline_has_a_verdict),
+                cmocka_unit_test(two_runs_in_one_job_are_told_apart),
                 cmocka_unit_test(what_a_change_did_is_known),
                 cmocka_unit_test(throughputs_compare_across_batches),
                 cmocka_unit_test(times_have_the_unit_that_fits),
