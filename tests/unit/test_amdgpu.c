@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "reader_fixture.h"
-#include "sample/host/amdgpu.h"
 #include "util/clock.h"
 
 #define DRM "sys/class/drm/"

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 
 #include "measure/gpu_file.h"
-#include "sample/host/nvidia.h"
+#include "sample/host/equipment_reader.h"
 #include "tree.h"
 #include "util/clock.h"
 

@@ -7,7 +7,6 @@
 #include <cmocka.h>
 
 #include "reader_fixture.h"
-#include "sample/host/rapl.h"
 
 #define SECOND UINT64_C(1000000000)
 #define POWERCAP "sys/class/powercap/"

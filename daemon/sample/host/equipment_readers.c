@@ -5,11 +5,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "sample/host/amdgpu.h"
-#include "sample/host/fabric.h"
-#include "sample/host/nvidia.h"
-#include "sample/host/netfs.h"
-#include "sample/host/rapl.h"
 #include "sample/host/slow_reader.h"
 
 #define READERS_MAX 2U

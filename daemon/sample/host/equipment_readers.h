@@ -7,9 +7,7 @@
  * Each source of measure/equipment.h has readers: in files of their own, and rows of the table in equipment_readers.c.
  */
 
-#include "measure/sample.h"
 #include "sample/host/equipment_reader.h"
-#include "util/scoped.h"
 
 typedef struct EquipmentReaders EquipmentReaders;
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "sample/host/ceph.h"
+#include "sample/host/equipment_reader.h"
 #include "sample/host/lustre.h"
 #include "sample/host/mountstats.h"
 #include "sample/kernel_file.h"

@@ -12,9 +12,5 @@
  * kilobytes for each mount of NFS 4: the text of hundreds is not read with each sample.
  */
 
-#include "sample/host/equipment_reader.h"
-
 #define NETFS_LISTED_MAX 64U
 #define NETFS_OTHERS "(others)"
-
-extern const EquipmentReader netfs_reader;
