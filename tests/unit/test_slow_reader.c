@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "measure/gpu_file.h"
 #include "sampler_fixture.h"
 
 /* An adapter with a counter whose file does not answer: a FIFO, as long as nobody opens it for writing. */
@@ -185,6 +186,27 @@ static void a_reading_has_its_own_time(void **state) {
         assert_int_equal(total(f, TOTAL_FABRIC_SENT_BYTES), 8000);
 }
 
+/* The GPUs of NVIDIA are read with the sample, those of AMD by a thread, which does not ask again within 50 ms. */
+static void the_earliest_reading_is_the_time_of_a_source(void **state) {
+        static const GpuReadings nvidia = { .magic = GPU_FILE_MAGIC,
+                                            .n_bytes_gpu = sizeof(GpuReading),
+                                            .n_values = N_GPU_VALUES,
+                                            .boottime_ns = NS_PER_S,
+                                            .n_gpus = 1,
+                                            .gpus = { { .uuid = "GPU-1", .parent = -1 } } };
+        char path[256];
+        Fixture *f = *state;
+
+        start(f, "amdgpu");
+        path_of(f, GPU_FILE_PATH, path);
+        assert_int_equal(file_make_parents(path, 0755), 0);
+        assert_int_equal(gpu_file_write(path, &nvidia), 0);
+        EVENTUALLY((read_only_at(f, 1), f->sample.equipment.n == 3));
+        assert_int_equal(sampler_read(f->sampler, 1020 * NS_PER_MS, NS_PER_S, &f->sample), 0);
+        assert_int_equal(f->sample.equipment.n, 3);
+        assert_true(sample_read_ns(&f->sample, SOURCE_GPU) == NS_PER_S);
+}
+
 #define test(name) cmocka_unit_test_setup_teardown(name, setup_port, teardown)
 
 int main(void) {
@@ -194,6 +216,7 @@ int main(void) {
                 test(an_error_that_has_no_name_is_told),
                 test(perfd_ends_while_a_driver_hangs),
                 test(a_reading_has_its_own_time),
+                cmocka_unit_test_setup_teardown(the_earliest_reading_is_the_time_of_a_source, setup, teardown),
         };
 
         return cmocka_run_group_tests_name("slow_reader", tests, NULL, NULL);

@@ -72,6 +72,7 @@ void equipment_readers_ask(EquipmentReaders *equipment, uint64_t now_ns) {
 }
 
 int equipment_readers_read(EquipmentReaders *equipment, Source source, Sample *sample, const char **ret_fault) {
+        uint64_t *earliest_ns = &sample->equipment.read_ns[source];
         int outcome = EQUIPMENT_NONE;
 
         assert(source >= SOURCE_FIRST_EQUIPMENT && source < N_SOURCES);
@@ -89,8 +90,8 @@ int equipment_readers_read(EquipmentReaders *equipment, Source source, Sample *s
                         return r;
                 if (r != 0)
                         sample->equipment.n = n_before;
-                else
-                        sample->equipment.read_ns[source] = read_ns;
+                else if (read_ns > 0 && (*earliest_ns == 0 || read_ns < *earliest_ns))
+                        *earliest_ns = read_ns;
                 if (r == EQUIPMENT_FAILED)
                         *ret_fault = fault;
                 if (r == 0 || (r == EQUIPMENT_FAILED && outcome == EQUIPMENT_NONE))

@@ -20,6 +20,6 @@ EquipmentReaders *equipment_readers_free(EquipmentReaders *equipment);
 void equipment_readers_ask(EquipmentReaders *equipment, uint64_t now_ns);
 /*
  * As EquipmentReader.read(), of a source from SOURCE_FIRST_EQUIPMENT on: 0 if one of its readers has items, with
- * *ret_fault if another failed; *ret_fault is unchanged otherwise.
+ * *ret_fault if another failed; *ret_fault is unchanged otherwise. The time of the items is the earliest of a reader.
  */
 int equipment_readers_read(EquipmentReaders *equipment, Source source, Sample *sample, const char **ret_fault);
