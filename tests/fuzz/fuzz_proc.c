@@ -10,10 +10,9 @@
 #include <string.h>
 
 #include "sample/host/diskstats.h"
-#include "sample/host/ceph.h"
-#include "sample/host/lustre.h"
 #include "sample/host/mountstats.h"
 #include "sample/host/netdev.h"
+#include "sample/host/netfs.h"
 #include "sample/host/stat.h"
 #include "sample/kernel_text.h"
 #include "sample/mounts.h"
@@ -89,10 +88,10 @@ static void fuzz_netfs(const char *text) {
 
         item.have = 0;
         fault = NULL;
-        check(lustre_parse(text, &item, &fault), fault);
+        check(lustre_files.parse(text, &item, &fault), fault);
         assert((item.have == 0) == (fault != NULL));
         fault = NULL;
-        check(ceph_parse(text, &item, &fault), fault);
+        check(ceph_files.parse(text, &item, &fault), fault);
 }
 
 static void fuzz_rest(const char *text, Sample *sample) {

@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sample/host/ceph.h"
+/*
+ * CephFS: statistics of a mount of the kernel's client, below sys/kernel/debug/ceph/FSID.clientN
+ *
+ * They count requests to the servers, and their bytes since Linux 5.14. Of the times there is only the mean since the
+ * mount, of which none of a job can be made. The kernel takes locks for a moment and asks no server. Only root can
+ * read the files, unless their group is changed.
+ */
+
+#include "sample/host/netfs.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -26,7 +34,8 @@ static bool find_file(int root_fd, const char *client, char ret_path[static NETF
         return false;
 }
 
-int ceph_find(int root_fd, const char *source, size_t i, char ret_path[static NETFS_PATH_MAX]) {
+/* source: "admin@FSID.name=/dir", or "10.0.0.1:6789:/dir", which can be any. */
+static int find_statistics(int root_fd, const char *source, size_t i, char ret_path[static NETFS_PATH_MAX]) {
         scoped(closedirp) DIR *list = file_open_list(root_fd, FOLDER);
         int error = list ? ENOENT : errno;
         const char *at = strchr(source, '@');
@@ -80,7 +89,7 @@ static void put_line(const char *heading, const char *line, SampleEquipment *ite
         }
 }
 
-int ceph_parse(const char *text, SampleEquipment *item, const char **ret_fault) {
+static int parse(const char *text, SampleEquipment *item, const char **ret_fault) {
         const char *heading = "";
 
         for (const char *line = text; *line; line = scan_line_end(line)) {
@@ -92,3 +101,7 @@ int ceph_parse(const char *text, SampleEquipment *item, const char **ret_fault) 
         }
         return *heading ? 0 : kernel_text_malformed("no table", ret_fault);
 }
+
+const NetfsFiles ceph_files = {
+        .type = "ceph", .find = find_statistics, .parse = parse, .leaf = "/size", .beside = "/latency"
+};

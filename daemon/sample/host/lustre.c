@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sample/host/lustre.h"
+/*
+ * Lustre: statistics of a mount, proc/fs/lustre/llite or sys/kernel/debug/lustre/llite (since version 2.12)
+ *
+ * They count what programs read and wrote, from the cache as well, and operations, with their times since version
+ * 2.14. Only root can enter debugfs, unless its group is changed.
+ */
+
+#include "sample/host/netfs.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -43,7 +50,8 @@ static int find_in(int root_fd, const char *folder, const char *name, size_t i, 
         return error;
 }
 
-int lustre_find(int root_fd, const char *source, size_t i, char ret_path[static NETFS_PATH_MAX]) {
+/* source: such as "10.0.0.1@tcp:/scratch". */
+static int find_statistics(int root_fd, const char *source, size_t i, char ret_path[static NETFS_PATH_MAX]) {
         char name[SOURCE_MAX];
 
         (void)snprintf(ret_path, NETFS_PATH_MAX, "%.100s", source);
@@ -95,7 +103,7 @@ static void add_line(const char *line, uint64_t sums[static N_NETFS_VALUES + 1],
 }
 
 /* A line is missing as long as it would be 0. */
-int lustre_parse(const char *text, SampleEquipment *item, const char **ret_fault) {
+static int parse(const char *text, SampleEquipment *item, const char **ret_fault) {
         uint64_t sums[N_NETFS_VALUES + 1] = {};
         bool has_times = false;
 
@@ -112,3 +120,5 @@ int lustre_parse(const char *text, SampleEquipment *item, const char **ret_fault
                         equipment_set(item, i, sums[i]);
         return 0;
 }
+
+const NetfsFiles lustre_files = { .type = "lustre", .find = find_statistics, .parse = parse };

@@ -13,8 +13,6 @@
 #include "measure/equipment.h"
 #include "sample/mounts.h"
 
-#define NETFS_PATH_MAX 160 /* of a file with the statistics of a mount */
-
 typedef struct MountStats {
         Word source, point, type; /* with octal escapes, as in mountinfo */
         const char *statistics;   /* the lines behind, which begin with a tab */

@@ -8,9 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sample/host/ceph.h"
 #include "sample/host/equipment_reader.h"
-#include "sample/host/lustre.h"
 #include "sample/host/mountstats.h"
 #include "sample/kernel_file.h"
 #include "sample/kernel_text.h"
@@ -32,18 +30,7 @@ _Static_assert(EQUIPMENT_NETFS_MAX == NETFS_LISTED_MAX + 1, "those that are list
 /* Indexes of the texts of an item. */
 enum { TEXT_FSTYPE, TEXT_SOURCE, TEXT_ERROR };
 
-/* File systems whose statistics are in files of their own. */
-typedef struct NetfsFiles {
-        const char *type;
-        int (*find)(int root_fd, const char *source, size_t i, char ret_path[static NETFS_PATH_MAX]);
-        int (*parse)(const char *text, SampleEquipment *item, const char **ret_fault);
-        const char *leaf, *beside; /* of a file of this name; of another beside it, which is read as well */
-} NetfsFiles;
-
-static const NetfsFiles own_files[] = {
-        { "lustre", lustre_find, lustre_parse, NULL, NULL },
-        { "ceph", ceph_find, ceph_parse, "/size", "/latency" },
-};
+static const NetfsFiles *const own_files[] = { &lustre_files, &ceph_files };
 
 typedef struct Superblock {
         uint64_t major, minor;
@@ -162,8 +149,8 @@ static void begin_superblock(Superblock *list, size_t n, const MountStats *stats
                 (void)snprintf(item->name + strnlen(item->name, 80), 48, " (%" PRIu64 ":%" PRIu64 ")", mount->major,
                                mount->minor);
         for (size_t i = 0; i < N_ELEMENTS(own_files); i++)
-                if (strcmp(item->texts[TEXT_FSTYPE], own_files[i].type) == 0)
-                        superblock->files = &own_files[i];
+                if (strcmp(item->texts[TEXT_FSTYPE], own_files[i]->type) == 0)
+                        superblock->files = own_files[i];
         superblock->is_listed = n_listed < NETFS_LISTED_MAX;
 }
 
