@@ -113,6 +113,7 @@ int result_energy_add(ResultEnergy *energy, const GlobalOptions *global, const c
 
         if (!own || own->type != VALUE_OBJECT || !measure(energy, global, job))
                 return 0;
+        result_energy_deinit(energy); /* of a document before, which was refused */
         if (arena_init(&energy->arena, ((*document)->n_members + own->n_members + 4) * sizeof(Member) + 256) < 0)
                 return -ENOMEM;
         object_builder_init(&results, &energy->arena, own->n_members + 2);
