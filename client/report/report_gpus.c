@@ -98,6 +98,13 @@ static void put_line(Grid *grid, const GpuLine *line, bool has_hosts) {
         grid_right(grid, text);
 }
 
+/* The counter of a running job is read rarely: perfd adds the power since. */
+static double energy_joules(const Value *gpu) {
+        double now = answer_number(gpu, "energy_now_joules");
+
+        return isnan(now) ? answer_number_or_zero(gpu, "energy_joules") : now;
+}
+
 static void write_use(Screen *screen, const GpuLines *lines) {
         double seconds = 0, used_s = 0, joules = 0;
         char text[TEXT_MAX], used[TEXT_MAX];
@@ -108,7 +115,7 @@ static void write_use(Screen *screen, const GpuLines *lines) {
                 n_used += answer_flag(lines->items[i].gpu, "used");
                 n_unknown += isnan(lines->items[i].used_s);
                 seconds += answer_number_or_zero(lines->items[i].gpu, "seconds");
-                joules += answer_number_or_zero(lines->items[i].gpu, "energy_joules");
+                joules += energy_joules(lines->items[i].gpu);
                 used_s += isnan(lines->items[i].used_s) ? 0 : lines->items[i].used_s;
         }
         sheet_row_begin(&row, screen, "used");

@@ -50,6 +50,16 @@ static void the_gpus_of_a_job_are_a_table(void **state) {
                           "  2    10 min 00 s   0 %     0 %    25 %    12 %  70.2 GiB  50 %  412 W\n");
 }
 
+static void a_running_job_has_the_energy_until_now(void **state) {
+        Fixture *f = *state;
+
+        assert_says(report_one(f, "{\"gpu\":\"0\",\"used\":true,\"seconds\":8,\"utilization\":1,\"energy_joules\":0,"
+                                  "\"energy_now_joules\":4000},"
+                                  "{\"gpu\":\"1\",\"used\":true,\"seconds\":8,\"utilization\":1,\"energy_joules\":1000,"
+                                  "\"energy_now_joules\":null}", ""),
+                    "  used      2 of 2, with a kernel 16 s of 16 s, 5000 J\n");
+}
+
 static void a_job_without_gpus_has_no_table(void **state) {
         Fixture *f = *state;
 
@@ -158,6 +168,7 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
         const struct CMUnitTest tests[] = {
                 TEST(the_gpus_of_a_job_are_a_table),
+                TEST(a_running_job_has_the_energy_until_now),
                 TEST(a_job_without_gpus_has_no_table),
                 TEST(what_is_not_known_is_a_dash),
                 TEST(a_shared_gpu_shows_the_memory_of_the_jobs_processes),
