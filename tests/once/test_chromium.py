@@ -1,5 +1,7 @@
 """Opens all views of the web page in Chromium, with the data of a daemon that has run real jobs."""
 
+import os
+import pwd
 import unittest
 
 from harness import BUILD, Machine
@@ -31,7 +33,7 @@ VIEWS = {
     "#/indicator/PiMatmul?kind=distribution&x=component&legend=&facet=matrix_size": ("matrix_size 48", "each of the newest 200 runs"),
     "#/indicator/Search?kind=line&x=time&legend=version": ("elapsed of Search",),
     "#/indicator/PiMatmul?objective=rate&by=component": ("best: the highest median",),
-    "#/health": ("perfd itself", "takes data", "/proc/stat", "in force"),
+    "#/health": ("perfd itself", "takes data", "/proc/stat", "in force", f"{pwd.getpwuid(os.getuid()).pw_name} (administrator)"),
     "#/none": ("Not found", "no page 'none'"),
 }
 # The same of a node with equipment, and words that no view of a node without has.

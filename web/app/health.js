@@ -78,10 +78,14 @@ function keepers(answer) {
 
 export async function show(at) {
         const body = el("div", { class: "grid" });
+        const { jobs } = await get("jobs", { limit: 200 }, at.signal).catch(() => ({ jobs: [] })); /* shares know no names */
+        const names = new Map(jobs.map((j) => [j.uid, j.user]));
 
         async function update(node) {
                 const answer = await get("quota", {}, at.signal);
 
+                for (const user of answer.users)
+                        user.user = names.get(user.uid) || user.user;
                 body.replaceChildren(...[self(node), store(node), keepers(answer), configuration(node), sources(node), equipmentHealth(node.latest), quota(answer)].filter(Boolean));
         }
 
