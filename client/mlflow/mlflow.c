@@ -111,14 +111,21 @@ void mlflow_send(const GlobalOptions *global, const char *python, const char *sp
                 (void)run_module(global, python, "end", directory, job);
 }
 
-bool mlflow_flush(const GlobalOptions *global, const char *directory) {
+static size_t count_waiting(const char *directory) {
         char waiting[PATH_TEXT_MAX];
         struct dirent **entries;
         size_t n;
 
         (void)snprintf(waiting, sizeof(waiting), "%s" WAITING, directory);
         if (spool_list(waiting, &entries, &n) < 0)
-                return true;
+                return 0;
         spool_entries_free(entries, n);
-        return n == 0 || run_module(global, "python3", "flush", directory, NULL);
+        return n;
+}
+
+bool mlflow_flush(const GlobalOptions *global, const char *directory, size_t *ret_n_waiting) {
+        bool is_done = count_waiting(directory) == 0 || run_module(global, "python3", "flush", directory, NULL);
+
+        *ret_n_waiting = count_waiting(directory);
+        return is_done;
 }

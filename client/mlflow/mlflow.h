@@ -32,5 +32,6 @@ const char *mlflow_find_python(const char *program, const char *interpreter);
 /* Sends a job that has ended. spool: as spool_find_directory() takes it. Trouble is reported. */
 void mlflow_send(const GlobalOptions *global, const char *python, const char *spool, const char *job);
 
-/* Sends the jobs that wait in a directory of the spool, if there are any. Returns false if some still wait. */
-bool mlflow_flush(const GlobalOptions *global, const char *directory);
+/* Sends the jobs that wait in a directory of the spool, if there are any. Returns false if some still wait.
+ * ret_n_waiting: their number. */
+bool mlflow_flush(const GlobalOptions *global, const char *directory, size_t *ret_n_waiting);

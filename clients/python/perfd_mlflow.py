@@ -77,9 +77,13 @@ SERIES = {"cpu_pct_per_cpu_avg": "cpu_utilization_percentage", "disk_usage_perce
 class Trouble(Exception):
     """An error with its reason and remedy. is_final: trying again later is of no use."""
 
-    def __init__(self, text: str, is_final: bool = False) -> None:
+    def __init__(self, text: str = "", is_final: bool = False) -> None:
         super().__init__(text)
         self.is_final = is_final
+
+
+class Said(Trouble):
+    """Another process has said why."""
 
 
 class NoMlflow(Trouble):
@@ -699,7 +703,7 @@ def _send_waiting(path: pathlib.Path, is_end: bool, is_running: bool = False) ->
                 file.close()
                 done = subprocess.run([interpreter, __file__, "flush", str(path)], check=False)
                 if done.returncode:
-                    raise Trouble("it waits on")
+                    raise Said if done.returncode == 1 else Trouble(f"{interpreter} ended with status {done.returncode}")
                 return
             if os.path.isdir(directory):
                 os.chdir(directory)  # MLflow's default is a file there
@@ -729,6 +733,8 @@ def _flush(paths: Iterable[pathlib.Path], is_end: bool = False, is_running: bool
             _send_waiting(path, is_end, is_running)
             with contextlib.suppress(OSError):
                 said.unlink()
+        except Said:
+            n += 1
         except Exception as error:
             n += 1
             if is_end and isinstance(error, NoMlflow):

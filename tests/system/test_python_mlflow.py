@@ -61,9 +61,23 @@ class PythonMlflow(harness.TestCase):
         self.assertNotIn("pip install", done.stderr)
         self.assertEqual(self.waiting(), ["a", "b"])
         done = self.perfctl("flush", PATH=os.path.dirname(sys.executable) + ":" + os.environ["PATH"])
-        self.assertEqual(done.returncode, 1)
+        self.assertEqual((done.returncode, done.stdout), (1, "2 jobs wait for MLflow\n"))
         self.assertIn("pip install", done.stderr)
         self.assertEqual(self.waiting(), ["a", "b"])
+
+    def test_the_reason_is_said_once_by_the_python_of_the_job(self):
+        self.run_job("a", "", "--mlflow")
+        linked, broken = self.spool / "linked", self.spool / "broken"
+        linked.symlink_to(sys.executable)
+        broken.write_text("#!/bin/sh\nexit 9\n")
+        broken.chmod(0o755)
+        (path,) = (self.spool / "mlflow").glob("*.jsonl")
+        for python, reason in ((linked, "pip install mlflow"), (broken, f"{broken} ended with status 9")):
+            path.write_text(json.dumps({**json.loads(path.read_text()), "python": str(python)}))
+            done = self.perfctl("flush")
+            self.assertEqual((done.returncode, done.stdout), (1, "1 job waits for MLflow\n"), done.stderr)
+            self.assertEqual(done.stderr.count("perfd_mlflow: "), 1, done.stderr)
+            self.assertIn(reason, done.stderr)
 
     def test_a_server_that_is_away_does_not_hold_up_the_job(self):
         hung = []

@@ -67,21 +67,24 @@ static void the_setting_needs_a_run_or_a_server(void **state) {
 
 static void an_empty_spool_needs_no_python(void **state) {
         char directory[] = "/tmp/perfd-test-XXXXXX", path[64];
+        size_t n_waiting;
         FILE *file;
 
         (void)state;
         assert_non_null(mkdtemp(directory));
         setenv("PATH", "/nonexistent", 1);
-        assert_true(mlflow_flush(&(GlobalOptions){}, directory));
+        assert_true(mlflow_flush(&(GlobalOptions){}, directory, &n_waiting));
         snprintf(path, sizeof(path), "%s/mlflow", directory);
         assert_int_equal(mkdir(path, 0700), 0);
-        assert_true(mlflow_flush(&(GlobalOptions){}, directory));
+        assert_true(mlflow_flush(&(GlobalOptions){}, directory, &n_waiting));
+        assert_int_equal(n_waiting, 0);
         snprintf(path, sizeof(path), "%s/mlflow/a.jsonl", directory);
         file = fopen(path, "w");
         assert_non_null(file);
         fclose(file);
         /* without python3 in $PATH, and with a Python that fails */
-        assert_false(mlflow_flush(&(GlobalOptions){ .socket = "a", .http_socket = "b" }, directory));
+        assert_false(mlflow_flush(&(GlobalOptions){ .socket = "a", .http_socket = "b" }, directory, &n_waiting));
+        assert_int_equal(n_waiting, 1);
         assert_string_equal(getenv("PERFD_SOCKET"), "a");
         assert_string_equal(getenv("PERFD_HTTP_SOCKET"), "b");
         mlflow_send(&(GlobalOptions){}, "/bin/false", directory, "a");

@@ -15,7 +15,7 @@ static bool is_empty(const Flush *flush) {
                0;
 }
 
-static void write_counts(Buffer *out, const Flush *flush) {
+static void write_counts(Buffer *out, const Flush *flush, size_t n_waiting) {
         const struct {
                 size_t n;
                 const char *words;
@@ -27,6 +27,7 @@ static void write_counts(Buffer *out, const Flush *flush) {
                 { flush->n_rejected, flush->n_rejected == 1 ? "file rejected" : "files rejected" },
                 { flush->n_left, flush->n_left == 1 ? "file left" : "files left" },
                 { flush->n_skipped, "skipped" },
+                { n_waiting, n_waiting == 1 ? "job waits for MLflow" : "jobs wait for MLflow" },
         };
         const char *separator = "";
 
@@ -39,7 +40,7 @@ static void write_counts(Buffer *out, const Flush *flush) {
         buffer_putc(out, '\n');
 }
 
-static int print_flush(bool json, const Flush *flush) {
+static int print_flush(bool json, const Flush *flush, size_t n_waiting) {
         scoped(buffer_deinit) Buffer out = {};
 
         if (json)
@@ -49,10 +50,10 @@ static int print_flush(bool json, const Flush *flush) {
                         "\"skipped\":%zu}\n",
                         flush->n_stored, flush->n_duplicate, flush->n_ends, flush->n_unknown, flush->n_rejected,
                         flush->n_left, flush->n_skipped);
-        else if (is_empty(flush))
+        else if (is_empty(flush) && n_waiting == 0)
                 buffer_puts(&out, "spool is empty\n");
         else
-                write_counts(&out, flush);
+                write_counts(&out, flush, n_waiting);
 
         return output_print(&out);
 }
@@ -61,6 +62,8 @@ static int flush_run(const CommandLine *line) {
         const SpoolOptions *options = line->options;
         scoped(deliver_courier_deinit) Courier courier;
         char directory[PATH_MAX] = "";
+        bool is_logged = true;
+        size_t n_waiting = 0;
         Flush flush;
         int r;
 
@@ -74,7 +77,9 @@ static int flush_run(const CommandLine *line) {
                 return EXIT_FAILED;
         }
 
-        r = print_flush(options->json, &flush);
+        if (flush.n_left == 0)
+                is_logged = mlflow_flush(&line->global, directory, &n_waiting);
+        r = print_flush(options->json, &flush, n_waiting);
         if (flush.n_rejected > 0)
                 message_print("refused files were moved to %s/rejected: %s", directory, flush.reason);
         if (flush.n_left > 0)
@@ -85,7 +90,7 @@ static int flush_run(const CommandLine *line) {
 
         if (flush.n_left > 0)
                 return EXIT_UNREACHABLE;
-        return !mlflow_flush(&line->global, directory) || flush.n_rejected + flush.n_skipped > 0 ? EXIT_FAILED : r;
+        return !is_logged || flush.n_rejected + flush.n_skipped > 0 ? EXIT_FAILED : r;
 }
 
 const Command cmd_flush = {
