@@ -508,10 +508,10 @@ void delivery_explain(const Delivery *delivery, const Courier *courier, char ret
 
 /* --- spool ---------------------------------------------------------------------------------------- */
 
-static int reject(const char *directory, const char *name, Flush *flush) {
+static int reject(const char *directory, const char *name, const char *reason, Flush *flush) {
         int r;
 
-        r = spool_reject(directory, name, flush->reason);
+        r = spool_reject(directory, name, reason);
         if (r == 0)
                 flush->n_rejected++;
         return r;
@@ -521,21 +521,74 @@ static bool is_unknown_end(const Batch *batch, const Delivery *delivery) {
         return batch->ended_job && delivery->n_acked == batch->n_items && delivery->reply.status == STATUS_NOT_FOUND;
 }
 
-/* Replaces a file by what perfd does not have yet. */
-static int keep_rest(const char *directory, const char *name, const Batch *batch, size_t n_acked) {
-        Batch rest = *batch;
+#define AFTER_REFUSED_MAX 64U /* results of a request after a refused one: all of it is sent again */
 
-        rest.items += n_acked;
-        rest.n_items -= n_acked;
-        return rest.n_items > 0 || rest.ended_job ? spool_replace(directory, name, &rest)
-                                                  : spool_remove(directory, name);
+/* A file that is being sent. */
+typedef struct Spooled {
+        Batch rest;          /* what perfd has neither stored nor refused */
+        Submission *refused; /* owned */
+        size_t n_refused;
+        Buffer reasons;      /* a line for each refused result */
+} Spooled;
+
+static void spooled_deinit(Spooled *spooled) {
+        free(spooled->refused);
+        buffer_deinit(&spooled->reasons);
+}
+
+/* Takes the first result out of the rest. */
+static void set_aside(Spooled *spooled, Delivery *delivery, const Courier *courier, Flush *flush) {
+        delivery->refused = spooled->n_refused; /* its index in the file of the refused ones */
+        delivery_explain(delivery, courier, flush->reason);
+        buffer_printf(&spooled->reasons, "%s%s", spooled->n_refused > 0 ? "\n" : "", flush->reason);
+        spooled->refused[spooled->n_refused++] = *spooled->rest.items++;
+        spooled->rest.n_items--;
+}
+
+/* Sends all but the results that perfd refuses. */
+static int send_spooled(Courier *courier, Spooled *spooled, Flush *flush) {
+        Batch *rest = &spooled->rest, part;
+        size_t n_max = rest->n_items;
+        Delivery delivery;
+        int r;
+
+        do {
+                part = *rest;
+                if (n_max < rest->n_items)
+                        part = (Batch){ .items = rest->items, .n_items = n_max };
+                r = deliver(courier, &part, &delivery);
+                flush->n_stored += delivery.n_stored;
+                flush->n_duplicate += delivery.n_duplicate;
+                rest->items += delivery.n_acked;
+                rest->n_items -= delivery.n_acked;
+                if (r == 0 && rest->n_items == 0 && part.ended_job == rest->ended_job)
+                        break;
+                if (r != DELIVERY_REFUSED || delivery.refused == DELIVERY_WHOLE)
+                        continue;
+                r = 0;
+                n_max = delivery.refused - delivery.n_acked; /* those before it go first */
+                if (n_max > 0)
+                        continue;
+                set_aside(spooled, &delivery, courier, flush);
+                n_max = AFTER_REFUSED_MAX;
+        } while (r == 0);
+
+        flush->n_ends += r == 0 && rest->ended_job;
+        if (r == DELIVERY_REFUSED && is_unknown_end(&part, &delivery)) {
+                flush->n_unknown++;
+                return 0;
+        }
+        if (r > 0)
+                delivery_explain(&delivery, courier, flush->reason);
+        return r;
 }
 
 static int flush_file(Courier *courier, const char *directory, const char *name, Flush *flush) {
         scoped(spool_close) SpoolFile file = { .fd = -1 };
+        scoped(spooled_deinit) Spooled spooled = {};
         scoped(arena_deinit) Arena arena = {};
-        Delivery delivery;
-        Batch batch;
+        Batch *rest = &spooled.rest;
+        size_t n_items;
         int r;
 
         r = spool_open(directory, name, &file);
@@ -551,31 +604,31 @@ static int flush_file(Courier *courier, const char *directory, const char *name,
 
         r = arena_init(&arena, spool_batch_arena_size(file.n));
         if (r == 0)
-                r = spool_parse_batch(file.text, file.n, &arena, &batch);
+                r = spool_parse_batch(file.text, file.n, &arena, rest);
         if (r == SPOOL_MALFORMED) {
                 snprintf(flush->reason, sizeof(flush->reason), "not a spool file of this version of perfctl");
-                return reject(directory, name, flush);
+                return reject(directory, name, flush->reason, flush);
         }
         if (r < 0)
                 return r;
 
-        r = deliver(courier, &batch, &delivery);
-        flush->n_stored += delivery.n_stored;
-        flush->n_duplicate += delivery.n_duplicate;
+        n_items = rest->n_items;
+        spooled.refused = calloc(n_items + 1, sizeof(*spooled.refused));
+        if (!spooled.refused)
+                return -ENOMEM;
+        r = send_spooled(courier, &spooled, flush);
+        if (r == 0 && spooled.n_refused == 0)
+                return spool_remove(directory, name);
+
         if (r == 0) {
-                flush->n_ends += batch.ended_job != NULL;
-                return spool_remove(directory, name);
+                *rest = (Batch){ .items = spooled.refused, .n_items = spooled.n_refused };
+                r = buffer_error(&spooled.reasons) ?: spool_replace(directory, name, rest);
+                return r < 0 ? r : reject(directory, name, spooled.reasons.text, flush);
         }
-
-        if (r == DELIVERY_REFUSED && is_unknown_end(&batch, &delivery)) {
-                flush->n_unknown++;
-                return spool_remove(directory, name);
-        }
-
-        delivery_explain(&delivery, courier, flush->reason);
-        if (r != DELIVERY_REFUSED && delivery.n_acked > 0 && keep_rest(directory, name, &batch, delivery.n_acked) < 0)
-                return r; /* sent again from the start, which is harmless */
-        return r == DELIVERY_REFUSED ? reject(directory, name, flush) : r;
+        /* otherwise sent again from the start, which is harmless */
+        if (r > 0 && r != DELIVERY_REFUSED && spooled.n_refused == 0 && rest->n_items < n_items)
+                (void)spool_replace(directory, name, rest);
+        return r == DELIVERY_REFUSED ? reject(directory, name, flush->reason, flush) : r;
 }
 
 int deliver_spool(Courier *courier, const char *directory, Flush *ret) {

@@ -110,6 +110,25 @@ class Spool(harness.TestCase):
         results = self.running.get("/api/v1/indicators/kept/results").json["results"]
         self.assertEqual(len(results), 2)
 
+    def test_a_refused_result_does_not_take_the_others_with_it(self):
+        running = self.daemon("[store]\nkeep_results = 30d\n")
+        lines = [{**json.loads(line), "time_ms": int(time.time() * 1000)} for line in spooled(200).splitlines()]
+        for i in (0, 1, 150, 199):
+            lines[i]["time_ms"] = 1700000000000
+        running.perfctl("job", "begin", "ended")
+        end = {"kind": "job_end", "job": "ended", "exit_status": 3, "signal": 0}
+        name = "1-mixed.jsonl"
+        (self.spool / name).write_text("".join(json.dumps(line) + "\n" for line in [*lines, end]))
+        done = running.perfctl("flush", "--spool", self.spool)
+        self.assertEqual((done.returncode, done.stdout), (1, "196 stored, 1 ends of jobs, 1 file rejected\n"), done.stderr)
+        self.assertFalse((self.spool / name).exists())
+        rejected = [json.loads(line)["id"] for line in (self.spool / "rejected" / name).read_text().splitlines()]
+        self.assertEqual(rejected, [lines[i]["id"] for i in (0, 1, 150, 199)])
+        reasons = (self.spool / "rejected" / f"{name}.reason").read_text().splitlines()
+        self.assertEqual([line.split(": was measured at 2023-11-14")[0] for line in reasons],
+                         [f"indicator {i}: time_ms" for i in (1, 2, 3, 4)])
+        self.assertEqual(running.get("/api/v1/jobs/ended").json["exit"]["status"], 3)
+
     def test_the_limit_is_for_each_answer_and_the_place_is_kept(self):
         file = self.spool / "1-large.jsonl"
         file.write_text(spooled(180, 60000))
