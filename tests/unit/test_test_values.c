@@ -116,12 +116,14 @@ static void lines_match_first_last_or_all(void **state) {
                                     "  all: {file: log, line: 'loss: (?<v>[0-9.]+)', which: all, type: float}\n"
                                     "  text: {file: log, line: 'loss: (?<v>[0-9.]+)', type: str}\n"
                                     "  epoch: {file: log, line: 'epoch (?<v>.*)', type: int}\n"
+                                    "  epochs: {file: log, line: 'epoch (?<v>.*)', which: all, type: int}\n"
                                     "  none: {file: log, line: 'none (?<v>.*)'}\n"
                                     "  across: {file: log, line: 'loss: 3.5\\s+(?<v>.)', optional: true}\n");
         results_read(&matrix, EXIT_DONE);
         assert_values(&matrix, "{\"first\":3.5,\"last\":2,\"all\":[3.5,2],\"text\":\"3.5\",\"epoch\":null,"
-                               "\"none\":null,\"across\":null}");
+                               "\"epochs\":null,\"none\":null,\"across\":null}");
         assert_found(&matrix, "1/log:4: epoch: 'one' is not of the type int");
+        assert_found(&matrix, "1/log: epochs: 'one' is not of the type int"); /* as perfctl-results(1) says */
         assert_found(&matrix, "1/log: no line matches, for the value none");
 }
 
