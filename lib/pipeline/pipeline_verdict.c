@@ -150,10 +150,14 @@ static void write_wait(const PipelineVerdict *verdict, Buffer *out) {
 static void write_first_batch(const PipelineJob *job, Buffer *out) {
         char start[TEXT_MAX], wait[TEXT_MAX];
 
-        if (isnan(job->first_batch_s))
+        if (isnan(job->first_wait_s))
                 return;
-        text_seconds_brief(job->first_batch_s, start);
         text_seconds_brief(job->first_wait_s, wait);
+        if (isnan(job->first_batch_s)) {
+                buffer_printf(out, " It waited %s for the first batch, which is not counted.", wait);
+                return;
+        }
+        text_seconds_brief(job->first_batch_s, start);
         buffer_printf(out, " The first batch came %s after the start of the job%s; the loop waited %s for it.", start,
                       job->first_batch_s > FIRST_BATCH_LONG_S ? ", which is long" : "", wait);
 }

@@ -93,6 +93,11 @@ static void a_busy_stage_is_named_with_advice(void **state) {
         says(&text, "busy 100 % of the time. All active tasks of the job waited for storage at once 30 % of the "
                     "time.\"");
         assert_null(strstr(text.text, "throttled"));
+
+        /* The start of the job is not known, or later: the statistics are those of an earlier run. */
+        set.job.first_batch_s = NAN;
+        judge(&set, 0, &text);
+        says(&text, "12.5 ms per item). It waited 1.67 min for the first batch, which is not counted.\"");
 }
 
 static void a_slow_item_holds_back_an_output_in_order(void **state) {
