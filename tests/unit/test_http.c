@@ -53,7 +53,7 @@ static void all_connections_of_an_account_are_answered(void **state) {
         Fixture *fixture = *state;
         int fds[48];
 
-        start(fixture, 64, 10);
+        start(fixture, 256, 10); /* an account that is no administrator's has a part of them */
         publish(fixture);
         for (size_t i = 0; i < N_ELEMENTS(fds); i++)
                 fds[i] = dial_local(fixture);
