@@ -79,7 +79,7 @@ class PythonPerf(harness.TestCase):
 
     def test_readings_are_those_of_perfd(self):
         server = self.daemon("[sampling]\ninterval = 100ms\n")
-        server.wait_tick()
+        harness.wait_for(lambda: (server.get("/api/v1/node").json["latest"] or {}).get("cpu_utilization"), "the second sample")
         made = self.python("""
             ends = []
             collector = PerformanceMetricsCollector()
