@@ -488,6 +488,37 @@ int deliver_mark(Courier *courier, const JobRef *job, const char *name, double w
 
 _Static_assert(DELIVERY_TEXT_MAX >= WIRE_ERROR_MAX, "both texts fit");
 
+#define AFTER_REFUSED_MAX 64U /* results of a request after a refused one: all of it is sent again */
+
+int deliver_parts(Courier *courier, DeliveryParts *parts) {
+        Batch *rest = &parts->rest;
+        Delivery *last = &parts->last;
+        size_t n_max = rest->n_items;
+
+        for (;;) {
+                bool is_last = n_max >= rest->n_items;
+                Batch part = { .items = rest->items, .n_items = n_max };
+                int r = deliver(courier, is_last ? rest : &part, last);
+
+                parts->n_stored += last->n_stored;
+                parts->n_duplicate += last->n_duplicate;
+                rest->items += last->n_acked;
+                rest->n_items -= last->n_acked;
+                if (r != DELIVERY_REFUSED || last->refused == DELIVERY_WHOLE) {
+                        if (r != 0 || is_last)
+                                return r;
+                        continue;
+                }
+                n_max = last->refused - last->n_acked; /* those before it go first */
+                if (n_max > 0)
+                        continue;
+                parts->on_refused(rest->items++, last, parts->userdata);
+                rest->n_items--;
+                parts->n_refused++;
+                n_max = AFTER_REFUSED_MAX;
+        }
+}
+
 void delivery_explain(const Delivery *delivery, const Courier *courier, char ret[static DELIVERY_TEXT_MAX]) {
         const Complaint *complaint = &delivery->reply.complaint;
         const char *member = protocol_find_member(complaint->path);
@@ -517,18 +548,18 @@ static int reject(const char *directory, const char *name, const char *reason, F
         return r;
 }
 
-static bool is_unknown_end(const Batch *batch, const Delivery *delivery) {
-        return batch->ended_job && delivery->n_acked == batch->n_items && delivery->reply.status == STATUS_NOT_FOUND;
+static bool is_unknown_end(const DeliveryParts *parts) {
+        return parts->rest.ended_job && parts->rest.n_items == 0 && parts->last.reply.status == STATUS_NOT_FOUND;
 }
-
-#define AFTER_REFUSED_MAX 64U /* results of a request after a refused one: all of it is sent again */
 
 /* A file that is being sent. */
 typedef struct Spooled {
-        Batch rest;          /* what perfd has neither stored nor refused */
+        DeliveryParts parts;
         Submission *refused; /* owned */
         size_t n_refused;
         Buffer reasons;      /* a line for each refused result */
+        const Courier *courier;
+        Flush *flush;
 } Spooled;
 
 static void spooled_deinit(Spooled *spooled) {
@@ -536,58 +567,38 @@ static void spooled_deinit(Spooled *spooled) {
         buffer_deinit(&spooled->reasons);
 }
 
-/* Takes the first result out of the rest. */
-static void set_aside(Spooled *spooled, Delivery *delivery, const Courier *courier, Flush *flush) {
+static void set_aside(const Submission *item, Delivery *delivery, void *userdata) {
+        Spooled *spooled = userdata;
+        char *reason = spooled->flush->reason;
+
         delivery->refused = spooled->n_refused; /* its index in the file of the refused ones */
-        delivery_explain(delivery, courier, flush->reason);
-        buffer_printf(&spooled->reasons, "%s%s", spooled->n_refused > 0 ? "\n" : "", flush->reason);
-        spooled->refused[spooled->n_refused++] = *spooled->rest.items++;
-        spooled->rest.n_items--;
+        delivery_explain(delivery, spooled->courier, reason);
+        buffer_printf(&spooled->reasons, "%s%s", spooled->n_refused > 0 ? "\n" : "", reason);
+        spooled->refused[spooled->n_refused++] = *item;
 }
 
 /* Sends all but the results that perfd refuses. */
 static int send_spooled(Courier *courier, Spooled *spooled, Flush *flush) {
-        Batch *rest = &spooled->rest, part;
-        size_t n_max = rest->n_items;
-        Delivery delivery;
-        int r;
+        DeliveryParts *parts = &spooled->parts;
+        int r = deliver_parts(courier, parts);
 
-        do {
-                part = *rest;
-                if (n_max < rest->n_items)
-                        part = (Batch){ .items = rest->items, .n_items = n_max };
-                r = deliver(courier, &part, &delivery);
-                flush->n_stored += delivery.n_stored;
-                flush->n_duplicate += delivery.n_duplicate;
-                rest->items += delivery.n_acked;
-                rest->n_items -= delivery.n_acked;
-                if (r == 0 && rest->n_items == 0 && part.ended_job == rest->ended_job)
-                        break;
-                if (r != DELIVERY_REFUSED || delivery.refused == DELIVERY_WHOLE)
-                        continue;
-                r = 0;
-                n_max = delivery.refused - delivery.n_acked; /* those before it go first */
-                if (n_max > 0)
-                        continue;
-                set_aside(spooled, &delivery, courier, flush);
-                n_max = AFTER_REFUSED_MAX;
-        } while (r == 0);
-
-        flush->n_ends += r == 0 && rest->ended_job;
-        if (r == DELIVERY_REFUSED && is_unknown_end(&part, &delivery)) {
+        flush->n_stored += parts->n_stored;
+        flush->n_duplicate += parts->n_duplicate;
+        flush->n_ends += r == 0 && parts->rest.ended_job;
+        if (r == DELIVERY_REFUSED && is_unknown_end(parts)) {
                 flush->n_unknown++;
                 return 0;
         }
         if (r > 0)
-                delivery_explain(&delivery, courier, flush->reason);
+                delivery_explain(&parts->last, courier, flush->reason);
         return r;
 }
 
 static int flush_file(Courier *courier, const char *directory, const char *name, Flush *flush) {
         scoped(spool_close) SpoolFile file = { .fd = -1 };
-        scoped(spooled_deinit) Spooled spooled = {};
+        scoped(spooled_deinit) Spooled spooled = { .courier = courier, .flush = flush };
         scoped(arena_deinit) Arena arena = {};
-        Batch *rest = &spooled.rest;
+        Batch *rest = &spooled.parts.rest;
         size_t n_items;
         int r;
 
@@ -613,6 +624,8 @@ static int flush_file(Courier *courier, const char *directory, const char *name,
                 return r;
 
         n_items = rest->n_items;
+        spooled.parts.on_refused = set_aside;
+        spooled.parts.userdata = &spooled;
         spooled.refused = calloc(n_items + 1, sizeof(*spooled.refused));
         if (!spooled.refused)
                 return -ENOMEM;

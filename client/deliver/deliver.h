@@ -58,6 +58,18 @@ int delivery_classify(const Reply *reply);
 
 /* Returns 0, an outcome, or -ENOMEM. *ret is set in all cases. */
 int deliver(Courier *courier, const Batch *batch, Delivery *ret);
+
+/* A batch of which a refused result does not keep the others out. */
+typedef struct DeliveryParts {
+        Batch rest; /* set to the whole before; later what perfd has neither stored nor refused */
+        void (*on_refused)(const Submission *item, Delivery *delivery, void *userdata);
+        void *userdata;
+        size_t n_stored, n_duplicate, n_refused;
+        Delivery last;
+} DeliveryParts;
+
+/* Calls on_refused() for each result that perfd refuses, and sends the others. Returns as deliver(). */
+int deliver_parts(Courier *courier, DeliveryParts *parts);
 /* Begins a job. Never spooled: a job cannot begin in the past. */
 int deliver_begin(Courier *courier, const JobBegin *begin, Delivery *ret);
 

@@ -39,53 +39,37 @@ static int spool(const ResultsStoreOptions *options, const Batch *rest, Buffer *
         return EXIT_UNREACHABLE;
 }
 
-#define PART_ITEMS_MAX 64U /* of a request after an item was refused: all of it is sent again */
-
-typedef struct Sent {
-        size_t n_done, n_stored, n_duplicate, n_refused;
-} Sent;
+typedef struct Refusals {
+        TestTree *tree;
+        Findings findings; /* owned */
+} Refusals;
 
 /* Makes the refusal of an item a finding of its test. */
-static void note_refusal(TestTree *tree, const Submission *item, const Complaint *complaint, Findings *refused) {
-        TestRecord *record = tree->records;
+static void note_refusal(const Submission *item, Delivery *delivery, void *userdata) {
+        const Complaint *complaint = &delivery->reply.complaint;
         scoped(findings_deinit) Findings finding = {};
+        Refusals *refusals = userdata;
+        TestRecord *record = refusals->tree->records;
 
         while (record->left_out || memcmp(record->id, item->id, sizeof(record->id)) != 0)
                 record++;
         findings_error(&finding, "%s: is not stored: %s%s%s", record->path, complaint->path,
                        complaint->path[0] ? ": " : "", complaint->text);
         findings_add(&record->findings, &finding);
-        findings_add(refused, &finding);
+        findings_add(&refusals->findings, &finding);
 }
 
-/* Sends all items, which are those of tests, but those that perfd refuses. 0, an outcome of deliver() or -ENOMEM. */
-static int send_all(Courier *courier, TestTree *tree, const Submission *items, size_t n_items, Sent *ret,
-                    Delivery *delivery) {
-        scoped(findings_deinit) Findings refused = {};
-        size_t n = n_items;
-        int r = 0;
+/* Sends all but the items that perfd refuses. */
+static int send_all(Courier *courier, TestTree *tree, DeliveryParts *parts) {
+        Refusals refusals = { .tree = tree };
+        int r;
 
-        *ret = (Sent){};
-        while (ret->n_done < n_items && r == 0) {
-                const Submission *first = items + ret->n_done;
-
-                n = n < n_items - ret->n_done ? n : n_items - ret->n_done;
-                r = deliver(courier, &(Batch){ .items = first, .n_items = n }, delivery);
-                ret->n_done += delivery->n_acked;
-                ret->n_stored += delivery->n_stored;
-                ret->n_duplicate += delivery->n_duplicate;
-                if (r != DELIVERY_REFUSED || delivery->refused == DELIVERY_WHOLE)
-                        continue;
-                r = 0;
-                n = delivery->refused - delivery->n_acked; /* those before it go first */
-                if (n > 0)
-                        continue;
-                note_refusal(tree, first + delivery->refused, &delivery->reply.complaint, &refused);
-                ret->n_refused++;
-                ret->n_done++;
-                n = PART_ITEMS_MAX;
-        }
-        findings_print(&refused);
+        courier->is_by_answer = true;
+        parts->on_refused = note_refusal;
+        parts->userdata = &refusals;
+        r = deliver_parts(courier, parts);
+        findings_print(&refusals.findings);
+        findings_deinit(&refusals.findings);
         return r;
 }
 
@@ -93,35 +77,32 @@ int results_store(const ResultsStoreOptions *options, const IndicatorModel *mode
                   const Submission *items, size_t n_items, Buffer *said) {
         scoped(deliver_courier_deinit) Courier courier;
         char reason[DELIVERY_TEXT_MAX];
-        Delivery delivery;
-        Batch rest;
-        Sent sent;
+        DeliveryParts sent = { .rest = { .items = items, .n_items = n_items } };
+        Delivery *delivery = &sent.last;
         int r = 0;
 
         deliver_courier_init(&courier, options->socket, options->timeout_ns);
         /* a model that perfd refuses, such as one that another declaration has changed, is no reason to lose results */
         if (model)
-                r = deliver_models(&courier, &model->document, 1, &delivery);
+                r = deliver_models(&courier, &model->document, 1, delivery);
         if (r == DELIVERY_REFUSED) {
-                delivery_explain(&delivery, &courier, reason);
+                delivery_explain(delivery, &courier, reason);
                 message_print("the model is not registered: %s", reason);
         }
         if (r < 0)
                 return command_fail(r);
-        courier.is_by_answer = true;
-        r = send_all(&courier, tree, items, n_items, &sent, &delivery);
-        rest = (Batch){ .items = items + sent.n_done, .n_items = n_items - sent.n_done };
+        r = send_all(&courier, tree, &sent);
         if (r == DELIVERY_UNAVAILABLE || r == DELIVERY_UNREACHABLE) {
-                (void)fail(&delivery, &courier, r);
-                return spool(options, &rest, said);
+                (void)fail(delivery, &courier, r);
+                return spool(options, &sent.rest, said);
         }
         if (r != 0)
-                return fail(&delivery, &courier, r);
+                return fail(delivery, &courier, r);
         buffer_printf(said, "%zu stored, %zu already stored", sent.n_stored, sent.n_duplicate);
         if (sent.n_refused > 0)
                 buffer_printf(said, ", %zu refused", sent.n_refused);
-        if (delivery.n_duplicate > 0 && delivery.reply.complaint.text[0])
-                message_print("%s", delivery.reply.complaint.text);
+        if (delivery->n_duplicate > 0 && delivery->reply.complaint.text[0])
+                message_print("%s", delivery->reply.complaint.text);
         return EXIT_DONE;
 }
 

@@ -121,6 +121,7 @@ class Spool(harness.TestCase):
         (self.spool / name).write_text("".join(json.dumps(line) + "\n" for line in [*lines, end]))
         done = running.perfctl("flush", "--spool", self.spool)
         self.assertEqual((done.returncode, done.stdout), (1, "196 stored, 1 ends of jobs, 1 file rejected\n"), done.stderr)
+        self.assertIn("rejected: indicator 4: time_ms: was measured at 2023-11-14", done.stderr)
         self.assertFalse((self.spool / name).exists())
         rejected = [json.loads(line)["id"] for line in (self.spool / "rejected" / name).read_text().splitlines()]
         self.assertEqual(rejected, [lines[i]["id"] for i in (0, 1, 150, 199)])
