@@ -16,6 +16,7 @@ import itertools
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import threading
@@ -31,6 +32,7 @@ GOOD = 0.9
 AT_ONCE = 4  # pipelines that sleep
 MORE, LESS = "more concurrency", "less concurrency"
 FASTER, THREADS, BUFFER, ORDER, NONE = "faster source", "more threads", "larger buffer", "output order", "none"
+ADVISED = "as advised", None  # the number that a verdict names
 
 
 # --- the pipelines ------------------------------------------------------------------------------
@@ -274,10 +276,6 @@ class Bench:
         pipeline, = json.loads(self.call("pipeline", "show", "--json", job))["pipelines"]
         return pipeline
 
-    def try_changes(self, plant):
-        """Returns the items per second after each single change, by what a verdict calls it."""
-        return {advice: self.run(plant, {**plant.numbers, **change})[0] for advice, change in plant.changes().items()}
-
 
 def advice_of(said):
     """Returns the change that a verdict asks for."""
@@ -302,28 +300,51 @@ def find_python():
 
 
 class Outcome:
-    """A verdict, whether it names the planted limit, and what it gains. Without trials, nothing is gained."""
+    """A verdict, whether it names the planted limit, and what it gains. Without trials, nothing is gained. rates: by change, of the rate
+    without a change."""
 
-    def __init__(self, plant, said, rate=None, rates=None):
-        self.plant, self.said = plant, said
+    def __init__(self, plant, said, rates=None):
+        self.plant, self.said, self.rates = plant, said, rates
         self.is_expected = says(said) == plant.expected
-        self.is_followed = rates is not None
-        if self.is_followed:
-            self.best = max(rate, *rates.values()) / rate
+        if rates is not None:
+            self.best = max(1, *rates.values())
             # Advice that is no change of a number, such as to use processes, is measured by what is lost without one.
-            self.gain = rates.get(advice_of(said), rate) / rate
-        self.is_right = self.gain >= GOOD * self.best if self.is_followed else self.is_expected
+            self.gain = rates.get(ADVISED) or rates.get(advice_of(said), 1)
+            self.factor = re.search(r"at (\S+) times the throughput", said["advice"] or "")
+        self.is_right = self.gain >= GOOD * self.best if rates is not None else self.is_expected
+
+    def is_factor_right(self):
+        """Tells whether a promised factor is near the gain; None without a promise."""
+        return self.factor and abs(self.gain / float(self.factor[1]) - 1) <= 0.25
 
     def __str__(self):
         line = (f"{self.plant.name:34} {', '.join(self.plant.expected):28} {', '.join(says(self.said)):28} {self.said['confidence']:7} "
                 f"{'right' if self.is_right else 'WRONG'}")
-        return line + (f"  x{self.gain:.2f}, best x{self.best:.2f}" if self.is_followed else "")
+        if self.rates is None:
+            return line
+        promised = "" if not self.factor else f", promised x{self.factor[1]}{'' if self.is_factor_right() else ' WRONG'}"
+        return line + f"  x{self.gain:.2f}, best x{self.best:.2f}{promised}"
+
+    def details(self):
+        """Yields the sentences, the gain of each change, and the numbers of the stages."""
+        yield from self.said["evidence"]
+        if self.rates is not None:
+            yield ", ".join(f"{' '.join(filter(None, change))} x{rate:.2f}" for change, rate in self.rates.items())
+        for stage in self.said["stages"]:
+            yield str({key: value for key, value in stage.items() if key not in ("order", "is_inferred")})
 
 
 def measure(bench, plant, is_followed):
     rate, job = bench.run(plant, plant.numbers)
     said = bench.diagnose(job)
-    return Outcome(plant, said, rate, bench.try_changes(plant)) if is_followed else Outcome(plant, said)
+    if not is_followed:
+        return Outcome(plant, said)
+    changes = plant.changes()
+    advised = re.search(r"(?:Try a concurrency of|raise its concurrency from \d+ to) (\d+)", said["advice"] or "")
+    if advised and said["stage"] in plant.numbers:
+        changes[ADVISED] = {said["stage"]: int(advised[1])}
+    rates = {change: bench.run(plant, {**plant.numbers, **numbers})[0] / rate for change, numbers in changes.items()}
+    return Outcome(plant, said, rates)
 
 
 def choose(names, is_followed):
@@ -339,6 +360,8 @@ def summarize(outcomes, is_followed):
         of = [outcome for outcome in outcomes if outcome.said["confidence"] == confidence]
         if of:
             print(f"confidence {confidence}: {sum(outcome.is_right for outcome in of)} of {len(of)} reach {GOOD:.0%} of the best change")
+    factors = [outcome.is_factor_right() for outcome in outcomes if outcome.factor]
+    print(f"factors within 25 %: {sum(factors)} of {len(factors)}")
 
 
 def main():
@@ -364,10 +387,8 @@ def main():
                 for outcome in pool.map(lambda plant: measure(bench, plant, options.follow), plants):
                     outcomes.append(outcome)
                     print(outcome, flush=True)
-                    if options.evidence:
-                        print("    " + "\n    ".join(outcome.said["evidence"]))
-                        for stage in outcome.said["stages"]:
-                            print("    ", {key: value for key, value in stage.items() if key not in ("order", "is_inferred")})
+                    for line in outcome.details() if options.evidence else ():
+                        print("    ", line)
     summarize(outcomes, options.follow)
     return 0 if sum(outcome.is_right for outcome in outcomes) >= GOOD * len(outcomes) else 1
 

@@ -46,6 +46,7 @@ CLOSE_S = 2.0  # how long close() waits for perfctl
 TASKS_MAX = 2048  # whose use of CPUs is read
 STARTS_MAX = 4  # of perfctl, which may have been killed
 PIPELINES_PER_RANK = 10000  # numbers of the pipelines of a rank
+FIRST_TASKS_MIN, FIRST_TASKS_MAX = 4, 64  # with fewer, chance orders them
 
 
 def local_rank() -> int:
@@ -353,6 +354,43 @@ class Times:
         return n, n_failures, mean, p90, p99
 
 
+class FirstTasks:
+    """How long those tasks of a stage took that were the first to begin as one of N that run at once, for each N up to the concurrency.
+
+    What the tasks wait for together, such as a lock, connections or a limit of the storage, makes each of them take longer than the one
+    before. Once all workers are busy, tasks that wait for each other look like tasks that take long.
+    """
+
+    def __init__(self, concurrency: int | None) -> None:
+        self._lock = threading.Lock()
+        self._n_running = self._n_begun = 0
+        self._seconds = [0.0] * (concurrency if concurrency and FIRST_TASKS_MIN <= concurrency <= FIRST_TASKS_MAX else 0)
+
+    def are_open(self) -> bool:
+        """Return whether some of the tasks have not begun."""
+        return self._n_begun < len(self._seconds)
+
+    @contextlib.contextmanager
+    def time(self) -> Iterator[None]:
+        """Time a task, if it is one of the first."""
+        with self._lock:
+            at, begin = self._n_running, time.monotonic()
+            self._n_running += 1
+            is_first = at == self._n_begun and self.are_open()
+            self._n_begun += is_first
+        try:
+            yield
+            if is_first:
+                self._seconds[at] = time.monotonic() - begin
+        finally:
+            with self._lock:
+                self._n_running -= 1
+
+    def description(self) -> list[float]:
+        """Return the times; empty if a task has not ended, or has failed."""
+        return [round(seconds, 6) for seconds in self._seconds] if all(self._seconds) else []
+
+
 def time_after(last: float) -> float:
     """Return the time for a line, in ms steps and later than `last`: two intervals of a stage with the same time are one."""
     return round(max(time.time(), last + 0.001), 3)
@@ -375,11 +413,11 @@ class Pipeline:
         self._sender = to or sender()
         self._interval = interval
         self._labels = {}
-        self._tasks = {}
+        self._tasks, self._first = {}, {}
         for position, stage in enumerate(stages):
             name, concurrency = (stage, None) if isinstance(stage, str) else stage
             self._labels[name] = label(number, position, name, concurrency)
-            self._tasks[name] = Times()
+            self._tasks[name], self._first[self._labels[name]] = Times(), FirstTasks(concurrency)
         self._sink = label(number, len(self._labels), "sink")
         self._waits = Times()
         self._has_batch = False
@@ -392,8 +430,10 @@ class Pipeline:
     def task(self, stage: str) -> Iterator[None]:
         """Time a task of a stage. A task that raises an exception counts as failed."""
         begin, failed = time.monotonic(), True
+        first = self._first[self._labels[stage]]
         try:
-            yield
+            with first.time() if first.are_open() else contextlib.nullcontext():
+                yield
             failed = False
         finally:
             self.add(stage, time.monotonic() - begin, failed)
@@ -456,6 +496,8 @@ class Pipeline:
             if n:
                 self._sender.send({"stage": self._sink, "time": wall, "elapsed": elapsed, "num_items": n, "ave_get_time": mean,
                                    "p90_get_time": p90, "p99_get_time": p99})
+        first_tasks = {stage: times for stage, first in self._first.items() if (times := first.description())}
+        self._sender.describe({**self._description, **({"first_tasks": first_tasks} if first_tasks else {})})
 
     def close(self) -> None:
         """Send the statistics since the last interval. The Sender is closed when the process ends."""

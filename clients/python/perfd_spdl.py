@@ -117,6 +117,7 @@ class _Running:
         self._pools: dict[Any, _Pool] = {}
         self._described, self._begin = 0.0, time.monotonic()
         self._times: dict[tuple[str, str], float] = {}  # of the last line, by label and part
+        self.first_tasks: dict[str, perfd_pipeline.FirstTasks] = {}  # by label
         perfd_pipeline.process.watchers.append(self._probe)
 
     def begin(self, info: Any, part: str, lap: Callable[[], None]) -> None:
@@ -177,10 +178,12 @@ class _Running:
         threads = getattr(getattr(self._loop, "_default_executor", None), "_max_workers", None)
         in_order = sorted({label for label, _ in self._times} & _State.in_order)
         pools = [pool.description() for pool in self._pools.values() if pool.stages]
+        first_tasks = {label: times for label, first in self.first_tasks.items() if (times := first.description())}
         perfd_pipeline.sender().describe({"producer": f"spdl {_version()}", "pipeline": self.number,
                                           **({"threads": threads} if threads else {}),
                                           **({"pools": pools} if _State.stage_info else {}),
-                                          **({"in_order": in_order} if in_order else {})})
+                                          **({"in_order": in_order} if in_order else {}),
+                                          **({"first_tasks": first_tasks} if first_tasks else {})})
 
     def _probe(self) -> None:
         for pool in list(self._pools.values()):
@@ -245,6 +248,18 @@ class Hook(TaskStatsHook):
         self._logs = interval > 0
         self._lap = 0.0
         super().__init__(info, interval if self._logs else _State.interval)
+        self._first = perfd_pipeline.FirstTasks(info.concurrency)
+        if self._first.are_open():
+            self.task_hook: Any = self._first_task_hook
+
+    @contextlib.asynccontextmanager
+    async def _first_task_hook(self: Any, *args: Any) -> AsyncIterator[None]:
+        """Time a task as one of the first. Those after them are left to the method of the class."""
+        with self._first.time():
+            if not self._first.are_open():
+                self.__dict__.pop("task_hook", None)
+            async with type(self).task_hook(self, *args):
+                yield
 
     def _report(self, stats: Any) -> None:
         now = time.monotonic()
@@ -260,6 +275,7 @@ class Hook(TaskStatsHook):
     async def stage_hook(self: Any) -> AsyncIterator[None]:
         self._lap = time.monotonic()
         running = _running(self.info)
+        running.first_tasks[_label(self.info)] = self._first
         running.begin(self.info, "tasks", lambda: self._report(self._get_lap_stats()))
         try:
             async with super().stage_hook():

@@ -12,6 +12,10 @@
 
 #define WORKERS_MAX      256U
 #define WORKER_TASKS_MIN 3 /* the mean of fewer says little */
+#define FIRST_TASKS_MIN  4U
+#define SHORTER_MAX      0.9  /* of the time of the task before: not yet shorter */
+#define TWICE_MIN        1.7  /* twice as many tasks take so many times as long: they wait for each other */
+#define ENOUGH           0.85 /* of the throughput of all tasks; at least 1 / TWICE_MIN of twice as many */
 
 void pipeline_set_init(PipelineSet *set) {
         *set = (PipelineSet){ .process = pipeline_diagnosis_unknown_process(0),
@@ -90,16 +94,76 @@ static void read_workers(const Member *from, SlowWorker *ret) {
                 *ret = (SlowWorker){ stage.pipeline, stage.order, found, n, means[found], median };
 }
 
+/* Fits a line to times of a task, by the number of tasks that run at once. */
+static void fit_line(const double *times, size_t n, double *ret_begin, double *ret_slope) {
+        double middle = ((double)n + 1) / 2, mean = 0, square = 0, product = 0;
+
+        for (size_t i = 0; i < n; i++)
+                mean += times[i] / (double)n;
+        for (size_t i = 0; i < n; i++) {
+                double at = (double)(i + 1) - middle;
+
+                square += at * at;
+                product += at * (times[i] - mean);
+        }
+        *ret_slope = product / square;
+        *ret_begin = mean - *ret_slope * middle;
+}
+
+/* Finds whether the first tasks of a stage, of which the N-th began as one of N at once, waited for each other. */
+static bool find_shared_wait(const double *times, size_t n, SharedWait *ret) {
+        double begin, slope, n_all = (double)n, together, throughput;
+
+        if (!(times[0] > 0))
+                return false;
+        for (size_t i = 1; i < n; i++)
+                if (!(times[i] > SHORTER_MAX * times[i - 1]))
+                        return false;
+        fit_line(times, n, &begin, &slope);
+        together = begin + slope * n_all;
+        if (!(together > TWICE_MIN * (begin + slope * n_all / 2)))
+                return false;
+        throughput = ENOUGH * n_all / together;
+        /* N / (begin + slope * N) = throughput. Where each task makes the others slower, one is enough. */
+        ret->enough = begin > 0 ? (unsigned)ceil(throughput * begin / (1 - throughput * slope)) : 1;
+        ret->alone_s = times[0];
+        ret->together_s = together;
+        return true;
+}
+
+static void read_first_tasks(const Member *from, PipelineSet *set) {
+        const Value *list = &from->value;
+        double times[WORKERS_MAX];
+        PipelineStage stage;
+        SharedWait wait;
+        size_t n = list->type == VALUE_LIST ? list->n_items : 0;
+
+        if (n < FIRST_TASKS_MIN || n > WORKERS_MAX || set->n_shared == PIPELINE_POOLS_MAX ||
+            !pipeline_stage_parse(&stage, from->key, strlen(from->key)))
+                return;
+        for (size_t i = 0; i < n; i++)
+                times[i] = value_is_number(&list->items[i]) ? value_number(&list->items[i]) : NAN;
+        if (!find_shared_wait(times, n, &wait))
+                return;
+        wait.pipeline = stage.pipeline;
+        wait.order = stage.order;
+        set->shared[set->n_shared++] = wait;
+}
+
 static void read_process(const Value *from, PipelineSet *set) {
         const Value *measured = value_get_given(from, "process"), *workers = value_get_given(from, "workers");
+        const Value *first = value_get_given(from, "first_tasks");
         double seconds = number_or_nan(measured, "seconds"), pipeline = number_or_nan(from, "pipeline");
 
         set->process = pipeline_diagnosis_unknown_process(read_threads(from));
         set->process_pipeline = isnan(pipeline) ? 0 : (unsigned)fmin(pipeline, UINT32_MAX);
         read_pools(value_get_given(from, "pools"), &set->process);
+        set->n_shared = 0;
         set->process.in_order = read_in_order(value_get_given(from, "in_order"));
         for (size_t i = 0; workers && workers->type == VALUE_OBJECT && i < workers->n_members; i++)
                 read_workers(&workers->members[i], &set->slow);
+        for (size_t i = 0; first && first->type == VALUE_OBJECT && i < first->n_members; i++)
+                read_first_tasks(&first->members[i], set);
         if (!(seconds > 0))
                 return;
         set->process.cpus_used = number_or_nan(measured, "cpu_seconds") / seconds;

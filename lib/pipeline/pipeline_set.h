@@ -24,12 +24,24 @@ typedef struct SlowWorker {
         double mean_s, median_s;  /* time of its tasks, and the median of all workers */
 } SlowWorker;
 
+/*
+ * Tasks of a stage that wait for each other, for example for a lock, for connections, or for a limit of the storage.
+ * Of the first tasks of the stage, each took longer the more of them ran at once.
+ */
+typedef struct SharedWait {
+        unsigned pipeline, order;  /* of its stage */
+        unsigned enough;           /* tasks at once that reach nearly the throughput of all */
+        double alone_s, together_s; /* time of a task that runs alone, and beside all others */
+} SharedWait;
+
 typedef struct PipelineSet {
         PipelineStage *stages; /* owned; in the order of pipeline and position */
         size_t n;
         PipelineProcess process;
         unsigned process_pipeline; /* the pipeline to which the pools of the process belong */
         SlowWorker slow;
+        SharedWait shared[PIPELINE_POOLS_MAX];
+        size_t n_shared;
         PipelineJob job;       /* job of the pipelines */
 } PipelineSet;
 

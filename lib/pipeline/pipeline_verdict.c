@@ -9,6 +9,9 @@
 
 #define FAILURES_WORRYING 0.05
 #define FIRST_BATCH_LONG_S 600
+#define AGREES_MIN        0.7
+#define FACTOR_MAX        4 /* times the throughput: what limits beyond it may be anything */
+#define OF_CPUS_SURE      0.6 /* two CPUs may be threads of one core, which gives little more than one */
 #define BUSY_MOST         0.5 /* a stage that is the limit with less has failed tasks, whose time is not measured */
 
 static bool account(const PipelineVerdict *verdict, size_t i, StageAccounting *ret) {
@@ -37,6 +40,31 @@ static void join_slow_worker(const SlowWorker *slow, PipelineVerdict *verdict) {
         diagnosis->next_stage = verdict->n;
         diagnosis->direction = PIPELINE_DIRECTION_FASTER_TASK;
         diagnosis->confidence = PIPELINE_CONFIDENCE_MEDIUM;
+}
+
+/*
+ * More workers do not help tasks that wait for each other. The mean of all tasks has to agree with the first: those
+ * may have waited for what is done once, such as the import of a module.
+ */
+static void join_shared_wait(const PipelineSet *set, PipelineVerdict *verdict) {
+        PipelineDiagnosis *diagnosis = &verdict->diagnosis;
+        const PipelineStage *stage = diagnosis->stage < verdict->n ? &verdict->stages[diagnosis->stage] : NULL;
+
+        if (!stage || diagnosis->limit != PIPELINE_LIMIT_STAGE ||
+            diagnosis->direction != PIPELINE_DIRECTION_MORE_CONCURRENCY ||
+            diagnosis->confidence == PIPELINE_CONFIDENCE_HIGH)
+                return;
+        for (size_t i = 0; i < set->n_shared; i++) {
+                const SharedWait *wait = &set->shared[i];
+
+                if (wait->pipeline != stage->pipeline || wait->order != stage->order ||
+                    wait->enough >= stage->concurrency ||
+                    !(pipeline_stage_mean_time(stage) >= AGREES_MIN * wait->together_s))
+                        continue;
+                verdict->shared = *wait;
+                diagnosis->direction = PIPELINE_DIRECTION_LESS_CONCURRENCY;
+                diagnosis->next_stage = verdict->n;
+        }
 }
 
 /* Returns the first of two stages that differ in the concurrency only: the pipeline ran once with each; n: none. The
@@ -70,6 +98,7 @@ bool pipeline_verdict_next(const PipelineSet *set, unsigned n_threads, size_t *a
         ret->diagnosis = pipeline_diagnosis_of(ret->stages, ret->n, &ret->process);
         pipeline_diagnosis_join_job(&ret->job, &ret->process, &ret->diagnosis, ret->stages, ret->n);
         join_slow_worker(&set->slow, ret);
+        join_shared_wait(set, ret);
         if (find_twice(ret) < ret->n && ret->diagnosis.confidence > PIPELINE_CONFIDENCE_LOW)
                 ret->diagnosis.confidence = PIPELINE_CONFIDENCE_LOW;
         *at = end;
@@ -189,25 +218,49 @@ static void sentences_deinit(Sentences *sentences) {
         buffer_deinit(&sentences->advice);
 }
 
-/* Names the next limit once the limiting stage, whose workers are `busy`, is relieved. What is gained until then is
- * only said if more workers are sure to help. */
-static void write_next(const PipelineVerdict *verdict, double busy, Buffer *out) {
+/* The next limit once the limiting stage has more workers, and at how many times the throughput. */
+typedef struct Relief {
+        double factor; /* infinite: not known */
+        bool is_of_cpus, is_sure;
+        size_t stage; /* n: the training loop */
+} Relief;
+
+/* busy: of the workers of the limiting stage. CPUs are sure to limit only tasks that compute. */
+static Relief relieve(const PipelineVerdict *verdict, double busy) {
         const PipelineDiagnosis *diagnosis = &verdict->diagnosis;
-        double by_loop = diagnosis->wait_share < 1 && !diagnosis->is_wait_bound ? 1 / (1 - diagnosis->wait_share)
-                                                                                : INFINITY;
-        double factor = INFINITY;
+        const PipelineJob *job = &verdict->job;
+        Relief ret = { .factor = INFINITY, .stage = verdict->n };
+        double by_cpus = fmin(job->cpus_given, job->cpus_of_node - job->cpus_of_others) / job->cpus_used;
         StageAccounting next;
 
-        if (account(verdict, diagnosis->next_stage, &next) && next.busy * by_loop > busy) {
-                buffer_printf(out, "; %s, busy %.0f %%, limits next", name_of(verdict, diagnosis->next_stage),
-                              100 * next.busy);
-                factor = busy / next.busy;
-        } else if (isfinite(by_loop)) {
-                buffer_puts(out, "; the training loop limits next");
-                factor = by_loop;
+        if (diagnosis->wait_share < 1 && !diagnosis->is_wait_bound)
+                ret.factor = 1 / (1 - diagnosis->wait_share);
+        if (account(verdict, diagnosis->next_stage, &next) && next.busy * ret.factor > busy) {
+                ret.factor = busy / next.busy;
+                ret.stage = diagnosis->next_stage;
         }
-        if (isfinite(factor) && diagnosis->confidence == PIPELINE_CONFIDENCE_HIGH)
-                buffer_printf(out, ", at %.3g times the throughput", factor);
+        if (diagnosis->confidence != PIPELINE_CONFIDENCE_HIGH)
+                return ret;
+        ret.is_sure = ret.factor <= fmin(FACTOR_MAX, OF_CPUS_SURE * by_cpus);
+        ret.is_of_cpus = by_cpus < ret.factor;
+        ret.factor = fmin(ret.factor, by_cpus);
+        return ret;
+}
+
+/* Names the next limit. What is gained until then is only said if more workers are sure to help, and not far away. */
+static void write_next(const PipelineVerdict *verdict, const Relief *relief, Buffer *out) {
+        StageAccounting next;
+
+        if (!isfinite(relief->factor))
+                return;
+        if (relief->is_of_cpus)
+                buffer_puts(out, "; the CPUs of the job limit next");
+        else if (account(verdict, relief->stage, &next))
+                buffer_printf(out, "; %s, busy %.0f %%, limits next", name_of(verdict, relief->stage), 100 * next.busy);
+        else
+                buffer_puts(out, "; the training loop limits next");
+        if (relief->is_sure)
+                buffer_printf(out, ", at %.2g times the throughput", relief->factor);
 }
 
 static void write_slow_worker(const PipelineVerdict *verdict, Sentences *out) {
@@ -234,9 +287,24 @@ static void write_held_back(const PipelineVerdict *verdict, double busy, Sentenc
                                   "(output_order=\"completion\"); otherwise, make the slowest items faster.");
 }
 
+static void write_shared_wait(const PipelineVerdict *verdict, Sentences *out) {
+        const SharedWait *wait = &verdict->shared;
+        char alone[TEXT_MAX], together[TEXT_MAX];
+
+        text_seconds_brief(wait->alone_s, alone);
+        text_seconds_brief(wait->together_s, together);
+        buffer_printf(&out->limit, " They wait for each other: a task takes %s alone, and %s beside the others.", alone,
+                      together);
+        buffer_printf(&out->advice,
+                      "More do not help. Try a concurrency of %u, and find what the tasks wait for: a lock, "
+                      "connections, or a limit of the storage.",
+                      wait->enough);
+}
+
 static void write_stage(const PipelineVerdict *verdict, Sentences *out) {
         const PipelineDiagnosis *diagnosis = &verdict->diagnosis;
         StageAccounting limit;
+        Relief relief;
 
         if (!account(verdict, diagnosis->stage, &limit))
                 return;
@@ -253,17 +321,22 @@ static void write_stage(const PipelineVerdict *verdict, Sentences *out) {
                       100 * limit.busy,
                       limit.busy < BUSY_MOST
                               ? " with tasks that succeed, and it waits neither for items nor for room" : "");
+        if (verdict->shared.enough > 0) {
+                write_shared_wait(verdict, out);
+                return;
+        }
+        relief = relieve(verdict, limit.busy);
         if (diagnosis->direction == PIPELINE_DIRECTION_FASTER_TASK)
                 buffer_puts(&out->advice, "It cannot have more than one worker: make its task faster");
         else if (diagnosis->confidence == PIPELINE_CONFIDENCE_HIGH)
                 buffer_printf(&out->advice,
-                              "Its tasks compute, and there are free CPUs: raise its concurrency above %u",
-                              limit.concurrency);
+                              "Its tasks compute, and there are free CPUs: raise its concurrency from %u to %.0f",
+                              limit.concurrency, ceil(limit.concurrency * fmin(relief.factor, FACTOR_MAX)));
         else
                 buffer_printf(&out->advice, "Try a concurrency of %u, and fewer if it does not help",
                               2 * limit.concurrency);
         if (limit.busy >= BUSY_MOST)
-                write_next(verdict, limit.busy, &out->advice);
+                write_next(verdict, &relief, &out->advice);
         buffer_putc(&out->advice, '.');
 }
 

@@ -15,6 +15,7 @@ typedef struct PipelineVerdict {
         size_t n;
         PipelineProcess process;
         SlowWorker slow;             /* of the limiting stage */
+        SharedWait shared;           /* of the limiting stage; .enough: 0 if its tasks do not wait for each other */
         PipelineDiagnosis diagnosis;
         PipelineJob job;
         PipelineComparison comparison; /* with earlier runs */

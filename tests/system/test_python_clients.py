@@ -79,8 +79,8 @@ class PythonClient(harness.TestCase):
             pipeline.flush()
             print(sender.n_dropped)
             """
-        self.assertEqual(self.python("/nonexistent/perfd.sock", program), "1\n")
-        self.assertEqual(self.python("/nonexistent/perfd.sock", program, PATH="/nonexistent"), "102\n")
+        self.assertEqual(self.python("/nonexistent/perfd.sock", program), "2\n")
+        self.assertEqual(self.python("/nonexistent/perfd.sock", program, PATH="/nonexistent"), "204\n")
 
     def test_statistics_wait_while_perfd_is_away(self):
         daemon = self.begun()
@@ -174,7 +174,7 @@ class PythonClient(harness.TestCase):
             pipeline.add("read", 1.0)
             pipeline.close()
             print(perfd_pipeline.sender().n_dropped)
-            """), "2\n")
+            """), "3\n")  # two descriptions and an interval
 
     def test_a_thread_that_computes_holds_the_lock(self):
         held = [float(self.python("/nonexistent/perfd.sock", f"""
@@ -189,6 +189,34 @@ class PythonClient(harness.TestCase):
             """)) for work in ("pass", "time.sleep(0.1)")]
         self.assertGreater(held[0], 0.3)
         self.assertLess(held[1], held[0])
+
+    def test_the_first_tasks_are_those_that_begin_as_one_more_at_once(self):
+        self.assertEqual(self.python("/nonexistent/perfd.sock", """
+            import contextlib, perfd_pipeline
+
+            def at_once(first, n, is_failing=False):
+                if n > 0:
+                    with first.time():
+                        at_once(first, n - 1, is_failing)
+                elif is_failing:
+                    raise ValueError
+
+            first = perfd_pipeline.FirstTasks(4)
+            for n in (1, 1, 3, 2, 3):
+                at_once(first, n)
+            print(first.are_open(), first.description())
+            at_once(first, 4)
+            times = first.description()
+            print(first.are_open(), len(times))
+            at_once(first, 5)
+            print(first.description() == times)
+
+            first = perfd_pipeline.FirstTasks(4)
+            with contextlib.suppress(ValueError):
+                at_once(first, 4, is_failing=True)
+            print(first.are_open(), first.description())
+            print([perfd_pipeline.FirstTasks(n).are_open() for n in (None, 1, 3, 64, 65)])
+            """).splitlines(), ["True []", "False 4", "True", "False []", "[False, False, False, True, False]"])
 
     def test_local_ranks_of_a_job_have_different_pipelines(self):
         daemon = self.begun()

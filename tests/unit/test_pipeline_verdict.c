@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,6 +101,33 @@ static void a_busy_stage_is_named_with_advice(void **state) {
         says(&text, "12.5 ms per item). It waited 1.67 min for the first batch, which is not counted.\"");
 }
 
+static void the_gain_of_tasks_that_compute_is_promised(void **state) {
+        static const struct {
+                double given, of_others;
+                const char *advice;
+        } cases[] = {
+                { 16, 0, "from 4 to 8; the training loop limits next, at 2 times the throughput." },
+                { 12, 0, "from 4 to 8; the training loop limits next." },
+                { 6, 0, "from 4 to 6; the CPUs of the job limit next." },
+                { 16, 11, "from 4 to 5; the CPUs of the job limit next." },
+        };
+        scoped(pipeline_set_deinit) PipelineSet set = {};
+        scoped(buffer_deinit) Buffer text = {};
+
+        (void)state;
+        fill(&set, busy, 2);
+        set.process.tasks_cpus = set.job.cpus_used = 4;
+        set.process.lock_waited = 0;
+        set.job.cpus_of_node = 16;
+        for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+                set.job.cpus_given = cases[i].given;
+                set.job.cpus_of_others = cases[i].of_others;
+                judge(&set, 0, &text);
+                says(&text, "\"confidence\":\"high\"");
+                says(&text, cases[i].advice);
+        }
+}
+
 static void a_slow_item_holds_back_an_output_in_order(void **state) {
         static const Minute minutes[] = { { "0:0:src", 0, 0, 6000, 0, 1, 0 },
                                           { "0:1:decode[4]", 6000, 80, 6000, 0, 40, 0 } };
@@ -122,6 +150,46 @@ static void a_slow_item_holds_back_an_output_in_order(void **state) {
         says(&text, "\"limit\":\"stage\",\"stage\":\"decode\",\"direction\":\"output order\","
                     "\"confidence\":\"medium\"");
         says(&text, "its workers are busy only 33 % of the time although items wait");
+}
+
+/* 4 workers of decode are busy, and a task takes 99.6 ms. */
+static void tasks_that_wait_for_each_other_need_fewer_workers(void **state) {
+        static const struct {
+                const char *what, *times;
+                unsigned enough; /* 0: more workers may help */
+        } cases[] = {
+                { "a lock", "[0.025, 0.05, 0.075, 0.1]", 1 },
+                { "a lock that each waiting task makes slower", "[0.01, 0.03, 0.06, 0.1]", 1 },
+                { "two connections", "[0.025, 0.025, 0.05, 0.05, 0.075, 0.075, 0.1, 0.1]", 3 },
+                { "nothing", "[0.1, 0.1, 0.101, 0.099]", 0 },
+                { "some of the time", "[0.07, 0.08, 0.09, 0.1]", 0 },
+                { "what is done once", "[0.2, 0.4, 0.6, 0.8]", 0 },
+                { "nothing, by chance in order but for one", "[0.025, 0.075, 0.05, 0.1]", 0 },
+                { "few tasks", "[0.05, 0.1]", 0 },
+                { "impossible times", "[-1, 0.05, 0.075, 0.1]", 0 },
+                { "other types", "[0.025, 0.05, 0.075, \"0.1\"]", 0 },
+        };
+        char description[200], words[100];
+
+        (void)state;
+        for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+                scoped(pipeline_set_deinit) PipelineSet set = {};
+                scoped(buffer_deinit) Buffer text = {};
+
+                fill(&set, busy, 2);
+                (void)snprintf(description, sizeof(description),
+                               "{\"first_tasks\":{\"0:1:decode[4]\":%s,\"decode\":[1,2,3,4],\"0:2:x\":3}}",
+                               cases[i].times);
+                assert_int_equal(pipeline_set_read_description(&set, json_text(description, strlen(description))), 0);
+                judge(&set, 0, &text);
+                (void)snprintf(words, sizeof(words),
+                               cases[i].enough > 0 ? "More do not help. Try a concurrency of %u, and find"
+                                                   : "Try a concurrency of 8, and fewer if it does not help",
+                               cases[i].enough);
+                says(&text, words);
+                if (cases[i].enough > 0)
+                        says(&text, "\"direction\":\"less concurrency\",\"confidence\":\"medium\"");
+        }
 }
 
 static void limits_without_advice_have_none(void **state) {
@@ -325,7 +393,9 @@ static void times_have_the_unit_that_fits(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_busy_stage_is_named_with_advice),
+                cmocka_unit_test(the_gain_of_tasks_that_compute_is_promised),
                 cmocka_unit_test(a_slow_item_holds_back_an_output_in_order),
+                cmocka_unit_test(tasks_that_wait_for_each_other_need_fewer_workers),
                 cmocka_unit_test(limits_without_advice_have_none),
                 cmocka_unit_test(a_full_pool_is_the_limit),
                 cmocka_unit_test(the_description_tells_of_pools_locks_and_workers),
