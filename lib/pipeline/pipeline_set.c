@@ -13,7 +13,7 @@
 #define WORKERS_MAX      256U
 #define WORKER_TASKS_MIN 3 /* the mean of fewer says little */
 #define FIRST_TASKS_MIN  4U
-#define SHORTER_MAX      0.9  /* of the time of the task before: not yet shorter */
+#define IN_ORDER_MIN     0.75 /* of the pairs of tasks: the later one takes longer */
 #define TWICE_MIN        1.7  /* twice as many tasks take so many times as long: they wait for each other */
 #define ENOUGH           0.85 /* of the throughput of all tasks; at least 1 / TWICE_MIN of twice as many */
 
@@ -112,13 +112,13 @@ static void fit_line(const double *times, size_t n, double *ret_begin, double *r
 
 /* Finds whether the first tasks of a stage, of which the N-th began as one of N at once, waited for each other. */
 static bool find_shared_wait(const double *times, size_t n, SharedWait *ret) {
-        double begin, slope, n_all = (double)n, together, throughput;
+        double begin, slope, n_all = (double)n, n_in_order = 0, together, throughput;
 
-        if (!(times[0] > 0))
+        for (size_t i = 0; i < n; i++)
+                for (size_t k = 0; k < i; k++)
+                        n_in_order += times[k] > 0 && times[i] > times[k];
+        if (n_in_order < IN_ORDER_MIN * n_all * (n_all - 1) / 2)
                 return false;
-        for (size_t i = 1; i < n; i++)
-                if (!(times[i] > SHORTER_MAX * times[i - 1]))
-                        return false;
         fit_line(times, n, &begin, &slope);
         together = begin + slope * n_all;
         if (!(together > TWICE_MIN * (begin + slope * n_all / 2)))

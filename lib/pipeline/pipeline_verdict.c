@@ -361,17 +361,19 @@ static void write_pool(const PipelineVerdict *verdict, Sentences *out) {
 
 static void write_lock(const PipelineVerdict *verdict, Sentences *out) {
         const PipelineDiagnosis *diagnosis = &verdict->diagnosis;
+        const PipelineProcess *process = &verdict->process;
 
-        if (isnan(verdict->process.lock_waited))
+        if (isnan(process->lock_waited))
                 buffer_printf(&out->limit,
                               "A lock is likely the limit: %.1f tasks run at a time, most of them of %s, and together "
                               "use one CPU, as with the Python interpreter's lock.",
                               diagnosis->busy_workers, name_of(verdict, diagnosis->stage));
         else
                 buffer_printf(&out->limit,
-                              "The Python interpreter's lock is the limit: a thread waited for it %.0f %% of the time, "
-                              "and the process used %.2f CPUs.",
-                              100 * verdict->process.lock_waited, verdict->process.cpus_used);
+                              "The Python interpreter's lock is the limit: a thread %s it %.0f %% of the time, and the "
+                              "process used %.2f CPUs.",
+                              process->lock_held > process->lock_waited ? "had" : "waited for",
+                              100 * fmax(process->lock_held, process->lock_waited), process->cpus_used);
         if (diagnosis->direction == PIPELINE_DIRECTION_LESS_CONCURRENCY)
                 buffer_printf(&out->advice, "Lower the concurrency of %s, or move its task to processes.",
                               name_of(verdict, diagnosis->stage));
