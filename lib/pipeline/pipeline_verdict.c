@@ -147,8 +147,10 @@ void pipeline_verdict_compare(PipelineVerdict *verdict, const ComparedRun *earli
                 return;
         verdict->diagnosis.direction = direction_of(verdict);
         verdict->diagnosis.stage = comparison->stage;
-        verdict->diagnosis.confidence = pipeline_comparison_is_clear(comparison->rate_before, comparison->rate_now)
-                                                ? PIPELINE_CONFIDENCE_HIGH : PIPELINE_CONFIDENCE_MEDIUM;
+        verdict->diagnosis.confidence =
+                pipeline_comparison_was_tried(comparison, comparison->best) &&
+                                pipeline_comparison_is_clear(comparison->rate_before, comparison->rate_now)
+                        ? PIPELINE_CONFIDENCE_HIGH : PIPELINE_CONFIDENCE_MEDIUM;
 }
 
 /* --- sentences ------------------------------------------------------------------------------------ */

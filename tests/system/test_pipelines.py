@@ -115,7 +115,7 @@ class Pipelines(harness.TestCase):
         self.assertEqual([run(job, n, 100, "")["comparison"] for job, n in (("unnamed", 8), ("unnamed-2", 16))], [None, None])
         slower = run("second", 16, 100)
         self.assertEqual([slower[key] for key in ("direction", "confidence", "advice")],
-                         ["less concurrency", "high", "Try a concurrency of 4 for decode."])
+                         ["less concurrency", "medium", "Try a concurrency of 4 for decode."])
         self.assertIn("With a concurrency of 16 for decode instead of 8 it is 29.1 % slower than in job first", slower["sentence"])
         worse = run("third", 4, 70)
         self.assertEqual((worse["comparison"]["job"], worse["comparison"]["best"]), ("second", 8))

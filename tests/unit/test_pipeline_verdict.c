@@ -333,11 +333,11 @@ static void what_a_change_did_is_known(void **state) {
 
         (void)state;
         judge_after(56.4, 0.99, &text);
-        says(&text, "\"direction\":\"less concurrency\",\"confidence\":\"high\"");
+        says(&text, "\"direction\":\"less concurrency\",\"confidence\":\"medium\"");
         says(&text, "With a concurrency of 16 for decode instead of 8 it is 29.1 % slower than in job yesterday: 40 "
                     "items per second instead of 56.4.\",\"advice\":\"Try a concurrency of 4 for decode.\"");
         judge_after(25, 0.99, &text);
-        says(&text, "\"direction\":\"more concurrency\",\"confidence\":\"high\"");
+        says(&text, "\"direction\":\"more concurrency\",\"confidence\":\"medium\"");
         says(&text, "it is 60.0 % faster than");
         says(&text, "\"advice\":\"Try a concurrency of 32 for decode, and go back if it does not help.\"");
         judge_after(41, 0.99, &text);
