@@ -13,30 +13,35 @@
 
 #include "json/record.h"
 
-/* One bit each in CgroupSample.have. */
+/* X(id, name): the name in stored texts. One bit each in CgroupSample.have. */
+#define CGROUP_PARTS(X)                                                                                           \
+        /* usage, user, system: cpu.stat (v2, also without a controller); cpuacct.usage, cpuacct.stat (v1) */     \
+        X(CPU, "cpu")                                                                                             \
+        X(THROTTLING, "throttling")             /* periods, throttled: cpu.stat (cpu controller) */               \
+        X(THROTTLING_LOCAL, "throttling_local") /* cpu.stat.local (v2 with cpu controller, from 6.6) */           \
+        X(CPU_LIMIT, "cpu_limit")               /* quota: cpu.max; cpu.cfs_quota_us and cpu.cfs_period_us (v1) */ \
+        X(CPUSET, "cpuset")                     /* cpuset.cpus.effective; cpuset.effective_cpus (v1) */           \
+        X(MEMORY, "memory")                     /* memory.current; memory.usage_in_bytes (v1) */                  \
+        X(MEMORY_PEAK, "memory_peak")           /* memory.peak (from 5.19); memory.max_usage_in_bytes (v1) */     \
+        X(MEMORY_LIMIT, "memory_limit")         /* memory.max; memory.limit_in_bytes (v1) */                      \
+        X(MEMORY_EVENTS, "memory_events")       /* memory.events; memory.oom_control and memory.failcnt (v1) */   \
+        X(IO, "io")                             /* io.stat; blkio.throttle.io_service_bytes, io_serviced (v1) */  \
+        X(PIDS, "pids")                         /* pids.current */                                                \
+        X(PSI_CPU, "psi_cpu")                   /* cpu.pressure (v2 only) */                                      \
+        X(PSI_MEMORY, "psi_memory")                                                                               \
+        X(PSI_IO, "psi_io")                                                                                       \
+        X(PSI_IRQ, "psi_irq")                   /* irq.pressure (v2, from 6.1 with CONFIG_IRQ_TIME_ACCOUNTING) */ \
+        X(MEMORY_STAT, "memory_stat")           /* anon, file, shmem: memory.stat */                              \
+        X(MEMORY_KERNEL, "memory_kernel")       /* kernel: memory.stat (v2, from 5.18) */
+
 typedef enum CgroupPart {
-        CGROUP_CPU,          /* usage, user, system: cpu.stat (v2, present without a controller as well);
-                              * cpuacct.usage, cpuacct.stat (v1) */
-        CGROUP_THROTTLING,   /* periods, throttled: cpu.stat (cpu controller) */
-        CGROUP_THROTTLING_LOCAL, /* cpu.stat.local (v2 with cpu controller, from 6.6) */
-        CGROUP_CPU_LIMIT,    /* quota: cpu.max; cpu.cfs_quota_us and cpu.cfs_period_us (v1) */
-        CGROUP_CPUSET,       /* number of allowed CPUs: cpuset.cpus.effective; cpuset.effective_cpus (v1) */
-        CGROUP_MEMORY,       /* memory.current; memory.usage_in_bytes (v1) */
-        CGROUP_MEMORY_PEAK,  /* memory.peak (from 5.19); memory.max_usage_in_bytes (v1) */
-        CGROUP_MEMORY_LIMIT, /* memory.max; memory.limit_in_bytes (v1) */
-        CGROUP_MEMORY_EVENTS, /* memory.events; memory.oom_control and memory.failcnt (v1) */
-        CGROUP_IO,           /* io.stat; blkio.throttle.io_service_bytes and io_serviced (v1) */
-        CGROUP_PIDS,         /* pids.current */
-        CGROUP_PSI_CPU,      /* cpu.pressure (v2 only) */
-        CGROUP_PSI_MEMORY,
-        CGROUP_PSI_IO,
-        CGROUP_PSI_IRQ,      /* irq.pressure (v2, from 6.1 with CONFIG_IRQ_TIME_ACCOUNTING) */
-        CGROUP_MEMORY_STAT,  /* anon, file, shmem: memory.stat */
-        CGROUP_MEMORY_KERNEL, /* kernel: memory.stat (v2, from 5.18) */
+#define X(id, name) CGROUP_##id,
+        CGROUP_PARTS(X)
+#undef X
         N_CGROUP_PARTS,
 } CgroupPart;
 
-extern const char *const cgroup_part_names[N_CGROUP_PARTS]; /* "cpu", "throttling", "cpu_limit", … */
+extern const char *const cgroup_part_names[N_CGROUP_PARTS];
 
 #define CGROUP_NO_LIMIT UINT64_MAX
 

@@ -6,39 +6,12 @@
 
 #include "util/array.h"
 
-const char *const sample_source_names[N_SOURCES] = {
-        [SOURCE_STAT] = "stat",
-        [SOURCE_MEMINFO] = "meminfo",
-        [SOURCE_VMSTAT] = "vmstat",
-        [SOURCE_DISKSTATS] = "diskstats",
-        [SOURCE_NETDEV] = "netdev",
-        [SOURCE_FILESYSTEMS] = "filesystems",
-        [SOURCE_LOADAVG] = "loadavg",
-        [SOURCE_PSI_CPU] = "psi_cpu",
-        [SOURCE_PSI_MEMORY] = "psi_memory",
-        [SOURCE_PSI_IO] = "psi_io",
-        [SOURCE_GPU] = "gpu",
-        [SOURCE_FABRIC] = "fabric",
-        [SOURCE_NETFS] = "netfs",
-        [SOURCE_ENERGY] = "energy",
-};
-
-const char *const sample_source_paths[N_SOURCES] = {
-        [SOURCE_STAT] = "proc/stat",
-        [SOURCE_MEMINFO] = "proc/meminfo",
-        [SOURCE_VMSTAT] = "proc/vmstat",
-        [SOURCE_DISKSTATS] = "proc/diskstats",
-        [SOURCE_NETDEV] = "proc/net/dev",
-        [SOURCE_FILESYSTEMS] = "proc/self/mountinfo",
-        [SOURCE_LOADAVG] = "proc/loadavg",
-        [SOURCE_PSI_CPU] = "proc/pressure/cpu",
-        [SOURCE_PSI_MEMORY] = "proc/pressure/memory",
-        [SOURCE_PSI_IO] = "proc/pressure/io",
-        [SOURCE_GPU] = "run/perfd-gpu/readings",
-        [SOURCE_FABRIC] = "sys/class/infiniband",
-        [SOURCE_NETFS] = "proc/self/mountstats",
-        [SOURCE_ENERGY] = "sys/class/powercap",
-};
+#define X(id, name, path) name,
+const char *const sample_source_names[N_SOURCES] = { SOURCES(X) };
+#undef X
+#define X(id, name, path) path,
+const char *const sample_source_paths[N_SOURCES] = { SOURCES(X) };
+#undef X
 
 const char *const sample_cpu_mode_names[N_CPU_MODES] = {
         [CPU_USER] = "user",     [CPU_NICE] = "nice",         [CPU_SYSTEM] = "system", [CPU_IDLE] = "idle",

@@ -27,32 +27,43 @@ typedef struct Parser {
 /* --- errors -------------------------------------------------------------------------------------- */
 
 _Static_assert(VALUE_DEPTH_MAX == 32, "the text names it");
-static const char *const error_texts[] = {
-        [VALUE_ERROR_CUT_OFF] = "the text is truncated",
-        [VALUE_ERROR_NO_VALUE] = "expected a value",
-        [VALUE_ERROR_NO_KEY] = "expected a key in double quotes",
-        [VALUE_ERROR_NO_COLON] = "expected ':'",
-        [VALUE_ERROR_NO_LIST_END] = "expected ',' or ']'",
-        [VALUE_ERROR_NO_OBJECT_END] = "expected ',' or '}'",
-        [VALUE_ERROR_NO_DIGIT] = "expected a digit",
-        [VALUE_ERROR_LEADING_ZERO] = "a number has no leading zeros",
-        [VALUE_ERROR_INTEGER_RANGE] = "an integer beyond 64 bits: print it with a decimal point, or as a string",
-        [VALUE_ERROR_DOUBLE_RANGE] = "a number beyond 1.7976931348623157e308: print it as a string, or null",
-        [VALUE_ERROR_ESCAPE] = "invalid escape: write a backslash as two",
-        [VALUE_ERROR_NUL] = "strings may not contain \\u0000: remove it",
-        [VALUE_ERROR_SURROGATE] = "unpaired surrogate: write both escapes, or the character itself",
-        [VALUE_ERROR_CONTROL] = "control character in a string: write it as an escape such as \\n or \\u001b",
-        [VALUE_ERROR_UTF8] = "not UTF-8: save the file as UTF-8",
-        [VALUE_ERROR_KEY_TWICE] = "is given twice in this object: rename or remove one",
-        [VALUE_ERROR_DEPTH] = "nested deeper than 32 levels: make it flatter",
-        [VALUE_ERROR_NO_OBJECT] = "expected an object, in {braces}",
-        [VALUE_ERROR_MORE] = "text after the object: send one document",
+/* X(id, text). From NO_VALUE to NO_DIGIT: other text was found. */
+#define ERRORS(X) \
+        X(CUT_OFF, "the text is truncated") \
+        X(NO_VALUE, "expected a value") \
+        X(NO_KEY, "expected a key in double quotes") \
+        X(NO_COLON, "expected ':'") \
+        X(NO_LIST_END, "expected ',' or ']'") \
+        X(NO_OBJECT_END, "expected ',' or '}'") \
+        X(NO_DIGIT, "expected a digit") \
+        X(LEADING_ZERO, "a number has no leading zeros") \
+        X(INTEGER_RANGE, "an integer beyond 64 bits: print it with a decimal point, or as a string") \
+        X(DOUBLE_RANGE, "a number beyond 1.7976931348623157e308: print it as a string, or null") \
+        X(ESCAPE, "invalid escape: write a backslash as two") \
+        X(NUL, "strings may not contain \\u0000: remove it") \
+        X(SURROGATE, "unpaired surrogate: write both escapes, or the character itself") \
+        X(CONTROL, "control character in a string: write it as an escape such as \\n or \\u001b") \
+        X(UTF8, "not UTF-8: save the file as UTF-8") \
+        X(KEY_TWICE, "is given twice in this object: rename or remove one") \
+        X(DEPTH, "nested deeper than 32 levels: make it flatter") \
+        X(NO_OBJECT, "expected an object, in {braces}") \
+        X(MORE, "text after the object: send one document")
+
+enum {
+        VALUE_ERROR_NONE,
+#define X(id, text) VALUE_ERROR_##id,
+        ERRORS(X)
+#undef X
 };
+
+#define X(id, text) [VALUE_ERROR_##id] = (text),
+static const char *const error_texts[] = { ERRORS(X) };
+#undef X
 
 /* Fixes, by the text found in place of a value, a key, a comma or a digit. */
 static const struct {
         const char *found, *fix;
-        ValueErrorCode only; /* 0: any error */
+        int only; /* 0: any error */
 } fixes[] = {
         { "]", "remove the comma before it", VALUE_ERROR_NO_VALUE },
         { "}", "a value is missing before '}'", VALUE_ERROR_NO_VALUE },
@@ -110,12 +121,12 @@ static void prepend_path(ValueError *error, const char *key, size_t index) {
         append_path(error->path, within);
 }
 
-static int malformed(Parser *parser, ValueErrorCode code) {
+static int malformed(Parser *parser, int code) {
         parser->error = (ValueError){ .code = code, .at = (size_t)(parser->p - parser->begin) };
         return VALUE_MALFORMED;
 }
 
-static int expected(Parser *parser, ValueErrorCode code) {
+static int expected(Parser *parser, int code) {
         return malformed(parser, parser->p == parser->end ? VALUE_ERROR_CUT_OFF : code);
 }
 
