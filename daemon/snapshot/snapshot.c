@@ -85,26 +85,20 @@ static void free_arrays(JobsSnapshot *jobs) {
                 buffer_deinit(&jobs->records[i].timeline);
                 snapshot_totals_unref(jobs->records[i].begin);
         }
-        free(TAKE(jobs->records));
-        free(TAKE(jobs->peaks));
-        free(TAKE(jobs->usages));
-        free(TAKE(jobs->phases));
-        free(TAKE(jobs->results));
-        free(TAKE(jobs->heads));
-        free(TAKE(jobs->steps));
-        free(TAKE(jobs->gpus));
+#define X(array, type) free(TAKE(jobs->array));
+        JOBS_ARRAYS(X)
+#undef X
         jobs->allocated = jobs->used = (JobsSize){};
         jobs->n_running = 0;
 }
 
 void snapshot_jobs_trim(JobsSnapshot *jobs) {
-        const JobsSize *n = &jobs->allocated;
+        size_t n_bytes = 0;
 
-        if (n->n_records * sizeof(*jobs->records) + n->n_peaks * sizeof(*jobs->peaks) +
-                    n->n_usages * sizeof(*jobs->usages) + n->n_phases * sizeof(*jobs->phases) +
-                    n->n_results * sizeof(*jobs->results) + n->n_heads * sizeof(*jobs->heads) +
-                    n->n_steps * sizeof(*jobs->steps) + n->n_gpus * sizeof(*jobs->gpus) >
-            EXPORT_BYTES)
+#define X(array, type) n_bytes += jobs->allocated.n_##array * sizeof(type);
+        JOBS_ARRAYS(X)
+#undef X
+        if (n_bytes > EXPORT_BYTES)
                 free_arrays(jobs);
 }
 
@@ -133,7 +127,7 @@ int snapshot_jobs_copy_totals(UsageTotals *to, const UsageTotals *from) {
 /* Number of elements by which an array grows. */
 #define GROWTH_STEP 16U
 
-/* Grows `*array` to at least n elements of n_bytes. New elements are not initialized. */
+/* Grows `*array` to at least n elements of n_bytes. New elements are zero. */
 static int grow(void **array, size_t *n_allocated, size_t n, size_t n_bytes) {
         size_t n_new = (n + GROWTH_STEP - 1) / GROWTH_STEP * GROWTH_STEP;
         void *grown;
@@ -145,28 +139,23 @@ static int grow(void **array, size_t *n_allocated, size_t n, size_t n_bytes) {
         if (!grown)
                 return -ENOMEM;
 
+        memset((char *)grown + *n_allocated * n_bytes, 0, (n_new - *n_allocated) * n_bytes);
         *array = grown;
         *n_allocated = n_new;
         return 0;
 }
 
-#define GROW(jobs, array, n) grow((void **)&(jobs)->array, &(jobs)->allocated.n, size->n, sizeof(*(jobs)->array))
-
 int snapshot_jobs_begin(JobsSnapshot *jobs, const JobsSize *size) {
-        size_t n_records = jobs->allocated.n_records;
+        int r = 0;
 
         jobs->used = (JobsSize){};
         jobs->n_running = 0;
-        if (GROW(jobs, records, n_records) < 0)
-                return -ENOMEM;
-        for (; n_records < jobs->allocated.n_records; n_records++)
-                jobs->records[n_records] = (JobRecord){}; /* without references */
-
-        if (GROW(jobs, peaks, n_peaks) < 0 || GROW(jobs, usages, n_usages) < 0 || GROW(jobs, phases, n_phases) < 0 ||
-            GROW(jobs, results, n_results) < 0 || GROW(jobs, heads, n_heads) < 0 ||
-            GROW(jobs, steps, n_steps) < 0 || GROW(jobs, gpus, n_gpus) < 0)
-                return -ENOMEM;
-        return 0;
+#define X(array, type)                                                                                                 \
+        if (r == 0)                                                                                                    \
+                r = grow((void **)&jobs->array, &jobs->allocated.n_##array, size->n_##array, sizeof(type));
+        JOBS_ARRAYS(X)
+#undef X
+        return r;
 }
 
 JobRecord *snapshot_jobs_add(JobsSnapshot *jobs, const JobDescription *info, SharedTotals *begin) {
@@ -182,58 +171,49 @@ JobRecord *snapshot_jobs_add(JobsSnapshot *jobs, const JobDescription *info, Sha
         return record;
 }
 
+/* Copies n elements behind the used ones of an array, which has room for them. Returns the copies. */
+static void *put(void *array, size_t *n_used, size_t n_allocated, const void *from, size_t n, size_t n_bytes) {
+        char *copies = (char *)array + *n_used * n_bytes;
+
+        assert(*n_used + n <= n_allocated);
+        if (n > 0)
+                memcpy(copies, from, n * n_bytes);
+        *n_used += n;
+        return copies;
+}
+
+#define PUT(jobs, array, from, n) \
+        put((jobs)->array, &(jobs)->used.n_##array, (jobs)->allocated.n_##array, from, n, sizeof(*(jobs)->array))
+
 const WindowPeaks *snapshot_jobs_copy_peaks(JobsSnapshot *jobs, const WindowPeaks *peaks) {
-        assert(jobs->used.n_peaks < jobs->allocated.n_peaks);
-        jobs->peaks[jobs->used.n_peaks] = *peaks;
-        return &jobs->peaks[jobs->used.n_peaks++];
+        return PUT(jobs, peaks, peaks, 1);
 }
 
 const Usage *snapshot_jobs_copy_usage(JobsSnapshot *jobs, const Usage *usage) {
-        assert(jobs->used.n_usages < jobs->allocated.n_usages);
-        jobs->usages[jobs->used.n_usages] = *usage;
-        return &jobs->usages[jobs->used.n_usages++];
+        return PUT(jobs, usages, usage, 1);
 }
 
 const Phase *snapshot_jobs_copy_phase(JobsSnapshot *jobs, const Phase *phase) {
-        assert(jobs->used.n_phases < jobs->allocated.n_phases);
-        jobs->phases[jobs->used.n_phases] = *phase;
-        return &jobs->phases[jobs->used.n_phases++];
+        return PUT(jobs, phases, phase, 1);
 }
 
 const JobResult *snapshot_jobs_copy_result(JobsSnapshot *jobs, const JobResult *result) {
-        assert(jobs->used.n_results < jobs->allocated.n_results);
-        jobs->results[jobs->used.n_results] = *result;
-        return &jobs->results[jobs->used.n_results++];
+        return PUT(jobs, results, result, 1);
 }
 
 JobSteps snapshot_jobs_copy_steps(JobsSnapshot *jobs, const JobSteps *steps) {
-        JobSteps copy = { .items = &jobs->steps[jobs->used.n_steps], .n = steps->n, .others = steps->others };
-
-        assert(jobs->used.n_steps + steps->n <= jobs->allocated.n_steps);
-        if (steps->n > 0)
-                memcpy(copy.items, steps->items, steps->n * sizeof(*steps->items));
-        jobs->used.n_steps += steps->n;
-        return copy;
+        return (JobSteps){ PUT(jobs, steps, steps->items, steps->n), steps->n, steps->others };
 }
 
 JobGpus snapshot_jobs_copy_gpus(JobsSnapshot *jobs, const JobGpus *gpus) {
-        JobGpus copy = { .items = &jobs->gpus[jobs->used.n_gpus], .n = gpus->n };
-
-        assert(jobs->used.n_gpus + gpus->n <= jobs->allocated.n_gpus);
-        if (gpus->n > 0)
-                memcpy(copy.items, gpus->items, gpus->n * sizeof(*gpus->items));
-        jobs->used.n_gpus += gpus->n;
-        return copy;
+        return (JobGpus){ PUT(jobs, gpus, gpus->items, gpus->n), gpus->n };
 }
 
 SampleSpan snapshot_jobs_copy_span(JobsSnapshot *jobs, const SampleSpan *span) {
         SampleSpan copy = *span;
 
-        if (span->head) {
-                assert(jobs->used.n_heads < jobs->allocated.n_heads);
-                copy.head = &jobs->heads[jobs->used.n_heads++];
-                *copy.head = *span->head;
-        }
+        if (span->head)
+                copy.head = PUT(jobs, heads, span->head, 1);
         return copy;
 }
 

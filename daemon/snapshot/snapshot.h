@@ -145,9 +145,16 @@ typedef struct JobRecord {
         SampleSpan samples;      /* valid if the record has no result; its head is in the snapshot's array */
 } JobRecord;
 
+/* X(array, type): the records, and what they point into. */
+#define JOBS_ARRAYS(X)                                                                                        \
+        X(records, JobRecord) X(peaks, WindowPeaks) X(usages, Usage) X(phases, Phase) X(results, JobResult)   \
+        X(heads, ExportSample) X(steps, JobStep) X(gpus, JobGpu)
+
 /* Numbers of elements of the arrays. */
 typedef struct JobsSize {
-        size_t n_records, n_peaks, n_usages, n_phases, n_results, n_heads, n_steps, n_gpus;
+#define X(array, type) size_t n_##array;
+        JOBS_ARRAYS(X)
+#undef X
 } JobsSize;
 
 /* Size of a key of totals, and maximum number of keys; further and longer keys share one entry. */
@@ -176,14 +183,9 @@ typedef struct UsageTotals {
 } UsageTotals;
 
 typedef struct JobsSnapshot {
-        JobRecord *records; /* owned, like the arrays that the records point into; running jobs first */
-        WindowPeaks *peaks;
-        Usage *usages;
-        Phase *phases;
-        JobResult *results;
-        ExportSample *heads;
-        JobStep *steps;
-        JobGpu *gpus;
+#define X(array, type) type *array; /* owned */
+        JOBS_ARRAYS(X) /* records: running jobs first */
+#undef X
         JobsSize allocated, used;
         size_t n_running;
         uint64_t n_not_exposed;  /* ended jobs without a record, because of the limit on /metrics */
