@@ -164,10 +164,10 @@ static bool parse_rusage(const Value *from, JobRusage *ret) {
         if (!value_get_double(from, "ru_utime", &rusage.ru_utime) ||
             !value_get_double(from, "ru_stime", &rusage.ru_stime))
                 return false;
-#define X(field)                                                                \
-        if (!value_get_int(from, #field, &rusage.field))                        \
+#define X(field)                                                    \
+        if (!value_get_int(from, "ru_" #field, &rusage.ru_##field)) \
                 return false;
-        RUSAGE_FIELDS(X)
+        RUSAGE_COUNTS(X)
 #undef X
 
         *ret = rusage;

@@ -93,9 +93,9 @@ static void put_rusage(const Value *usage, ObjectBuilder *run) {
         if (value_get_double(usage, "ru_stime", &seconds))
                 object_builder_put_double(&rusage, "ru_stime", seconds);
 #define X(field)                                        \
-        if (value_get_int(usage, #field, &v))           \
-                object_builder_put_int(&rusage, #field, v);
-        RUSAGE_FIELDS(X)
+        if (value_get_int(usage, "ru_" #field, &v))     \
+                object_builder_put_int(&rusage, "ru_" #field, v);
+        RUSAGE_COUNTS(X)
 #undef X
         object_builder_put_object(run, "rusage", &rusage);
 }

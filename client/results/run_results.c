@@ -49,8 +49,8 @@ static void put_rusage(const JobRusage *from, ObjectBuilder *run) {
         object_builder_init(&rusage, run->arena, 16);
         object_builder_put_double(&rusage, "ru_utime", from->ru_utime);
         object_builder_put_double(&rusage, "ru_stime", from->ru_stime);
-#define X(field) object_builder_put_int(&rusage, #field, from->field);
-        RUSAGE_FIELDS(X)
+#define X(field) object_builder_put_int(&rusage, "ru_" #field, from->ru_##field);
+        RUSAGE_COUNTS(X)
 #undef X
         object_builder_put_object(run, "rusage", &rusage);
 }

@@ -218,8 +218,8 @@ void child_add_rusage(JobRusage *to, const JobRusage *more) {
 
         to->ru_utime += more->ru_utime;
         to->ru_stime += more->ru_stime;
-#define X(field) to->field += more->field;
-        RUSAGE_FIELDS(X)
+#define X(field) to->ru_##field += more->ru_##field;
+        RUSAGE_COUNTS(X)
 #undef X
         to->ru_maxrss = maxrss;
 }
@@ -229,8 +229,8 @@ static JobRusage rusage_of(const struct rusage *from) {
         return (JobRusage){
                 .ru_utime = (double)from->ru_utime.tv_sec + (double)from->ru_utime.tv_usec / 1e6,
                 .ru_stime = (double)from->ru_stime.tv_sec + (double)from->ru_stime.tv_usec / 1e6,
-#define X(field) .field = from->field,
-                RUSAGE_FIELDS(X)
+#define X(field) .ru_##field = from->ru_##field,
+                RUSAGE_COUNTS(X)
 #undef X
         };
 }

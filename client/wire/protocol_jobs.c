@@ -85,20 +85,9 @@ static void rusage_to_wire(const JobRusage *from, Perfd__V1__Rusage *ret) {
         perfd__v1__rusage__init(ret);
         ret->utime = from->ru_utime;
         ret->stime = from->ru_stime;
-        ret->maxrss = from->ru_maxrss;
-        ret->ixrss = from->ru_ixrss;
-        ret->idrss = from->ru_idrss;
-        ret->isrss = from->ru_isrss;
-        ret->minflt = from->ru_minflt;
-        ret->majflt = from->ru_majflt;
-        ret->nswap = from->ru_nswap;
-        ret->inblock = from->ru_inblock;
-        ret->oublock = from->ru_oublock;
-        ret->msgsnd = from->ru_msgsnd;
-        ret->msgrcv = from->ru_msgrcv;
-        ret->nsignals = from->ru_nsignals;
-        ret->nvcsw = from->ru_nvcsw;
-        ret->nivcsw = from->ru_nivcsw;
+#define X(field) ret->field = from->ru_##field;
+        RUSAGE_COUNTS(X)
+#undef X
 }
 
 int protocol_encode_job_end(uint64_t sequence, const char *job, const JobEnd *from, Buffer *out) {

@@ -57,8 +57,8 @@ void job_rusage_write_json(const JobRusage *rusage, Json *json) {
         json_object_begin(json);
         json_put_double(json, "ru_utime", rusage->ru_utime);
         json_put_double(json, "ru_stime", rusage->ru_stime);
-#define X(field) json_put_int(json, #field, rusage->field);
-        RUSAGE_FIELDS(X)
+#define X(field) json_put_int(json, "ru_" #field, rusage->ru_##field);
+        RUSAGE_COUNTS(X)
 #undef X
         json_object_end(json);
 }

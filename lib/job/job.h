@@ -83,15 +83,15 @@ typedef struct JobInfo {
 
 void job_info_deinit(JobInfo *info);
 
-/* The sixteen fields of struct rusage, as wait4(2) gave them for the job's first process. */
-#define RUSAGE_FIELDS(X)                                                                         \
-        X(ru_maxrss) X(ru_ixrss) X(ru_idrss) X(ru_isrss) X(ru_minflt) X(ru_majflt) X(ru_nswap)   \
-        X(ru_inblock) X(ru_oublock) X(ru_msgsnd) X(ru_msgrcv) X(ru_nsignals) X(ru_nvcsw) X(ru_nivcsw)
+/* The sixteen fields of struct rusage, as wait4(2) gave them for the job's first process: two times, and counts. */
+#define RUSAGE_COUNTS(X)                                                                        \
+        X(maxrss) X(ixrss) X(idrss) X(isrss) X(minflt) X(majflt) X(nswap) X(inblock) X(oublock) \
+        X(msgsnd) X(msgrcv) X(nsignals) X(nvcsw) X(nivcsw)
 
 typedef struct JobRusage {
         double ru_utime, ru_stime; /* seconds */
-#define X(field) int64_t field;
-        RUSAGE_FIELDS(X) /* ru_maxrss in KiB, ru_inblock and ru_oublock in 512-byte blocks */
+#define X(field) int64_t ru_##field;
+        RUSAGE_COUNTS(X) /* ru_maxrss in KiB, ru_inblock and ru_oublock in 512-byte blocks */
 #undef X
 } JobRusage;
 

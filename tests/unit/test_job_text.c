@@ -59,8 +59,8 @@ static void rusage_keeps_every_bit(void **state) {
         int64_t n = INT64_MIN;
 
         (void)state;
-#define X(field) rusage.field = n, n += INT64_C(1234567890123456789);
-        RUSAGE_FIELDS(X)
+#define X(field) rusage.ru_##field = n, n += INT64_C(1234567890123456789);
+        RUSAGE_COUNTS(X)
 #undef X
         record_put(&job_rusage_record, &rusage, &text);
         assert_int_equal(record_parse(&job_rusage_record, text.text, &back), 0);

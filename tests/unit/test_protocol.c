@@ -290,8 +290,8 @@ static void an_end_carries_status_and_all_sixteen_of_rusage(void **state) {
         end.client_cpu = (ClientCpu){ 1500, 700 };
         end.rusage.ru_utime = 0.5;
         end.rusage.ru_stime = 0.25;
-#define X(field) end.rusage.field = i++;
-        RUSAGE_FIELDS(X)
+#define X(field) end.rusage.ru_##field = i++;
+        RUSAGE_COUNTS(X)
 #undef X
         assert_int_equal(protocol_encode_job_end(2, "job-1", &end, &f->bytes), 0);
         got = decode(f, 2)->job_end.end;
@@ -302,8 +302,8 @@ static void an_end_carries_status_and_all_sixteen_of_rusage(void **state) {
         assert_true(got.is_rusage_partial);
         assert_true(got.client_cpu.user_us == 1500 && got.client_cpu.system_us == 700);
         assert_true(got.rusage.ru_utime == 0.5 && got.rusage.ru_stime == 0.25);
-#define X(field) assert_int_equal(got.rusage.field, end.rusage.field);
-        RUSAGE_FIELDS(X)
+#define X(field) assert_int_equal(got.rusage.ru_##field, end.rusage.ru_##field);
+        RUSAGE_COUNTS(X)
 #undef X
 }
 

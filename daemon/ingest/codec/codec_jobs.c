@@ -236,9 +236,6 @@ int codec_decode_mark(Decoded *decoded, const DecodeContext *context, const Prot
 }
 
 #define SECONDS_FIELDS(X) X(utime) X(stime)
-#define COUNT_FIELDS(X)                                                                         \
-        X(maxrss) X(ixrss) X(idrss) X(isrss) X(minflt) X(majflt) X(nswap) X(inblock) X(oublock) \
-        X(msgsnd) X(msgrcv) X(nsignals) X(nvcsw) X(nivcsw)
 
 static int take_rusage(Decoded *decoded, const Perfd__V1__Rusage *from, JobRusage *ret) {
 #define X(field)                                                                                \
@@ -253,7 +250,7 @@ static int take_rusage(Decoded *decoded, const Perfd__V1__Rusage *from, JobRusag
         if (from->field < 0)                                                                    \
                 return refuse(&decoded->refusal, STATUS_INVALID, "job_end.rusage." #field, "is negative");\
         ret->ru_##field = from->field;
-        COUNT_FIELDS(X)
+        RUSAGE_COUNTS(X)
 #undef X
 
         return 0;

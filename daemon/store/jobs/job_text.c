@@ -38,8 +38,8 @@ int job_text_parse_labels(const char *text, JobInfo *info) {
 static const RecordField rusage_fields[] = {
         RECORD_VALUE_AS("utime", JobRusage, ru_utime),
         RECORD_VALUE_AS("stime", JobRusage, ru_stime),
-#define X(member) RECORD_VALUE_AS(&#member[sizeof("ru_") - 1], JobRusage, member),
-        RUSAGE_FIELDS(X)
+#define X(field) RECORD_VALUE_AS(#field, JobRusage, ru_##field),
+        RUSAGE_COUNTS(X)
 #undef X
 };
 
