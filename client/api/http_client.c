@@ -17,37 +17,37 @@
 #define MOMENT_MS 100
 #define WAIT_MS 1000 /* libcurl waits less if a request times out before */
 
-/* Waits for an answer and for a descriptor. */
-typedef struct Waiter {
-        int wake_fd;  /* -1: none */
-        CURLM *multi; /* owned; has the connection while there is a descriptor */
-        __typeof__(curl_multi_init) *init;
-        __typeof__(curl_multi_cleanup) *cleanup;
-        __typeof__(curl_multi_add_handle) *add;
-        __typeof__(curl_multi_remove_handle) *remove;
-        __typeof__(curl_multi_perform) *advance;
-        __typeof__(curl_multi_wait) *wait;
-        __typeof__(curl_multi_info_read) *read;
-} Waiter;
+/* X(member, function): functions of libcurl. */
+#define FUNCTIONS(X)                              \
+        X(global_init, curl_global_init)          \
+        X(init, curl_easy_init)                   \
+        X(cleanup, curl_easy_cleanup)             \
+        X(set, curl_easy_setopt)                  \
+        X(get, curl_easy_getinfo)                 \
+        X(describe, curl_easy_strerror)           \
+        X(perform, curl_easy_perform)             \
+        X(add_header, curl_slist_append)          \
+        X(free_headers, curl_slist_free_all)      \
+        X(multi_init, curl_multi_init)            \
+        X(multi_cleanup, curl_multi_cleanup)      \
+        X(multi_add, curl_multi_add_handle)       \
+        X(multi_remove, curl_multi_remove_handle) \
+        X(multi_perform, curl_multi_perform)      \
+        X(multi_wait, curl_multi_wait)            \
+        X(multi_read, curl_multi_info_read)
 
 struct HttpClient {
         void *library; /* owned */
         CURL *easy;    /* owned */
-        Waiter waiter;
+        CURLM *multi;  /* owned; has the connection while there is a descriptor to wake up for */
+        int wake_fd;   /* -1: none */
         char *socket; /* owned; NULL: none */
         char *login;  /* owned; NULL: none */
         uint64_t timeout_ns;
         char error[CURL_ERROR_SIZE];
-
-        __typeof__(curl_global_init) *global_init;
-        __typeof__(curl_easy_init) *init;
-        __typeof__(curl_easy_cleanup) *cleanup;
-        __typeof__(curl_easy_setopt) *set;
-        __typeof__(curl_easy_getinfo) *get;
-        __typeof__(curl_easy_strerror) *describe;
-        __typeof__(curl_easy_perform) *perform;
-        __typeof__(curl_slist_append) *add_header;
-        __typeof__(curl_slist_free_all) *free_headers;
+#define X(member, function) __typeof__(function) *member;
+        FUNCTIONS(X)
+#undef X
 };
 
 char *http_client_path(const char *given, const char *socket) {
@@ -69,33 +69,17 @@ static int load(HttpClient *client) {
         if (!client->library)
                 return -ENOPKG;
 
-        client->global_init = dlsym(client->library, "curl_global_init");
-        client->init = dlsym(client->library, "curl_easy_init");
-        client->cleanup = dlsym(client->library, "curl_easy_cleanup");
-        client->set = dlsym(client->library, "curl_easy_setopt");
-        client->get = dlsym(client->library, "curl_easy_getinfo");
-        client->describe = dlsym(client->library, "curl_easy_strerror");
-        client->perform = dlsym(client->library, "curl_easy_perform");
-        client->add_header = dlsym(client->library, "curl_slist_append");
-        client->free_headers = dlsym(client->library, "curl_slist_free_all");
-        client->waiter.init = dlsym(client->library, "curl_multi_init");
-        client->waiter.cleanup = dlsym(client->library, "curl_multi_cleanup");
-        client->waiter.add = dlsym(client->library, "curl_multi_add_handle");
-        client->waiter.remove = dlsym(client->library, "curl_multi_remove_handle");
-        client->waiter.advance = dlsym(client->library, "curl_multi_perform");
-        client->waiter.wait = dlsym(client->library, "curl_multi_wait");
-        client->waiter.read = dlsym(client->library, "curl_multi_info_read");
-        if (!client->global_init || !client->init || !client->cleanup || !client->set || !client->get ||
-            !client->describe || !client->perform || !client->add_header || !client->free_headers ||
-            !client->waiter.init || !client->waiter.cleanup || !client->waiter.add || !client->waiter.remove ||
-            !client->waiter.advance || !client->waiter.wait || !client->waiter.read)
+#define X(member, function)                                  \
+        client->member = dlsym(client->library, #function); \
+        if (!client->member)                                 \
                 return -ENOPKG;
-
+        FUNCTIONS(X)
+#undef X
         /* A Unix socket needs no TLS; setting up TLS would take longer than the query. */
         (void)client->global_init(client->socket ? CURL_GLOBAL_NOTHING : CURL_GLOBAL_DEFAULT);
         client->easy = client->init();
-        client->waiter.multi = client->waiter.init();
-        return client->easy && client->waiter.multi ? 0 : -ENOMEM;
+        client->multi = client->multi_init();
+        return client->easy && client->multi ? 0 : -ENOMEM;
 }
 
 int http_client_new(HttpClient **ret, const char *socket, uint64_t timeout_ns) {
@@ -107,7 +91,7 @@ int http_client_new(HttpClient **ret, const char *socket, uint64_t timeout_ns) {
                 return -ENOMEM;
 
         client->timeout_ns = timeout_ns;
-        client->waiter.wake_fd = -1;
+        client->wake_fd = -1;
         client->socket = socket ? strdup(socket) : NULL;
         if (socket && !client->socket)
                 return -ENOMEM;
@@ -127,8 +111,8 @@ HttpClient *http_client_free(HttpClient *client) {
 
         if (client->easy)
                 client->cleanup(client->easy);
-        if (client->waiter.multi)
-                (void)client->waiter.cleanup(client->waiter.multi);
+        if (client->multi)
+                (void)client->multi_cleanup(client->multi);
         free(client->socket);
         free(client->login);
         free(client);
@@ -151,7 +135,7 @@ int http_client_set_login(HttpClient *client, const char *file) {
 }
 
 void http_client_set_wake(HttpClient *client, int fd) {
-        client->waiter.wake_fd = fd;
+        client->wake_fd = fd;
 }
 
 static size_t on_body(char *bytes, size_t size, size_t n, void *userdata) {
@@ -205,30 +189,30 @@ static void format_error(HttpClient *client, CURLcode code) {
 /* Waits for the answer. CURLE_ABORTED_BY_CALLBACK: the descriptor to wake up for was readable before. */
 static CURLcode wait_answer(HttpClient *client) {
         uint64_t begin_ns = clock_boottime_ns();
-        struct curl_waitfd wake = { .fd = client->waiter.wake_fd, .events = CURL_WAIT_POLLIN };
+        struct curl_waitfd wake = { .fd = client->wake_fd, .events = CURL_WAIT_POLLIN };
         int n_running = 1, n_messages;
         CURLMsg *message;
 
-        while (client->waiter.advance(client->waiter.multi, &n_running) == CURLM_OK && n_running > 0) {
+        while (client->multi_perform(client->multi, &n_running) == CURLM_OK && n_running > 0) {
                 bool is_late = clock_boottime_ns() - begin_ns >= MOMENT_MS * NS_PER_MS;
 
                 if (is_late && wake.revents)
                         return CURLE_ABORTED_BY_CALLBACK;
-                (void)client->waiter.wait(client->waiter.multi, &wake, is_late, is_late ? WAIT_MS : MOMENT_MS, NULL);
+                (void)client->multi_wait(client->multi, &wake, is_late, is_late ? WAIT_MS : MOMENT_MS, NULL);
         }
-        message = client->waiter.read(client->waiter.multi, &n_messages);
+        message = client->multi_read(client->multi, &n_messages);
         return message ? message->data.result : CURLE_FAILED_INIT;
 }
 
 static CURLcode exchange(HttpClient *client) {
         CURLcode code;
 
-        if (client->waiter.wake_fd < 0)
+        if (client->wake_fd < 0)
                 return client->perform(client->easy);
-        if (client->waiter.add(client->waiter.multi, client->easy) != CURLM_OK)
+        if (client->multi_add(client->multi, client->easy) != CURLM_OK)
                 return CURLE_FAILED_INIT;
         code = wait_answer(client);
-        (void)client->waiter.remove(client->waiter.multi, client->easy);
+        (void)client->multi_remove(client->multi, client->easy);
         return code;
 }
 
