@@ -102,14 +102,13 @@ static bool is_about(const MetricsTopic *topic, const Collector *collector) {
 static int put_text(const Sources *sources, Response *response, const MetricsTopic *topic) {
         const Collector *collector;
         Exposition exposition;
-        int r = 0;
 
         exposition_init(&exposition, response->body, response->scrape.is_openmetrics);
         exposition.has_names = response->scrape.has_names;
-        for (size_t i = 0; r == 0 && (collector = metrics_collector_at(i)); i++)
+        for (size_t i = 0; (collector = metrics_collector_at(i)); i++)
                 if (collector->collect && is_about(topic, collector))
-                        r = collector->collect(&exposition, sources->snapshot);
-        return r < 0 ? r : buffer_error(response->body);
+                        collector->collect(&exposition, sources->snapshot);
+        return buffer_error(response->body);
 }
 
 /* Moves the body, which is put_text()'s, into a text to share. */
@@ -176,19 +175,17 @@ static int put_shared(const Target *target, const Sources *sources, Response *re
 }
 
 /* Writes what does not come from the snapshot. */
-static int put_now(const Target *target, const Sources *sources, Response *response) {
+static void put_now(const Target *target, const Sources *sources, Response *response) {
         const Collector *collector;
         Exposition exposition;
-        int r = 0;
 
         exposition_init(&exposition, response->body, response->scrape.is_openmetrics);
         exposition.has_names = response->scrape.has_names;
-        for (size_t i = 0; r == 0 && (collector = metrics_collector_at(i)); i++)
+        for (size_t i = 0; (collector = metrics_collector_at(i)); i++)
                 if (collector->collect_now &&
                     (target->n_parameters > 0 ? is_named(target, collector->name) : !collector->is_on_request))
-                        r = collector->collect_now(&exposition, sources);
+                        collector->collect_now(&exposition, sources);
         exposition_end(&exposition);
-        return r;
 }
 
 void metrics_answer(const Target *target, const Sources *sources, Response *response) {
@@ -201,7 +198,7 @@ void metrics_answer(const Target *target, const Sources *sources, Response *resp
         response->type = response->scrape.is_openmetrics ? CONTENT_OPENMETRICS : CONTENT_METRICS_TEXT;
         r = put_shared(target, sources, response);
         if (r == 0)
-                r = put_now(target, sources, response);
-        if (r < 0 && !response->body->is_full)
+                put_now(target, sources, response);
+        else if (!response->body->is_full)
                 (void)exchange_error(response, 503, "out of memory");
 }

@@ -22,14 +22,13 @@ typedef struct Route {
         void (*answer)(const Target *target, const Sources *sources, Response *response);
 } Route;
 
-/* Writes metrics for a value of collect[]; several collectors may share a name. Has one of the functions, which
- * return 0 or -ENOMEM. */
+/* Writes metrics for a value of collect[]; several collectors may share a name. Has one of the functions. */
 typedef struct Collector {
         const char *name;
         bool is_on_request; /* only if named in collect[] */
-        int (*collect)(Exposition *exposition, const Snapshot *snapshot); /* scrapes share the text (http/scrape.h) */
+        void (*collect)(Exposition *exposition, const Snapshot *snapshot); /* scrapes share the text (http/scrape.h) */
         /* for what is not in the snapshot; called for each scrape */
-        int (*collect_now)(Exposition *exposition, const Sources *sources);
+        void (*collect_now)(Exposition *exposition, const Sources *sources);
 } Collector;
 
 /* The last row of each table is empty. */

@@ -33,7 +33,7 @@ static void put_counts(Exposition *exposition, const IndicatorCount *count) {
         }
 }
 
-static int put_metrics(Exposition *exposition, const Snapshot *snapshot) {
+static void put_metrics(Exposition *exposition, const Snapshot *snapshot) {
         const IndicatorsSnapshot *indicators = &snapshot->indicators;
         IndicatorCount all = { .name = "", .component = "" };
 
@@ -48,7 +48,6 @@ static int put_metrics(Exposition *exposition, const Snapshot *snapshot) {
         }
         if (!exposition->has_names && indicators->n > 0)
                 put_counts(exposition, &all);
-        return 0;
 }
 
 /* --- tables ---------------------------------------------------------------------------------------- */

@@ -808,21 +808,20 @@ static size_t count_fitting(const ExposedJobs *exposed, bool is_openmetrics) {
         return n < exposed->n ? n : exposed->n;
 }
 
-int jobs_subject_metrics(Exposition *exposition, const Snapshot *snapshot) {
+void jobs_subject_metrics(Exposition *exposition, const Snapshot *snapshot) {
         const size_t n = snapshot_jobs_n_exposed(&snapshot->jobs);
         scoped(freep) ExposedJob *jobs = reallocarray(NULL, n + 1, sizeof(*jobs));
         scoped(buffer_deinit) Buffer labels = {};
         ExposedJobs exposed = { .jobs = jobs, .n = n, .shows_created = snapshot->jobs.shows_created };
 
-        if (!jobs)
-                return -ENOMEM;
-
-        for (size_t i = 0; i < n; i++) {
+        for (size_t i = 0; jobs && i < n; i++) {
                 jobs[i].label = labels.n + strlen("{");
                 expose(&jobs[i], &snapshot->jobs.records[i], &snapshot->node, &labels);
         }
-        if (buffer_error(&labels) < 0)
-                return -ENOMEM;
+        if (!jobs || buffer_error(&labels) < 0) {
+                exposition->out->failed = true;
+                return;
+        }
 
         exposed.labels = labels.text;
         exposed.n = count_fitting(&exposed, exposition->is_openmetrics);
@@ -838,7 +837,6 @@ int jobs_subject_metrics(Exposition *exposition, const Snapshot *snapshot) {
                 put_totals(exposition, &(TotalsView){ &snapshot->jobs.labels, label_scalars,
                                                       snapshot->jobs.totals_label, "value", exposed.shows_created });
         exposition_created(exposition, 0);
-        return 0;
 }
 
 /* --- statistics of perfd itself ------------------------------------------------------------------ */
@@ -862,12 +860,11 @@ static const Scalar finder_scalars[] = {
                        "Cgroup directories that could not be watched"),
 };
 
-static int put_counts(Exposition *exposition, const Snapshot *snapshot) {
+static void put_counts(Exposition *exposition, const Snapshot *snapshot) {
         const JobsSnapshot *jobs = &snapshot->jobs;
 
         metrics_scalars(exposition, &jobs->stats, job_scalars, N_ELEMENTS(job_scalars));
         metrics_scalars(exposition, &jobs->finder, finder_scalars, N_ELEMENTS(finder_scalars));
-        return 0;
 }
 
 /* --- tables ------------------------------------------------------------------------------------------- */

@@ -5,6 +5,6 @@
 
 #include "http/subject.h"
 
-int jobs_subject_metrics(Exposition *exposition, const Snapshot *snapshot);
+void jobs_subject_metrics(Exposition *exposition, const Snapshot *snapshot);
 
 extern const Subject jobs_subject;

@@ -692,7 +692,7 @@ static void answer_accepted(const Target *target, const Sources *sources, Respon
 
 /* --- current numbers ------------------------------------------------------------------------------ */
 
-static int write_kpis(Exposition *exposition, const Snapshot *snapshot) {
+static void write_kpis(Exposition *exposition, const Snapshot *snapshot) {
         const KpisSnapshot *kpis = &snapshot->indicators.kpis;
 
         _Static_assert(KPIS_FAMILY_MAX < FAMILY_NAME_MAX, "the name of a KPI is the name of a family");
@@ -705,7 +705,6 @@ static int write_kpis(Exposition *exposition, const Snapshot *snapshot) {
                 exposition_labels(exposition, sample->labels);
                 exposition_double(exposition, sample->value);
         }
-        return 0;
 }
 
 static const Scalar scalars[] = {
@@ -714,13 +713,12 @@ static const Scalar scalars[] = {
                      "clash"),
 };
 
-static int write_counts(Exposition *exposition, const Snapshot *snapshot) {
+static void write_counts(Exposition *exposition, const Snapshot *snapshot) {
         KpisSnapshot counts = snapshot->indicators.kpis;
 
         if (!exposition->has_names)
                 counts.n_not_exposed += counts.n;
         metrics_scalars(exposition, &counts, scalars, N_ELEMENTS(scalars));
-        return 0;
 }
 
 /* --- tables ----------------------------------------------------------------------------------------- */

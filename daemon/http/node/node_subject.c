@@ -548,12 +548,12 @@ static void put_devices(Exposition *exposition, const Sample *sample) {
         }
 }
 
-int node_subject_metrics(Exposition *exposition, const Snapshot *snapshot) {
+void node_subject_metrics(Exposition *exposition, const Snapshot *snapshot) {
         const NodeSnapshot *node = &snapshot->node;
         const Sample *sample = &node->sample;
 
         if (node->boottime_ns == 0)
-                return 0;
+                return;
 
         put_info(exposition, node);
         put_cpu_seconds(exposition, sample);
@@ -564,21 +564,19 @@ int node_subject_metrics(Exposition *exposition, const Snapshot *snapshot) {
         put_psi_available(exposition, sample);
         put_devices(exposition, sample);
         node_equipment_metrics(exposition, sample);
-        return 0;
 }
 
-int node_subject_metrics_percpu(Exposition *exposition, const Snapshot *snapshot) {
+void node_subject_metrics_percpu(Exposition *exposition, const Snapshot *snapshot) {
         const Sample *sample = &snapshot->node.sample;
 
         if (!sample_has(sample, SOURCE_STAT))
-                return 0;
+                return;
 
         exposition_family(exposition, "perfd_node_cpu_core_seconds", FAMILY_COUNTER, "seconds",
                           "CPU time of one CPU since boot, by mode; user and nice exclude guests");
         for (size_t cpu = 0; cpu < sample->n_cpus; cpu++)
                 if (sample->cpus[cpu].online)
                         put_cpu_modes(exposition, (int64_t)cpu, &sample->cpus[cpu].times);
-        return 0;
 }
 
 /* --- statistics of perfd itself ------------------------------------------------------------------ */
@@ -616,12 +614,11 @@ static void put_sources(Exposition *exposition, const NodeSnapshot *node) {
                                               node->sampler.n_failures[source]);
 }
 
-int node_subject_metrics_sampling(Exposition *exposition, const Snapshot *snapshot) {
+void node_subject_metrics_sampling(Exposition *exposition, const Snapshot *snapshot) {
         const NodeSnapshot *node = &snapshot->node;
 
         metrics_scalars(exposition, node, sampling_scalars, N_ELEMENTS(sampling_scalars));
         put_sources(exposition, node);
-        return 0;
 }
 
 /* --- tables ------------------------------------------------------------------------------------------ */

@@ -5,8 +5,8 @@
 
 #include "http/subject.h"
 
-int node_subject_metrics(Exposition *exposition, const Snapshot *snapshot);
-int node_subject_metrics_percpu(Exposition *exposition, const Snapshot *snapshot);
-int node_subject_metrics_sampling(Exposition *exposition, const Snapshot *snapshot);
+void node_subject_metrics(Exposition *exposition, const Snapshot *snapshot);
+void node_subject_metrics_percpu(Exposition *exposition, const Snapshot *snapshot);
+void node_subject_metrics_sampling(Exposition *exposition, const Snapshot *snapshot);
 
 extern const Subject node_subject;

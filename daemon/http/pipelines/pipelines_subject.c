@@ -683,12 +683,11 @@ static void put_counter(Exposition *exposition, const PipelinesSnapshot *pipelin
         }
 }
 
-static int add_stages(Exposition *exposition, const Snapshot *snapshot) {
+static void add_stages(Exposition *exposition, const Snapshot *snapshot) {
         const PipelinesSnapshot *pipelines = &snapshot->pipelines;
 
         for (size_t i = 0; exposition->has_names && i < N_ELEMENTS(counters); i++)
                 put_counter(exposition, pipelines, &counters[i]);
-        return 0;
 }
 
 static const Scalar scalars[] = {
@@ -702,13 +701,12 @@ static const Scalar scalars[] = {
                      "Parts of stages omitted because of the limit on their number; the JSON API has them"),
 };
 
-static int add_counts(Exposition *exposition, const Snapshot *snapshot) {
+static void add_counts(Exposition *exposition, const Snapshot *snapshot) {
         PipelinesStats stats = snapshot->pipelines.stats;
 
         if (!exposition->has_names)
                 stats.n_not_exposed += snapshot->pipelines.n;
         metrics_scalars(exposition, &stats, scalars, N_ELEMENTS(scalars));
-        return 0;
 }
 
 static const Route routes[] = {

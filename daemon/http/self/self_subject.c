@@ -247,13 +247,12 @@ static void put_http_requests(Exposition *exposition, const HttpStats *http) {
                 exposition_sample_u64(exposition, "class", classes[i], http->n_requests_by_class[i]);
 }
 
-static int put_metrics(Exposition *exposition, const Snapshot *snapshot) {
+static void put_metrics(Exposition *exposition, const Snapshot *snapshot) {
         put_build(exposition);
         metrics_scalars(exposition, &snapshot->self, self_scalars, N_ELEMENTS(self_scalars));
         metrics_scalars(exposition, &snapshot->ingest, ingest_scalars, N_ELEMENTS(ingest_scalars));
         put_requests(exposition, &snapshot->ingest);
         metrics_scalars(exposition, &snapshot->store, store_scalars, N_ELEMENTS(store_scalars));
-        return 0;
 }
 
 /* Writes a family with a sample for each resource. */
@@ -267,7 +266,7 @@ static void put_shares(Exposition *exposition, const char *name, FamilyType type
         }
 }
 
-static int put_metrics_now(Exposition *exposition, const Sources *sources) {
+static void put_metrics_now(Exposition *exposition, const Sources *sources) {
         ResourceStats stats[N_RESOURCES];
 
         metrics_scalars(exposition, &sources->http, http_scalars, N_ELEMENTS(http_scalars));
@@ -282,7 +281,6 @@ static int put_metrics_now(Exposition *exposition, const Sources *sources) {
                    offsetof(ResourceStats, n_owners));
         put_shares(exposition, "perfd_quota_refused", FAMILY_COUNTER, "Requests beyond the share of their user", stats,
                    offsetof(ResourceStats, n_refused));
-        return 0;
 }
 
 /* --- tables ------------------------------------------------------------------------------------------- */

@@ -22,10 +22,9 @@ static void answer_echoes(const Target *target, const Sources *sources, Response
 }
 
 /* Collectors do not read the store, which may take long. */
-static int collect_echoes(Exposition *exposition, const Snapshot *snapshot) {
+static void collect_echoes(Exposition *exposition, const Snapshot *snapshot) {
         (void)snapshot;
         exposition_single(exposition, "perfd_echo_tables", FAMILY_GAUGE, "Tables of texts", 1);
-        return 0;
 }
 
 static const Route routes[] = { { "/api/v1/echoes", "", false, true, answer_echoes }, {} };
