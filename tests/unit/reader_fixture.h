@@ -23,7 +23,7 @@ static inline int fixture_new(void **state, const EquipmentReader *reader, const
         f->root_fd = open(f->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
         f->reader = reader;
         *state = f;
-        return reader->new(&f->state, f->root, f->root_fd);
+        return equipment_reader_new(reader, &f->state, f->root, f->root_fd);
 }
 
 static inline int fixture_free(void **state) {

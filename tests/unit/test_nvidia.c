@@ -38,7 +38,7 @@ static int set_up(void **state) {
         f->root_fd = open(f->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
         assert_true(f->root_fd >= 0);
         (void)snprintf(f->path, sizeof(f->path), "%s/" GPU_FILE_PATH, f->root);
-        assert_int_equal(nvidia_reader.new(&f->nvidia, f->root, f->root_fd), 0);
+        assert_int_equal(equipment_reader_new(&nvidia_reader, &f->nvidia, f->root, f->root_fd), 0);
         f->sample.boottime_ns = NOW;
         f->written = (GpuReadings){
                 .magic = GPU_FILE_MAGIC,

@@ -225,17 +225,6 @@ static void read_gpu(int root_fd, AmdGpu *gpu, uint64_t now_ns) {
 
 /* --- the GPUs ------------------------------------------------------------------------------------- */
 
-static int prepare(void **ret, const char *root, int root_fd) {
-        Amdgpu *amdgpu = calloc(1, sizeof(*amdgpu));
-
-        (void)root;
-        if (!amdgpu)
-                return -ENOMEM;
-        amdgpu->root_fd = root_fd;
-        *ret = amdgpu;
-        return 0;
-}
-
 static void release(void *state) {
         Amdgpu *amdgpu = state;
 
@@ -307,5 +296,5 @@ static int read_equipment(void *state, Sample *sample, const char **ret_fault) {
 }
 
 const EquipmentReader amdgpu_reader = {
-        .driver = "amdgpu", .distance_ns = DISTANCE_NS, .new = prepare, .free = release, .read = read_equipment
+        .driver = "amdgpu", .distance_ns = DISTANCE_NS, EQUIPMENT_STATE(Amdgpu), .free = release, .read = read_equipment
 };

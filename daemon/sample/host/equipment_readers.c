@@ -17,6 +17,18 @@ static const EquipmentReader *const readers[N_SOURCES][READERS_MAX] = {
         [SOURCE_ENERGY] = { &rapl_reader },
 };
 
+int equipment_reader_new(const EquipmentReader *reader, void **ret, const char *root, int root_fd) {
+        char *state = calloc(1, reader->n_bytes);
+
+        if (!state)
+                return -ENOMEM;
+        *(int *)(void *)(state + reader->root_fd) = root_fd;
+        if (reader->prepare)
+                reader->prepare(state, root);
+        *ret = state;
+        return 0;
+}
+
 /* The state of a reader that asks a driver is a SlowReader. */
 struct EquipmentReaders {
         void *states[N_SOURCES][READERS_MAX];
@@ -24,7 +36,8 @@ struct EquipmentReaders {
 
 static int new_state(const EquipmentReader *reader, void **ret, const char *root, int root_fd) {
         SlowReader *slow = NULL;
-        int r = reader->driver ? slow_reader_new(&slow, reader, root, root_fd) : reader->new(ret, root, root_fd);
+        int r = reader->driver ? slow_reader_new(&slow, reader, root, root_fd)
+                               : equipment_reader_new(reader, ret, root, root_fd);
 
         if (slow)
                 *ret = slow;

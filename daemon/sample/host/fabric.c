@@ -80,17 +80,6 @@ typedef struct Fabric {
         int error; /* errno of the last list; 0: none */
 } Fabric;
 
-static int prepare(void **ret, const char *root, int root_fd) {
-        Fabric *fabric = calloc(1, sizeof(*fabric));
-
-        (void)root;
-        if (!fabric)
-                return -ENOMEM;
-        fabric->root_fd = root_fd;
-        *ret = fabric;
-        return 0;
-}
-
 static void clear(Fabric *fabric) {
         for (size_t i = 0; i < fabric->n; i++)
                 for (size_t k = 0; k < N_ELEMENTS(prompt); k++)
@@ -311,5 +300,5 @@ static int read_ports(void *state, Sample *sample, const char **ret_fault) {
 }
 
 const EquipmentReader fabric_reader = {
-        .driver = "the driver of a port", .new = prepare, .free = release, .read = read_ports
+        .driver = "the driver of a port", EQUIPMENT_STATE(Fabric), .free = release, .read = read_ports
 };

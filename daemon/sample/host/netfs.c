@@ -59,12 +59,9 @@ typedef struct Netfs {
         const char *fault;
 } Netfs;
 
-static int prepare(void **ret, const char *root, int root_fd) {
-        Netfs *netfs = calloc(1, sizeof(*netfs));
+static void prepare(void *state, const char *root) {
+        Netfs *netfs = state;
 
-        if (!netfs)
-                return -ENOMEM;
-        netfs->root_fd = root_fd;
         /* as the mounts of local file systems, see init_files() of the sampler */
         kernel_file_init(&netfs->stats_file, root[0] ? "proc/1/mountstats" : "proc/self/mountstats",
                          root[0] ? "proc/self/mountstats" : NULL, true);
@@ -75,8 +72,6 @@ static int prepare(void **ret, const char *root, int root_fd) {
         netfs->others = (SampleEquipment){
                 .kind = EQUIPMENT_NETFS, .is_counted = true, .is_new = true, .name = NETFS_OTHERS
         };
-        *ret = netfs;
-        return 0;
 }
 
 static void free_superblocks(Netfs *netfs) {
@@ -407,4 +402,6 @@ static int read_filesystems(void *state, Sample *sample, const char **ret_fault)
         return r;
 }
 
-const EquipmentReader netfs_reader = { .new = prepare, .free = release, .read = read_filesystems };
+const EquipmentReader netfs_reader = {
+        EQUIPMENT_STATE(Netfs), .prepare = prepare, .free = release, .read = read_filesystems
+};

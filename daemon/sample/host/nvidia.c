@@ -10,7 +10,6 @@
 
 #include "sample/host/equipment_reader.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,17 +31,6 @@ typedef struct Nvidia {
         char fault[GPU_FILE_REASON_MAX];
         GpuReadings readings;
 } Nvidia;
-
-static int prepare(void **ret, const char *root, int root_fd) {
-        Nvidia *nvidia = calloc(1, sizeof(*nvidia));
-
-        (void)root;
-        if (!nvidia)
-                return -ENOMEM;
-        nvidia->root_fd = root_fd;
-        *ret = nvidia;
-        return 0;
-}
 
 /* Writes "0", or "0/1" for the second instance of the first GPU. */
 static void name_gpu(const GpuReadings *readings, const GpuReading *gpu, char ret[static GPU_FILE_TEXT_MAX]) {
@@ -125,4 +113,4 @@ static int read_gpus(void *state, Sample *sample, const char **ret_fault) {
         return r;
 }
 
-const EquipmentReader nvidia_reader = { .new = prepare, .free = free, .read = read_gpus };
+const EquipmentReader nvidia_reader = { EQUIPMENT_STATE(Nvidia), .free = free, .read = read_gpus };

@@ -63,17 +63,6 @@ static void clear(Rapl *rapl) {
         rapl->n = 0;
 }
 
-static int prepare(void **ret, const char *root, int root_fd) {
-        Rapl *rapl = calloc(1, sizeof(*rapl));
-
-        (void)root;
-        if (!rapl)
-                return -ENOMEM;
-        rapl->root_fd = root_fd;
-        *ret = rapl;
-        return 0;
-}
-
 static void release(void *state) {
         Rapl *rapl = state;
 
@@ -230,4 +219,4 @@ static int read_equipment(void *state, Sample *sample, const char **ret_fault) {
         return r;
 }
 
-const EquipmentReader rapl_reader = { .new = prepare, .free = release, .read = read_equipment };
+const EquipmentReader rapl_reader = { EQUIPMENT_STATE(Rapl), .free = release, .read = read_equipment };

@@ -57,7 +57,8 @@ int slow_reader_new(SlowReader **ret, const EquipmentReader *reader, const char 
         if (reading) {
                 *slow = (SlowReader){ .reading = reading, .outcome = EQUIPMENT_NONE };
                 *reading = (SlowReading){ .reader = reader, .root_fd = fcntl(root_fd, F_DUPFD_CLOEXEC, 3) };
-                r = reading->root_fd < 0 ? -errno : reader->new(&reading->state, root, reading->root_fd);
+                r = reading->root_fd < 0 ? -errno
+                                         : equipment_reader_new(reader, &reading->state, root, reading->root_fd);
         }
         if (r < 0) {
                 if (reading)

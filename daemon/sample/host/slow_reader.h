@@ -15,7 +15,7 @@
 
 typedef struct SlowReader SlowReader;
 
-/* reader: one with a driver; static. root, root_fd: as of EquipmentReader. Returns 0 or a negative errno. */
+/* reader: one with a driver; static. root, root_fd: as of equipment_reader_new(). Returns 0 or a negative errno. */
 int slow_reader_new(SlowReader **ret, const EquipmentReader *reader, const char *root, int root_fd);
 SlowReader *slow_reader_free(SlowReader *slow);
 
