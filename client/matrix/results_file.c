@@ -141,31 +141,29 @@ static int take_source(ModelReader *reader, const Value *object, ValueRule *rule
                                                [VALUE_FROM_LINE] = "line", [VALUE_FROM_CONTAINER] = "container",
                                                [VALUE_FROM_QUERY] = "query", [VALUE_FROM_METRIC] = "metric" };
         unsigned n = 0;
-        int r = 0;
 
-        for (unsigned i = 0; i < N_ELEMENTS(sources) && r == 0; i++) {
+        for (unsigned i = 0; i < N_ELEMENTS(sources); i++) {
                 const char *text = NULL;
 
-                r = model_reader_take_text(reader, object, sources[i], TEXT_BYTES_MAX, &text);
+                model_reader_take_text(reader, object, sources[i], TEXT_BYTES_MAX, &text);
                 n += text != NULL;
                 rule->source = text ? (ValueSource)i : rule->source;
                 rule->from = text ?: rule->from;
         }
-        if (r == 0 && n != 1)
+        if (n != 1)
                 return model_reader_wrong(reader, NULL,
                                           "has %u of path, column, line, container, query and metric; expected one", n);
-        if (r == 0 && rule->source == VALUE_FROM_PATH)
-                r = check_path(reader, rule->from);
-        return r == 0 && rule->source == VALUE_FROM_LINE ? take_regex(reader, rule) : r;
+        if (rule->source == VALUE_FROM_PATH)
+                return check_path(reader, rule->from);
+        return rule->source == VALUE_FROM_LINE ? take_regex(reader, rule) : 0;
 }
 
 static int take_place(ModelReader *reader, const Value *artifacts, const Value *object, ValueRule *rule) {
         const char *artifact = NULL;
         int r;
 
-        r = model_reader_take_text(reader, object, "file", PATH_MAX - 1, &rule->file);
-        if (r == 0)
-                r = model_reader_take_text(reader, object, "artifact", TEXT_BYTES_MAX, &artifact);
+        model_reader_take_text(reader, object, "file", PATH_MAX - 1, &rule->file);
+        r = model_reader_take_text(reader, object, "artifact", TEXT_BYTES_MAX, &artifact);
         if (r != 0)
                 return r;
         if (rule->source == VALUE_FROM_QUERY)
@@ -194,9 +192,8 @@ static int take_reduction(ModelReader *reader, const Value *object, ValueRule *r
         unsigned take = VALUE_TAKE_DEFAULT, over = VALUE_SERIES_ONE;
         int r;
 
-        r = model_reader_take_word(reader, object, "take", takes, N_ELEMENTS(takes), &take);
-        if (r == 0)
-                r = model_reader_take_word(reader, object, "series", series, N_ELEMENTS(series), &over);
+        model_reader_take_word(reader, object, "take", takes, N_ELEMENTS(takes), &take);
+        r = model_reader_take_word(reader, object, "series", series, N_ELEMENTS(series), &over);
         rule->take = (ValueTake)take;
         rule->series = (ValueSeries)over;
         if (r == 0 && take != VALUE_TAKE_DEFAULT &&
@@ -222,44 +219,36 @@ static int take_rule(ModelReader *reader, const Value *artifacts, const Member *
         if (object->type != VALUE_OBJECT)
                 return model_reader_wrong(reader, NULL, "is %s; expected file, and path, column, line or container",
                                           value_type_text(object));
-        r = model_reader_check_keys(reader, object, members, N_ELEMENTS(members));
-        if (r == 0)
-                r = take_source(reader, object, rule);
-        if (r == 0)
-                r = take_place(reader, artifacts, object, rule);
-        if (r == 0)
-                r = model_reader_take_word(reader, object, "which", choices, N_ELEMENTS(choices), &choice);
-        if (r == 0)
-                r = model_reader_take_word(reader, object, "type", types, N_ELEMENTS(types), &type);
-        if (r == 0)
-                r = take_reduction(reader, object, rule);
-        if (r == 0)
-                r = model_reader_take_text(reader, object, "unit", NAME_MAX_BYTES, &rule->unit);
-        if (r == 0)
-                r = model_reader_take_bool(reader, object, "optional", &rule->is_optional);
-        if (r == 0)
-                r = model_reader_take_bool(reader, object, "always", &rule->is_always);
+        model_reader_check_keys(reader, object, members, N_ELEMENTS(members));
+        r = take_source(reader, object, rule);
+        take_place(reader, artifacts, object, rule);
+        model_reader_take_word(reader, object, "which", choices, N_ELEMENTS(choices), &choice);
+        model_reader_take_word(reader, object, "type", types, N_ELEMENTS(types), &type);
+        take_reduction(reader, object, rule);
+        model_reader_take_text(reader, object, "unit", NAME_MAX_BYTES, &rule->unit);
+        model_reader_take_bool(reader, object, "optional", &rule->is_optional);
+        model_reader_take_bool(reader, object, "always", &rule->is_always);
         rule->which = (ValueChoice)choice;
         rule->types = bits[type];
-        return r;
+        return r < 0 ? r : model_reader_status(reader);
 }
 
 static int take_rules(ModelReader *reader, ResultsFile *file) {
         const Value *artifacts = NULL, *values = NULL;
         int r;
 
-        r = take_object(reader, file->root, "artifacts", &artifacts);
-        if (r == 0)
-                r = take_object(reader, file->root, "values", &values);
-        for (size_t i = 0; r == 0 && artifacts && i < artifacts->n_members; i++) {
+        take_object(reader, file->root, "artifacts", &artifacts);
+        take_object(reader, file->root, "values", &values);
+        for (size_t i = 0; artifacts && i < artifacts->n_members; i++) {
                 const Value *pattern = &artifacts->members[i].value;
 
                 if (pattern->type != VALUE_STRING || !results_file_is_inner_path(pattern->string))
-                        r = model_reader_wrong(reader, "artifacts",
-                                               "'%.80s' expects a pattern of a directory within a test, such as "
-                                               "'*__load_test'",
-                                               artifacts->members[i].key);
+                        model_reader_wrong(reader, "artifacts",
+                                           "'%.80s' expects a pattern of a directory within a test, such as "
+                                           "'*__load_test'",
+                                           artifacts->members[i].key);
         }
+        r = model_reader_status(reader);
         if (r != 0 || !values)
                 return r;
         if (values->n_members > RESULTS_FILE_VALUES_MAX)
@@ -352,27 +341,22 @@ static int take_switch(ModelReader *reader, const ResultsFile *file, const char 
         if (r != 0 || !object)
                 return r;
         (void)snprintf(reader->path, sizeof(reader->path), "%s", key);
-        r = model_reader_check_keys(reader, object, members, second ? 2 : 1);
-        if (r == 0)
-                r = model_reader_take_bool(reader, object, members[0], first);
-        if (r == 0 && second)
-                r = model_reader_take_bool(reader, object, members[1], second);
+        model_reader_check_keys(reader, object, members, second ? 2 : 1);
+        model_reader_take_bool(reader, object, members[0], first);
+        if (second)
+                model_reader_take_bool(reader, object, members[1], second);
         reader->path[0] = '\0';
-        return r;
+        return model_reader_status(reader);
 }
 
-static int take_switches(ModelReader *reader, ResultsFile *file) {
+static void take_switches(ModelReader *reader, ResultsFile *file) {
         ResultsSwitches *to = &file->switches;
-        int r;
 
         *to = (ResultsSwitches){ .generates = true, .stores = true, .judges = true };
-        r = take_switch(reader, file, "payload", (const char *const[]){ "generate" }, &to->generates, NULL);
-        if (r == 0)
-                r = take_switch(reader, file, "store", (const char *const[]){ "enabled" }, &to->stores, NULL);
-        return r != 0 ? r
-                      : take_switch(reader, file, "regression",
-                                    (const char *const[]){ "enabled", "fail_test_on_regression" }, &to->judges,
-                                    &to->fails_on_regression);
+        take_switch(reader, file, "payload", (const char *const[]){ "generate" }, &to->generates, NULL);
+        take_switch(reader, file, "store", (const char *const[]){ "enabled" }, &to->stores, NULL);
+        take_switch(reader, file, "regression", (const char *const[]){ "enabled", "fail_test_on_regression" },
+                    &to->judges, &to->fails_on_regression);
 }
 
 /* --- the whole file ------------------------------------------------------------------------------- */
@@ -387,15 +371,13 @@ static int take_time(ModelReader *reader, const ResultsFile *file, const char *k
 
 static int take_parser(ModelReader *reader, ResultsFile *file) {
         const char *timeout = NULL;
-        int r;
 
         file->parser.timeout_ns = PARSER_TIMEOUT_NS;
-        r = take_texts(reader, "parser", file->root, &file->parser.words);
-        if (r == 0)
-                r = model_reader_take_text(reader, file->root, "parser_timeout", TEXT_BYTES_MAX, &timeout);
-        if (r == 0 && timeout && parse_duration_ns(timeout, &file->parser.timeout_ns) != 0)
+        take_texts(reader, "parser", file->root, &file->parser.words);
+        model_reader_take_text(reader, file->root, "parser_timeout", TEXT_BYTES_MAX, &timeout);
+        if (timeout && parse_duration_ns(timeout, &file->parser.timeout_ns) != 0)
                 return model_reader_wrong(reader, "parser_timeout", "'%.40s' is no time, such as 30s", timeout);
-        return r;
+        return model_reader_status(reader);
 }
 
 /* Takes the URL of a server. */
@@ -421,68 +403,59 @@ static int take_export(ModelReader *reader, ResultsFile *file) {
         if (r != 0 || !object)
                 return r;
         (void)snprintf(reader->path, sizeof(reader->path), "export");
-        r = model_reader_check_keys(reader, object, members, N_ELEMENTS(members));
-        for (size_t i = 0; r == 0 && i < N_ELEMENTS(flags); i++)
-                r = model_reader_take_bool(reader, object, members[i], flags[i]);
-        if (r == 0)
-                r = take_url(reader, object, "instance", &to->instance);
-        for (size_t i = 0; r == 0 && i < N_ELEMENTS(texts); i++)
-                r = model_reader_take_text(reader, object, members[4 + i], NAME_MAX_BYTES, texts[i]);
-        for (size_t i = 0; r == 0 && i < 3; i++)
+        model_reader_check_keys(reader, object, members, N_ELEMENTS(members));
+        for (size_t i = 0; i < N_ELEMENTS(flags); i++)
+                model_reader_take_bool(reader, object, members[i], flags[i]);
+        take_url(reader, object, "instance", &to->instance);
+        for (size_t i = 0; i < N_ELEMENTS(texts); i++)
+                model_reader_take_text(reader, object, members[4 + i], NAME_MAX_BYTES, texts[i]);
+        for (size_t i = 0; i < 3; i++)
                 if (*texts[i] && strspn(*texts[i], INDEX_LETTERS) != strlen(*texts[i]))
-                        r = model_reader_wrong(reader, members[4 + i],
-                                               "has other characters than a to z, 0 to 9, . _ -");
-        if (r == 0 && to->is_enabled && !to->instance)
-                r = model_reader_wrong(reader, "instance", "is missing: the URL of the server");
+                        model_reader_wrong(reader, members[4 + i],
+                                           "has other characters than a to z, 0 to 9, . _ -");
+        if (to->is_enabled && !to->instance)
+                model_reader_wrong(reader, "instance", "is missing: the URL of the server");
         reader->path[0] = '\0';
-        return r;
+        return model_reader_status(reader);
 }
 
 static int take_prometheus(ModelReader *reader, ResultsFile *file, const Value *value) {
         static const char *const members[] = { "dump" };
-        int r;
 
         if (!value || value->type != VALUE_OBJECT)
                 return take_url(reader, file->root, "prometheus", &file->servers.prometheus);
         (void)snprintf(reader->path, sizeof(reader->path), "prometheus");
-        r = model_reader_check_keys(reader, value, members, N_ELEMENTS(members));
-        if (r == 0)
-                r = model_reader_take_text(reader, value, "dump", TEXT_BYTES_MAX, &file->servers.dump);
-        if (r == 0 && (!file->servers.dump || !results_file_is_inner_path(file->servers.dump)))
-                r = model_reader_wrong(reader, "dump", "expected a pattern within a test, such as '*/prometheus.t*'");
+        model_reader_check_keys(reader, value, members, N_ELEMENTS(members));
+        model_reader_take_text(reader, value, "dump", TEXT_BYTES_MAX, &file->servers.dump);
+        if (!file->servers.dump || !results_file_is_inner_path(file->servers.dump))
+                model_reader_wrong(reader, "dump", "expected a pattern within a test, such as '*/prometheus.t*'");
         reader->path[0] = '\0';
-        return r;
+        return model_reader_status(reader);
 }
 
 static int take_all(ModelReader *reader, ResultsFile *file) {
         int r;
 
-        r = model_reader_check_keys(reader, file->root, keys, N_ELEMENTS(keys));
-        if (r == 0)
-                r = model_reader_take_text(reader, file->root, "name", NAME_MAX_BYTES, &file->name);
-        if (r == 0 && file->name && !indicator_name_is_valid(file->name, NAME_MAX_BYTES))
-                r = model_reader_wrong(reader, "name", "expected letters, digits, or any of _ . : -");
-        if (r == 0)
-                r = take_texts(reader, "important_files", file->root, &file->important);
-        if (r == 0)
-                r = take_parser(reader, file);
-        if (r == 0)
-                r = take_prometheus(reader, file, value_get_given(file->root, "prometheus"));
-        if (r == 0)
-                r = take_rules(reader, file);
+        model_reader_check_keys(reader, file->root, keys, N_ELEMENTS(keys));
+        model_reader_take_text(reader, file->root, "name", NAME_MAX_BYTES, &file->name);
+        if (file->name && !indicator_name_is_valid(file->name, NAME_MAX_BYTES))
+                model_reader_wrong(reader, "name", "expected letters, digits, or any of _ . : -");
+        take_texts(reader, "important_files", file->root, &file->important);
+        take_parser(reader, file);
+        take_prometheus(reader, file, value_get_given(file->root, "prometheus"));
+        r = take_rules(reader, file);
         if (r == 0)
                 r = take_model(reader, file);
         if (r == 0)
                 r = take_results(reader, file);
         if (r == 0)
                 r = results_plots_check(reader, file->root, file->model);
-        if (r == 0)
-                r = take_switches(reader, file);
-        if (r == 0)
-                r = take_export(reader, file);
-        if (r == 0)
-                r = take_time(reader, file, "start", &file->start);
-        return r == 0 ? take_time(reader, file, "end", &file->end) : r;
+        if (r != 0)
+                return r;
+        take_switches(reader, file);
+        take_export(reader, file);
+        take_time(reader, file, "start", &file->start);
+        return take_time(reader, file, "end", &file->end);
 }
 
 static int explain(const ResultsFile *file, const Complaint *complaint) {

@@ -54,13 +54,11 @@ static int take_jobs(ModelReader *reader, const Value *document, ModelJobs *ret)
                                           value_type_text(match));
 
         (void)snprintf(reader->path, sizeof(reader->path), "match");
-        r = model_reader_check_keys(reader, match, keys, N_ELEMENTS(keys));
-        if (r == 0)
-                r = model_reader_take_text(reader, match, "name", MODEL_JOBS_PATTERN_MAX_BYTES, &ret->name);
-        if (r == 0)
-                r = take_labels(reader, match, &ret->labels);
+        model_reader_check_keys(reader, match, keys, N_ELEMENTS(keys));
+        model_reader_take_text(reader, match, "name", MODEL_JOBS_PATTERN_MAX_BYTES, &ret->name);
+        take_labels(reader, match, &ret->labels);
         reader->path[0] = '\0';
-        return r;
+        return model_reader_status(reader);
 }
 
 static int take_properties(ModelReader *reader, const Value *object, bool is_result, Property *properties, size_t *n) {
@@ -111,13 +109,10 @@ static int check_accepted_level(ModelReader *reader, const Value *document) {
 
         if (!level || level->type != VALUE_OBJECT)
                 return model_reader_wrong(reader, "accepted", "must be an object with kpi and until_ms");
-        r = model_reader_check_keys(reader, level, keys, N_ELEMENTS(keys));
-        if (r == 0)
-                r = model_reader_take_text(reader, level, "kpi", ACCEPTED_LEVEL_KPI_MAX, &kpi);
-        if (r == 0)
-                r = model_reader_take_text(reader, level, "note", ACCEPTED_LEVEL_NOTE_MAX, &note);
-        if (r == 0)
-                r = model_reader_take_number(reader, level, "until_ms", &until_ms);
+        model_reader_check_keys(reader, level, keys, N_ELEMENTS(keys));
+        model_reader_take_text(reader, level, "kpi", ACCEPTED_LEVEL_KPI_MAX, &kpi);
+        model_reader_take_text(reader, level, "note", ACCEPTED_LEVEL_NOTE_MAX, &note);
+        r = model_reader_take_number(reader, level, "until_ms", &until_ms);
         if (r != 0)
                 return r;
         if (!kpi)
@@ -192,13 +187,10 @@ static int take_head(ModelReader *reader, const Value *document, Arena *arena, I
         };
         int r;
 
-        r = model_reader_check_keys(reader, document, keys, N_ELEMENTS(keys));
-        if (r == 0)
-                r = model_reader_take_text(reader, document, "name", NAME_MAX_BYTES, &ret->name);
-        if (r == 0)
-                r = model_reader_take_text(reader, document, "component", COMPONENT_MAX_BYTES, &ret->component);
-        if (r == 0)
-                r = model_reader_take_text(reader, document, "help", HELP_MAX_BYTES, &ret->help);
+        model_reader_check_keys(reader, document, keys, N_ELEMENTS(keys));
+        model_reader_take_text(reader, document, "name", NAME_MAX_BYTES, &ret->name);
+        model_reader_take_text(reader, document, "component", COMPONENT_MAX_BYTES, &ret->component);
+        r = model_reader_take_text(reader, document, "help", HELP_MAX_BYTES, &ret->help);
         if (r != 0)
                 return r;
         if (ret->component) {
@@ -270,18 +262,13 @@ static bool is_family(const char *text) {
 static int take_analysis(ModelReader *reader, const Value *document, IndicatorModel *ret) {
         int r;
 
-        r = model_reader_take_text(reader, document, "settings_version", SETTINGS_VERSION_MAX_BYTES,
-                                   &ret->settings_version);
-        if (r == 0)
-                r = model_reader_take_names(reader, document, "compare_by", &ret->compare_by);
-        if (r == 0)
-                r = model_reader_take_names(reader, document, "ignore", &ret->ignore);
-        if (r == 0)
-                r = model_reader_take_names(reader, document, "sort_by", &ret->sort_by);
-        if (r == 0)
-                r = take_ignore_entries(reader, document, &ret->ignore_entries);
-        if (r == 0)
-                r = model_reader_take_text(reader, document, "kpi_name", NAME_MAX_BYTES, &ret->kpi_name);
+        model_reader_take_text(reader, document, "settings_version", SETTINGS_VERSION_MAX_BYTES,
+                               &ret->settings_version);
+        model_reader_take_names(reader, document, "compare_by", &ret->compare_by);
+        model_reader_take_names(reader, document, "ignore", &ret->ignore);
+        model_reader_take_names(reader, document, "sort_by", &ret->sort_by);
+        take_ignore_entries(reader, document, &ret->ignore_entries);
+        r = model_reader_take_text(reader, document, "kpi_name", NAME_MAX_BYTES, &ret->kpi_name);
         if (r != 0 || !ret->kpi_name)
                 return r;
 
@@ -308,13 +295,9 @@ static int get_properties(ModelReader *reader, const Value *document, const char
 static int take_lists(ModelReader *reader, const Value *document, Arena *arena, IndicatorModel *ret) {
         const Value *parameters = NULL, *results = NULL;
         size_t n;
-        int r;
 
-        r = get_properties(reader, document, "parameters", &parameters);
-        if (r == 0)
-                r = get_properties(reader, document, "results", &results);
-        if (r != 0)
-                return r;
+        get_properties(reader, document, "parameters", &parameters);
+        get_properties(reader, document, "results", &results);
         if (!results || results->n_members == 0)
                 return model_reader_wrong(reader, "results",
                                           "missing: declare at least one measured value, as in results: {elapsed: "
@@ -329,12 +312,11 @@ static int take_lists(ModelReader *reader, const Value *document, Arena *arena, 
         if (!ret->properties || !ret->by_name)
                 return -ENOMEM;
 
-        r = take_properties(reader, parameters, false, ret->properties, &ret->n_properties);
-        if (r == 0)
-                r = take_properties(reader, results, true, ret->properties, &ret->n_properties);
-        if (r == 0)
-                r = sort_properties(reader, ret);
-        return r == 0 ? check_derived(reader, ret) : r;
+        take_properties(reader, parameters, false, ret->properties, &ret->n_properties);
+        take_properties(reader, results, true, ret->properties, &ret->n_properties);
+        sort_properties(reader, ret);
+        check_derived(reader, ret);
+        return model_reader_status(reader);
 }
 
 static int take_model(ModelReader *reader, const Value *document, Arena *arena, IndicatorModel *ret) {

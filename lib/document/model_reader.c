@@ -13,6 +13,9 @@ int model_reader_wrong(ModelReader *reader, const char *key, const char *format,
         char path[2 * COMPLAINT_PATH_MAX], text[4 * COMPLAINT_TEXT_MAX];
         va_list args;
 
+        if (reader->is_wrong)
+                return MODEL_INVALID;
+        reader->is_wrong = true;
         (void)snprintf(path, sizeof(path), "%s%s%.*s", reader->path, reader->path[0] && key ? "." : "",
                        (int)(key ? utf8_cut(key, COMPLAINT_PATH_MAX - 2) : 0), key ?: "");
         va_start(args, format);
@@ -20,6 +23,10 @@ int model_reader_wrong(ModelReader *reader, const char *key, const char *format,
         va_end(args);
         (void)indicator_complain(reader->complaint, path, "%s", text);
         return MODEL_INVALID;
+}
+
+int model_reader_status(const ModelReader *reader) {
+        return reader->is_wrong ? MODEL_INVALID : 0;
 }
 
 size_t model_reader_find_word(const char *word, const char *const *words, size_t n) {
@@ -49,7 +56,7 @@ int model_reader_check_keys(ModelReader *reader, const Value *object, const char
                 return model_reader_wrong(reader, object->members[i].key, "is unknown: expected one of %s", all);
         }
 
-        return 0;
+        return model_reader_status(reader);
 }
 
 /* YAML treats U+2028 and U+2029 as line breaks, and U+FEFF, U+FFFE and U+FFFF as invalid, quoted or not: a
@@ -81,8 +88,8 @@ int model_reader_take_text(ModelReader *reader, const Value *object, const char 
         bool is_help = strcmp(key, "help") == 0;
         size_t n;
 
-        if (!value)
-                return 0;
+        if (!value || reader->is_wrong)
+                return model_reader_status(reader);
         if (value->type != VALUE_STRING)
                 return model_reader_wrong(reader, key, "is %s, must be a string", value_type_text(value));
         n = strlen(value->string);
@@ -98,8 +105,8 @@ int model_reader_take_text(ModelReader *reader, const Value *object, const char 
 int model_reader_take_bool(ModelReader *reader, const Value *object, const char *key, bool *ret) {
         const Value *value = value_get_given(object, key);
 
-        if (!value)
-                return 0;
+        if (!value || reader->is_wrong)
+                return model_reader_status(reader);
         if (value->type != VALUE_BOOL)
                 return model_reader_wrong(reader, key, "is %s, must be true or false", value_type_text(value));
 
@@ -114,8 +121,8 @@ int model_reader_take_word(ModelReader *reader, const Value *object, const char 
                                                         : n_words;
         char all[WORDS_TEXT_MAX];
 
-        if (!value)
-                return 0;
+        if (!value || reader->is_wrong)
+                return model_reader_status(reader);
         if (i < n_words) {
                 *ret = (unsigned)i;
                 return 0;
@@ -130,8 +137,8 @@ int model_reader_take_word(ModelReader *reader, const Value *object, const char 
 int model_reader_take_number(ModelReader *reader, const Value *object, const char *key, double *ret) {
         const Value *value = value_get_given(object, key);
 
-        if (!value)
-                return 0;
+        if (!value || reader->is_wrong)
+                return model_reader_status(reader);
         if (!value_is_number(value))
                 return model_reader_wrong(reader, key, "is %s, must be a number", value_type_text(value));
 
@@ -153,8 +160,8 @@ int model_reader_take_names(ModelReader *reader, const Value *object, const char
         char place[64];
         int r = 0;
 
-        if (!list)
-                return 0;
+        if (!list || reader->is_wrong)
+                return model_reader_status(reader);
         if (list->type != VALUE_LIST)
                 return model_reader_wrong(reader, key, "is %s, must be a list of names as in [version]",
                                           value_type_text(list));

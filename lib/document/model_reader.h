@@ -6,7 +6,7 @@
  *
  * Each function takes one member of an object, leaves *ret unchanged if the member is absent or null, and complains
  * of a member of another form. Texts and values are borrowed from the declaration. 0, or MODEL_INVALID with the
- * complaint.
+ * complaint: that of the first wrong member, after which nothing is taken, so that several calls need one check.
  */
 
 #include <stdbool.h>
@@ -24,7 +24,11 @@ enum {
 typedef struct ModelReader {
         Complaint *complaint;          /* borrowed */
         char path[COMPLAINT_PATH_MAX]; /* of the current object; "": the model */
+        bool is_wrong;                 /* there is a complaint */
 } ModelReader;
+
+/* Returns 0, or MODEL_INVALID after a complaint. */
+int model_reader_status(const ModelReader *reader);
 
 /* Sets a complaint about the member `key` of the current object, or about the object itself (NULL). Returns
  * MODEL_INVALID. */

@@ -218,31 +218,23 @@ static int check_index(ModelReader *reader, const Property *property) {
 static int take_parameter(ModelReader *reader, const Value *object, Property *property) {
         static const char *const keys[] = { "type", "index", "values", "optional", "help" };
         unsigned index = INDEX_NONE;
-        int r;
 
-        r = model_reader_check_keys(reader, object, keys, N_ELEMENTS(keys));
-        if (r == 0)
-                r = model_reader_take_word(reader, object, "index", indexes, N_ELEMENTS(indexes), &index);
-        if (r == 0)
-                r = take_types(reader, "type", value_get_given(object, "type"), property->is_result, &property->types);
-        if (r != 0)
-                return r;
-
+        model_reader_check_keys(reader, object, keys, N_ELEMENTS(keys));
+        model_reader_take_word(reader, object, "index", indexes, N_ELEMENTS(indexes), &index);
+        take_types(reader, "type", value_get_given(object, "type"), property->is_result, &property->types);
         property->index = (PropertyIndex)index;
-        r = check_index(reader, property);
-        return r == 0 ? take_allowed(reader, object, property) : r;
+        check_index(reader, property);
+        take_allowed(reader, object, property);
+        return model_reader_status(reader);
 }
 
 /* Takes how a result is shown. */
 static int take_display(ModelReader *reader, const Value *object, Property *property) {
         int r;
 
-        r = model_reader_take_text(reader, object, "format", FORMAT_MAX_BYTES, &property->display.format);
-        if (r == 0)
-                r = model_reader_take_number(reader, object, "divisor", &property->display.divisor);
-        if (r == 0)
-                r = model_reader_take_text(reader, object, "divisor_unit", UNIT_MAX_BYTES,
-                                           &property->display.divisor_unit);
+        model_reader_take_text(reader, object, "format", FORMAT_MAX_BYTES, &property->display.format);
+        model_reader_take_number(reader, object, "divisor", &property->display.divisor);
+        r = model_reader_take_text(reader, object, "divisor_unit", UNIT_MAX_BYTES, &property->display.divisor_unit);
         if (r != 0)
                 return r;
 
@@ -284,29 +276,21 @@ static int take_result(ModelReader *reader, const Value *object, Property *prope
                                             "format",   "divisor", "divisor_unit",
                                             "from" };
         unsigned direction = DIRECTION_UNKNOWN;
-        int r;
 
         if (value_get(object, "index"))
                 return model_reader_wrong(reader, "index", "applies to parameters only: remove it");
-        r = model_reader_check_keys(reader, object, keys, N_ELEMENTS(keys));
-        if (r == 0)
-                r = take_types(reader, "type", value_get_given(object, "type"), true, &property->types);
-        if (r == 0)
-                r = model_reader_take_text(reader, object, "unit", UNIT_MAX_BYTES, &property->unit);
-        if (r == 0)
-                r = model_reader_take_word(reader, object, "direction", directions, N_ELEMENTS(directions), &direction);
-        if (r == 0)
-                r = model_reader_take_bool(reader, object, "ignored_for_regression",
-                                           &property->is_ignored_for_regression);
-        if (r == 0)
-                r = take_from(reader, object, property);
+        model_reader_check_keys(reader, object, keys, N_ELEMENTS(keys));
+        take_types(reader, "type", value_get_given(object, "type"), true, &property->types);
+        model_reader_take_text(reader, object, "unit", UNIT_MAX_BYTES, &property->unit);
+        model_reader_take_word(reader, object, "direction", directions, N_ELEMENTS(directions), &direction);
+        model_reader_take_bool(reader, object, "ignored_for_regression", &property->is_ignored_for_regression);
+        take_from(reader, object, property);
         property->direction = (Direction)direction;
-        return r == 0 ? take_display(reader, object, property) : r;
+        return take_display(reader, object, property);
 }
 
 int property_take(ModelReader *reader, const Member *member, Property *ret) {
         const Value *value = &member->value;
-        int r;
 
         ret->name = member->key;
         if (!model_reader_is_line(member->key))
@@ -316,10 +300,9 @@ int property_take(ModelReader *reader, const Member *member, Property *ret) {
         if (value->type != VALUE_OBJECT)
                 return take_types(reader, NULL, value, ret->is_result, &ret->types);
 
-        r = ret->is_result ? take_result(reader, value, ret) : take_parameter(reader, value, ret);
-        if (r == 0)
-                r = model_reader_take_bool(reader, value, "optional", &ret->is_optional);
-        return r == 0 ? model_reader_take_text(reader, value, "help", HELP_MAX_BYTES, &ret->help) : r;
+        (void)(ret->is_result ? take_result(reader, value, ret) : take_parameter(reader, value, ret));
+        model_reader_take_bool(reader, value, "optional", &ret->is_optional);
+        return model_reader_take_text(reader, value, "help", HELP_MAX_BYTES, &ret->help);
 }
 
 bool property_identifies_run(const char *name) {
