@@ -182,23 +182,17 @@ static int take_name(Arena *arena, StackPackage *package, const char *path, Comp
 
 static int take_package(Arena *arena, const Value *from, size_t i, StackPackage *ret, Complaint *complaint) {
         static const char *const keys[] = { "name", "version", "kind", "source", "hash", "hashes", "build", NULL };
+        const struct {
+                const char *key, **ret;
+        } texts[] = { { "name", &ret->name },     { "kind", &ret->kind }, { "version", &ret->version },
+                      { "source", &ret->source }, { "hash", &ret->hash }, { "build", &ret->build } };
         char path[PATH_MAX_BYTES];
         int r;
 
         (void)snprintf(path, sizeof(path), "packages[%zu]", i);
         r = check_object(from, path, keys, complaint);
-        if (r == 0)
-                r = take_text(from, path, "name", &ret->name, complaint);
-        if (r == 0)
-                r = take_text(from, path, "kind", &ret->kind, complaint);
-        if (r == 0)
-                r = take_text(from, path, "version", &ret->version, complaint);
-        if (r == 0)
-                r = take_text(from, path, "source", &ret->source, complaint);
-        if (r == 0)
-                r = take_text(from, path, "hash", &ret->hash, complaint);
-        if (r == 0)
-                r = take_text(from, path, "build", &ret->build, complaint);
+        for (size_t k = 0; r == 0 && k < N_ELEMENTS(texts); k++)
+                r = take_text(from, path, texts[k].key, texts[k].ret, complaint);
         if (r == 0)
                 r = take_hashes(arena, from, path, &ret->hash, complaint);
         return r == 0 ? take_name(arena, ret, path, complaint) : r;
