@@ -31,22 +31,16 @@ static void query_deinit(PointQuery *query) {
 
 static int parse(const Target *target, Response *response, PointQuery *query) {
         Selection *selection = &query->selection;
-        int r;
+        const char *fields = exchange_parameter(target, "group_by");
 
-        r = selection_parse(target, response, target->argument, selection);
-        if (r == 0)
-                r = selection_parse_stats(response, exchange_parameter(target, "stat"), selection);
-        if (r == 0)
-                r = selection_parse_fields(response, "group_by", exchange_parameter(target, "group_by"),
-                                           &selection->fields);
-        if (r == 0)
-                r = exchange_parameter_is_csv(target, response, &query->is_csv);
-        /* CSV has no place for a note that the list is truncated. */
-        if (r == 0)
-                r = exchange_parameter_u64(target, response, "limit", 1, GROUPS_MAX,
-                                           query->is_csv ? GROUPS_MAX : LIMIT_DEFAULT, &query->limit);
-        if (r != 0)
-                return r;
+        if (selection_parse(target, response, target->argument, selection) > 0 ||
+            selection_parse_stats(response, exchange_parameter(target, "stat"), selection) > 0 ||
+            selection_parse_fields(response, "group_by", fields, &selection->fields) > 0 ||
+            exchange_parameter_is_csv(target, response, &query->is_csv) > 0 ||
+            /* CSV has no place for a note that the list is truncated */
+            exchange_parameter_u64(target, response, "limit", 1, GROUPS_MAX,
+                                   query->is_csv ? GROUPS_MAX : LIMIT_DEFAULT, &query->limit) > 0)
+                return EXCHANGE_ANSWERED;
 
         query->fields.n = selection->fields.n;
         for (size_t i = 0; i < selection->fields.n; i++)

@@ -181,32 +181,21 @@ static void choose_fields(RankQuery *rank) {
 static int parse(const Target *target, const Sources *sources, Response *response, RankQuery *rank) {
         const char *by = exchange_parameter(target, "by") ?: "component,version";
         const char *objective = exchange_parameter(target, "objective") ?: "overall_score";
-        int r;
+        Selection *selection = &rank->selection;
 
-        r = selection_parse(target, response, target->argument, &rank->selection);
-        if (r == 0)
-                r = selection_add_number(response, objective, &rank->selection, &rank->objective);
-        if (r == 0)
-                r = selection_parse_fields(response, "by", by, &rank->selection.fields);
-        if (r == 0)
-                r = selection_parse_fields(response, "hold", exchange_parameter(target, "hold"), &rank->selection.hold);
-        if (r == 0)
-                r = parse_across(target, response, rank);
-        if (r == 0)
-                r = parse_confidence(target, response, rank);
-        if (r == 0)
-                r = vocabulary_new(&rank->vocabulary, target, sources, response, &rank->selection.filter);
-        if (r == 0)
-                rank->selection.filter.derived = vocabulary_derived(rank->vocabulary);
-        if (r == 0)
-                r = vocabulary_check(rank->vocabulary, sources, response, &rank->selection);
-        if (r == 0)
-                r = find_direction(target, response, objective, rank);
-        if (r == 0)
-                r = find_unit(response, objective, rank);
-        if (r == 0)
-                choose_fields(rank);
-        return r;
+        if (selection_parse(target, response, target->argument, selection) > 0 ||
+            selection_add_number(response, objective, selection, &rank->objective) > 0 ||
+            selection_parse_fields(response, "by", by, &selection->fields) > 0 ||
+            selection_parse_fields(response, "hold", exchange_parameter(target, "hold"), &selection->hold) > 0 ||
+            parse_across(target, response, rank) > 0 || parse_confidence(target, response, rank) > 0 ||
+            vocabulary_new(&rank->vocabulary, target, sources, response, &selection->filter) > 0)
+                return EXCHANGE_ANSWERED;
+        selection->filter.derived = vocabulary_derived(rank->vocabulary);
+        if (vocabulary_check(rank->vocabulary, sources, response, selection) > 0 ||
+            find_direction(target, response, objective, rank) > 0 || find_unit(response, objective, rank) > 0)
+                return EXCHANGE_ANSWERED;
+        choose_fields(rank);
+        return 0;
 }
 
 static bool is_comparable(const RankQuery *rank, const Group *a, const Group *b) {

@@ -421,23 +421,18 @@ static void request_deinit(RegressRequest *request) {
 
 static int parse_request(const Target *target, Response *response, RegressRequest *request) {
         const char *text = exchange_parameter(target, "fdr");
-        int method, order, unused, r;
+        int method, order, unused;
 
         request->fdr = FDR_DEFAULT;
         if (text && (parse_double(text, &request->fdr) != 0 || request->fdr <= 0 || request->fdr > 1))
                 return exchange_error(response, 400,
                                       "query parameter 'fdr' must be a number above 0 and at most 1, not '%s'", text);
-        r = exchange_parameter_word(target, response, "method", judge_method_names, &method);
-        if (r == 0)
-                r = exchange_parameter_word(target, response, "order", history_order_names, &order);
-        if (r == 0)
-                r = exchange_parameter_word(target, response, "direction", judge_direction_names, &unused);
-        if (r == 0)
-                r = exchange_parameter_bool(target, response, "compat", &request->question.is_compat);
-        if (r == 0)
-                r = exchange_parameter_bool(target, response, "changes", &request->with_changes);
-        if (r != 0)
-                return r;
+        if (exchange_parameter_word(target, response, "method", judge_method_names, &method) > 0 ||
+            exchange_parameter_word(target, response, "order", history_order_names, &order) > 0 ||
+            exchange_parameter_word(target, response, "direction", judge_direction_names, &unused) > 0 ||
+            exchange_parameter_bool(target, response, "compat", &request->question.is_compat) > 0 ||
+            exchange_parameter_bool(target, response, "changes", &request->with_changes) > 0)
+                return EXCHANGE_ANSWERED;
         request->question.order = (HistoryOrder)order;
         request->question.current = exchange_parameter(target, "current");
         request->question.judge = (JudgeSettings){ .method = (JudgeMethod)method,
