@@ -82,7 +82,7 @@ static int finish(const StageSumsList *list, PipelineSet *ret) {
                 for (PipelinePart k = 0; k < N_PIPELINE_PARTS; k++) {
                         PartSums part = list->items[i].parts[k];
 
-                        pipeline_report_drop_first(&part.all, &part.first, part.n, false);
+                        pipeline_report_drop_first(&part.all, &part.first, part.n, !isnan(ret->job.first_wait_s));
                         if (part.n > 0)
                                 pipeline_report_set_stage(&ret->stages[i], k, &part.all, part.n_last);
                 }
@@ -93,6 +93,7 @@ static int finish(const StageSumsList *list, PipelineSet *ret) {
 }
 
 typedef struct StagesReader {
+        PipelineSet *set; /* borrowed */
         Arena arena;
         StageSumsList list;
         bool counts_open_periods; /* the producer does, which a description may name */
@@ -119,14 +120,27 @@ static int take_line(StagesReader *reader, const char *text, size_t n) {
         arena_reset(&reader->arena);
         r = pipeline_line_read(text, n, reader->counts_open_periods, &reader->arena, &line, reader->error);
         reader->column = line.error_column;
-        if (r == 0 && line.kind == PIPELINE_LINE_DESCRIPTION && line.producer)
-                reader->counts_open_periods = pipeline_report_counts_open_periods(line.producer);
-        return r == 0 && line.kind == PIPELINE_LINE_INTERVAL ? add_interval(&reader->list, &line.interval) : r;
+        if (r != 0)
+                return r;
+        switch (line.kind) {
+        case PIPELINE_LINE_INTERVAL:
+                return add_interval(&reader->list, &line.interval);
+        case PIPELINE_LINE_EVENT:
+                if (strcmp(line.event.name, PIPELINE_EVENT_FIRST_BATCH) == 0 && isnan(reader->set->job.first_wait_s))
+                        reader->set->job.first_wait_s = line.event.seconds;
+                break;
+        case PIPELINE_LINE_DESCRIPTION:
+                if (line.producer)
+                        reader->counts_open_periods = pipeline_report_counts_open_periods(line.producer);
+                return pipeline_set_read_description(reader->set, line.description);
+        }
+        return 0;
 }
 
 int pipeline_line_read_stages(PipelineSet *ret, const Buffer *text, bool counts_open_periods, size_t *ret_line,
                               unsigned *ret_column, char ret_error[static PIPELINE_LINE_ERROR_MAX]) {
-        scoped(reader_deinit) StagesReader reader = { .counts_open_periods = counts_open_periods, .error = ret_error };
+        scoped(reader_deinit) StagesReader reader = { .set = ret, .counts_open_periods = counts_open_periods,
+                                                        .error = ret_error };
         int r;
 
         pipeline_set_init(ret);
@@ -151,7 +165,6 @@ int pipeline_line_read_stages(PipelineSet *ret, const Buffer *text, bool counts_
 
 #define QUEUE_SUFFIX "_queue"
 #define TIME_S_MAX   9e9 /* in the year 2255 */
-#define COUNT_MAX    9007199254740992.0 /* 2^53 */
 
 typedef struct LineReader {
         const Value *object;
@@ -167,35 +180,28 @@ __attribute__((format(printf, 2, 3))) static int invalid(const LineReader *reade
         return PIPELINE_LINE_INVALID;
 }
 
-/* Reads a number from 0 to max, or the text of one. *ret is unchanged if the member is missing or null. */
-static int take_number(const LineReader *reader, const char *key, double max, double *ret) {
+/* Reads a number, or the text of one. *ret is unchanged if the member is missing or null. */
+static int take_number(const LineReader *reader, const char *key, double *ret) {
         const Value *value = value_get_given(reader->object, key);
-        double v;
 
-        if (!value)
-                return 0;
-        if (value_is_number(value))
-                v = value_number(value);
-        else if (value->type != VALUE_STRING || parse_double(value->string, &v) != 0)
+        if (value && value_is_number(value))
+                *ret = value_number(value);
+        else if (value && (value->type != VALUE_STRING || parse_double(value->string, ret) != 0))
                 return invalid(reader, "\"%s\" is %s, expected a number", key, value_type_text(value));
-        if (!(v >= 0 && v <= max))
-                return invalid(reader, "\"%s\" is %g, expected 0 to %g", key, v, max);
-        *ret = v;
         return 0;
 }
 
-typedef struct NumberMember {
-        const char *key;
-        double max;
-        double *ret;
-} NumberMember;
+static int refuse_impossible(const LineReader *reader, ImpossibleNumber number) {
+        return number.name ? invalid(reader, "\"%s\" is %g, expected 0 to %g", number.name, number.value, number.max)
+                           : 0;
+}
 
-static int take_numbers(const LineReader *reader, const NumberMember *members, size_t n) {
-        int r = 0;
+/* Reads a number from 0 to max. */
+static int take_limited(const LineReader *reader, const char *key, double max, double *ret) {
+        int r = take_number(reader, key, ret);
 
-        for (size_t i = 0; r == 0 && i < n; i++)
-                r = take_number(reader, members[i].key, members[i].max, members[i].ret);
-        return r;
+        return r == 0 && !(*ret >= 0 && *ret <= max) ? refuse_impossible(reader, (ImpossibleNumber){ key, *ret, max })
+                                                     : r;
 }
 
 /* Reads "time", or "timestamp" as in SPDL's exports: Unix time in seconds. */
@@ -203,58 +209,37 @@ static int take_time(const LineReader *reader, uint64_t *ret_ms) {
         double time_s = 0;
         int r;
 
-        r = take_number(reader, "time", TIME_S_MAX, &time_s);
+        r = take_limited(reader, "time", TIME_S_MAX, &time_s);
         if (r == 0 && time_s == 0)
-                r = take_number(reader, "timestamp", TIME_S_MAX, &time_s);
+                r = take_limited(reader, "timestamp", TIME_S_MAX, &time_s);
         *ret_ms = (uint64_t)(time_s * 1e3 + 0.5);
         return r;
 }
 
-static int take_tasks(const LineReader *reader, PipelineInterval *ret) {
-        double mean = 0;
-        const NumberMember members[] = {
-                { "elapsed", PIPELINE_SECONDS_MAX, &ret->sums.elapsed_s }, { "num_tasks", COUNT_MAX, &ret->sums.n },
-                { "num_failures", COUNT_MAX, &ret->sums.n_failures }, { "ave_time", PIPELINE_SECONDS_MAX, &mean },
-                { "p90_time", PIPELINE_SECONDS_MAX, &ret->percentiles.p90_s }, { "p99_time", PIPELINE_SECONDS_MAX, &ret->percentiles.p99_s },
-        };
-        int r;
+static int take_numbers(const LineReader *reader, bool counts_open_periods, PipelineInterval *ret) {
+        double buffer_size = 0, successes;
+        int r = 0;
 
-        r = take_numbers(reader, members, N_ELEMENTS(members));
-        if (r != 0)
-                return r;
-        if (ret->sums.n_failures > ret->sums.n)
-                return invalid(reader, "\"num_failures\" is %g of %g tasks: \"num_tasks\" includes the failed tasks",
-                               ret->sums.n_failures, ret->sums.n);
-        ret->part = PIPELINE_TASKS;
-        ret->sums.time_s = (ret->sums.n - ret->sums.n_failures) * mean;
-        return 0;
-}
+        ret->sums.ready_s = NAN;
+        for (size_t i = 0; r == 0 && i < N_PIPELINE_NUMBERS; i++) {
+                const PipelineNumber *number = &pipeline_report_numbers[i];
 
-static int take_queue(const LineReader *reader, bool counts_open_periods, PipelineInterval *ret) {
-        double put = 0, get = 0, readiness = NAN, buffer_size = 0;
-        const NumberMember members[] = {
-                { "elapsed", PIPELINE_SECONDS_MAX, &ret->sums.elapsed_s }, { "num_items", COUNT_MAX, &ret->sums.n },
-                { "ave_put_time", PIPELINE_SECONDS_MAX, &put }, { "ave_get_time", PIPELINE_SECONDS_MAX, &get },
-                { "p90_put_time", PIPELINE_SECONDS_MAX, &ret->percentiles.p90_s }, { "p99_put_time", PIPELINE_SECONDS_MAX, &ret->percentiles.p99_s },
-                { "p90_get_time", PIPELINE_SECONDS_MAX, &ret->percentiles.get_p90_s },
-                { "p99_get_time", PIPELINE_SECONDS_MAX, &ret->percentiles.get_p99_s },
-                { "occupancy_rate", 1, &readiness }, { "buffer_size", UINT32_MAX, &buffer_size },
-        };
-        int r;
-
-        r = take_numbers(reader, members, N_ELEMENTS(members));
-        if (r != 0)
-                return r;
-        if (!value_get_given(reader->object, "elapsed"))
-                return invalid(reader, "a queue needs \"elapsed\", the length of the interval in seconds");
-        ret->part = PIPELINE_QUEUE;
-        ret->buffer_size = (uint32_t)buffer_size;
-        ret->sums.time_s = ret->sums.n * put;
-        ret->sums.get_s = ret->sums.n * get;
-        if (!isnan(readiness) && (ret->sums.n > 0 || counts_open_periods)) {
-                ret->sums.ready_s = readiness * ret->sums.elapsed_s;
-                ret->sums.judged_s = ret->sums.elapsed_s;
+                if (number->names[ret->part])
+                        r = take_number(reader, number->names[ret->part],
+                                        (double *)(void *)((char *)ret + number->offset));
         }
+        if (r == 0)
+                r = take_limited(reader, "buffer_size", UINT32_MAX, &buffer_size);
+        if (r == 0)
+                r = refuse_impossible(reader, pipeline_report_take(ret, counts_open_periods));
+        if (r != 0)
+                return r;
+        ret->buffer_size = (uint32_t)buffer_size;
+        successes = ret->sums.n - ret->sums.n_failures;
+        if (ret->part == PIPELINE_QUEUE && !value_get_given(reader->object, "elapsed"))
+                return invalid(reader, "a queue needs \"elapsed\", the length of the interval in seconds");
+        if (ret->part == PIPELINE_TASKS && successes > 0 && !value_get_given(reader->object, "ave_time"))
+                return invalid(reader, "tasks need \"ave_time\", the mean time of a successful task in seconds");
         return 0;
 }
 
@@ -270,8 +255,7 @@ static int take_label(const LineReader *reader, Arena *arena, const char *text, 
                                PIPELINE_LABEL_MAX);
         if (!pipeline_stage_parse(&stage, text, n))
                 return invalid(reader,
-                               "\"stage\" is \"%.60s\", expected PIPELINE:POSITION:NAME[CONCURRENCY] or POSITION:NAME",
-                               text);
+                               "\"stage\" is \"%.60s\", expected " PIPELINE_STAGE_EXPECTED, text);
         *ret = arena_strndup(arena, text, n);
         return *ret ? 0 : -ENOMEM;
 }
@@ -289,12 +273,12 @@ static int take_interval(const LineReader *reader, bool counts_open_periods, Are
                 return invalid(
                         reader,
                         "expected either \"num_tasks\", for the tasks of the stage, or \"num_items\", for its queue");
-        *ret = (PipelineInterval){};
+        *ret = (PipelineInterval){ .part = is_tasks ? PIPELINE_TASKS : PIPELINE_QUEUE };
         r = take_label(reader, arena, label, &ret->stage);
         if (r == 0)
                 r = take_time(reader, &ret->end_ms);
         if (r == 0)
-                r = is_tasks ? take_tasks(reader, ret) : take_queue(reader, counts_open_periods, ret);
+                r = take_numbers(reader, counts_open_periods, ret);
         return r;
 }
 
@@ -309,7 +293,7 @@ static int take_event(const LineReader *reader, PipelineEvent *ret) {
                 return invalid(reader, "an event needs \"seconds\", its duration");
         if (take_time(reader, &ret->begin_ms) != 0)
                 return PIPELINE_LINE_INVALID;
-        return take_number(reader, "seconds", PIPELINE_SECONDS_MAX, &ret->seconds);
+        return take_limited(reader, "seconds", PIPELINE_SECONDS_MAX, &ret->seconds);
 }
 
 int pipeline_line_read(const char *text, size_t n, bool counts_open_periods, Arena *arena, PipelineLine *ret,
@@ -351,5 +335,5 @@ int pipeline_line_read(const char *text, size_t n, bool counts_open_periods, Are
         if (ret->producer && (strlen(ret->producer) > PIPELINE_PRODUCER_MAX || !utf8_is_line(ret->producer)))
                 return invalid(&reader, "\"producer\" may have up to %u bytes without control characters",
                                PIPELINE_PRODUCER_MAX);
-        return 0;
+        return refuse_impossible(&reader, pipeline_set_check_description(reader.object));
 }

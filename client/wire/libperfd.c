@@ -428,69 +428,54 @@ static int refuse_interval(PerfdClient *client, size_t i, const char *text) {
         return fail(client, PERFD_INVALID, "intervals[%zu]%s", i, text);
 }
 
-static bool are_durations(const double *seconds, size_t n) {
-        for (size_t i = 0; i < n; i++)
-                if (!(seconds[i] >= 0 && seconds[i] <= PIPELINE_SECONDS_MAX))
-                        return false;
-        return true;
-}
-
-static const char *set_tasks(const PerfdTaskStats *tasks, PipelineInterval *ret) {
-        const double seconds[] = { tasks->elapsed, tasks->ave_time, tasks->p90_time, tasks->p99_time };
-
-        if (!are_durations(seconds, N_ELEMENTS(seconds)))
-                return ".tasks: expected times of 0 to 1e9 seconds";
-        if (tasks->num_failures > tasks->num_tasks)
-                return ".tasks.num_failures: more than num_tasks, which includes the failed tasks";
-        ret->part = PIPELINE_TASKS;
+static void set_tasks(const PerfdTaskStats *tasks, PipelineInterval *ret) {
         ret->sums = (PipelineSums){
                 .elapsed_s = tasks->elapsed, .n = (double)tasks->num_tasks, .n_failures = (double)tasks->num_failures,
-                .time_s = (double)(tasks->num_tasks - tasks->num_failures) * tasks->ave_time,
+                .time_s = tasks->ave_time,
         };
         ret->percentiles = (PipelinePercentiles){ .p90_s = tasks->p90_time, .p99_s = tasks->p99_time };
-        return NULL;
 }
 
-static const char *set_queue(const PerfdQueueStats *queue, PipelineInterval *ret) {
-        const double seconds[] = { queue->elapsed, queue->ave_put_time, queue->p90_put_time, queue->p99_put_time,
-                                   queue->ave_get_time, queue->p90_get_time, queue->p99_get_time };
-
-        if (!are_durations(seconds, N_ELEMENTS(seconds)) || queue->elapsed == 0)
-                return ".queue: expected times of 0 to 1e9 seconds, and an interval longer than 0";
-        if (!(queue->occupancy_rate <= 1))
-                return ".queue.occupancy_rate: expected 0 to 1, or a negative number if it is not known";
-        ret->part = PIPELINE_QUEUE;
+static void set_queue(const PerfdQueueStats *queue, PipelineInterval *ret) {
         ret->buffer_size = queue->buffer_size;
         ret->sums = (PipelineSums){
-                .elapsed_s = queue->elapsed,
-                .n = (double)queue->num_items,
-                .time_s = (double)queue->num_items * queue->ave_put_time,
-                .get_s = (double)queue->num_items * queue->ave_get_time,
-                .ready_s = queue->occupancy_rate >= 0 ? queue->occupancy_rate * queue->elapsed : 0,
-                .judged_s = queue->occupancy_rate >= 0 ? queue->elapsed : 0,
+                .elapsed_s = queue->elapsed, .n = (double)queue->num_items, .time_s = queue->ave_put_time,
+                .get_s = queue->ave_get_time,
+                .ready_s = queue->occupancy_rate >= 0 ? queue->occupancy_rate : (double)NAN,
         };
         ret->percentiles = (PipelinePercentiles){ queue->p90_put_time, queue->p99_put_time, queue->p90_get_time,
                                                   queue->p99_get_time };
-        return NULL;
 }
 
-/* Returns an error, or NULL. */
-static const char *set_interval(const PerfdInterval *from, uint64_t now_ms, PipelineInterval *list, size_t *n) {
-        const char *error = NULL;
-
+/* 0, or PERFD_INVALID after a message. */
+static int set_interval(PerfdClient *client, size_t i, const PerfdInterval *from, uint64_t now_ms,
+                        PipelineReport *report) {
         if (!label_is_valid(from->stage))
-                return ".stage: expected PIPELINE:POSITION:NAME[CONCURRENCY] or POSITION:NAME, of up to 160 bytes";
+                return refuse_interval(client, i, ".stage: expected " PIPELINE_STAGE_EXPECTED);
         if (!from->tasks && !from->queue)
-                return ": expected tasks or queue";
-        if (from->tasks) {
-                list[*n] = (PipelineInterval){ .stage = from->stage, .end_ms = from->end_ms ?: now_ms };
-                error = set_tasks(from->tasks, &list[(*n)++]);
+                return refuse_interval(client, i, ": expected tasks or queue");
+        for (PipelinePart part = 0; part < N_PIPELINE_PARTS; part++) {
+                PipelineInterval *ret = &report->intervals[report->n_intervals];
+                ImpossibleNumber number;
+                char text[128];
+
+                if (part == PIPELINE_TASKS ? !from->tasks : !from->queue)
+                        continue;
+                *ret = (PipelineInterval){ .stage = from->stage, .part = part, .end_ms = from->end_ms ?: now_ms };
+                if (part == PIPELINE_TASKS)
+                        set_tasks(from->tasks, ret);
+                else
+                        set_queue(from->queue, ret);
+                number = pipeline_report_take(ret, true);
+                (void)snprintf(text, sizeof(text), ".%s.%s: is %g, expected 0 to %g",
+                               part == PIPELINE_TASKS ? "tasks" : "queue", number.name ?: "", number.value, number.max);
+                if (number.name)
+                        return refuse_interval(client, i, text);
+                if (part == PIPELINE_QUEUE && ret->sums.elapsed_s == 0)
+                        return refuse_interval(client, i, ".queue.elapsed: expected an interval longer than 0");
+                report->n_intervals++;
         }
-        if (!error && from->queue) {
-                list[*n] = (PipelineInterval){ .stage = from->stage, .end_ms = from->end_ms ?: now_ms };
-                error = set_queue(from->queue, &list[(*n)++]);
-        }
-        return error;
+        return 0;
 }
 
 /* An interval without a time gets that of this call, so that a request that is repeated has the same. */
@@ -498,6 +483,7 @@ int perfd_submit_intervals(PerfdClient *client, const char *job, const char *pro
                            size_t n) {
         scoped(freep) PipelineInterval *list = NULL;
         PipelineReport report = { .producer = producer ?: "" };
+        int r = 0;
         uint64_t now_ms = clock_realtime_ns() / NS_PER_MS;
 
         if (n == 0 || n > PERFD_INTERVALS_MAX)
@@ -507,12 +493,8 @@ int perfd_submit_intervals(PerfdClient *client, const char *job, const char *pro
         list = calloc(n * N_PIPELINE_PARTS, sizeof(*list));
         if (!list)
                 return -ENOMEM;
-        for (size_t i = 0; i < n; i++) {
-                const char *error = set_interval(&intervals[i], now_ms, list, &report.n_intervals);
-
-                if (error)
-                        return refuse_interval(client, i, error);
-        }
         report.intervals = list;
-        return send_report(client, job, &report);
+        for (size_t i = 0; r == 0 && i < n; i++)
+                r = set_interval(client, i, &intervals[i], now_ms, &report);
+        return r == 0 ? send_report(client, job, &report) : r;
 }

@@ -76,6 +76,28 @@ typedef struct PipelineReport {
         JsonText description;  /* an object; empty: the description is kept */
 } PipelineReport;
 
+/* A number that a producer may send: its name in each part, NULL if the part has none, and the largest possible. */
+typedef struct PipelineNumber {
+        const char *names[N_PIPELINE_PARTS];
+        size_t offset; /* of the double in PipelineInterval */
+        double max;
+} PipelineNumber;
+
+#define N_PIPELINE_NUMBERS 10U
+extern const PipelineNumber pipeline_report_numbers[N_PIPELINE_NUMBERS];
+
+/* A number that cannot be true. */
+typedef struct ImpossibleNumber {
+        const char *name; /* NULL: there is none */
+        double value, max; /* expected: 0 to max */
+} ImpossibleNumber;
+
+/*
+ * Turns the numbers of a producer into sums: in place of a sum, time_s and get_s have the mean, and ready_s the share,
+ * NAN if it is not known. counts_open_periods: as below. Returns the first number that cannot be true.
+ */
+ImpossibleNumber pipeline_report_take(PipelineInterval *interval, bool counts_open_periods);
+
 /* Adds `later` to `sums`. */
 void pipeline_report_add_sums(PipelineSums *sums, const PipelineSums *later);
 

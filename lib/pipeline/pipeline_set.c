@@ -27,30 +27,42 @@ void pipeline_set_deinit(PipelineSet *set) {
         *set = (PipelineSet){};
 }
 
-static double number_or_nan(const Value *object, const char *key) {
-        double v;
-
-        return value_get_double(object, key, &v) && v >= 0 ? v : NAN;
+/* Returns a number that is 0 to max, or NAN. */
+static double check_number(PipelineSet *set, const char *name, double v, double max) {
+        if (v >= 0 && v <= max)
+                return v;
+        if (!set->impossible.name)
+                set->impossible = (ImpossibleNumber){ name, v, max };
+        return NAN;
 }
 
-/* Returns a number of threads; 0: none, or more than is possible. */
-static unsigned read_threads(const Value *from) {
-        double n = number_or_nan(from, "threads");
+static double number_or_nan(PipelineSet *set, const Value *object, const char *key, double max) {
+        double v;
 
-        return n <= PIPELINE_SET_THREADS_MAX ? (unsigned)n : 0;
+        return value_get_double(object, key, &v) ? check_number(set, key, v, max) : NAN;
+}
+
+/* Returns a number of threads; 0: not known. */
+static unsigned read_threads(PipelineSet *set, const Value *from) {
+        double n = number_or_nan(set, from, "threads", PIPELINE_SET_THREADS_MAX);
+
+        return isnan(n) ? 0 : (unsigned)n;
 }
 
 static bool is_true(const Value *value) {
         return value && value->type == VALUE_BOOL && value->boolean;
 }
 
-static void read_pools(const Value *list, PipelineProcess *ret) {
+static void read_pools(const Value *list, PipelineSet *set) {
+        PipelineProcess *ret = &set->process;
+
         ret->knows_pools = list && list->type == VALUE_LIST && list->n_items <= PIPELINE_POOLS_MAX;
         for (size_t i = 0; ret->knows_pools && i < list->n_items; i++) {
                 const Value *from = &list->items[i], *stages = value_get(from, "stages");
                 PipelinePool *pool = &ret->pools[ret->n_pools++];
 
-                *pool = (PipelinePool){ .n_threads = read_threads(from), .waiting = number_or_nan(from, "waiting") };
+                *pool = (PipelinePool){ .n_threads = read_threads(set, from),
+                                        .waiting = number_or_nan(set, from, "waiting", 1) };
                 if (!is_true(value_get(from, "shared")) && stages && stages->type == VALUE_LIST &&
                     stages->n_items > 0 && stages->items[0].type == VALUE_STRING)
                         (void)snprintf(pool->stage, sizeof(pool->stage), "%s", stages->items[0].string);
@@ -73,7 +85,7 @@ static uint64_t read_in_order(const Value *list) {
 }
 
 /* Finds the slow worker in the list of [number of tasks, seconds] of each worker of a stage. */
-static void read_workers(const Member *from, SlowWorker *ret) {
+static void read_workers(const Member *from, PipelineSet *set) {
         const Value *list = &from->value;
         double means[WORKERS_MAX], median;
         PipelineStage stage;
@@ -85,13 +97,15 @@ static void read_workers(const Member *from, SlowWorker *ret) {
                 const Value *pair = &list->items[i];
                 bool is_pair = pair->type == VALUE_LIST && pair->n_items == 2 && value_is_number(&pair->items[0]) &&
                                value_is_number(&pair->items[1]);
-                double n_tasks = is_pair ? value_number(&pair->items[0]) : 0;
+                double n_tasks = is_pair ? check_number(set, "workers", value_number(&pair->items[0]), UINT32_MAX) : 0;
+                double seconds = is_pair ? check_number(set, "workers", value_number(&pair->items[1]),
+                                                        PIPELINE_SECONDS_MAX) : 0;
 
-                means[i] = n_tasks >= WORKER_TASKS_MIN ? value_number(&pair->items[1]) / n_tasks : NAN;
+                means[i] = n_tasks >= WORKER_TASKS_MIN ? seconds / n_tasks : NAN;
         }
         found = straggler_find(means, n, STRAGGLER_MEASURE_TIME, &median);
         if (found < n)
-                *ret = (SlowWorker){ stage.pipeline, stage.order, found, n, means[found], median };
+                set->slow = (SlowWorker){ stage.pipeline, stage.order, found, n, means[found], median };
 }
 
 /* Fits a line to times of a task, by the number of tasks that run at once. */
@@ -142,7 +156,10 @@ static void read_first_tasks(const Member *from, PipelineSet *set) {
             !pipeline_stage_parse(&stage, from->key, strlen(from->key)))
                 return;
         for (size_t i = 0; i < n; i++)
-                times[i] = value_is_number(&list->items[i]) ? value_number(&list->items[i]) : NAN;
+                times[i] = value_is_number(&list->items[i]) ? check_number(set, "first_tasks",
+                                                                           value_number(&list->items[i]),
+                                                                           PIPELINE_SECONDS_MAX)
+                                                            : NAN;
         if (!find_shared_wait(times, n, &wait))
                 return;
         wait.pipeline = stage.pipeline;
@@ -153,24 +170,34 @@ static void read_first_tasks(const Member *from, PipelineSet *set) {
 static void read_process(const Value *from, PipelineSet *set) {
         const Value *measured = value_get_given(from, "process"), *workers = value_get_given(from, "workers");
         const Value *first = value_get_given(from, "first_tasks");
-        double seconds = number_or_nan(measured, "seconds"), pipeline = number_or_nan(from, "pipeline");
+        double seconds = number_or_nan(set, measured, "seconds", PIPELINE_SECONDS_MAX);
+        double pipeline = number_or_nan(set, from, "pipeline", UINT32_MAX);
+        double cpus_max = seconds * PIPELINE_SET_THREADS_MAX;
 
-        set->process = pipeline_diagnosis_unknown_process(read_threads(from));
-        set->process_pipeline = isnan(pipeline) ? 0 : (unsigned)fmin(pipeline, UINT32_MAX);
-        read_pools(value_get_given(from, "pools"), &set->process);
+        set->process = pipeline_diagnosis_unknown_process(read_threads(set, from));
+        set->process_pipeline = isnan(pipeline) ? 0 : (unsigned)pipeline;
+        set->slow = (SlowWorker){};
+        read_pools(value_get_given(from, "pools"), set);
         set->n_shared = 0;
         set->process.in_order = read_in_order(value_get_given(from, "in_order"));
         for (size_t i = 0; workers && workers->type == VALUE_OBJECT && i < workers->n_members; i++)
-                read_workers(&workers->members[i], &set->slow);
+                read_workers(&workers->members[i], set);
         for (size_t i = 0; first && first->type == VALUE_OBJECT && i < first->n_members; i++)
                 read_first_tasks(&first->members[i], set);
         if (!(seconds > 0))
                 return;
-        set->process.cpus_used = number_or_nan(measured, "cpu_seconds") / seconds;
-        set->process.lock_waited = number_or_nan(measured, "lock_wait");
-        set->process.lock_held = number_or_nan(measured, "lock_held");
-        set->process.waiting_for_cpu = number_or_nan(measured, "tasks_cpu_wait_seconds") / seconds;
-        set->process.tasks_cpus = number_or_nan(measured, "tasks_cpu_seconds") / seconds;
+        set->process.cpus_used = number_or_nan(set, measured, "cpu_seconds", cpus_max) / seconds;
+        set->process.lock_waited = number_or_nan(set, measured, "lock_wait", 1);
+        set->process.lock_held = number_or_nan(set, measured, "lock_held", 1);
+        set->process.waiting_for_cpu = number_or_nan(set, measured, "tasks_cpu_wait_seconds", cpus_max) / seconds;
+        set->process.tasks_cpus = number_or_nan(set, measured, "tasks_cpu_seconds", cpus_max) / seconds;
+}
+
+ImpossibleNumber pipeline_set_check_description(const Value *description) {
+        PipelineSet set = {};
+
+        read_process(description, &set);
+        return set.impossible;
 }
 
 int pipeline_set_read_description(PipelineSet *set, JsonText description) {

@@ -13,7 +13,9 @@
 
 #include "json/json_text.h"
 #include "pipeline/pipeline_diagnosis.h"
+#include "pipeline/pipeline_report.h"
 #include "pipeline/pipeline_stage.h"
+#include "value/value.h"
 
 #define PIPELINE_SET_THREADS_MAX 65536U
 
@@ -42,6 +44,7 @@ typedef struct PipelineSet {
         SlowWorker slow;
         SharedWait shared[PIPELINE_POOLS_MAX];
         size_t n_shared;
+        ImpossibleNumber impossible; /* the first of the description */
         PipelineJob job;       /* job of the pipelines */
 } PipelineSet;
 
@@ -51,6 +54,8 @@ void pipeline_set_deinit(PipelineSet *set);
 
 /*
  * Reads the process from the description of a producer. A description is what the producer chose to send: members of
- * another type are not known. 0 or -ENOMEM.
+ * another type, and numbers that cannot be true, are not known. 0 or -ENOMEM.
  */
 int pipeline_set_read_description(PipelineSet *set, JsonText description);
+/* Returns the first number of a description that cannot be true, such as a share above 1. */
+ImpossibleNumber pipeline_set_check_description(const Value *description);

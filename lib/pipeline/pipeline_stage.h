@@ -13,6 +13,7 @@
 #include <stddef.h>
 
 #define PIPELINE_STAGE_NAME_MAX 127U
+#define PIPELINE_STAGE_EXPECTED "PIPELINE:POSITION:NAME[CONCURRENCY] or POSITION:NAME, with a name of 1 to 127 bytes"
 
 typedef struct StageTasks {
         bool is_known;         /* false: the stage has no tasks, or their statistics are missing */
@@ -50,7 +51,7 @@ int pipeline_stage_compare(const void *a, const void *b);
 
 /* Returns successes' mean time, NAN if there was none. */
 double pipeline_stage_mean_time(const PipelineStage *stage);
-/* Returns items per second that left the queue; 0 if no time elapsed. */
+/* Returns items per second that left the queue, NAN if no time elapsed. */
 double pipeline_stage_rate(const PipelineStage *stage);
 /* Returns the share of tasks that failed, 0 without tasks. */
 double pipeline_stage_failure_ratio(const PipelineStage *stage);

@@ -245,8 +245,10 @@ class Behaviour(TestCase):
         self.assertEqual([got[key] for key in ("num_items", "ave_put_time", "ave_get_time", "p90_get_time", "p99_get_time",
                                                "occupancy_rate")], [98, 0.25, 0.125, 0.5, 1, 0.75])
 
-        for change, words in (({"elapsed": -1}, "intervals[0].queue: expected times"), ({"elapsed": 0}, "an interval longer than 0"),
-                              ({"ave_get_time": float("nan")}, "expected times"), ({"occupancy_rate": 1.5}, "occupancy_rate: expected 0")):
+        for change, words in (({"elapsed": -1}, "intervals[0].queue.elapsed: is -1, expected 0 to 1e+09"),
+                              ({"elapsed": 0}, "an interval longer than 0"),
+                              ({"ave_get_time": float("nan")}, "queue.ave_get_time: is nan"),
+                              ({"occupancy_rate": 1.5}, "occupancy_rate: is 1.5, expected 0 to 1")):
             changed = PerfdQueueStats.from_buffer_copy(queue)
             for key, value in change.items():
                 setattr(changed, key, value)
@@ -255,7 +257,7 @@ class Behaviour(TestCase):
             self.assertIn(words, self.error(client))
         for wrong, words in ((PerfdInterval(b"a", 0, ctypes.pointer(tasks)), "intervals[0].stage: expected"),
                              (PerfdInterval(b"1:a"), "tasks or queue"), (PerfdInterval(None, 0, ctypes.pointer(tasks)), "stage"),
-                             (PerfdInterval(b"1:a", 0, ctypes.pointer(PerfdTaskStats(1, 1, 2))), "more than num_tasks")):
+                             (PerfdInterval(b"1:a", 0, ctypes.pointer(PerfdTaskStats(1, 1, 2))), "num_failures: is 2, expected 0 to 1")):
             self.assertEqual(self.library.perfd_submit_intervals(client, b"j", None, ctypes.byref(wrong), 1), INVALID)
             self.assertIn(words, self.error(client))
         self.assertEqual(self.library.perfd_submit_intervals(client, b"j", None, intervals, 1001), INVALID)

@@ -210,7 +210,7 @@ class Pipeline(unittest.TestCase):
                 ("standard input:1: expected a JSON object on the line; 'python3 -m perfd_spdl import'", "[]"),
                 ("no line has statistics of a stage", ""), ("no line has statistics of a stage", "\n\n"),
                 ("standard input:2: \"ave_time\" is -1, expected 0 to", first + '{"stage": "1:a", "num_tasks": 1, "ave_time": -1}'),
-                ("standard input:2: \"num_failures\" is 6 of 5", first + '{"stage": "1:a", "num_tasks": 5, "num_failures": 6}'),
+                ("standard input:2: \"num_failures\" is 6, expected 0 to 5", first + '{"stage": "1:a", "num_tasks": 5, "num_failures": 6}'),
                 ("standard input:2: \"occupancy_rate\" is 1.5", first + '{"stage": "1:a", "num_items": 1, "occupancy_rate": 1.5}'),
                 ("standard input:2: the line has more than 64 KiB", first + " " * 70000)):
             with self.subTest(text=text):

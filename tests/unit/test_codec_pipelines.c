@@ -126,7 +126,7 @@ static void invalid_values_are_refused_with_their_place(void **state) {
 
         sent_init(&sent);
         sent.stage.stage = (char *)"decode";
-        assert_sent_refused(f, &sent, STATUS_INVALID, "pipeline_report.stages[0].stage", "has no position");
+        assert_sent_refused(f, &sent, STATUS_INVALID, "pipeline_report.stages[0].stage", "POSITION:NAME");
         sent.stage.stage = (char *)"1:a\nb";
         assert_sent_refused(f, &sent, STATUS_INVALID, "pipeline_report.stages[0].stage", "control characters");
         sent_init(&sent);
@@ -141,7 +141,8 @@ static void invalid_values_are_refused_with_their_place(void **state) {
         assert_sent_refused(f, &sent, STATUS_INVALID, "pipeline_report.stages[0].tasks.ave_time", "is -1");
         sent_init(&sent);
         sent.tasks.num_failures = 11;
-        assert_sent_refused(f, &sent, STATUS_INVALID, "pipeline_report.stages[0].tasks.num_failures", "11 of 10");
+        assert_sent_refused(f, &sent, STATUS_INVALID, "pipeline_report.stages[0].tasks.num_failures",
+                            "is 11, expected 0 to 10");
         sent_init(&sent);
         sent.queue.elapsed = NAN;
         assert_sent_refused(f, &sent, STATUS_INVALID, "pipeline_report.stages[0].queue.elapsed", "nan");

@@ -2,90 +2,62 @@
 #include "ingest/codec/codec_decode.h"
 
 #include <assert.h>
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "ingest/codec/refuse.h"
 #include "pipeline/pipeline_report.h"
+#include "pipeline/pipeline_set.h"
 #include "proto/perfd.pb-c.h"
 
 #define STAGES "pipeline_report.stages"
 #define EVENTS "pipeline_report.events"
 #define TIME_MS_MAX (INT64_MAX / 1000000) /* in the year 2262 */
-#define SECONDS_MAX 1e9                   /* of an interval, and of any of its times */
 
 /* --- parts of a stage ----------------------------------------------------------------------------- */
 
-typedef struct NamedSeconds {
-        const char *field;
-        double seconds;
-} NamedSeconds;
-
-static int check_seconds(Decoded *decoded, size_t i, const NamedSeconds *items, size_t n) {
-        for (size_t k = 0; k < n; k++)
-                if (!(items[k].seconds >= 0 && items[k].seconds <= SECONDS_MAX))
-                        return refuse_item(&decoded->refusal, STAGES, i, items[k].field,
-                                           "is %g, must be seconds from 0 to %.0g", items[k].seconds, SECONDS_MAX);
-        return 0;
-}
-
-static int take_tasks(Decoded *decoded, const Perfd__V1__PipelineTasks *from, size_t i, PipelineInterval *ret) {
-        const NamedSeconds seconds[] = {
-                { "tasks.elapsed", from->elapsed }, { "tasks.ave_time", from->ave_time },
-                { "tasks.p90_time", from->p90_time }, { "tasks.p99_time", from->p99_time },
-        };
-        int r;
-
-        r = check_seconds(decoded, i, seconds, N_ELEMENTS(seconds));
-        if (r != 0)
-                return r;
-        if (from->num_failures > from->num_tasks)
-                return refuse_item(&decoded->refusal, STAGES, i, "tasks.num_failures",
-                                   "is %llu of %llu tasks: num_tasks includes the failed tasks",
-                                   (unsigned long long)from->num_failures, (unsigned long long)from->num_tasks);
-
-        ret->part = PIPELINE_TASKS;
+static void take_tasks(const Perfd__V1__PipelineTasks *from, PipelineInterval *ret) {
         ret->sums = (PipelineSums){
                 .elapsed_s = from->elapsed,
                 .n = (double)from->num_tasks,
                 .n_failures = (double)from->num_failures,
-                .time_s = (double)(from->num_tasks - from->num_failures) * from->ave_time,
+                .time_s = from->ave_time,
         };
         ret->percentiles = (PipelinePercentiles){ .p90_s = from->p90_time, .p99_s = from->p99_time };
-        return 0;
 }
 
-static int take_queue(Decoded *decoded, const Perfd__V1__PipelineQueue *from, size_t i, bool counts_open_periods,
-                      PipelineInterval *ret) {
+static void take_queue(const Perfd__V1__PipelineQueue *from, PipelineInterval *ret) {
         bool has_readiness = from->occupancy_given_case == PERFD__V1__PIPELINE_QUEUE__OCCUPANCY_GIVEN_OCCUPANCY_RATE;
-        const NamedSeconds seconds[] = {
-                { "queue.elapsed", from->elapsed },
-                { "queue.ave_put_time", from->ave_put_time }, { "queue.p90_put_time", from->p90_put_time },
-                { "queue.p99_put_time", from->p99_put_time }, { "queue.ave_get_time", from->ave_get_time },
-                { "queue.p90_get_time", from->p90_get_time }, { "queue.p99_get_time", from->p99_get_time },
-        };
-        int r;
 
-        r = check_seconds(decoded, i, seconds, N_ELEMENTS(seconds));
-        if (r != 0)
-                return r;
-        if (has_readiness && !(from->occupancy_rate >= 0 && from->occupancy_rate <= 1))
-                return refuse_item(&decoded->refusal, STAGES, i, "queue.occupancy_rate",
-                                   "is %g, must be a share of the interval, 0 to 1", from->occupancy_rate);
-
-        has_readiness &= from->num_items > 0 || counts_open_periods;
-        ret->part = PIPELINE_QUEUE;
         ret->buffer_size = from->buffer_size;
         ret->sums = (PipelineSums){
                 .elapsed_s = from->elapsed,
                 .n = (double)from->num_items,
-                .time_s = (double)from->num_items * from->ave_put_time,
-                .get_s = (double)from->num_items * from->ave_get_time,
-                .ready_s = has_readiness ? from->occupancy_rate * from->elapsed : 0,
-                .judged_s = has_readiness ? from->elapsed : 0,
+                .time_s = from->ave_put_time,
+                .get_s = from->ave_get_time,
+                .ready_s = has_readiness ? from->occupancy_rate : (double)NAN,
         };
         ret->percentiles = (PipelinePercentiles){ from->p90_put_time, from->p99_put_time, from->p90_get_time,
                                                   from->p99_get_time };
-        return 0;
+}
+
+static int take_part(Decoded *decoded, const Perfd__V1__PipelineStage *from, size_t i, PipelinePart part,
+                     PipelineReport *report) {
+        PipelineInterval *ret = &report->intervals[report->n_intervals++];
+        ImpossibleNumber number;
+        char path[64];
+
+        *ret = (PipelineInterval){ .stage = from->stage, .part = part, .end_ms = from->time_ms };
+        if (part == PIPELINE_TASKS)
+                take_tasks(from->tasks, ret);
+        else
+                take_queue(from->queue, ret);
+        number = pipeline_report_take(ret, pipeline_report_counts_open_periods(report->producer));
+        if (!number.name)
+                return 0;
+        (void)snprintf(path, sizeof(path), "%s.%s", part == PIPELINE_TASKS ? "tasks" : "queue", number.name);
+        return refuse_item(&decoded->refusal, STAGES, i, path, "is %g, expected 0 to %g", number.value, number.max);
 }
 
 /* --- stages and events ---------------------------------------------------------------------------- */
@@ -100,8 +72,7 @@ static int check_label(Decoded *decoded, const Perfd__V1__PipelineStage *from, s
                                    PIPELINE_LABEL_MAX);
         if (!pipeline_stage_parse(&stage, from->stage, strlen(from->stage)))
                 return refuse_item(&decoded->refusal, STAGES, i, "stage",
-                                   "has no position: write PIPELINE:POSITION:NAME[CONCURRENCY] or POSITION:NAME, "
-                                   "such as 0:1:decode[4]");
+                                   "must be " PIPELINE_STAGE_EXPECTED ", such as 0:1:decode[4]");
         if (from->time_ms > TIME_MS_MAX)
                 return refuse_item(&decoded->refusal, STAGES, i, "time_ms",
                                    "is after the year 2261: give milliseconds since 1970, or 0 for now");
@@ -112,22 +83,12 @@ static int check_label(Decoded *decoded, const Perfd__V1__PipelineStage *from, s
 }
 
 static int take_stage(Decoded *decoded, const Perfd__V1__PipelineStage *from, size_t i, PipelineReport *report) {
-        const PipelineInterval empty = { .stage = from->stage, .end_ms = from->time_ms };
-        int r;
+        int r = check_label(decoded, from, i);
 
-        r = check_label(decoded, from, i);
-        if (r == 0 && from->tasks) {
-                PipelineInterval *ret = &report->intervals[report->n_intervals++];
-
-                *ret = empty;
-                r = take_tasks(decoded, from->tasks, i, ret);
-        }
-        if (r == 0 && from->queue) {
-                PipelineInterval *ret = &report->intervals[report->n_intervals++];
-
-                *ret = empty;
-                r = take_queue(decoded, from->queue, i, pipeline_report_counts_open_periods(report->producer), ret);
-        }
+        if (r == 0 && from->tasks)
+                r = take_part(decoded, from, i, PIPELINE_TASKS, report);
+        if (r == 0 && from->queue)
+                r = take_part(decoded, from, i, PIPELINE_QUEUE, report);
         return r;
 }
 
@@ -158,9 +119,9 @@ static int take_event(Decoded *decoded, const Perfd__V1__PipelineEvent *from, si
         if (from->time_ms > TIME_MS_MAX)
                 return refuse_item(&decoded->refusal, EVENTS, i, "time_ms",
                                    "is after the year 2261: give milliseconds since 1970, or 0 for now");
-        if (!(from->seconds >= 0 && from->seconds <= SECONDS_MAX))
+        if (!(from->seconds >= 0 && from->seconds <= PIPELINE_SECONDS_MAX))
                 return refuse_item(&decoded->refusal, EVENTS, i, "seconds", "is %g, must be seconds from 0 to %.0g",
-                                   from->seconds, SECONDS_MAX);
+                                   from->seconds, PIPELINE_SECONDS_MAX);
 
         *ret = (PipelineEvent){ from->name, from->time_ms, from->seconds };
         return 0;
@@ -188,6 +149,7 @@ static int take_events(Decoded *decoded, Arena *arena, const Perfd__V1__Pipeline
 static int take_description(Decoded *decoded, const DecodeContext *context, const ProtobufCBinaryData *from,
                             PipelineReport *report) {
         const char *path = "pipeline_report.description";
+        ImpossibleNumber impossible;
         Complaint complaint;
         const Value *value;
         bool unused;
@@ -203,6 +165,10 @@ static int take_description(Decoded *decoded, const DecodeContext *context, cons
                 return r;
         if (indicator_check_object(value, context->limits, &complaint) != 0)
                 return refuse(&decoded->refusal, STATUS_INVALID, path, "%s: %s", complaint.path, complaint.text);
+        impossible = pipeline_set_check_description(value);
+        if (impossible.name)
+                return refuse(&decoded->refusal, STATUS_INVALID, path, "%s is %g, expected 0 to %g", impossible.name,
+                              impossible.value, impossible.max);
 
         report->description = json_text((const char *)from->data, from->len);
         return 0;
