@@ -144,7 +144,7 @@ $(B)/libperfd.so: $(B)/libperfd.so.0
 	ln -sf libperfd.so.0 $@
 
 # Verdicts are for perfd and perfctl: with their texts, they would double the library.
-VERDICT_OBJ := $(patsubst %,$(B)/lib/pipeline/%.o,pipeline_verdict pipeline_changes pipeline_set straggler)
+VERDICT_OBJ := $(patsubst %,$(B)/lib/pipeline/%.o,pipeline_verdict pipeline_doubt pipeline_changes pipeline_set straggler)
 
 # One object in which only the PERFD_API names are global, so that a static user cannot collide with our insides.
 $(B)/libperfd.a: $(LIB_OBJ) $(filter-out $(B)/lib/text/% $(B)/lib/stack/% $(B)/lib/util/sha256.o $(VERDICT_OBJ),$(CORE_OBJ))

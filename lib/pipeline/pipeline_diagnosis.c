@@ -33,6 +33,9 @@ bool pipeline_diagnosis_account(const PipelineStage *stage, const PipelineStage 
         busy = successes > 0 ? stage->tasks.success_time_s * (stage->tasks.n / successes) / elapsed_s : 0;
         put = per_second(stage->queue.put_s, &stage->queue);
         get = input ? per_second(input->queue.get_s, &input->queue) : 0;
+        if (stage->concurrency > 0 && busy > 0) /* failed tasks take no more time than the workers have */
+                busy = fmax(stage->tasks.success_time_s / elapsed_s,
+                            fmin(busy, stage->concurrency - add(add(0, get), put)));
 
         *ret = (StageAccounting){ .workers = add(add(busy, get), put) };
         ret->concurrency = infer(stage, ret->workers, &ret->is_inferred);

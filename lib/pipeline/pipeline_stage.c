@@ -81,7 +81,7 @@ double pipeline_stage_mean_time(const PipelineStage *stage) {
 }
 
 double pipeline_stage_rate(const PipelineStage *stage) {
-        return stage->queue.elapsed_s > 0 ? stage->queue.n_gets / stage->queue.elapsed_s : 0;
+        return stage->queue.elapsed_s > 0 ? stage->queue.n_gets / stage->queue.elapsed_s : NAN;
 }
 
 double pipeline_stage_failure_ratio(const PipelineStage *stage) {

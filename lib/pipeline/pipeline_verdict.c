@@ -67,14 +67,15 @@ static void join_shared_wait(const PipelineSet *set, PipelineVerdict *verdict) {
         }
 }
 
-/* Returns the first of two stages that differ in the concurrency only: the pipeline ran once with each; n: none. The
- * queues of the other stages have the times of both runs, so which is faster is not known. */
-static size_t find_twice(const PipelineVerdict *verdict) {
-        for (size_t i = 1; i < verdict->n; i++)
-                if (verdict->stages[i].order == verdict->stages[i - 1].order &&
-                    strcmp(verdict->stages[i].name, verdict->stages[i - 1].name) == 0)
-                        return i - 1;
-        return verdict->n;
+/* Lowers what is said of statistics that contradict each other. */
+static void join_doubt(PipelineVerdict *verdict) {
+        verdict->most = pipeline_doubt_find(verdict->stages, verdict->n, &verdict->process, &verdict->job,
+                                            verdict->doubt);
+        if (verdict->most == PIPELINE_CONFIDENCE_NONE)
+                verdict->diagnosis = (PipelineDiagnosis){ .stage = verdict->n, .next_stage = verdict->n,
+                                                          .pool_waiting = NAN, .wait_share = NAN, .mean_wait_s = NAN };
+        else if (verdict->diagnosis.confidence > verdict->most)
+                verdict->diagnosis.confidence = verdict->most;
 }
 
 bool pipeline_verdict_next(const PipelineSet *set, unsigned n_threads, size_t *at, PipelineVerdict *ret) {
@@ -99,8 +100,7 @@ bool pipeline_verdict_next(const PipelineSet *set, unsigned n_threads, size_t *a
         pipeline_diagnosis_join_job(&ret->job, &ret->process, &ret->diagnosis, ret->stages, ret->n);
         join_slow_worker(&set->slow, ret);
         join_shared_wait(set, ret);
-        if (find_twice(ret) < ret->n && ret->diagnosis.confidence > PIPELINE_CONFIDENCE_LOW)
-                ret->diagnosis.confidence = PIPELINE_CONFIDENCE_LOW;
+        join_doubt(ret);
         *at = end;
         return true;
 }
@@ -112,8 +112,9 @@ static bool is_advice(const PipelineVerdict *verdict) {
         const PipelineComparison *comparison = &verdict->comparison;
         const PipelineDiagnosis *diagnosis = &verdict->diagnosis;
 
-        if (comparison->best == 0 || diagnosis->limit == PIPELINE_LIMIT_CONSUMER ||
-            diagnosis->limit == PIPELINE_LIMIT_HOST || diagnosis->limit == PIPELINE_LIMIT_SOURCE)
+        if (verdict->most < PIPELINE_CONFIDENCE_HIGH || comparison->best == 0 ||
+            diagnosis->limit == PIPELINE_LIMIT_CONSUMER || diagnosis->limit == PIPELINE_LIMIT_HOST ||
+            diagnosis->limit == PIPELINE_LIMIT_SOURCE)
                 return false;
         if (diagnosis->stage != comparison->stage &&
             (diagnosis->stage < verdict->n || diagnosis->limit == PIPELINE_LIMIT_POOL))
@@ -197,7 +198,11 @@ static void write_headline(const PipelineVerdict *verdict, Buffer *out) {
         const PipelineDiagnosis *diagnosis = &verdict->diagnosis;
 
         if (isnan(diagnosis->wait_share)) {
-                buffer_puts(out, "The wait of the training loop is not known: the last queue has no statistics.");
+                buffer_printf(out, "The wait of the training loop is not known%s.",
+                              verdict->most == PIPELINE_CONFIDENCE_NONE ? ""
+                              : verdict->stages[verdict->n - 1].queue.is_known
+                                      ? ": the intervals of the last queue have no length"
+                                      : ": the last queue has no statistics");
                 return;
         }
         buffer_printf(out, "The training loop waited for data %s%.1f %% of the time",
@@ -523,20 +528,13 @@ static void write_limit(const PipelineVerdict *verdict, Sentences *out) {
         }
 }
 
-static void write_twice(const PipelineVerdict *verdict, Buffer *out) {
-        size_t i = find_twice(verdict);
-
-        if (i < verdict->n)
-                buffer_printf(out,
-                              " The job ran the pipeline with a concurrency of %u and of %u for %s: run each as a job "
-                              "of its own, and they are compared.",
-                              verdict->stages[i].concurrency, verdict->stages[i + 1].concurrency,
-                              verdict->stages[i].name);
-}
-
 static void write_sentences(const PipelineVerdict *verdict, Sentences *out) {
-        write_limit(verdict, out);
-        write_twice(verdict, &out->limit);
+        if (verdict->most > PIPELINE_CONFIDENCE_NONE)
+                write_limit(verdict, out);
+        if (verdict->most < PIPELINE_CONFIDENCE_HIGH)
+                buffer_printf(&out->limit, "%s, as the statistics contradict each other: %s.",
+                              out->limit.n == 0 ? "The limit is not known" : " The confidence is low",
+                              verdict->doubt);
         write_job(verdict, &out->limit);
         write_comparison(verdict, &out->limit);
         if (verdict->has_advice_of_runs)

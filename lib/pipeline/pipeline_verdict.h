@@ -8,6 +8,7 @@
 #include "json/json.h"
 #include "pipeline/pipeline_comparison.h"
 #include "pipeline/pipeline_diagnosis.h"
+#include "pipeline/pipeline_doubt.h"
 #include "pipeline/pipeline_set.h"
 
 typedef struct PipelineVerdict {
@@ -16,6 +17,8 @@ typedef struct PipelineVerdict {
         PipelineProcess process;
         SlowWorker slow;             /* of the limiting stage */
         SharedWait shared;           /* of the limiting stage; .enough: 0 if its tasks do not wait for each other */
+        PipelineConfidence most;     /* less than high: the statistics contradict each other ... */
+        char doubt[PIPELINE_DOUBT_MAX]; /* ... in these numbers */
         PipelineDiagnosis diagnosis;
         PipelineJob job;
         PipelineComparison comparison; /* with earlier runs */

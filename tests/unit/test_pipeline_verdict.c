@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests: lib/pipeline/pipeline_verdict.c lib/pipeline/pipeline_set.c */
+/* tests: lib/pipeline/pipeline_verdict.c lib/pipeline/pipeline_set.c lib/pipeline/pipeline_doubt.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -194,6 +194,76 @@ static void tasks_that_wait_for_each_other_need_fewer_workers(void **state) {
         }
 }
 
+static void statistics_that_contradict_each_other_are_named(void **state) {
+        static const struct {
+                Minute minutes[3]; /* without a label: only two */
+                bool is_grave;
+                const char *words;
+        } cases[] = {
+                { { { "0:0:src", 0, 0, 2400, 58, 1, 0 }, { "0:1:decode[2]", 6000000, 6e7, 2400, 0, 30, 0 } }, true,
+                  "the times of decode add up to 1000000 workers, and it has a concurrency of 2." },
+                { { { "0:0:src", 0, 0, 2400, 58, 1, 0 }, { "0:1:decode[4]", 2400, 239, 2400, 400, 30, 0 } }, true,
+                  "the times of decode add up to 10.7 workers, and it has a concurrency of 4." },
+                { { { "0:0:src", 0, 0, 2400, 58, 1, 0 }, { "0:1:decode[3]", 2400, 239, 2400, 0, 30, 0 } }, false,
+                  "the times of decode add up to 4 workers, and it has a concurrency of 3." },
+                { { { "0:0:src", 0, 0, 2400, 58, 1, 0 }, { "0:1:decode", 6000000, 6e7, 2400, 0, 30, 0 } }, true,
+                  "the times of decode add up to 1000000 workers, and it has a concurrency of 65536 at most." },
+                { { { "0:0:src", 0, 0, 2400, 58, 1, 0 }, { "0:1:decode[4]", 2400, 239, 2400, 0, 3000, 0 } }, true,
+                  "the training loop waited 50 min for items within 1 min." },
+                { { { "0:0:src", 0, 0, 2400, 58, 1, 0 }, { "0:1:decode[4]", 24000, 239, 2400, 0, 30, 0 } }, false,
+                  "decode ran 24000 tasks, and src gave it 2400 items." },
+                { { { "0:0:src", 0, 0, 2400, 58, 1, 0 }, { "0:1:a[4]", 2400, 239, 2400, 0, 30, 0 },
+                    { "0:1:b[4]", 2400, 20, 2400, 0, 30, 0 } }, false, "a and b have the same position, 1." },
+                /* Tasks that fail at once do not last as long as the others. */
+                { { { "0:0:src", 0, 0, 2400, 58, 1, 0 }, { "0:1:decode[4]", 2400, 100, 100, 0, 30, 2300 } }, false,
+                  NULL },
+        };
+        scoped(buffer_deinit) Buffer text = {};
+
+        (void)state;
+        for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+                scoped(pipeline_set_deinit) PipelineSet set = {};
+
+                fill(&set, cases[i].minutes, cases[i].minutes[2].label ? 3 : 2);
+                judge(&set, 0, &text);
+                if (!cases[i].words) {
+                        says(&text, "\"concurrency\":4,\"is_inferred\":false");
+                        assert_null(strstr(text.text, "contradict"));
+                        continue;
+                }
+                says(&text, cases[i].words);
+                says(&text, cases[i].is_grave ? "The limit is not known, as the statistics contradict each other: "
+                                              : "The confidence is low, as the statistics contradict each other: ");
+                says(&text, cases[i].is_grave ? "\"limit\":\"unknown\",\"stage\":null,\"direction\":\"none\","
+                                                "\"confidence\":\"none\"" : "\"confidence\":\"low\"");
+                assert_true(!cases[i].is_grave || strstr(text.text, "\"advice\":null"));
+        }
+}
+
+static void a_process_with_more_cpus_than_the_node_is_no_evidence(void **state) {
+        scoped(pipeline_set_deinit) PipelineSet set = {};
+        scoped(buffer_deinit) Buffer text = {};
+
+        (void)state;
+        fill(&set, busy, 2);
+        set.process.tasks_cpus = 500;
+        set.job.cpus_of_node = 16;
+        judge(&set, 0, &text);
+        says(&text, "contradict each other: the process used 500 CPUs, and the node has 16.");
+}
+
+static void intervals_without_length_have_no_rate(void **state) {
+        scoped(pipeline_set_deinit) PipelineSet set = {};
+        scoped(buffer_deinit) Buffer text = {};
+
+        (void)state;
+        fill(&set, busy, 2);
+        set.stages[1].queue.elapsed_s = 0;
+        judge(&set, 0, &text);
+        says(&text, "The wait of the training loop is not known: the intervals of the last queue have no length.");
+        says(&text, "\"items_per_second\":null,\"normalized_items_per_second\":null");
+}
+
 static void limits_without_advice_have_none(void **state) {
         static const Minute fast[] = { { "0:0:src", 0, 0, 600, 30, 0, 0 },
                                        { "0:1:decode[4]", 600, 60, 600, 0, 0.1, 0 } };
@@ -303,8 +373,8 @@ static void two_runs_in_one_job_are_told_apart(void **state) {
         fill(&set, both, 3);
         judge(&set, 0, &text);
         says(&text, "\"confidence\":\"low\"");
-        says(&text, "The job ran the pipeline with a concurrency of 16 and of 8 for decode: run each as a job of its "
-                    "own, and they are compared.");
+        says(&text, "The confidence is low, as the statistics contradict each other: the job ran the pipeline with a "
+                    "concurrency of 16 and of 8 for decode: run each as a job of its own, and they are compared.");
 }
 
 /* Judges the pipeline with a concurrency of 16, after a run with 8 that had other items per second. */
@@ -398,6 +468,9 @@ int main(void) {
                 cmocka_unit_test(the_gain_of_tasks_that_compute_is_promised),
                 cmocka_unit_test(a_slow_item_holds_back_an_output_in_order),
                 cmocka_unit_test(tasks_that_wait_for_each_other_need_fewer_workers),
+                cmocka_unit_test(statistics_that_contradict_each_other_are_named),
+                cmocka_unit_test(a_process_with_more_cpus_than_the_node_is_no_evidence),
+                cmocka_unit_test(intervals_without_length_have_no_rate),
                 cmocka_unit_test(limits_without_advice_have_none),
                 cmocka_unit_test(a_full_pool_is_the_limit),
                 cmocka_unit_test(the_description_tells_of_pools_locks_and_workers),

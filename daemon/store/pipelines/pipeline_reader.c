@@ -193,7 +193,7 @@ static void put_stage(Json *json, const PipelineStage *stage, const PipelineStag
         }
         if (stage->queue.is_known) {
                 json_put_double(json, "items", stage->queue.n_gets);
-                json_put_double(json, "items_per_second", pipeline_stage_rate(stage));
+                put_finite(json, "items_per_second", pipeline_stage_rate(stage));
                 json_put_double(json, "get_seconds", stage->queue.get_s);
                 json_put_double(json, "put_seconds", stage->queue.put_s);
         }
