@@ -444,8 +444,10 @@ int deliver_pipeline_pending(Courier *courier, const JobRef *job, PipelinePendin
         r = deliver_pipeline_report(courier, &report, ret);
         if (r == 0)
                 *n_sent += report.n_intervals + report.n_events;
-        if (r == 0 || r == DELIVERY_REFUSED)
+        if (r == 0)
                 pipeline_pending_remove(pending, &report);
+        else if (r == DELIVERY_REFUSED)
+                pipeline_pending_remove_refused(pending, &report, ret->reply.complaint.path);
         return r;
 }
 

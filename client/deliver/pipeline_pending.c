@@ -185,3 +185,23 @@ void pipeline_pending_remove(PipelinePending *pending, const PipelineReport *sen
                 pending->description = NULL;
         }
 }
+
+void pipeline_pending_remove_refused(PipelinePending *pending, const PipelineReport *sent, const char *path) {
+        size_t i;
+
+        if (sscanf(path, "pipeline_report.stages[%zu]", &i) == 1 && i < sent->n_intervals) {
+                drop_interval(&pending->intervals[i]);
+                memmove(&pending->intervals[i], &pending->intervals[i + 1],
+                        (--pending->n_intervals - i) * sizeof(*pending->intervals));
+                pending->n_reported -= pending->n_reported > i;
+        } else if (sscanf(path, "pipeline_report.events[%zu]", &i) == 1 && i < sent->n_events) {
+                drop_event(&pending->events[i]);
+                memmove(&pending->events[i], &pending->events[i + 1],
+                        (--pending->n_events - i) * sizeof(*pending->events));
+        } else if (strcmp(path, "pipeline_report.description") == 0) {
+                free(pending->description);
+                pending->description = NULL;
+        } else {
+                pipeline_pending_remove(pending, sent);
+        }
+}

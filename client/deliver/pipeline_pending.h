@@ -40,3 +40,5 @@ bool pipeline_pending_is_empty(const PipelinePending *pending);
 PipelineReport pipeline_pending_report(PipelinePending *pending);
 /* Removes the intervals and events that a report contained. */
 void pipeline_pending_remove(PipelinePending *pending, const PipelineReport *sent);
+/* Removes what perfd has refused: the item of the report that the path names, or the whole report. */
+void pipeline_pending_remove_refused(PipelinePending *pending, const PipelineReport *sent, const char *path);

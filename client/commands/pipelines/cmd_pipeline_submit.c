@@ -51,6 +51,7 @@ typedef struct Feed {
         uint64_t n_lines, n_sent, n_complaints;
         uint64_t n_refused;  /* intervals and events that perfd did not store */
         uint64_t sending_ns; /* when the next report may be sent */
+        uint64_t last_ms;    /* time of the last line without one */
         bool is_skipping;    /* the rest of a line that is too long */
         bool is_away;        /* a message has reported that perfd cannot be reached */
         bool is_remarked;    /* perfd's remark, which follows each report of a file, was printed */
@@ -80,14 +81,16 @@ static void complain(Feed *feed, unsigned column, const char *error) {
                 message_print("%s: further errors are not printed", feed->name);
 }
 
-/* An interval without a time gets that of its arrival here, so that a repeated report has the same. */
+/* An interval without a time gets that of its arrival here, so that a repeated report has the same. Two intervals of a
+ * stage with the same time are one. */
 static int take_parsed(Feed *feed, PipelineLine *line) {
         uint64_t now_ms = clock_realtime_ns() / NS_PER_MS;
         int r = 0;
 
         switch (line->kind) {
         case PIPELINE_LINE_INTERVAL:
-                line->interval.end_ms = line->interval.end_ms ?: now_ms;
+                if (line->interval.end_ms == 0)
+                        line->interval.end_ms = feed->last_ms = now_ms > feed->last_ms ? now_ms : feed->last_ms + 1;
                 r = pipeline_pending_add_interval(&feed->pending, &line->interval);
                 break;
         case PIPELINE_LINE_EVENT:
@@ -206,8 +209,8 @@ static int send_one(Feed *feed) {
 
         delivery_explain(&delivery, &feed->courier, reason);
         if (r == DELIVERY_REFUSED) {
-                message_print("%s", reason);
-                feed->n_complaints++;
+                if (feed->n_complaints++ < COMPLAINTS_MAX)
+                        message_print("%s", reason);
                 n_before -= feed->pending.n_intervals + feed->pending.n_events;
                 feed->n_refused += n_before;
                 feed->n_sent += n_before;
@@ -282,7 +285,7 @@ static int run_feed(Feed *feed) {
 
 static int print_sent(const Feed *feed) {
         scoped(buffer_deinit) Buffer out = {};
-        size_t n_left = feed->pending.n_intervals + feed->pending.n_events;
+        size_t n_left = feed->pending.n_intervals + feed->pending.n_events, n_lost = n_left + feed->pending.n_dropped;
 
         if (feed->pending.n_merged > 0)
                 message_print("perfd was unreachable for a long time: %zu intervals were merged into others",
@@ -295,7 +298,7 @@ static int print_sent(const Feed *feed) {
         if (feed->options->json)
                 buffer_printf(&out, "{\"sent\":%lu,\"refused\":%lu,\"refused_lines\":%lu,\"lost\":%zu}\n",
                               (unsigned long)feed->n_sent, (unsigned long)feed->n_refused,
-                              (unsigned long)feed->n_complaints, n_left);
+                              (unsigned long)feed->n_complaints, n_lost);
         else if (feed->n_refused > 0)
                 buffer_printf(&out, "%lu sent, %lu stored, %lu refused\n", (unsigned long)feed->n_sent,
                               (unsigned long)(feed->n_sent - feed->n_refused), (unsigned long)feed->n_refused);
@@ -345,7 +348,7 @@ static int pipeline_submit_run(const CommandLine *line) {
         status = print_sent(&feed);
         if (!pipeline_pending_is_empty(&feed.pending))
                 return EXIT_UNREACHABLE;
-        return feed.n_complaints + feed.n_refused > 0 ? EXIT_FAILED : status;
+        return feed.n_complaints + feed.n_refused + feed.pending.n_dropped > 0 ? EXIT_FAILED : status;
 }
 
 const Command cmd_pipeline_submit = {
