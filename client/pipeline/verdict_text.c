@@ -5,9 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "client/cli/grid.h"
 #include "pipeline/pipeline_changes.h"
 #include "pipeline/pipeline_stage.h"
 #include "text/text.h"
+#include "util/buffer.h"
 
 static const char *text_of(const Value *object, const char *key) {
         return value_get_string(object, key) ?: "";
@@ -17,29 +19,6 @@ static double number(const Value *object, const char *key) {
         double v;
 
         return value_get_double(object, key, &v) ? v : NAN;
-}
-
-void verdict_text_write(const Value *verdict, Buffer *out) {
-        const char *advice = text_of(verdict, "advice");
-
-        buffer_printf(out, "%s %s%s%s Confidence: %s.", text_of(verdict, "headline"), text_of(verdict, "sentence"),
-                      *advice ? " " : "", advice, text_of(verdict, "confidence"));
-}
-
-void verdict_text_write_changes(const Value *verdict, Buffer *out) {
-        const Value *list = value_get(verdict, "changes");
-
-        for (size_t i = 0; list && list->type == VALUE_LIST && i < list->n_items; i++) {
-                const Value *from = &list->items[i];
-                PipelineChange change = { .begin_ms = (uint64_t)fmax(0, number(from, "begin_ms")),
-                                          .end_ms = (uint64_t)fmax(0, number(from, "end_ms")),
-                                          .before_s = number(from, "before_seconds"),
-                                          .during_s = number(from, "during_seconds") };
-
-                (void)stpncpy(change.stage.name, text_of(from, "stage"), PIPELINE_STAGE_NAME_MAX);
-                pipeline_changes_describe(&change, out);
-                buffer_putc(out, '\n');
-        }
 }
 
 /* --- table ---------------------------------------------------------------------------------------- */
@@ -78,7 +57,7 @@ static void put_workers(Grid *grid, const Value *stage) {
         grid_right(grid, text);
 }
 
-void verdict_text_fill_grid(const Value *verdict, Grid *grid) {
+static void fill_grid(const Value *verdict, Grid *grid) {
         const Value *stages = value_get(verdict, "stages");
 
         for (size_t i = 0; stages && stages->type == VALUE_LIST && i < stages->n_items; i++) {
@@ -98,4 +77,50 @@ void verdict_text_fill_grid(const Value *verdict, Grid *grid) {
                         put_share(grid, readiness);
                 put_share(grid, number(stage, "failure_ratio"));
         }
+}
+
+/* --- verdict -------------------------------------------------------------------------------------- */
+
+/* A name may be longer than a line. */
+static void write_line(Screen *screen, const Buffer *text, size_t indent) {
+        size_t begin = screen->out->n;
+
+        screen_pad(screen, 0, indent);
+        screen_wrap(screen, text->text ?: "", indent);
+        screen_fold(screen, begin);
+        screen->out->failed |= buffer_error(text) < 0;
+}
+
+static void write_changes(const Value *list, size_t indent, Screen *screen) {
+        for (size_t i = 0; list && list->type == VALUE_LIST && i < list->n_items; i++) {
+                const Value *from = &list->items[i];
+                PipelineChange change = { .begin_ms = (uint64_t)fmax(0, number(from, "begin_ms")),
+                                          .end_ms = (uint64_t)fmax(0, number(from, "end_ms")),
+                                          .before_s = number(from, "before_seconds"),
+                                          .during_s = number(from, "during_seconds") };
+                scoped(buffer_deinit) Buffer text = {};
+
+                (void)stpncpy(change.stage.name, text_of(from, "stage"), PIPELINE_STAGE_NAME_MAX);
+                pipeline_changes_describe(&change, &text);
+                write_line(screen, &text, indent);
+        }
+}
+
+int verdict_text_write(const Value *verdict, bool is_table, size_t indent, Screen *screen) {
+        const char *advice = text_of(verdict, "advice");
+        scoped(buffer_deinit) Buffer text = {};
+        scoped(grid_deinit) Grid grid = {};
+        int r;
+
+        buffer_printf(&text, "%s %s%s%s Confidence: %s.", text_of(verdict, "headline"), text_of(verdict, "sentence"),
+                      *advice ? " " : "", advice, text_of(verdict, "confidence"));
+        if (!is_table)
+                write_line(screen, &text, indent);
+        grid_init_heads(&grid, "STAGE|>WORKERS|>BUSY|>STARVED|>BLOCKED|>TIME|>ITEMS/S|>READY|>FAILED");
+        grid.indent = indent;
+        fill_grid(verdict, &grid);
+        r = grid_write(&grid, screen, true);
+        if (!is_table)
+                write_changes(value_get(verdict, "changes"), indent, screen);
+        return r;
 }

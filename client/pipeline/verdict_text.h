@@ -7,14 +7,14 @@
  * Verdicts are objects as of pipeline_verdict.h, from perfd or made of a file. Names of stages are not escaped.
  */
 
-#include "client/cli/grid.h"
-#include "util/buffer.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "client/cli/screen.h"
 #include "value/value.h"
 
-/* Writes what limits the pipeline, and what to do about it, in a line without its end. */
-void verdict_text_write(const Value *verdict, Buffer *out);
-/* Writes the changes within the run, each a line. */
-void verdict_text_write_changes(const Value *verdict, Buffer *out);
-/* Adds a row for each stage to a grid with the columns VERDICT_HEADS. */
-#define VERDICT_HEADS "STAGE|>WORKERS|>BUSY|>STARVED|>BLOCKED|>TIME|>ITEMS/S|>READY|>FAILED"
-void verdict_text_fill_grid(const Value *verdict, Grid *grid);
+/*
+ * Writes what limits the pipeline and what to do about it, a table of its stages, and the changes within the run.
+ * indent: of the lines. is_table: writes the table only. 0 or -ENOMEM.
+ */
+int verdict_text_write(const Value *verdict, bool is_table, size_t indent, Screen *screen);

@@ -99,24 +99,14 @@ static const Value *ask_pipelines(ApiQuery *query, const GlobalOptions *global, 
         return value_get(api_query_peek(query, global, path, PIPELINE_TIMEOUT_NS), "verdicts");
 }
 
-/* Writes the verdict about each data pipeline of the job, if it has any, and its changes within the run. */
+/* Writes the verdict about each data pipeline of the job, if it has any. */
 static void write_pipelines(Screen *screen, const Value *verdicts) {
         if (answer_length(verdicts) == 0)
                 return;
 
         screen_heading(screen, "Data pipeline");
-        for (size_t i = 0; i < answer_length(verdicts); i++) {
-                scoped(buffer_deinit) Buffer text = {};
-
-                verdict_text_write(&verdicts->items[i], &text);
-                buffer_putc(&text, '\n');
-                verdict_text_write_changes(&verdicts->items[i], &text);
-                for (char *next, *line = text.text; line && (next = strchr(line, '\n')); line = next + 1) {
-                        *next = '\0';
-                        buffer_puts(screen->out, "  ");
-                        screen_wrap(screen, line, 2);
-                }
-        }
+        for (size_t i = 0; i < answer_length(verdicts); i++)
+                screen->out->failed |= verdict_text_write(&verdicts->items[i], false, 2, screen) < 0;
 }
 
 int report_print_job(const GlobalOptions *global, const Value *job, bool is_brief, int fd) {

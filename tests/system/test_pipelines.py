@@ -60,9 +60,19 @@ class Pipelines(harness.TestCase):
         start = [{"stage": STAGE, "time": BEGIN_S, "elapsed": 600, "num_tasks": 1, "num_failures": 0, "ave_time": 600},
                  {"stage": STAGE + "_queue", "time": BEGIN_S, "elapsed": 600, "num_items": 1, "ave_put_time": 0, "ave_get_time": 600},
                  {"event": "first_batch", "time": BEGIN_S - 600, "seconds": 600}]
-        self.perfctl(daemon, "submit", "--job", "train", "-", stdin=text_of([*start, *list(lines(1))[1:], {
-            "producer": "spdl 0.8.0", "pipeline": 0, "threads": 16, **description}]))
-        return json.loads(self.perfctl(daemon, "show", "--json", "train").stdout)["pipelines"][0]
+        text = text_of([*start, *list(lines(1))[1:], {"producer": "spdl 0.8.0", "pipeline": 0, "threads": 16, **description}])
+        self.perfctl(daemon, "submit", "--job", "train", "-", stdin=text)
+        of_job, of_file = (json.loads(self.perfctl(daemon, "show", "--json", *words).stdout)["pipelines"][0] for words in (
+            ("train",), ("--producer", "spdl=0.8", self.written(text))))
+        if of_job["limit"] != "lock":  # what a job uses shows which lock it is
+            self.assertEqual([of_job[key] for key in ("limit", "stage", "sentence", "wait_share", "first_wait_seconds")],
+                             [of_file[key] for key in ("limit", "stage", "sentence", "wait_share", "first_wait_seconds")])
+        return of_job
+
+    def written(self, text):
+        path = pathlib.Path(self.temporary_directory()) / "stats.jsonl"
+        path.write_text(text)
+        return str(path)
 
     def test_the_start_is_left_out(self):
         said = self.described()
@@ -90,11 +100,51 @@ class Pipelines(harness.TestCase):
         self.assertIn("Worker 2 of decode is the limit: its tasks take 400 ms, the median of 4 workers is 10", said["evidence"][1])
 
     def test_a_description_that_makes_no_sense_is_no_evidence(self):
-        for strange in ({"pools": 3, "process": [], "workers": "x", "pipeline": -1},
-                        {"pools": [3, {"threads": "2", "stages": [7], "waiting": "x"}], "process": {"seconds": 0, "cpu_seconds": -1},
-                         "workers": {"no label": [[1, 2]], STAGE: [[1], [0, 0], 3, ["a", "b"]]}},
-                        {"pools": [{"threads": 1e300, "waiting": 7}] * 100, "process": {"seconds": "soon"}, "pipeline": 1e300}):
+        for strange in ({"pools": 3, "process": [], "workers": "x"},
+                        {"pools": [3, {"threads": "2", "stages": [7], "waiting": "x"}] * 9, "process": {"seconds": 0, "cpu_seconds": -1},
+                         "workers": {"no label": [[1, 2]], STAGE: [[1], [0, 0], 3, ["a", "b"]]}}):
             self.assertEqual(self.described(**strange)["stage"], "decode", strange)
+
+    def test_impossible_numbers_are_refused_by_line(self):
+        daemon = self.begun()
+        first = list(lines(1))
+        process = {"seconds": 10, "cpu_seconds": 9}
+        for words, line in (('"lock_wait" is 7, expected 0 to 1', {"threads": 1, "process": {**process, "lock_wait": 7}}),
+                            ('"lock_held" is -0.1', {"threads": 1, "process": {**process, "lock_held": -0.1}}),
+                            ('"waiting" is 1.5', {"threads": 1, "pools": [{"threads": 2, "stages": ["decode"], "waiting": 1.5}]}),
+                            ('"pipeline" is -1', {"threads": 1, "pipeline": -1}),
+                            ('"workers" is -10', {"threads": 1, "workers": {STAGE: [[9, 1], [9, -10]]}}),
+                            ('"ave_time"', {"stage": STAGE, "num_tasks": 5, "ave_time": float("nan")}),
+                            ("a name of 1 to 127 bytes", {"stage": "0:1:" + 128 * "n", "num_tasks": 5, "ave_time": 1})):
+            done = self.perfctl(daemon, "submit", "--job", "train", stdin=text_of([*first, line]), status=1)
+            self.assertIn("standard input:5: ", done.stderr)
+            self.assertIn(words, done.stderr)
+            self.assertEqual(done.stdout, "3 sent\n")
+
+    def test_what_perfd_refuses_costs_no_other_line(self):
+        daemon = self.begun()
+        done = self.perfctl(daemon, "submit", "--json", "--job", "train", status=1, stdin=text_of(
+            [{"producer": "spdl 0.8.0", "note": ["x" * 70000]}, *list(lines(2))[1:]]))
+        self.assertIn("description: has 70", done.stderr)
+        self.assertEqual(json.loads(done.stdout), {"sent": 6, "refused": 0, "refused_lines": 1, "lost": 0})
+        self.assertEqual(self.stage(daemon)["tasks"]["num_tasks"], 4800)
+
+    def test_lines_without_a_time_are_intervals_of_their_own(self):
+        daemon = self.begun()
+        self.perfctl(daemon, "submit", "--job", "train", stdin=50 * text_of([{"stage": STAGE, "num_tasks": 2, "ave_time": 1}]))
+        self.assertEqual([self.stage(daemon)["tasks"][key] for key in ("intervals", "num_tasks")], [50, 100])
+
+    def test_contradictions_are_named_everywhere(self):
+        daemon = self.begun()
+        text = text_of([*lines(3)]).replace("decode[4]", "decode[1]")
+        self.perfctl(daemon, "submit", "--job", "train", stdin=text)
+        words = "the times of decode add up to 3.98 workers, and it has a concurrency of 1."
+        verdict, = daemon.get("/api/v1/jobs/train/pipeline").json["verdicts"]
+        self.assertEqual((verdict["limit"], verdict["confidence"], verdict["advice"]), ("unknown", "none", None))
+        self.assertIn(words, verdict["sentence"])
+        for shown in (self.perfctl(daemon, "show", "train"), self.perfctl(daemon, "show", self.written(text)),
+                      daemon.perfctl("report", "train")):
+            self.assertIn(words, " ".join(shown.stdout.split()))
 
     def test_a_change_of_concurrency_is_compared_with_the_run_before(self):
         """Jobs of the same name: with 8 workers, 141 items per second leave the pipeline; with 16, 100."""
@@ -145,6 +195,7 @@ class Pipelines(harness.TestCase):
         self.assertRegex(text, r"(?m)^From 2025-11-24 17:40:00 for 6 min 00 s, a task of read took 4[01]\.?\d* ms instead of 20 ms\.$")
         self.assertRegex(text, r"(?m)^From 2025-11-24 18:00:00, a task of decode took (60|59\.\d+) ms instead of 40 ms\.$")
         report = daemon.perfctl("report", "train", environment={"COLUMNS": "200", "TZ": "UTC"}).stdout
+        self.assertRegex(report, r"\nSTAGE +WORKERS +BUSY .*\n  read +~1 +\d")
         self.assertIn("\n  From 2025-11-24 17:40:00 for 6 min 00 s, a task of read took 4", report)
         self.assertNotIn("changes", daemon.get("/api/v1/jobs/train/pipeline?changes=0").json["verdicts"][0])
 
@@ -259,6 +310,8 @@ class Pipelines(harness.TestCase):
                                 env={**os.environ, "NO_COLOR": "1", "COLUMNS": "200"})
         self.assertIn("Data pipeline\n  The training loop waited for data 50.0 % of the time", report.stdout)
         self.assertIn("Confidence: medium.", report.stdout)
+        with daemon.client() as client:
+            self.assert_status(client.end("train", 0), "OK")  # the report of a running job changes
         report, job = json.loads(daemon.perfctl("report", "--json", "train").stdout), daemon.get("/api/v1/jobs/train").json
         self.assertEqual(report["pipelines"], [verdict])
         self.assertEqual(report.keys(), {*job, "pipelines"})
@@ -267,6 +320,7 @@ class Pipelines(harness.TestCase):
         page = os.path.join(self.temporary_directory(), "page.html")
         one, merged = (json.loads(daemon.perfctl("report", "--json", "--html", page, *words).stdout)
                        for words in (["train"], ["--all-nodes", file]))
+        del one["on"]["time_ms"], report["on"]["time_ms"]  # the clock of the node
         self.assertEqual((one, merged["reports"][0]["pipelines"]), (report, [verdict]))
         self.assertIn('"id":"train"', pathlib.Path(page).read_text())
         self.assertIn("needs a FILE", daemon.perfctl("report", "--json", "--html", "-", "train").stderr)

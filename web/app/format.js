@@ -55,6 +55,15 @@ export function seconds(v) {
         return `${join(Math.floor(s / 86400), "d")}\u00a0${join(two(Math.floor(s / 3600) % 24), "h")}`;
 }
 
+const UNITS = [[3600, "h"], [60, "min"], [1, "s"], [1e-3, "ms"], [1e-6, "us"], [1e-9, "ns"]];
+
+/* Three digits, in the largest unit of which it is one: "1.67 min", "99.5 ms". */
+export function duration(v) {
+        const [size, unit] = UNITS.find(([s]) => v >= 0.9995 * s) ?? UNITS[v > 0 ? 5 : 2];
+
+        return isNumber(v) && v >= 0 ? join(v < 999.5 * size ? Number((v / size).toPrecision(3)) : Math.round(v / size), unit) : DASH;
+}
+
 export const percent = (ratio, digits = 1) => (isNumber(ratio) ? join((100 * ratio).toFixed(digits), "%") : DASH);
 
 export function change(ratio) {

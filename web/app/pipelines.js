@@ -3,7 +3,7 @@
 
 import { find, get, name } from "./api.js";
 import { brief, card, command, el, empty, facts, link, note, pill, table } from "./dom.js";
-import { cut, figure, percent, plural, seconds, time } from "./format.js";
+import { cut, duration, figure, percent, plural, seconds, time } from "./format.js";
 import { statePill } from "./jobs.js";
 import { build } from "./url.js";
 import { chart } from "../figures/chart.js";
@@ -39,8 +39,9 @@ function stages(verdict) {
                 { head: key("c1", "Busy"), class: "number", cell: (s) => percent(s.busy) },
                 { head: key("c4", "Blocked"), class: "number", cell: (s) => percent(s.blocked) },
                 { head: key("soft", "Starved"), class: "number", cell: (s) => percent(s.starved) },
-                { head: "Each task", class: "number", cell: (s) => (s.mean_time_seconds === null ? "–" : figure(short(s.mean_time_seconds * 1000), "ms")) },
-                { head: "Items", class: "number", cell: (s) => (s.items_per_second === null ? "–" : figure(short(s.items_per_second), "/s")) },
+                { head: "Each task", class: "number", cell: (s) => duration(s.mean_time_seconds) },
+                { head: "Items", class: "number", title: "items out of the queue of the stage, counted as items of the first stage: a batch of aggregate(8) is eight",
+                        cell: (s) => (s.normalized_items_per_second === null ? "–" : figure(short(s.normalized_items_per_second), "/s")) },
                 { head: "Ready", class: "number", title: "time with an item ready behind the stage", cell: (s) => (s.readiness === null ? s.readiness_state : share(s.readiness, "ready")) },
                 { head: "Failed", class: "number", cell: (s) => (s.failure_ratio > 0 ? el("b", { class: "bad" }, percent(s.failure_ratio)) : percent(s.failure_ratio)) },
         ], verdict.stages, { caption: "Stages" });
@@ -53,7 +54,9 @@ export function verdictCard(verdict, n) {
                 el("p", { class: "verdict" }, el("b", null, verdict.headline), " ", verdict.sentence, " ", verdict.advice, " ", confidence(verdict)),
                 facts([["First batch after", Number.isFinite(verdict.first_batch_seconds) ? seconds(verdict.first_batch_seconds) : ""]]),
                 stages(verdict),
-                (verdict.changes ?? []).map((c) => note(`${c.stage}: a task took ${seconds(c.during_seconds)} instead of ${seconds(c.before_seconds)} from ${time(c.begin_ms)}${c.end_ms ? ` to ${time(c.end_ms)}` : " on"}.`)));
+                verdict.changes === null && note("There are too many intervals to find changes within the run."),
+                (verdict.changes ?? []).map((c) => note(`From ${time(c.begin_ms)}`, c.end_ms && ` for ${seconds((c.end_ms - c.begin_ms) / 1000)}`,
+                        `, a task of ${cut(c.stage, 40)} took ${duration(c.during_seconds)} instead of ${duration(c.before_seconds)}.`)));
 }
 
 async function readIntervals(id, signal) {

@@ -81,40 +81,14 @@ static void write_json(const Value *verdict, const PipelineSource *source, const
         json_object_end(json);
 }
 
-/* Writes how long the training loop waited for data, and what limits the throughput. */
-static int write_verdict(const Value *verdict, Screen *screen) {
-        scoped(buffer_deinit) Buffer text = {};
-
-        verdict_text_write(verdict, &text);
-        screen_wrap(screen, text.text ?: "", 0);
-        return buffer_error(&text);
-}
-
 static int write_text(const CommandLine *line, const Value *verdict, const char *name, Screen *screen) {
         const PipelineShowOptions *options = line->options;
-        scoped(buffer_deinit) Buffer changes = {};
-        scoped(grid_deinit) Grid grid = {};
         int64_t number = 0;
-        int r = 0;
 
         screen_text(screen, name);
         (void)value_get_int(verdict, "pipeline", &number);
         buffer_printf(screen->out, ", pipeline %jd\n", (intmax_t)number);
-        if (!options->stages)
-                r = write_verdict(verdict, screen);
-        if (r < 0)
-                return r;
-
-        grid_init_heads(&grid, VERDICT_HEADS);
-        verdict_text_fill_grid(verdict, &grid);
-        r = grid_write(&grid, screen, true);
-        if (!options->stages)
-                verdict_text_write_changes(verdict, &changes);
-        for (char *next, *text = changes.text; text && (next = strchr(text, '\n')); text = next + 1) {
-                *next = '\0';
-                screen_wrap(screen, text, 0);
-        }
-        return r;
+        return verdict_text_write(verdict, options->stages, 0, screen);
 }
 
 /* Sum over the ranks, each a file or a job. */
