@@ -78,21 +78,19 @@ static bool parse_time(const char *text, uint64_t *ret_ns) {
 }
 
 bool condition_next(const char *text, size_t *at, Buffer *out) {
-        size_t n_key = condition_key_length(text, "=!<>"), n = strlen(text);
-        const char *value = text + n_key + 1;
+        ConditionRelation relation = CONDITION_EQUAL;
+        const char *values = parse_relation(text + condition_key_length(text, "=!<>"), &relation), *value;
+        size_t n = strlen(text);
         bool is_quoted;
 
         if (*at > n)
                 return false;
-        if (text[n_key] != '=' || *value == '[' || *value == '{') {
-                buffer_puts(out, text);
-                *at = n + 1;
-                return true;
-        }
-        value += *at > 0 ? *at - (n_key + 1) : 0;
-        n = condition_key_length(value, ",");
-        is_quoted = n > 1 && value[0] == '"' && value[n - 1] == '"';
-        buffer_put(out, text, n_key + 1);
+        if (!values || *values == '[' || *values == '{')
+                values = text;
+        value = *at > 0 ? text + *at : values;
+        n = condition_key_length(value, values > text && relation <= CONDITION_NOT_EQUAL ? "," : "");
+        is_quoted = values > text && n > 1 && value[0] == '"' && value[n - 1] == '"';
+        buffer_put(out, text, (size_t)(values - text));
         buffer_put(out, value + is_quoted, n - 2 * is_quoted);
         *at = (size_t)(value - text) + n + 1;
         return true;

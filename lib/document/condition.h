@@ -59,8 +59,9 @@ size_t condition_key_length(const char *text, const char *ends);
 int condition_read_key(const char *text, size_t n, char ret[static CONDITION_KEY_MAX + 1]);
 
 /*
- * Writes the next alternative of KEY=VALUE,VALUE as a condition of its own, and other conditions as they are. *at: 0
- * at first. A value in quotation marks may have commas, as a list or an object has them. False: none is left.
+ * Writes the next value of KEY=VALUE,VALUE or KEY!=VALUE,VALUE as a condition of its own, and other conditions as they
+ * are, without the quotation marks in which a value may have commas; a list or an object needs none. *at: 0 at first.
+ * False: none is left.
  */
 bool condition_next(const char *text, size_t *at, Buffer *out);
 

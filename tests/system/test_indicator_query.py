@@ -212,7 +212,8 @@ class IndicatorQuery(TestCase):
                          (("version=1.9.0",), 3), (("matrix_size=1,4",), 4),
                          (("matrix_size=1", "matrix_size=4"), 4), (('dtype="a,b",c',), 4), (("dtype=a,b",), 0),
                          (("matrix_size=1,2", "version=1.9.0"), 2),
-                         (("matrix_size=1,2,4", "matrix_size>1"), 4), (("matrix_size=1,2", "matrix_size!=1"), 2)):
+                         (("matrix_size=1,2,4", "matrix_size>1"), 4), (("matrix_size=1,2", "matrix_size!=1"), 2),
+                         (("matrix_size!=1,2",), 2), (('dtype!="a,b"',), 4)):
             with self.subTest(words):
                 options = [word for condition in words for word in ("-w", condition)]
                 answer = json.loads(self.perfctl("indicator", "query", "PiMatmul", "--json", *options))

@@ -143,7 +143,11 @@ static void values_with_commas_between_them_are_alternatives(void **state) {
                 { "k=", "k=;" },
                 { "k=a,", "k=a;k=;" },
                 { "k=[1,2]", "k=[1,2];" },
-                { "k!=1,2", "k!=1,2;" },
+                { "k=a,[1,2]", "k=a;k=[1;k=2];" },
+                { "k!=1,2", "k!=1;k!=2;" }, /* none of them: all conditions must be met */
+                { "k!=\"q, v\"", "k!=q, v;" },
+                { "k>=\"1\"", "k>=1;" },
+                { "\"k\"", "\"k\";" },
                 { "k>=1,2", "k>=1,2;" },
         };
 
