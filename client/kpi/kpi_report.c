@@ -188,6 +188,10 @@ static bool put_level(const Value *kpi, const char *version, const char *time_ms
 }
 
 void kpi_report_put_verdict(const Value *kpi, Buffer *out) {
+bool kpi_report_put_since(const Value *kpi, Buffer *out) {
+        return put_level(kpi, "since_version", "since_ms", out);
+}
+
         scoped(buffer_deinit) Buffer level = {};
 
         if (has_verdict(kpi, JUDGE_RETURNED) && put_level(kpi, "back_to_version", "back_to_ms", &level))
@@ -219,12 +223,13 @@ static void put_change(const Value *kpi, Buffer *out) {
         double relative = answer_number(kpi, "relative_change"), low = answer_number(kpi, "low"),
                high = answer_number(kpi, "high");
 
+        scoped(buffer_deinit) Buffer since = {};
         if (isfinite(relative))
                 buffer_printf(out, ": %+.1f %%", 100 * relative);
         if (isfinite(low) && isfinite(high))
                 buffer_printf(out, " (%+.1f to %+.1f %%)", 100 * low, 100 * high);
-        if (*answer_text(kpi, "since_version"))
-                buffer_printf(out, " since %s", answer_text(kpi, "since_version"));
+        if (kpi_report_put_since(kpi, &since))
+                buffer_printf(out, " since %s", since.text ?: "");
 }
 
 void kpi_report_write_separating(Screen *screen, const Value *keys) {
@@ -345,14 +350,15 @@ static void put_value(const Value *kpi, Buffer *out) {
 
         text_figure(answer_number(kpi, "value"), value);
         buffer_printf(out, "  %s%s%s", value, *unit ? " " : "", unit);
-        if (answer_number_or_zero(kpi, "values") > 0)
+        if (answer_number_or_zero(kpi, "values") > 1)
                 buffer_printf(out, " (median of %.0f values)", answer_number_or_zero(kpi, "values"));
         buffer_printf(out, "%s%s", *version ? " at " : "", version);
         if (strcmp(direction, "none") != 0)
                 buffer_printf(out, ", %s is better", direction);
         buffer_puts(out, "; ");
         kpi_report_put_runs(kpi, true, out);
-        buffer_printf(out, " of %.0f version%s", n_versions, n_versions == 1 ? "" : "s");
+        if (*version || n_versions > 1)
+                buffer_printf(out, " of %.0f version%s", n_versions, n_versions == 1 ? "" : "s");
 }
 
 static void put_excluded(const Value *kpi, Buffer *out) {

@@ -19,6 +19,8 @@ void kpi_report_put_labels(const Value *kpi, Buffer *out);
 void kpi_report_put_set(const char *component, const Value *parameters, Buffer *out);
 /* Writes the verdict alone: "regression", "back at the level of 1.9.0" or "run again: 1 more". */
 void kpi_report_put_verdict(const Value *kpi, Buffer *out);
+/* Writes the version of the first run that differs or, without a version, its time. False: no run differs. */
+bool kpi_report_put_since(const Value *kpi, Buffer *out);
 /* Writes the least change that would be seen, "6.0 % in 3 runs"; nothing if it is not known. */
 void kpi_report_put_detectable(const Value *kpi, Buffer *out);
 /* Writes the number of runs: "1 (8 repeats)" if the runs of a batch count as one; has_word: "1 run (8 repeats)". */

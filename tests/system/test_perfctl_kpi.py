@@ -6,6 +6,7 @@ import os
 import re
 import resource
 import sqlite3
+import time
 import unittest
 
 import harness
@@ -353,6 +354,14 @@ perfd_kpi_two_wait_seconds{component="c",uid="UID",size="4"} 2
         for words in (("rate", "-w", "label.site=a"), ("rate", "--ignore", "site"), ("kept",)):
             kpis = json.loads(self.perfctl("kpi", "check", "--json", *words).stdout)["kpis"]
             self.assertEqual({(kpi["verdict"], kpi.get("mixture")) for kpi in kpis}, {("no change", None)}, words)
+
+    def test_a_change_without_versions_has_the_time_since_which_it_is(self):
+        for value in (10, 10.1, 9.9, 10, 10.1, 9.9, 10, 10.1, 12, 12.1, 11.9):
+            self.perfctl("kpi", "submit", "speed", value)
+        kpi, = json.loads(self.perfctl("kpi", "check", "speed", "--json").stdout)["kpis"]
+        since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(kpi["since_ms"] / 1000))
+        text = " ".join(self.perfctl("kpi", "check", "speed").stdout.split())
+        self.assertRegex(text, rf" % {since} 11 .* since {since}$")
 
     def test_a_submitted_kpi_of_any_component_is_listed_and_judged(self):
         for value in (1, 2):

@@ -29,7 +29,7 @@ export function sentence(kpi) {
                 && `: changes below ${change(kpi.smallest_change).slice(1)} would not be seen in ${plural(kpi.smallest_change_runs, "run")}`;
         const known = kpi.verdict !== "unknown" && kpi.relative_change !== null
                 && `: ${change(kpi.relative_change)}${kpi.low === null || kpi.low === undefined ? "" : ` (${interval(kpi)})`}`;
-        const since = kpi.since_version ? ` since ${kpi.since_version}` : "";
+        const since = kpi.since_version || kpi.since_ms ? ` since ${kpi.since_version || time(kpi.since_ms)}` : "";
         const mixed = kpi.mixture ? `: differs by label ${kpi.mixture.label} (${kpi.mixture.groups.map((g) => `${g.value ?? "without it"} ${figure(g.median, kpi.unit)}`).join(", ")})` : "";
         const more = kpi.runs_needed > 0 ? `; ${plural(kpi.runs_needed, "more run")} needed for a verdict` : "";
 

@@ -301,8 +301,9 @@ static void put_interval(Grid *grid, const Value *kpi) {
 static void fill(Grid *grid, const Value *kpis) {
         grid_init_heads(grid, "KPI|COMPONENT, PARAMETERS|VERDICT|>CHANGE|>INTERVAL|SINCE|>RUNS|DETECTABLE");
         for (size_t i = 0; i < answer_length(kpis); i++) {
-                scoped(buffer_deinit) Buffer labels = {}, verdict = {}, runs = {}, detectable = {};
+                scoped(buffer_deinit) Buffer labels = {}, verdict = {}, since = {}, runs = {}, detectable = {};
                 const Value *kpi = &kpis->items[i];
+                char digits[TEXT_MAX];
 
                 kpi_report_put_labels(kpi, &labels);
                 kpi_report_put_verdict(kpi, &verdict);
@@ -313,7 +314,7 @@ static void fill(Grid *grid, const Value *kpis) {
                 grid_whole(grid, verdict.text ?: "");
                 put_percent(grid, answer_number(kpi, "relative_change"));
                 put_interval(grid, kpi);
-                grid_value(grid, value_get(kpi, "since_version"));
+                grid_text(grid, kpi_report_put_since(kpi, &since) ? text_shorten_digest(since.text ?: "", digits) : "-");
                 grid_right(grid, runs.text ?: "");
                 grid_text(grid, detectable.text ?: "-");
         }

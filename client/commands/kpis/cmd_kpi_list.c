@@ -198,7 +198,7 @@ static void add_rows(Grid *grid, const KpiSet *set, const KpiIndicator *indicato
 
                 if (!value)
                         continue;
-                grid_text(grid, name.text ?: "");
+                grid_whole(grid, name.text ?: "");
                 grid_text(grid, indicator->sets[i].text ?: "-");
                 if (is_list_of_numbers(value))
                         put_list(grid, &declared->value, value);
