@@ -376,21 +376,13 @@ static const HistoryRun *find_accepted(const HistoryRun *runs, size_t n, uint64_
         return newest;
 }
 
-/*
- * Finds the first run of the level of run `at`: if the run was judged as changed, the first after the change; if it
- * was not changed, the first of all, since its level was no news; else this run. An outlier has no level to accept but
- * its own.
- */
+/* Finds the first run of the level of run `at`: the first that differs, whether or not that is certain; if none does,
+ * the first of all, since its level was no news. Of too few runs, it is this run. */
 static int find_level(const HistoryRun *runs, size_t at, const HistoryQuestion *question, size_t *ret) {
         HistoryVerdict verdict = {};
         int r = judge(runs, at + 1, question, &verdict);
 
-        *ret = verdict.verdict == JUDGE_NO_CHANGE ? 0 : at;
-        for (size_t i = 0; r == 0 && is_change(&verdict) && i < at; i++)
-                if (runs[i].time_ms == verdict.first.time_ms && is_same(runs[i].version, verdict.first.version)) {
-                        *ret = i;
-                        break;
-                }
+        *ret = verdict.since <= at ? verdict.since : at + 1 >= SHIFT_POINTS_MIN ? 0 : at;
         return r;
 }
 

@@ -368,6 +368,19 @@ static void an_accepted_level_is_what_runs_are_compared_with(void **state) {
         assert_int_equal(verdict.excluded.n_accepted, 0);
 }
 
+static void a_level_that_is_not_certain_yet_is_accepted_whole(void **state) {
+        HistoryQuestion question = { .judge = lower.judge, .accepted_ms = 1000 + 21 };
+        HistoryVerdict verdict;
+        Runs runs = {};
+
+        (void)state;
+        add(&runs, "2.1.0", 20, 100);
+        add(&runs, "2.2.0", 2, 150);
+        assert_int_equal(judge_copy(&runs, &lower).verdict, JUDGE_RUN_AGAIN);
+        verdict = judge_copy(&runs, &question);
+        assert_true(verdict.n == 2 && verdict.excluded.n_accepted == 20);
+}
+
 static void an_unchanged_history_has_no_level_to_accept(void **state) {
         HistoryQuestion question = { .judge = lower.judge, .accepted_ms = 1000 + 9 };
         HistoryVerdict verdict;
@@ -421,6 +434,7 @@ int main(void) {
                 cmocka_unit_test(versions_are_selected_as_the_original_does),
                 cmocka_unit_test(odd_series_have_a_verdict),
                 cmocka_unit_test(an_accepted_level_is_what_runs_are_compared_with),
+                cmocka_unit_test(a_level_that_is_not_certain_yet_is_accepted_whole),
                 cmocka_unit_test(an_unchanged_history_has_no_level_to_accept),
                 cmocka_unit_test(the_share_of_false_changes_is_limited),
         };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Accepts new levels of KPIs, lists accepted levels, and removes them. */
 
+#include <math.h>
 #include <string.h>
 
-#include "analysis/judge.h"
 #include "client/api/api_query.h"
 #include "client/cli/grid.h"
 #include "client/cli/message.h"
@@ -162,10 +162,10 @@ static const char *find_name(const CommandLine *line, const Value *kpis) {
         return first;
 }
 
-/* True if perfd leaves the history as it is: its newest level has not changed. An accepted level is renewed. */
+/* True if perfd leaves the history as it is: no run is known to differ. An accepted level is renewed. */
 static bool is_unchanged(const Value *kpi) {
-        return !value_get(kpi, "accepted") &&
-               strcmp(answer_text(kpi, "verdict"), judge_verdict_names[JUDGE_NO_CHANGE]) == 0;
+        return !value_get(kpi, "accepted") && isfinite(answer_number(kpi, "smallest_change")) &&
+               answer_number_or_zero(kpi, "runs_before") == 0;
 }
 
 /* Writes "PiMatmul.rate of tensorflow matrix_size=512: accepted 80.2 GFLOP/s at 2.11.0". */
