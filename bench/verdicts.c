@@ -51,7 +51,8 @@ static int answer(char *line, double *series) {
                         return -1;
                 if (strcmp(work, "verdict") == 0)
                         printf("%s;%zu;%zu;%zu;%.9g;%zu", judge_verdict_names[judgement.verdict], judgement.since,
-                               judgement.n_needed, judgement.back_to, judgement.smallest, judgement.n_smallest);
+                               judgement.n_needed, judgement.back_to, judgement.smallest.change,
+                               judgement.smallest.n_after);
                 else
                         put_points(&judgement);
                 if (k < n)

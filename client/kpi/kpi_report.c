@@ -12,6 +12,7 @@
 
 #define SHARE_DIFFERENCE_MIN 0.05 /* less is not worth a line */
 #define RATIO_MIN            1.1
+#define SMALLEST_SHOWN_MAX   10 /* of detectable changes */
 
 void kpi_report_put_labels(const Value *kpi, Buffer *out) {
         const Value *labels = value_get(kpi, "labels");
@@ -187,11 +188,11 @@ static bool put_level(const Value *kpi, const char *version, const char *time_ms
         return time > 0;
 }
 
-void kpi_report_put_verdict(const Value *kpi, Buffer *out) {
 bool kpi_report_put_since(const Value *kpi, Buffer *out) {
         return put_level(kpi, "since_version", "since_ms", out);
 }
 
+void kpi_report_put_verdict(const Value *kpi, Buffer *out) {
         scoped(buffer_deinit) Buffer level = {};
 
         if (has_verdict(kpi, JUDGE_RETURNED) && put_level(kpi, "back_to_version", "back_to_ms", &level))
@@ -207,7 +208,9 @@ bool kpi_report_put_since(const Value *kpi, Buffer *out) {
 void kpi_report_put_detectable(const Value *kpi, Buffer *out) {
         double smallest = answer_number(kpi, "smallest_change"), n = answer_number_or_zero(kpi, "smallest_change_runs");
 
-        if (isfinite(smallest))
+        if (smallest > SMALLEST_SHOWN_MAX)
+                buffer_printf(out, "over %d %%", 100 * SMALLEST_SHOWN_MAX);
+        else if (isfinite(smallest))
                 buffer_printf(out, "%.1f %% in %.0f run%s", 100 * smallest, n, n == 1 ? "" : "s");
 }
 
@@ -220,10 +223,10 @@ void kpi_report_put_runs(const Value *kpi, bool has_word, Buffer *out) {
 }
 
 static void put_change(const Value *kpi, Buffer *out) {
+        scoped(buffer_deinit) Buffer since = {};
         double relative = answer_number(kpi, "relative_change"), low = answer_number(kpi, "low"),
                high = answer_number(kpi, "high");
 
-        scoped(buffer_deinit) Buffer since = {};
         if (isfinite(relative))
                 buffer_printf(out, ": %+.1f %%", 100 * relative);
         if (isfinite(low) && isfinite(high))
@@ -298,14 +301,19 @@ static void put_mixture(const Value *mixture, Buffer *out) {
 static void put_unknown(const Value *kpi, Buffer *out) {
         double n_before = answer_number_or_zero(kpi, "runs_before"), n = answer_number_or_zero(kpi, "runs"),
                n_needed = answer_number_or_zero(kpi, "runs_needed");
+        bool is_noisy = n_before == 0 && answer_number(kpi, "smallest_change") > SHIFT_SMALLEST_MAX;
 
         if (n_before > 0) {
-                buffer_printf(out, ": only %.0f runs came before", n_before);
+                buffer_printf(out, ": only %.0f run%s came before", n_before, n_before == 1 ? "" : "s");
                 put_change(kpi, out);
-        } else if (n_needed > 0)
+        } else if (is_noisy)
+                buffer_printf(out, ": the runs vary so much that a change of %.0f %% would not be seen",
+                              100 * SHIFT_SMALLEST_MAX);
+        else if (n_needed > 0)
                 buffer_printf(out, ": only %.0f run%s", n, n == 1 ? "" : "s");
         if (n_needed > 0)
-                buffer_printf(out, " (needs %.0f more run%s)", n_needed, n_needed == 1 ? "" : "s");
+                buffer_printf(out, " (needs %s%.0f more run%s%s)", is_noisy ? "at least " : "", n_needed,
+                              n_needed == 1 ? "" : "s", n_before == 1 ? " before" : "");
 }
 
 /* Says what "no change" does not exclude. */

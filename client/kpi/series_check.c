@@ -417,8 +417,8 @@ static void put_verdict(Json *json, const JudgeResult *judgement, const SeriesIn
                 json_put_uint(json, "back_to", input->points[judgement->back_to].at);
         json_put_uint(json, "values_before", judgement->n_before);
         json_put_uint(json, "values_needed", judgement->n_needed);
-        json_put_double(json, "smallest_change", judgement->smallest);
-        json_put_uint(json, "smallest_change_values", judgement->n_smallest);
+        json_put_double(json, "smallest_change", judgement->smallest.change);
+        json_put_uint(json, "smallest_change_values", judgement->smallest.n_after);
         json_object_end(json);
 }
 
@@ -483,16 +483,17 @@ static void write_text(const SeriesInput *input, const JudgeResult *judgement, c
         buffer_printf(screen->out, "%zu change point%s in %zu values. Newest value: %s", judgement->n_points,
                       judgement->n_points == 1 ? "" : "s", input->n, judge_verdict_names[judgement->verdict]);
         if (judgement->verdict == JUDGE_UNKNOWN && judgement->n_before == 0)
-                buffer_puts(screen->out, " (too few values)");
+                buffer_puts(screen->out, isnan(judgement->smallest.change) ? " (too few values)"
+                                                                           : " (the values vary too much)");
         else if (!isnan(judgement->relative))
                 buffer_printf(screen->out, " (%+.1f %%)", 100 * judgement->relative);
         if (judgement->n_needed > 0)
                 buffer_printf(screen->out, ": %zu more", judgement->n_needed);
         if (judgement->back_to < input->n)
                 buffer_printf(screen->out, "; back at the level of index %zu", input->points[judgement->back_to].at);
-        if (judgement->verdict == JUDGE_NO_CHANGE && isfinite(judgement->smallest))
+        if (judgement->verdict == JUDGE_NO_CHANGE && isfinite(judgement->smallest.change))
                 buffer_printf(screen->out, "; changes below %.1f %% would not be seen in %zu values",
-                              100 * judgement->smallest, judgement->n_smallest);
+                              100 * judgement->smallest.change, judgement->smallest.n_after);
         if (status)
                 buffer_printf(screen->out, "; status of MatrixBenchmarking: %s", status->description);
         buffer_putc(screen->out, '\n');
@@ -528,6 +529,7 @@ static int judge(const SeriesCheck *check, const SeriesInput *input, JudgeVerdic
         r = judge_series(series, input->n, &check->settings, &judgement);
         if (r < 0)
                 return command_fail(r);
+        judge_refuse_noise(&judgement);
         if (is_compat)
                 status = judge_compat_status(series, input->n, &check->settings, &judgement);
         *ret = judgement.verdict;

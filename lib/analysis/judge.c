@@ -83,8 +83,7 @@ static int judge_shift(const double *series, size_t n, const JudgeSettings *sett
         judgement->verdict = JUDGE_NO_CHANGE;
         last = judgement->n_points > 0 ? &judgement->points[judgement->n_points - 1] : NULL;
         is_fresh = last && n - last->index <= JUDGE_FRESH;
-        r = shift_smallest(series, n, judgement->points, judgement->n_points, &settings->shift, &judgement->smallest,
-                           &judgement->n_smallest);
+        r = shift_smallest(series, n, judgement->points, judgement->n_points, &settings->shift, &judgement->smallest);
         if (r == 0 && is_fresh)
                 r = judge_fresh(series, n, settings, judgement);
         if (r < 0 || judgement->verdict == JUDGE_REGRESSION || judgement->verdict == JUDGE_CHANGED)
@@ -163,7 +162,8 @@ static int judge_newest(const double *series, size_t n, const JudgeSettings *set
 
 int judge_series(const double *series, size_t n, const JudgeSettings *settings, JudgeResult *ret) {
         JudgeResult judgement = {
-                .verdict = JUDGE_UNKNOWN, .relative = NAN, .p_value = NAN, .since = n, .back_to = n, .smallest = NAN,
+                .verdict = JUDGE_UNKNOWN, .relative = NAN, .p_value = NAN, .since = n, .back_to = n,
+                .smallest.change = NAN,
         };
         int r;
 
@@ -178,6 +178,13 @@ int judge_series(const double *series, size_t n, const JudgeSettings *settings, 
         else
                 *ret = judgement;
         return r;
+}
+
+void judge_refuse_noise(JudgeResult *judgement) {
+        if (judgement->verdict != JUDGE_NO_CHANGE || !(judgement->smallest.change > SHIFT_SMALLEST_MAX))
+                return;
+        judgement->verdict = JUDGE_UNKNOWN;
+        judgement->n_needed = judgement->smallest.n_more;
 }
 
 /* --- statuses ------------------------------------------------------------------------------------- */

@@ -41,7 +41,7 @@ typedef enum JudgeVerdict {
         JUDGE_RETURNED,    /* a better level that was there before */
         JUDGE_CHANGED,     /* a new level, and no direction is better */
         JUDGE_RUN_AGAIN,   /* the newest values differ: more values show whether a new level began */
-        JUDGE_UNKNOWN,     /* too few values */
+        JUDGE_UNKNOWN,     /* too few values, or too much noise */
         N_JUDGE_VERDICTS,
 } JudgeVerdict;
 
@@ -66,13 +66,15 @@ typedef struct JudgeResult {
         size_t back_to;  /* index of the first value of an earlier level that is reached again; n if there is none */
         size_t n_before; /* values of the level before `since`; 0: no change */
         size_t n_needed; /* more values that are needed for a verdict; 0: none */
-        double smallest; /* least change that n_smallest values of a new level would show; NAN: not known */
-        size_t n_smallest;
+        ShiftSmallest smallest; /* change that a few values of a new level would show */
 } JudgeResult;
 
 void judge_deinit(JudgeResult *judgement);
 /* Judges a series of finite numbers. Caller deinits *ret. Returns 0 or -ENOMEM. */
 int judge_series(const double *series, size_t n, const JudgeSettings *settings, JudgeResult *ret);
+
+/* Makes "no change" unknown if the values vary so much that it says nothing. */
+void judge_refuse_noise(JudgeResult *judgement);
 
 /* Status of the newest value as matrix-benchmarking's method of this name reports it. method: hunter, stdev or
  * zscore. */

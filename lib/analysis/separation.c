@@ -78,17 +78,21 @@ int separation_find(const double *values, const uint8_t *groups, size_t n, doubl
         ways = exp2((double)ret->n_groups - 1) - 1;
         for (size_t i = 0; i + 1 < ret->n_groups; i++) {
                 size_t n_low, n_high;
-                double median, difference;
+                double median, difference, p;
 
                 is_low[ret->groups[i]] = true;
                 n_low = collect(values, groups, n, is_low, true, low);
                 n_high = collect(values, groups, n, is_low, false, high);
                 median = statistics_quantile_of_sorted(low, n_low, 0.5);
                 difference = statistics_quantile_of_sorted(high, n_high, 0.5) - median;
-                if (difference >= effect_min * fabs(median) && difference >= SPREADS_MIN * spread &&
-                    takes_turns(groups, n, is_low))
-                        ret->p_value = fmin(ret->p_value,
-                                            ways * rank_sum_test(low, n_low, high, n_high, 0, scratch).two_sided);
+                if (difference < effect_min * fabs(median) || difference < SPREADS_MIN * spread ||
+                    !takes_turns(groups, n, is_low))
+                        continue;
+                p = ways * rank_sum_test(low, n_low, high, n_high, 0, scratch).two_sided;
+                if (p < ret->p_value) {
+                        ret->p_value = p;
+                        ret->spreads = difference / spread * (1 - (double)ret->n_groups / (double)n);
+                }
         }
         return 0;
 }

@@ -16,6 +16,7 @@
 
 typedef struct Separation {
         double p_value;                         /* 1: not separated */
+        double spreads;                         /* between the medians of the sides; infinite without noise */
         size_t n_groups;                        /* that have values */
         uint8_t groups[SEPARATION_GROUPS_MAX];  /* by ascending medians */
         double medians[SEPARATION_GROUPS_MAX];  /* of the groups in this order */

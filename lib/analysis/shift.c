@@ -748,18 +748,32 @@ static double find_t(double p, double df) {
         return high;
 }
 
+/* Estimates the least difference that is found after `n_more` further values of the current level. */
+static double find_smallest(const ShiftSeries *all, const ShiftSettings *settings, size_t n_level, size_t n_more,
+                            double rho, size_t *ret_n_after) {
+        size_t n_before = n_level + n_more < SHIFT_WINDOW ? n_level + n_more : SHIFT_WINDOW,
+               n_after = shift_needed(n_level + n_more, settings);
+        double t = find_t(settings->t_p_max, degrees_of_freedom(SHIFT_PRIOR_N + (double)(n_before + n_after) - 2, rho)),
+               n = (double)(all->n + n_more + n_after), difference;
+
+        /* The t-test, with a factor that is calibrated by simulation; the cost of a segment; the least effect. */
+        difference = (1.3 + 3 / (double)n_before) * t * all->sd * error_of_difference(n_before, n_after, rho);
+        difference = fmax(difference, all->sd * (PENALTY * 0.8 * log(fmax(n, 8)) / (double)n_after + 1.2));
+        *ret_n_after = n_after;
+        difference = fmax(difference, log1p(settings->effect_min) + 0.6 * all->sd);
+        return all->is_logarithmic ? expm1(difference) : difference;
+}
+
 int shift_smallest(const double *series, size_t n, const ChangePoint *points, size_t n_points,
-                   const ShiftSettings *settings, double *ret, size_t *ret_n_after) {
-        size_t n_level = n - (n_points > 0 ? points[n_points - 1].index : 0), n_after,
-               n_before = n_level < SHIFT_WINDOW ? n_level : SHIFT_WINDOW;
+                   const ShiftSettings *settings, ShiftSmallest *ret) {
+        size_t n_level = n - (n_points > 0 ? points[n_points - 1].index : 0), unused;
         scoped(freep) size_t *at = calloc(n_points + 1, sizeof(*at));
         scoped(freep) double *room = NULL;
-        double difference, rho, t;
         ShiftSeries all;
+        double rho;
         int r;
 
-        *ret = NAN;
-        *ret_n_after = 0;
+        *ret = (ShiftSmallest){ .change = NAN };
         if (n < SHIFT_POINTS_MIN)
                 return 0;
         r = at ? make_series(series, n, &all, &room) : -ENOMEM;
@@ -769,14 +783,9 @@ int shift_smallest(const double *series, size_t n, const ChangePoint *points, si
         for (size_t i = 0; i < n_points; i++)
                 at[i] = points[i].index;
         rho = find_autocorrelation(&all, &(ShiftPlaces){ at, n_points });
-        n_after = shift_needed(n_level, settings);
-        t = find_t(settings->t_p_max, degrees_of_freedom(SHIFT_PRIOR_N + (double)(n_before + n_after) - 2, rho));
-        /* The t-test, with a factor that is calibrated by simulation; the cost of a segment; the least effect. */
-        difference = (1.3 + 3 / (double)n_before) * t * all.sd * error_of_difference(n_before, n_after, rho);
-        difference = fmax(difference, all.sd * (PENALTY * 0.8 * log(fmax((double)(n + n_after), 8)) / (double)n_after +
-                                                1.2));
-        difference = fmax(difference, log1p(settings->effect_min) + 0.6 * all.sd);
-        *ret = all.is_logarithmic ? expm1(difference) : difference;
-        *ret_n_after = n_after;
+        ret->change = find_smallest(&all, settings, n_level, 0, rho, &ret->n_after);
+        for (size_t i = 1; ret->change > SHIFT_SMALLEST_MAX && ret->n_more == 0 && n_level + i <= SHIFT_WINDOW; i++)
+                if (find_smallest(&all, settings, n_level, i, rho, &unused) <= SHIFT_SMALLEST_MAX)
+                        ret->n_more = i;
         return 0;
 }

@@ -64,12 +64,20 @@ size_t shift_needed(size_t n_before, const ShiftSettings *settings);
 int shift_back_to(const double *series, size_t n, const ChangePoint *points, size_t n_points,
                   const ShiftSettings *settings, size_t *ret);
 
+#define SHIFT_SMALLEST_MAX 1.0 /* a level of which larger changes only can be found is hardly known */
+
+typedef struct ShiftSmallest {
+        double change;  /* NAN: less than SHIFT_POINTS_MIN values */
+        size_t n_after; /* values of a new level that it takes */
+        size_t n_more;  /* further values of the current level until SHIFT_SMALLEST_MAX is found; 0: it is, or never */
+} ShiftSmallest;
+
 /*
- * Estimates the least relative change that is found in about 80 % of all cases after *ret_n_after values of a new
- * level, if the noise stays as it is. *ret is NAN for less than SHIFT_POINTS_MIN values. Returns 0 or -ENOMEM.
+ * Estimates the least relative change that is found in about 80 % of all cases after some values of a new level, if the
+ * noise stays as it is. Returns 0 or -ENOMEM.
  */
 int shift_smallest(const double *series, size_t n, const ChangePoint *points, size_t n_points,
-                   const ShiftSettings *settings, double *ret, size_t *ret_n_after);
+                   const ShiftSettings *settings, ShiftSmallest *ret);
 
 /*
  * Partition: divides a series into segments so that the distances to the segments' medians are smallest

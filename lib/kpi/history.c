@@ -347,8 +347,8 @@ static int judge(const HistoryRun *runs, size_t n, const HistoryQuestion *questi
         verdict->p_value = judgement.p_value;
         verdict->n_needed = judgement.n_needed;
         verdict->n_before = judgement.n_before;
-        verdict->smallest = judgement.smallest;
-        verdict->n_smallest = judgement.n_smallest;
+        verdict->smallest = judgement.smallest.change;
+        verdict->n_smallest = judgement.smallest.n_after;
         if (judgement.back_to < n)
                 verdict->back_to = place_of(&runs[judgement.back_to]);
         if (has_status(question))
@@ -365,6 +365,7 @@ static bool is_change(const HistoryVerdict *verdict) {
         return verdict->verdict == JUDGE_REGRESSION || verdict->verdict == JUDGE_IMPROVEMENT ||
                verdict->verdict == JUDGE_RETURNED || verdict->verdict == JUDGE_CHANGED;
 }
+        judge_refuse_noise(&judgement);
 
 /* Returns the newest run that is not after a time, or NULL. */
 static const HistoryRun *find_accepted(const HistoryRun *runs, size_t n, uint64_t until_ms, HistoryOrder order) {

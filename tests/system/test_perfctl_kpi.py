@@ -351,9 +351,23 @@ perfd_kpi_two_wait_seconds{component="c",uid="UID",size="4"} 2
         text = " ".join(self.perfctl("kpi", "check", "quoted").stdout.split())
         self.assertRegex(text, r"differs by label site \(a'; true ' 10\d[.\d]*, b'; true ' 20\d[.\d]*\)")
         self.assertNotIn("-w ", text)  # it would be another command
-        for words in (("rate", "-w", "label.site=a"), ("rate", "--ignore", "site"), ("kept",)):
+        for words, verdict in ((("rate", "-w", "label.site=a"), "no change"), (("rate", "--ignore", "site"), "unknown"),
+                               (("kept",), "no change")):
             kpis = json.loads(self.perfctl("kpi", "check", "--json", *words).stdout)["kpis"]
-            self.assertEqual({(kpi["verdict"], kpi.get("mixture")) for kpi in kpis}, {("no change", None)}, words)
+            self.assertEqual({(kpi["verdict"], kpi.get("mixture")) for kpi in kpis}, {(verdict, None)}, words)
+
+    def test_few_runs_that_a_label_separates_have_no_verdict(self):
+        for i in range(9):
+            low, high = 100 + i % 3, 13000 + i % 5
+            self.perfctl("kpi", "submit", "--label", f"site={'ab'[i % 2]}", "--label", "host=n1", "rate", (low, high)[i % 2])
+            self.perfctl("kpi", "submit", "bare", (low, high)[i % 2])
+        text = " ".join(self.perfctl("kpi", "check", "rate").stdout.split())
+        self.assertRegex(text, r"unknown: differs by label site \(a 10\d, b 13,00[\d.]+\); -w .label.site=[ab]. judges one of them")
+        text = " ".join(self.perfctl("kpi", "check", "bare").stdout.split())
+        self.assertRegex(text, r"bare\.bare - unknown .*over 1000 % 1 KPI.* 9 runs unknown: the runs vary so much that a change of 100 % "
+                               "would not be seen$")
+        self.perfctl("kpi", "check", "bare", "--fail-on", "no-verdict", status=5)
+        self.assertEqual(self.perfctl("kpi", "accept", "bare").stdout, "bare.bare: unchanged\n")
 
     def test_a_change_without_versions_has_the_time_since_which_it_is(self):
         for value in (10, 10.1, 9.9, 10, 10.1, 9.9, 10, 10.1, 12, 12.1, 11.9):

@@ -391,14 +391,14 @@ static void assert_verdict(const json_t *one, size_t number) {
             got.since != index_of(json_object_get(one, "change"), n) ||
             got.back_to != index_of(json_object_get(one, "back_to"), n) ||
             got.n_needed != index_of(json_object_get(one, "needed"), 0) ||
-            got.n_smallest != index_of(json_object_get(one, "smallest_runs"), 0) ||
+            got.smallest.n_after != index_of(json_object_get(one, "smallest_runs"), 0) ||
             got.n_points != json_array_size(at))
                 fail_msg("case %zu (%s): %s since %zu, back to %zu, needs %zu, %zu change points", number,
                          json_string_value(json_object_get(one, "group")), judge_verdict_names[got.verdict], got.since,
                          got.back_to, got.n_needed, got.n_points);
         for (size_t i = 0; i < got.n_points; i++)
                 assert_int_equal(got.points[i].index, json_integer_value(json_array_get(at, i)));
-        assert_near(got.smallest, number_of(json_object_get(one, "smallest")), 1e-3);
+        assert_near(got.smallest.change, number_of(json_object_get(one, "smallest")), 1e-3);
 }
 
 static size_t assert_verdicts(json_t *all) {

@@ -308,6 +308,8 @@ static void what_separates_single_runs_is_written(void **state) {
         assert_non_null(strstr(out.text, "\"separated_by\":[]"));
 }
 
+#define NO_MIXTURE "\"accepted\":0}}],\"counts\"" /* the runs vary too much for a verdict */
+
 static void a_label_that_separates_runs_is_told_instead_of_a_verdict(void **state) {
         Fixture *fixture = *state;
 
@@ -322,12 +324,12 @@ static void a_label_that_separates_runs_is_told_instead_of_a_verdict(void **stat
               "\"mixture\":{\"label\":\"site\",\"groups\":[{\"value\":\"s0\",\"median\":100.");
         check(fixture, PATH "/regress?objective=elapsed&component=apart", 200, "\"mixture\":{\"label\":\"site\"");
         check(fixture, PATH ".rate/regress?component=apart&where=label.site=s1", 200, "\"verdict\":\"no change\"");
-        check(fixture, PATH ".rate/regress?component=apart&ignore=label.site", 200, "\"verdict\":\"no change\"");
+        check(fixture, PATH ".rate/regress?component=apart&ignore=label.site", 200, NO_MIXTURE);
         check(fixture, PATH ".rate/regress?component=apart&compare_by=label.site", 200, "\"versions\":2");
-        check(fixture, PATH ".rate/regress?component=many", 200, "\"verdict\":\"no change\"");
+        check(fixture, PATH ".rate/regress?component=many", 200, NO_MIXTURE);
         check(fixture, PATH ".rate/regress?component=same", 200, "\"verdict\":\"no change\"");
         check(fixture, PATH ".rate/regress?component=full", 200, "\"mixture\":{\"label\":\"site\"");
-        check(fixture, PATH ".rate/regress?component=wide", 200, "\"verdict\":\"no change\"");
+        check(fixture, PATH ".rate/regress?component=wide", 200, NO_MIXTURE);
 }
 
 static void wrong_requests_are_refused(void **state) {

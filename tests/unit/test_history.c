@@ -227,6 +227,29 @@ static void a_verdict_says_what_it_knows_and_what_it_needs(void **state) {
         assert_int_equal(judge_copy(&runs, &lower).verdict, JUDGE_REGRESSION);
 }
 
+/* A level of which only a change of more than 100 % could be seen is not known to be unchanged. */
+static void runs_that_vary_too_much_have_no_verdict(void **state) {
+        HistoryVerdict verdict;
+        Runs runs = {};
+
+        (void)state;
+        for (unsigned i = 0; i < 9; i++)
+                add(&runs, "1.0", 1, i % 2 ? 200 : 100);
+        verdict = judge_copy(&runs, &lower);
+        assert_true(verdict.verdict == JUDGE_UNKNOWN && verdict.smallest > 1 && verdict.n_needed == 0);
+
+        /* More runs are enough for less noise. */
+        memset(&runs, 0, sizeof(runs));
+        for (unsigned i = 0; i < 5; i++)
+                add(&runs, "1.0", 1, i % 2 ? 112 : 100);
+        while ((verdict = judge_copy(&runs, &lower)).verdict == JUDGE_UNKNOWN) {
+                assert_true(verdict.smallest > 1 && verdict.n_needed > 0);
+                add(&runs, "1.0", 1, runs.n % 2 ? 112 : 100);
+        }
+        assert_int_equal(verdict.verdict, JUDGE_NO_CHANGE);
+        assert_true(verdict.smallest < 1 && runs.n > 6 && runs.n < 12);
+}
+
 static void runs_at_the_same_time_have_the_order_of_their_results(void **state) {
         Runs runs = {};
         HistoryVerdict verdict;
@@ -429,6 +452,7 @@ int main(void) {
                 cmocka_unit_test(one_version_that_is_none_orders_all_by_time),
                 cmocka_unit_test(runs_of_two_versions_are_never_mixed),
                 cmocka_unit_test(a_verdict_says_what_it_knows_and_what_it_needs),
+                cmocka_unit_test(runs_that_vary_too_much_have_no_verdict),
                 cmocka_unit_test(runs_at_the_same_time_have_the_order_of_their_results),
                 cmocka_unit_test(the_runs_of_a_batch_count_as_their_median),
                 cmocka_unit_test(versions_are_selected_as_the_original_does),

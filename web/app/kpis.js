@@ -30,10 +30,12 @@ export function sentence(kpi) {
         const known = kpi.verdict !== "unknown" && kpi.relative_change !== null
                 && `: ${change(kpi.relative_change)}${kpi.low === null || kpi.low === undefined ? "" : ` (${interval(kpi)})`}`;
         const since = kpi.since_version || kpi.since_ms ? ` since ${kpi.since_version || time(kpi.since_ms)}` : "";
+        const vague = kpi.verdict === "unknown" && !kpi.runs_before && kpi.smallest_change > 1
+                && ": the runs vary so much that a change of 100 % would not be seen";
         const mixed = kpi.mixture ? `: differs by label ${kpi.mixture.label} (${kpi.mixture.groups.map((g) => `${g.value ?? "without it"} ${figure(g.median, kpi.unit)}`).join(", ")})` : "";
         const more = kpi.runs_needed > 0 ? `; ${plural(kpi.runs_needed, "more run")} needed for a verdict` : "";
 
-        return `${kpi.verdict}${mixed}${unseen || known || ""}${since}${more}`;
+        return `${kpi.verdict}${mixed}${unseen || known || vague || ""}${since}${more}`;
 }
 
 function list(kpis) {

@@ -314,7 +314,8 @@ static void fill(Grid *grid, const Value *kpis) {
                 grid_whole(grid, verdict.text ?: "");
                 put_percent(grid, answer_number(kpi, "relative_change"));
                 put_interval(grid, kpi);
-                grid_text(grid, kpi_report_put_since(kpi, &since) ? text_shorten_digest(since.text ?: "", digits) : "-");
+                (void)kpi_report_put_since(kpi, &since);
+                grid_text(grid, since.n > 0 ? text_shorten_digest(since.text, digits) : "-");
                 grid_right(grid, runs.text ?: "");
                 grid_text(grid, detectable.text ?: "-");
         }

@@ -256,7 +256,7 @@ static int check_labels(const Sources *sources, Response *response, Pass *pass, 
         if (pass->request->question.is_compat)
                 return 0;
         r = run_labels_find_separating(pass->request->labels, sources->reader, runs->items, verdict->n, &pass->rules,
-                                       ret);
+                                       verdict->verdict == JUDGE_UNKNOWN, ret);
         if (r != 0)
                 return exchange_store_error(response, r);
         if (ret->n > 0) {

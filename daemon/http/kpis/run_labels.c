@@ -13,6 +13,10 @@
 #define TEXT_BYTES (1024U * 1024U) /* of the labels of a history; the oldest runs are left out beyond */
 #define NEWEST 8U                  /* runs: a label that none of them has is not compared */
 #define P_VALUE_MAX 0.002          /* of all labels together */
+/* If the sides are as far apart as chance divides no noise, fewer runs are enough; fewest if there is no verdict. */
+#define SPREADS_CLEAR 6
+#define P_VALUE_CLEAR_MAX 0.02
+#define P_VALUE_UNKNOWN_MAX 0.1
 #define LABELS_MAX 64U             /* compared; documents may have thousands, and each is looked for in all runs */
 
 struct RunLabels {
@@ -157,9 +161,10 @@ static void write_groups(const LabelGroups *label, Buffer *out) {
 }
 
 int run_labels_find_separating(RunLabels *labels, Reader *reader, const HistoryRun *runs, size_t n,
-                               const KpiRules *rules, Buffer *out) {
+                               const KpiRules *rules, bool is_unknown, Buffer *out) {
         LabelGroups least = { .separation.p_value = 1 }, label;
         size_t n_tried = 0, n_compared = 0;
+        double p_max = P_VALUE_MAX;
         int r = read_labels(labels, reader, runs, n);
 
         for (size_t i = n; r == 0 && i-- > 0 && i + NEWEST >= n;)
@@ -179,7 +184,9 @@ int run_labels_find_separating(RunLabels *labels, Reader *reader, const HistoryR
                         }
                         r = r > 0 ? 0 : r;
                 }
-        if (r == 0 && least.separation.p_value * (double)n_compared <= P_VALUE_MAX && least.separation.p_value < 1)
+        if (least.separation.spreads >= SPREADS_CLEAR)
+                p_max = is_unknown ? P_VALUE_UNKNOWN_MAX : P_VALUE_CLEAR_MAX;
+        if (r == 0 && least.separation.p_value * (double)n_compared <= p_max && least.separation.p_value < 1)
                 write_groups(&least, out);
         return r != 0 ? r : buffer_error(out);
 }

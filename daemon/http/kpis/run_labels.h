@@ -24,7 +24,8 @@ DEFINE_SCOPED(RunLabels, run_labels_free);
 
 /*
  * Writes a JSON object about the label that separates the n runs; writes nothing if no label does. runs: in the order
- * in which they were judged. Labels that the rules compare or ignore do not count. Returns 0 or an outcome of reader.h.
+ * in which they were judged. Labels that the rules compare or ignore do not count. is_unknown: they have no verdict, so
+ * that a label that may be the reason is enough. Returns 0 or an outcome of reader.h.
  */
 int run_labels_find_separating(RunLabels *labels, Reader *reader, const HistoryRun *runs, size_t n,
-                               const KpiRules *rules, Buffer *out);
+                               const KpiRules *rules, bool is_unknown, Buffer *out);
