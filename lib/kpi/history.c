@@ -317,6 +317,26 @@ static bool has_status(const HistoryQuestion *question) {
         return question->is_compat && (method == JUDGE_HUNTER || method == JUDGE_STDEV || method == JUDGE_ZSCORE);
 }
 
+/* If the only run of the version before differs from all runs of the newest, that is no level to compare with. */
+static int doubt_single(const double *series, size_t n, const JudgeSettings *settings, JudgeResult *judgement) {
+        JudgeSettings backward = *settings;
+        double reversed[HISTORY_RUNS_MAX];
+        scoped(judge_deinit) JudgeResult first = {};
+        int r;
+
+        for (size_t i = 0; i < n; i++)
+                reversed[i] = series[n - 1 - i];
+        backward.shift.allowed = NULL;
+        r = judge_series(reversed, n, &backward, &first);
+        if (r < 0 || first.since != n - 1)
+                return r;
+        judgement->verdict = JUDGE_UNKNOWN;
+        judgement->relative = (series[n - 1] - series[0]) / fabs(series[0]);
+        judgement->since = judgement->n_before = 1;
+        judgement->n_needed = SHIFT_BASE - 1;
+        return 0;
+}
+
 static int judge(const HistoryRun *runs, size_t n, const HistoryQuestion *question, HistoryVerdict *verdict) {
         double series[HISTORY_RUNS_MAX];
         bool allowed[HISTORY_RUNS_MAX] = {};
@@ -340,8 +360,12 @@ static int judge(const HistoryRun *runs, size_t n, const HistoryQuestion *questi
                 settings.direction = JUDGE_HIGHER;
 
         r = judge_series(series, n, &settings, &judgement);
+        if (r == 0 && verdict->of.n_versions == 2 && allowed[1] && judgement.verdict == JUDGE_NO_CHANGE &&
+            settings.method == JUDGE_PERFD)
+                r = doubt_single(series, n, &settings, &judgement);
         if (r < 0)
                 return r;
+        judge_refuse_noise(&judgement);
         verdict->verdict = judgement.verdict;
         verdict->relative = judgement.relative;
         verdict->p_value = judgement.p_value;
@@ -365,7 +389,6 @@ static bool is_change(const HistoryVerdict *verdict) {
         return verdict->verdict == JUDGE_REGRESSION || verdict->verdict == JUDGE_IMPROVEMENT ||
                verdict->verdict == JUDGE_RETURNED || verdict->verdict == JUDGE_CHANGED;
 }
-        judge_refuse_noise(&judgement);
 
 /* Returns the newest run that is not after a time, or NULL. */
 static const HistoryRun *find_accepted(const HistoryRun *runs, size_t n, uint64_t until_ms, HistoryOrder order) {

@@ -227,6 +227,35 @@ static void a_verdict_says_what_it_knows_and_what_it_needs(void **state) {
         assert_int_equal(judge_copy(&runs, &lower).verdict, JUDGE_REGRESSION);
 }
 
+/* One run of the version before is no level to compare with. */
+static void a_single_run_before_a_version_is_no_level(void **state) {
+        HistoryVerdict verdict;
+        Runs runs = {};
+
+        (void)state;
+        add(&runs, "1.0", 1, 100);
+        for (unsigned n = 2; n <= 20; n++) {
+                add(&runs, "1.1", 1, 150);
+                verdict = judge_copy(&runs, &lower);
+                assert_int_equal(verdict.verdict, JUDGE_UNKNOWN);
+                if (n < SHIFT_POINTS_MIN)
+                        continue;
+                assert_true(verdict.n_before == 1 && verdict.n_needed == 4 && verdict.since == 1);
+                assert_true(fabs(verdict.relative - 0.5) < 0.03);
+        }
+        add(&runs, "1.0", 4, 100);
+        verdict = judge_copy(&runs, &(HistoryQuestion){ .current = "1.1", .judge = lower.judge });
+        assert_int_equal(verdict.verdict, JUDGE_REGRESSION);
+
+        memset(&runs, 0, sizeof(runs));
+        add(&runs, "1.0", 1, 100);
+        add(&runs, "1.1", 8, 100);
+        assert_int_equal(judge_copy(&runs, &lower).verdict, JUDGE_NO_CHANGE);
+        runs.items[0].value = 150; /* a spike among several versions */
+        add(&runs, "1.2", 3, 100);
+        assert_int_equal(judge_copy(&runs, &lower).verdict, JUDGE_NO_CHANGE);
+}
+
 /* A level of which only a change of more than 100 % could be seen is not known to be unchanged. */
 static void runs_that_vary_too_much_have_no_verdict(void **state) {
         HistoryVerdict verdict;
@@ -452,6 +481,7 @@ int main(void) {
                 cmocka_unit_test(one_version_that_is_none_orders_all_by_time),
                 cmocka_unit_test(runs_of_two_versions_are_never_mixed),
                 cmocka_unit_test(a_verdict_says_what_it_knows_and_what_it_needs),
+                cmocka_unit_test(a_single_run_before_a_version_is_no_level),
                 cmocka_unit_test(runs_that_vary_too_much_have_no_verdict),
                 cmocka_unit_test(runs_at_the_same_time_have_the_order_of_their_results),
                 cmocka_unit_test(the_runs_of_a_batch_count_as_their_median),
