@@ -297,13 +297,23 @@ static void put_mixture(const Value *mixture, Buffer *out) {
                               "--parameter %s=... to have a history for each", label, one.text, label, label);
 }
 
+/* Writes ": +30.1 % within 2.1.0, since 2026-11-23 16:10:00; …": the runs of the version differ. */
+static void put_within(const Value *kpi, Buffer *out) {
+        buffer_printf(out, ": %+.1f %% within %s, since ", 100 * answer_number(kpi, "relative_change"),
+                      answer_text(kpi, "version"));
+        (void)put_level(kpi, "", "since_ms", out);
+        buffer_puts(out, "; run the version before again to see whether the machine changed");
+}
+
 /* Writes ": only 3 runs came before: +50.3 % since 2.1.0 (needs 4 more runs)". */
 static void put_unknown(const Value *kpi, Buffer *out) {
         double n_before = answer_number_or_zero(kpi, "runs_before"), n = answer_number_or_zero(kpi, "runs"),
                n_needed = answer_number_or_zero(kpi, "runs_needed");
         bool is_noisy = n_before == 0 && answer_number(kpi, "smallest_change") > SHIFT_SMALLEST_MAX;
 
-        if (n_before > 0) {
+        if (n_before > 0 && n_needed == 0)
+                put_within(kpi, out);
+        else if (n_before > 0) {
                 buffer_printf(out, ": only %.0f run%s came before", n_before, n_before == 1 ? "" : "s");
                 put_change(kpi, out);
         } else if (is_noisy)
@@ -313,7 +323,7 @@ static void put_unknown(const Value *kpi, Buffer *out) {
                 buffer_printf(out, ": only %.0f run%s", n, n == 1 ? "" : "s");
         if (n_needed > 0)
                 buffer_printf(out, " (needs %s%.0f more run%s%s)", is_noisy ? "at least " : "", n_needed,
-                              n_needed == 1 ? "" : "s", n_before == 1 ? " before" : "");
+                              n_needed == 1 ? "" : "s", n_before == 1 ? " of the version before" : "");
 }
 
 /* Says what "no change" does not exclude. */

@@ -318,16 +318,14 @@ static bool has_status(const HistoryQuestion *question) {
 }
 
 /* If the only run of the version before differs from all runs of the newest, that is no level to compare with. */
-static int doubt_single(const double *series, size_t n, const JudgeSettings *settings, JudgeResult *judgement) {
-        JudgeSettings backward = *settings;
+static int doubt_single(const double *series, size_t n, const JudgeSettings *anywhere, JudgeResult *judgement) {
         double reversed[HISTORY_RUNS_MAX];
         scoped(judge_deinit) JudgeResult first = {};
         int r;
 
         for (size_t i = 0; i < n; i++)
                 reversed[i] = series[n - 1 - i];
-        backward.shift.allowed = NULL;
-        r = judge_series(reversed, n, &backward, &first);
+        r = judge_series(reversed, n, anywhere, &first);
         if (r < 0 || first.since != n - 1)
                 return r;
         judgement->verdict = JUDGE_UNKNOWN;
@@ -335,6 +333,39 @@ static int doubt_single(const double *series, size_t n, const JudgeSettings *set
         judgement->since = judgement->n_before = 1;
         judgement->n_needed = SHIFT_BASE - 1;
         return 0;
+}
+
+/* If the level changed while the newest version was run, the version is not what changed it. */
+static int doubt_version(const double *series, size_t n, size_t newest, const JudgeSettings *anywhere,
+                         JudgeResult *judgement) {
+        scoped(judge_deinit) JudgeResult found = {};
+        int r = judge_series(series, n, anywhere, &found);
+
+        if (r < 0 || found.n_points == 0 || found.since != found.points[found.n_points - 1].index ||
+            found.since <= newest)
+                return r;
+        judgement->verdict = JUDGE_UNKNOWN;
+        judgement->relative = found.relative;
+        judgement->p_value = found.p_value;
+        judgement->since = found.since;
+        judgement->n_before = found.n_before;
+        return 0;
+}
+
+/* Doubts "no change" of the newest of several versions. */
+static int doubt(const double *series, size_t n, size_t n_versions, const JudgeSettings *settings,
+                 JudgeResult *judgement) {
+        JudgeSettings anywhere = *settings;
+        size_t newest = n - 1;
+
+        if (judgement->verdict != JUDGE_NO_CHANGE || settings->method != JUDGE_PERFD || n_versions < 2)
+                return 0;
+        while (!settings->shift.allowed[newest])
+                newest--;
+        anywhere.shift.allowed = NULL;
+        if (n_versions == 2 && newest == 1)
+                return doubt_single(series, n, &anywhere, judgement);
+        return n - newest > settings->shift.n_min_last ? doubt_version(series, n, newest, &anywhere, judgement) : 0;
 }
 
 static int judge(const HistoryRun *runs, size_t n, const HistoryQuestion *question, HistoryVerdict *verdict) {
@@ -360,9 +391,8 @@ static int judge(const HistoryRun *runs, size_t n, const HistoryQuestion *questi
                 settings.direction = JUDGE_HIGHER;
 
         r = judge_series(series, n, &settings, &judgement);
-        if (r == 0 && verdict->of.n_versions == 2 && allowed[1] && judgement.verdict == JUDGE_NO_CHANGE &&
-            settings.method == JUDGE_PERFD)
-                r = doubt_single(series, n, &settings, &judgement);
+        if (r == 0)
+                r = doubt(series, n, verdict->of.n_versions, &settings, &judgement);
         if (r < 0)
                 return r;
         judge_refuse_noise(&judgement);

@@ -188,6 +188,17 @@ class KpiRegress(TestCase):
                 kpi, = json.loads(self.regress("PiMatmul.rate", "--component", order, "--json", status=4))["kpis"]
                 self.assertEqual((kpi["verdict"], kpi["since_version"], kpi["order"]), ("regression", new, order))
 
+    def test_a_change_within_the_newest_version_has_no_verdict(self):
+        self.submit_runs(("1.0", 100, 8), ("1.1", 100, 5), ("1.1", 70, 6))
+        text = " ".join(self.regress("PiMatmul.rate").split())
+        self.assertRegex(text, r"unknown: -\d\d\.\d % within 1\.1, since [-\d]+ [:\d]+; run the version before again to see whether")
+        self.regress("PiMatmul.rate", "--fail-on", "no-verdict", status=5)
+
+    def test_a_version_after_a_single_run_has_no_verdict(self):
+        self.submit_runs(("1.0", 100, 1), ("1.1", 50, 6))
+        text = " ".join(self.regress("PiMatmul.rate").split())
+        self.assertRegex(text, r"unknown: only 1 run came before: -\d\d\.\d % since 1\.1 \(needs 4 more runs of the version before\)")
+
     def test_several_kpis_are_judged_together(self):
         self.submit([100] * 10 + [80] * 2)
         one, other, both = (json.loads(self.regress("--json", *words, status=status)) for words, status in (
