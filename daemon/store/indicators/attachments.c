@@ -17,7 +17,6 @@ static const TableSalvage package_salvage = { .is_first = true };
 
 /* Results of others may refer to these rows. */
 STATEMENT stack_erase[] = { ERASURE_DISOWN("stack", "n_bytes"), {} };
-static const TableErasure stack_erasure = { .last = stack_erase };
 
 const StoreTable attachments_stack_table = {
         .name = "stack",
@@ -36,7 +35,7 @@ const StoreTable attachments_stack_table = {
                 " UPDATE holder SET n_bytes = n_bytes - old.n_bytes WHERE uid = old.uid; END;",
         .checks = { "SELECT max(id) FROM stack" },
         .salvage = &counted_salvage,
-        .erasure = &stack_erasure,
+        .erasure = &(const TableErasure){ .last = stack_erase },
 };
 
 /* Unknown texts are empty. digest: the first eight bytes of the SHA-256 of all texts. */
@@ -67,7 +66,6 @@ const StoreTable attachments_list_table = {
 #define SIZE_OF_SPECIFICATION(row) "length(CAST(" row ".document AS BLOB))"
 
 STATEMENT specification_erase[] = { ERASURE_DISOWN("specification", SIZE_OF_SPECIFICATION("specification")), {} };
-static const TableErasure specification_erasure = { .last = specification_erase };
 
 const StoreTable attachments_specification_table = {
         .name = "specification",
@@ -86,7 +84,7 @@ const StoreTable attachments_specification_table = {
                 " UPDATE holder SET n_bytes = n_bytes - " SIZE_OF_SPECIFICATION("old") " WHERE uid = old.uid; END;",
         .checks = { "SELECT max(id) FROM specification" },
         .salvage = &counted_salvage,
-        .erasure = &specification_erasure,
+        .erasure = &(const TableErasure){ .last = specification_erase },
 };
 
 /* --- packed attachments -------------------------------------------------------------------------- */

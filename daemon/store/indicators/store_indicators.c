@@ -51,7 +51,6 @@ STATEMENT result_next_of_user = SQL(
         1);
 STATEMENT result_erase = REMOVED("SELECT row FROM result WHERE row BETWEEN ?3 AND " ERASURE_WINDOW_END
                                  " AND uid = ?2 AND time_ms < ?4 ORDER BY row LIMIT ?1");
-static const TableErasure result_erasure = { .next = &result_next_of_user, .select = &result_erase };
 
 /* The models of an administrator apply to results of others, and stay. */
 STATEMENT model_erase[] = {
@@ -59,7 +58,6 @@ STATEMENT model_erase[] = {
         SQL("UPDATE model SET uid = 0 WHERE uid = ?1", 0),
         {},
 };
-static const TableErasure model_erasure = { .last = model_erase };
 
 STATEMENT result_delete = SQL("DELETE FROM result WHERE row = ?1", 0);
 
@@ -135,16 +133,6 @@ static int tidy(Database *database) {
         return r == 0 ? database_run(database, &packages_tidy, NULL, 0) : r;
 }
 
-static const TableRetention result_retention = {
-        .order = 5,
-        .keep = offsetof(StoreConfig, keep_results_ns),
-        .remove = &result_remove,
-        .remove_of_user = &result_remove_of_user,
-        .expire = &result_expire,
-        .run = run_removal,
-        .tidy = tidy,
-};
-
 STATEMENT unfinished_undo = REMOVED(
         "SELECT r.row FROM unfinished AS u CROSS JOIN result AS r WHERE r.row > u.row AND r.uid = u.uid");
 STATEMENT unfinished_clear = SQL("DELETE FROM unfinished", 0);
@@ -203,21 +191,6 @@ STATEMENT result_salvaged[] = {
 
 #define TERM_OF(text) "(SELECT id FROM term WHERE text = " text ")"
 #define IF_STORED(table) "(SELECT id FROM " table " WHERE id = old." table ")"
-static const TableSalvage result_salvage = {
-        .values = (const SalvagedValue[]){
-                { "name", TERM_OF(NAME_OF_DOCUMENT("old.document")) },
-                { "component", TERM_OF(COMPONENT_OF_DOCUMENT("old.document")) },
-                { "series", "NULL" },
-                { "stack", IF_STORED("stack") },
-                { "specification", IF_STORED("specification") },
-                {},
-        },
-        .before = &terms_salvage,
-        .after = result_salvaged,
-};
-static const TableSalvage shape_salvage = { .is_first = true };
-static const TableSalvage model_salvage = { .is_first = true, .condition = "EXISTS (SELECT 1 FROM shape WHERE id = "
-                                                                           "old.shape)" };
 
 /* --- tables -------------------------------------------------------------------------------------- */
 
@@ -326,9 +299,28 @@ static const StoreTable result_table = {
                 "SELECT max(id) IS NULL FROM result INDEXED BY result_by_id",
                 "SELECT max(time_ms) FROM result INDEXED BY result_by_time",
         },
-        .retention = &result_retention,
-        .salvage = &result_salvage,
-        .erasure = &result_erasure,
+        .retention = &(const TableRetention){
+                .order = 5,
+                .keep = offsetof(StoreConfig, keep_results_ns),
+                .remove = &result_remove,
+                .remove_of_user = &result_remove_of_user,
+                .expire = &result_expire,
+                .run = run_removal,
+                .tidy = tidy,
+        },
+        .salvage = &(const TableSalvage){
+                .values = (const SalvagedValue[]){
+                        { "name", TERM_OF(NAME_OF_DOCUMENT("old.document")) },
+                        { "component", TERM_OF(COMPONENT_OF_DOCUMENT("old.document")) },
+                        { "series", "NULL" },
+                        { "stack", IF_STORED("stack") },
+                        { "specification", IF_STORED("specification") },
+                        {},
+                },
+                .before = &terms_salvage,
+                .after = result_salvaged,
+        },
+        .erasure = &(const TableErasure){ .next = &result_next_of_user, .select = &result_erase },
 };
 
 /* Submissions of which the first parts are stored: the results of this user after this row. */
@@ -354,15 +346,17 @@ static const StoreTable model_table = {
                 "CREATE TRIGGER model_reshaped AFTER UPDATE OF shape ON model WHEN new.shape <> old.shape" DROP_SHAPE
                 "CREATE TRIGGER model_removed AFTER DELETE ON model" DROP_SHAPE,
         .checks = { "SELECT total(length(document)) FROM model" },
-        .salvage = &model_salvage,
-        .erasure = &model_erasure,
+        .salvage = &(const TableSalvage){
+                .is_first = true, .condition = "EXISTS (SELECT 1 FROM shape WHERE id = old.shape)"
+        },
+        .erasure = &(const TableErasure){ .last = model_erase },
 };
 
 static const StoreTable shape_table = {
         .name = "shape",
         .schema = "CREATE TABLE shape (id INTEGER PRIMARY KEY, keys TEXT NOT NULL UNIQUE);",
         .checks = { "SELECT max(id) FROM shape" },
-        .salvage = &shape_salvage,
+        .salvage = &(const TableSalvage){ .is_first = true },
         .erasure = &table_erasure_follows,
 };
 

@@ -621,7 +621,6 @@ STATEMENT job_next_of_user = SQL(
 STATEMENT job_erase = SQL(JOB_REMOVE("INDEXED BY job_by_uid WHERE uid = ?2 AND row BETWEEN ?3 AND " ERASURE_WINDOW_END
                                      " AND begin_ms < ?4 AND end_ms < ?4 AND"),
                           N_REMOVED_COLUMNS);
-static const TableErasure job_erasure = { .next = &job_next_of_user, .select = &job_erase };
 
 STATEMENT job_delete = SQL("DELETE FROM job WHERE row = ?1", 0);
 
@@ -642,16 +641,6 @@ static int run_removal(Database *database, Prepared *selection, int64_t *ret_n) 
         return r;
 }
 
-static const TableRetention job_retention = {
-        .order = 6,
-        .keep = offsetof(StoreConfig, keep_jobs_ns),
-        .remove = &job_remove,
-        .remove_of_user = &job_remove_of_user,
-        .expire = &job_expire,
-        .newest = "SELECT max(begin_ms) FROM job INDEXED BY job_by_begin",
-        .run = run_removal,
-};
-
 /* --- salvage ------------------------------------------------------------------------------------- */
 
 /*
@@ -662,20 +651,6 @@ static const TableRetention job_retention = {
 
 /* A job that was running only according to the damaged file cannot be resumed: jobs that were running are stored
  * first. Its end is unknown, as is that of a job of which only an index is left. */
-static const TableSalvage job_salvage = {
-        .needed = "old.state = 'running'",
-        .values = (const SalvagedValue[]){
-                { "state", "iif(old.state = 'running', 'interrupted', old.state)" },
-                { "end_ms", "iif(old.end_ms IS NULL, NULL, iif(old.state = 'running' OR old.end_ms = 0, 0,"
-                            " max(old.begin_ms, old.end_ms)))" },
-                {},
-        },
-        .restored = (const SalvagedValue[]){
-                { "id", "'lost-id-' || old.row" }, { "state", "'interrupted'" }, { "rank", "-1" }, { "node", "-1" },
-                { "isolation", "'none'" }, { "note", RESTORED }, { "labels", "'{}'" }, {},
-        },
-        .is_restored = "note = " RESTORED,
-};
 
 /* The number of a lost job may now belong to another job. A job without its progress cannot be resumed after a
  * restart. */
@@ -683,24 +658,9 @@ STATEMENT running_finish = SQL(
         "UPDATE job SET state = 'interrupted', end_ms = 0 WHERE state = 'running' AND row NOT IN (SELECT job FROM"
         " running)",
         0);
-static const TableSalvage running_salvage = {
-        .needed = "1",
-        .condition = "EXISTS (SELECT 1 FROM job WHERE row = old.job AND state = 'running')",
-        .finish = &running_finish,
-};
-
-static const TableSalvage timeline_salvage = {
-        .condition = "EXISTS (SELECT 1 FROM job WHERE row = old.part / 3 AND state <> 'running')",
-};
 
 /* A job that began after the phase has taken the number of a lost job. */
 STATEMENT phase_salvaged[] = { SQL("UPDATE job SET n_phases = ?3 + 1 WHERE row = ?2 AND n_phases <= ?3", 0), {} };
-static const TableSalvage phase_salvage = {
-        .needed = "1",
-        .condition = "EXISTS (SELECT 1 FROM job WHERE row = old.job AND begin_ms <= old.begin_ms)",
-        .values = (const SalvagedValue[]){ { "row", "NULL" }, {} },
-        .after = phase_salvaged,
-};
 static const TableSalvage small_salvage = { .is_first = true }; /* of tables with a few rows */
 
 /* --- tables -------------------------------------------------------------------------------------- */
@@ -754,9 +714,30 @@ static const StoreTable job_table = {
                 "SELECT count(*) FROM job INDEXED BY job_by_state WHERE state = 'running'",
                 "SELECT max(begin_ms) FROM job INDEXED BY job_by_begin",
         },
-        .retention = &job_retention,
-        .salvage = &job_salvage,
-        .erasure = &job_erasure,
+        .retention = &(const TableRetention){
+                .order = 6,
+                .keep = offsetof(StoreConfig, keep_jobs_ns),
+                .remove = &job_remove,
+                .remove_of_user = &job_remove_of_user,
+                .expire = &job_expire,
+                .newest = "SELECT max(begin_ms) FROM job INDEXED BY job_by_begin",
+                .run = run_removal,
+        },
+        .salvage = &(const TableSalvage){
+                .needed = "old.state = 'running'",
+                .values = (const SalvagedValue[]){
+                        { "state", "iif(old.state = 'running', 'interrupted', old.state)" },
+                        { "end_ms", "iif(old.end_ms IS NULL, NULL, iif(old.state = 'running' OR old.end_ms = 0, 0,"
+                                    " max(old.begin_ms, old.end_ms)))" },
+                        {},
+                },
+                .restored = (const SalvagedValue[]){
+                        { "id", "'lost-id-' || old.row" }, { "state", "'interrupted'" }, { "rank", "-1" },
+                        { "node", "-1" }, { "isolation", "'none'" }, { "note", RESTORED }, { "labels", "'{}'" }, {},
+                },
+                .is_restored = "note = " RESTORED,
+        },
+        .erasure = &(const TableErasure){ .next = &job_next_of_user, .select = &job_erase },
 };
 
 /* Separate from the job, because a row that was larger once leaves a hole that is not filled again. */
@@ -770,7 +751,11 @@ static const StoreTable running_table = {
                 "SELECT total(length(window)) FROM running",
                 "SELECT total(length(labels)) FROM running JOIN job ON job.row = running.job",
         },
-        .salvage = &running_salvage,
+        .salvage = &(const TableSalvage){
+                .needed = "1",
+                .condition = "EXISTS (SELECT 1 FROM job WHERE row = old.job AND state = 'running')",
+                .finish = &running_finish,
+        },
         .erasure = &table_erasure_follows,
 };
 
@@ -783,7 +768,9 @@ static const StoreTable timeline_table = {
         .name = "timeline",
         .schema = "CREATE TABLE timeline (part INTEGER PRIMARY KEY, bytes BLOB NOT NULL);",
         .checks = { "SELECT max(part) FROM timeline" },
-        .salvage = &timeline_salvage,
+        .salvage = &(const TableSalvage){
+                .condition = "EXISTS (SELECT 1 FROM job WHERE row = old.part / 3 AND state <> 'running')",
+        },
         .erasure = &table_erasure_follows,
 };
 
@@ -802,7 +789,12 @@ static const StoreTable phase_table = {
                 "SELECT count(*) FROM (SELECT * FROM phase ORDER BY row DESC LIMIT 1)",
                 "SELECT max(job) FROM phase INDEXED BY phase_by_job",
         },
-        .salvage = &phase_salvage,
+        .salvage = &(const TableSalvage){
+                .needed = "1",
+                .condition = "EXISTS (SELECT 1 FROM job WHERE row = old.job AND begin_ms <= old.begin_ms)",
+                .values = (const SalvagedValue[]){ { "row", "NULL" }, {} },
+                .after = phase_salvaged,
+        },
         .erasure = &table_erasure_follows,
 };
 

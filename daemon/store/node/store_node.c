@@ -122,16 +122,6 @@ STATEMENT sample_expire = SQL(
         "DELETE FROM node_sample WHERE begin_ms IN"
         " (SELECT begin_ms FROM node_sample WHERE begin_ms < ?2 ORDER BY begin_ms LIMIT ?1)", 0);
 
-static const TableRetention sample_retention = {
-        .order = 3,
-        .keep = offsetof(StoreConfig, keep_samples_ns),
-        .share = 0.05 / ROW_BYTES,
-        .remove = &sample_remove,
-        .expire = &sample_expire,
-        .newest = "SELECT max(begin_ms) FROM node_sample",
-        .run = database_run_removal,
-};
-
 STATEMENT minutes_remove = SQL(
         "DELETE FROM node_minutes WHERE begin_ms IN (SELECT begin_ms FROM node_minutes ORDER BY begin_ms LIMIT ?1)", 0);
 
@@ -139,26 +129,22 @@ STATEMENT minutes_expire = SQL(
         "DELETE FROM node_minutes WHERE begin_ms IN"
         " (SELECT begin_ms FROM node_minutes WHERE begin_ms < ?2 ORDER BY begin_ms LIMIT ?1)", 0);
 
-static const TableRetention minutes_retention = {
-        .order = 4,
-        .keep = offsetof(StoreConfig, keep_minutes_ns),
-        .share = 0.02 / BLOCK_BYTES,
-        .remove = &minutes_remove,
-        .expire = &minutes_expire,
-        .newest = "SELECT max(begin_ms) FROM node_minutes",
-        .run = database_run_removal,
-};
-
-static const TableSalvage sample_salvage = {};
-
 static const StoreTable sample_table = {
         .name = "node_sample",
         .schema =
                 "CREATE TABLE node_sample ("
                 " begin_ms INTEGER PRIMARY KEY, interval_ms INTEGER NOT NULL, timeline BLOB NOT NULL);",
         .checks = { "SELECT max(begin_ms) FROM node_sample" },
-        .retention = &sample_retention,
-        .salvage = &sample_salvage,
+        .retention = &(const TableRetention){
+                .order = 3,
+                .keep = offsetof(StoreConfig, keep_samples_ns),
+                .share = 0.05 / ROW_BYTES,
+                .remove = &sample_remove,
+                .expire = &sample_expire,
+                .newest = "SELECT max(begin_ms) FROM node_sample",
+                .run = database_run_removal,
+        },
+        .salvage = &(const TableSalvage){},
         .erasure = &table_erasure_none,
 };
 
@@ -166,8 +152,16 @@ static const StoreTable minutes_table = {
         .name = "node_minutes",
         .schema = "CREATE TABLE node_minutes (begin_ms INTEGER PRIMARY KEY, timeline BLOB NOT NULL);",
         .checks = { "SELECT max(begin_ms) FROM node_minutes" },
-        .retention = &minutes_retention,
-        .salvage = &sample_salvage,
+        .retention = &(const TableRetention){
+                .order = 4,
+                .keep = offsetof(StoreConfig, keep_minutes_ns),
+                .share = 0.02 / BLOCK_BYTES,
+                .remove = &minutes_remove,
+                .expire = &minutes_expire,
+                .newest = "SELECT max(begin_ms) FROM node_minutes",
+                .run = database_run_removal,
+        },
+        .salvage = &(const TableSalvage){},
         .erasure = &table_erasure_none,
 };
 

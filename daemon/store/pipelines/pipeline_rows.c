@@ -630,22 +630,9 @@ DEFINE_LEFTOVER(pipeline_leftover, 1, pipeline_removals, "1024", "4 * ?1");
         " INSERT INTO pipeline_leftover SELECT old.row WHERE EXISTS (SELECT 1 FROM pipeline WHERE job = old.row)" \
         " OR EXISTS (SELECT 1 FROM pipeline_series WHERE job = old.row);"
 
-static const TableRetention interval_retention = {
-        .order = 7,
-        .remove = &merge_any,
-        .remove_of_user = &merge_of_user,
-        .run = run_merge,
-};
-
 /* --- salvage -------------------------------------------------------------------------------------- */
 
 #define HAS_JOB "EXISTS (SELECT 1 FROM job WHERE row = old.job)"
-
-static const TableSalvage series_salvage = { .needed = "1", .condition = HAS_JOB };
-static const TableSalvage interval_salvage = {
-        .condition = "EXISTS (SELECT 1 FROM pipeline_series WHERE row = old.series AND job = old.job)",
-};
-static const TableSalvage event_salvage = { .condition = HAS_JOB };
 
 /*
  * Counts the series and intervals that are stored when it runs. The row of a running job is stored before reports of
@@ -659,14 +646,6 @@ STATEMENT pipeline_recount = SQL("UPDATE pipeline SET n_series = " COUNT_SERIES(
                                                "= coalesce(description, ?7) WHERE job"
                                                " = ?1",
                                  0);
-static const TableSalvage pipeline_salvage = {
-        .needed = "1",
-        .condition = HAS_JOB,
-        .values = (const SalvagedValue[]){ { "n_series", COUNT_SERIES("old.job") },
-                                           { "n_rows", COUNT_INTERVALS("old.job") },
-                                           {} },
-        .before = &pipeline_recount,
-};
 
 /* --- tables --------------------------------------------------------------------------------------- */
 
@@ -686,7 +665,7 @@ static const StoreTable series_table = {
                 "SELECT count(*) FROM (SELECT * FROM pipeline_series ORDER BY row DESC LIMIT 1)",
                 "SELECT max(job) FROM pipeline_series INDEXED BY pipeline_series_by_job",
         },
-        .salvage = &series_salvage,
+        .salvage = &(const TableSalvage){ .needed = "1", .condition = HAS_JOB },
         .erasure = &table_erasure_follows,
 };
 
@@ -705,8 +684,15 @@ static const StoreTable interval_table = {
                 " p90_s REAL NOT NULL, p99_s REAL NOT NULL, get_p90_s REAL NOT NULL, get_p99_s REAL NOT NULL,"
                 " PRIMARY KEY (job, level, end_ms, series)) WITHOUT ROWID;",
         .checks = { "SELECT count(*) FROM (SELECT * FROM pipeline_interval LIMIT 1)" },
-        .retention = &interval_retention,
-        .salvage = &interval_salvage,
+        .retention = &(const TableRetention){
+                .order = 7,
+                .remove = &merge_any,
+                .remove_of_user = &merge_of_user,
+                .run = run_merge,
+        },
+        .salvage = &(const TableSalvage){
+                .condition = "EXISTS (SELECT 1 FROM pipeline_series WHERE row = old.series AND job = old.job)",
+        },
         .erasure = &table_erasure_follows,
 };
 
@@ -717,7 +703,7 @@ static const StoreTable event_table = {
                 " job INTEGER NOT NULL, time_ms INTEGER NOT NULL, name TEXT NOT NULL, seconds REAL NOT NULL,"
                 " PRIMARY KEY (job, time_ms, name)) WITHOUT ROWID;",
         .checks = { "SELECT count(*) FROM (SELECT * FROM pipeline_event LIMIT 1)" },
-        .salvage = &event_salvage,
+        .salvage = &(const TableSalvage){ .condition = HAS_JOB },
         .erasure = &table_erasure_follows,
 };
 
@@ -750,7 +736,14 @@ static const StoreTable pipeline_table = {
                 " UPDATE holder SET n_bytes = n_bytes - " SIZE_OF_JOB("old.row") " WHERE uid = old.uid;"
                 ROWS_REMOVE " DELETE FROM pipeline WHERE job = old.row; END;",
         .checks = { "SELECT max(job) FROM pipeline" },
-        .salvage = &pipeline_salvage,
+        .salvage = &(const TableSalvage){
+                .needed = "1",
+                .condition = HAS_JOB,
+                .values = (const SalvagedValue[]){ { "n_series", COUNT_SERIES("old.job") },
+                                                   { "n_rows", COUNT_INTERVALS("old.job") },
+                                                   {} },
+                .before = &pipeline_recount,
+        },
         .erasure = &table_erasure_follows,
 };
 

@@ -12,14 +12,12 @@
 STATEMENT clock_find = SQL("SELECT trusted_ms FROM clock", 1);
 STATEMENT clock_note = SQL("INSERT OR REPLACE INTO clock VALUES (1, ?1)", 0);
 
-static const TableSalvage clock_salvage = { .is_first = true };
-
 /* The last trusted time: one row or none. */
 static const StoreTable clock_table = {
         .name = "clock",
         .schema = "CREATE TABLE clock (only INTEGER PRIMARY KEY CHECK (only = 1), trusted_ms INTEGER NOT NULL);",
         .checks = { "SELECT total(trusted_ms) FROM clock" },
-        .salvage = &clock_salvage,
+        .salvage = &(const TableSalvage){ .is_first = true },
         .erasure = &table_erasure_none,
 };
 

@@ -15,7 +15,6 @@
 STATEMENT holder_erase[] = {
         SQL("DELETE FROM holder WHERE uid = ?1 AND n_bytes <= 0 AND n_names <= 0 AND n_series <= 0", 0), {},
 };
-static const TableErasure holder_erasure = { .last = holder_erase };
 
 static const StoreTable holder_table = {
         .name = "holder",
@@ -24,7 +23,7 @@ static const StoreTable holder_table = {
                 " uid INTEGER PRIMARY KEY, n_bytes INTEGER NOT NULL DEFAULT 0, n_names INTEGER NOT NULL DEFAULT 0,"
                 " n_series INTEGER NOT NULL DEFAULT 0);",
         .checks = { "SELECT count(*) FROM (SELECT * FROM holder)" },
-        .erasure = &holder_erasure,
+        .erasure = &(const TableErasure){ .last = holder_erase },
 };
 
 static const StoreTable holding_table = {
