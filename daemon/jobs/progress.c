@@ -3,17 +3,14 @@
 
 #include "json/record.h"
 
-static const RecordField phase_fields[] = {
+static const Record phase_record = RECORD(Phase,
         RECORD_VALUE(Phase, index),
         RECORD_TEXT_OF(Phase, name),
         RECORD_VALUE(Phase, begin_realtime_ms),
         RECORD_STRUCT(Phase, window, &window_record),
-        RECORD_OPTIONAL(Phase, usage, has_usage, &usage_record),
-};
+        RECORD_OPTIONAL(Phase, usage, has_usage, &usage_record));
 
-static const Record phase_record = RECORD(Phase, phase_fields);
-
-static const RecordField progress_fields[] = {
+static const Record progress_record = RECORD(Progress,
         RECORD_STRUCT(Progress, window, &window_record),
         RECORD_OPTIONAL(Progress, usage, has_usage, &usage_record),
         RECORD_OPTIONAL(Progress, phase, has_phase, &phase_record),
@@ -25,10 +22,7 @@ static const RecordField progress_fields[] = {
         RECORD_STRUCT(Progress, steps, &job_steps_record),
         RECORD_STRUCT(Progress, gpus, &job_gpus_record),
         RECORD_VALUE(Progress, cpu_interval_ns),
-        RECORD_VALUE(Progress, is_cpu_interval_granted),
-};
-
-static const Record progress_record = RECORD(Progress, progress_fields);
+        RECORD_VALUE(Progress, is_cpu_interval_granted));
 
 int progress_format(const Job *job, const Phase *phase, uint32_t n_phases, char **ret) {
         Progress progress = {

@@ -285,7 +285,7 @@ void window_metrics(const Totals *begin, const WindowPeaks *peaks, const Totals 
 
 #define PEAK(member) RECORD_VALUE_AS(#member, Window, peaks.member)
 
-static const RecordField fields[] = {
+const Record window_record = RECORD(Window,
         RECORD_STRUCT(Window, begin, &totals_record),
         PEAK(lost),
         PEAK(n_observations),
@@ -297,7 +297,4 @@ static const RecordField fields[] = {
         PEAK(memory_max),
         PEAK(has_root_filesystem),
         PEAK(root_filesystem_max),
-        RECORD_STRUCT_AS("compat", Window, peaks.compat, &compat_record),
-};
-
-const Record window_record = RECORD(Window, fields);
+        RECORD_STRUCT_AS("compat", Window, peaks.compat, &compat_record));

@@ -19,7 +19,7 @@ static const char *const value_names[N_GPU_VALUES] = {
 #undef X
 };
 
-static const RecordField gpu_fields[] = {
+static const Record gpu_record = RECORD(JobGpu,
         RECORD_TEXT_OF(JobGpu, name),
         RECORD_TEXT_OF(JobGpu, uuid),
         RECORD_TEXT_OF(JobGpu, model),
@@ -37,14 +37,10 @@ static const RecordField gpu_fields[] = {
         RECORD_VALUE(JobGpu, clock_mhz_us),
         RECORD_VALUE(JobGpu, process_peak_bytes),
         RECORD_VALUE(JobGpu, share_us),
-        RECORD_VALUE(JobGpu, all_share_us),
-};
+        RECORD_VALUE(JobGpu, all_share_us));
 
-static const Record gpu_record = RECORD(JobGpu, gpu_fields);
-
-static const RecordField gpus_fields[] = { RECORD_LIST_OF(JobGpus, items, n, JOB_GPUS_MAX, &gpu_record) };
-
-const Record job_gpus_record = RECORD(JobGpus, gpus_fields);
+const Record job_gpus_record = RECORD(JobGpus,
+        RECORD_LIST_OF(JobGpus, items, n, JOB_GPUS_MAX, &gpu_record));
 
 /* --- list ------------------------------------------------------------------------------------- */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "job/job_steps.h"
 
-static const RecordField step_fields[] = {
+static const Record step_record = RECORD(JobStep,
         RECORD_TEXT_OF(JobStep, name),
         RECORD_VALUE(JobStep, n_steps),
         RECORD_BITS_OF(JobStep, have, N_CGROUP_PARTS, cgroup_part_names),
@@ -13,17 +13,11 @@ static const RecordField step_fields[] = {
         RECORD_VALUE(JobStep, cpu_us),
         RECORD_VALUE(JobStep, memory_peak_bytes),
         RECORD_VALUE(JobStep, read_bytes),
-        RECORD_VALUE(JobStep, written_bytes),
-};
+        RECORD_VALUE(JobStep, written_bytes));
 
-static const Record step_record = RECORD(JobStep, step_fields);
-
-static const RecordField steps_fields[] = {
+const Record job_steps_record = RECORD(JobSteps,
         RECORD_LIST_OF(JobSteps, items, n, JOB_STEPS_MAX, &step_record),
-        RECORD_STRUCT(JobSteps, others, &step_record),
-};
-
-const Record job_steps_record = RECORD(JobSteps, steps_fields);
+        RECORD_STRUCT(JobSteps, others, &step_record));
 
 static uint64_t max_of(uint64_t a, uint64_t b) {
         return a > b ? a : b;

@@ -8,13 +8,11 @@
  * omitted, and missing members are read as zero; unknown members are skipped, whatever their value. Each version can
  * therefore read what older and newer versions wrote. The meaning of a name must never change.
  *
- *   static const RecordField fields[] = {
+ *   const Record window_record = RECORD(Window,
  *           RECORD_VALUE(Window, lost),
- *           RECORD_STRUCT(Window, begin, &totals_record),
- *   };
- *   const Record window_record = RECORD(Window, fields);
+ *           RECORD_STRUCT(Window, begin, &totals_record));
  *
- * The macros determine the type of a number from the member. Only finite doubles are preserved.
+ * RECORD_OF() has an array of fields, for fields that rows make. The macros determine the type of a number from the member. Only finite doubles are preserved.
  */
 
 #include <stdbool.h>
@@ -60,7 +58,8 @@ struct Record {
         size_t n_fields;
 };
 
-#define RECORD(Type, fields) { sizeof(Type), fields, N_ELEMENTS(fields) }
+#define RECORD(Type, ...) RECORD_OF(Type, ((const RecordField[]){ __VA_ARGS__ }))
+#define RECORD_OF(Type, fields) { sizeof(Type), fields, N_ELEMENTS(fields) }
 
 #define RECORD_MEMBER(Type, member) (((Type *)0)->member)
 #define RECORD_TYPE_OF(Type, member)                                                                            \

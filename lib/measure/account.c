@@ -507,7 +507,7 @@ static const RecordField net_fields[] = {
 #undef X
 };
 
-static const Record disk_record = RECORD(Device, disk_fields), net_record = RECORD(Device, net_fields);
+static const Record disk_record = RECORD_OF(Device, disk_fields), net_record = RECORD_OF(Device, net_fields);
 
 static const RecordField disks_fields[] = {
         RECORD_VALUE(DeviceTable, read_ns),
@@ -519,7 +519,8 @@ static const RecordField nets_fields[] = {
         RECORD_LIST_OF(DeviceTable, devices, n, DEVICES_STORED_MAX, &net_record),
 };
 
-static const Record disks_record = RECORD(DeviceTable, disks_fields), nets_record = RECORD(DeviceTable, nets_fields);
+static const Record disks_record = RECORD_OF(DeviceTable, disks_fields),
+                    nets_record = RECORD_OF(DeviceTable, nets_fields);
 
 typedef struct AccountCounters {
         Counter of[ACCOUNT_N_RAW];
@@ -532,8 +533,8 @@ static const RecordField raw_fields[] = { KERNEL_COUNTERS(X) CPU_TOTALS(X) };
 static const RecordField shown_fields[] = { KERNEL_COUNTERS(X) CPU_TOTALS(X) };
 #undef X
 
-static const Record raw_record = RECORD(AccountCounters, raw_fields),
-                    shown_record = RECORD(AccountCounters, shown_fields);
+static const Record raw_record = RECORD_OF(AccountCounters, raw_fields),
+                    shown_record = RECORD_OF(AccountCounters, shown_fields);
 
 static const RecordField fields[] = {
         RECORD_STRUCT(Account, totals, &totals_record),
@@ -549,4 +550,4 @@ static const RecordField fields[] = {
 #undef X
 };
 
-const Record account_record = RECORD(Account, fields);
+const Record account_record = RECORD_OF(Account, fields);

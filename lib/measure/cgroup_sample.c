@@ -14,4 +14,4 @@ static const RecordField fields[] = {
 #undef X
 };
 
-const Record cgroup_sample_record = RECORD(CgroupSample, fields);
+const Record cgroup_sample_record = RECORD_OF(CgroupSample, fields);

@@ -176,4 +176,4 @@ static const RecordField fields[] = { RECORD_VALUE(Compat, n),
 #undef X
 };
 
-const Record compat_record = RECORD(Compat, fields);
+const Record compat_record = RECORD_OF(Compat, fields);

@@ -65,17 +65,14 @@ typedef struct Checkpoint {
         Account account; /* owned after parsing */
 } Checkpoint;
 
-static const RecordField fields[] = {
+static const Record checkpoint_record = RECORD(Checkpoint,
         RECORD_TEXT_OF(Checkpoint, boot_id),
         RECORD_VALUE(Checkpoint, base_ns),
         RECORD_VALUE_AS("n_counter_resets", Checkpoint, events.n_counter_resets),
         RECORD_VALUE_AS("n_cpu_changes", Checkpoint, events.n_cpu_changes),
         RECORD_VALUE_AS("n_gaps", Checkpoint, events.n_gaps),
         RECORD_VALUE_AS("n_clock_steps", Checkpoint, events.n_clock_steps),
-        RECORD_STRUCT(Checkpoint, account, &account_record),
-};
-
-static const Record checkpoint_record = RECORD(Checkpoint, fields);
+        RECORD_STRUCT(Checkpoint, account, &account_record));
 
 static void checkpoint_deinit(Checkpoint *checkpoint) {
         account_deinit(&checkpoint->account);

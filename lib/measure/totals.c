@@ -7,7 +7,7 @@ const char *const total_names[N_TOTALS] = {
 #undef X
 };
 
-static const RecordField fields[] = {
+const Record totals_record = RECORD(Totals,
         RECORD_VALUE(Totals, boottime_ns),
         RECORD_VALUE(Totals, realtime_ns),
         RECORD_BITS_OF(Totals, have, N_SOURCES, sample_source_names),
@@ -15,7 +15,4 @@ static const RecordField fields[] = {
         RECORD_BITS_OF(Totals, unknown, N_EQUIPMENT_TOTALS, total_names + TOTAL_FIRST_EQUIPMENT),
         RECORD_BITS_OF(Totals, partial, N_EQUIPMENT_TOTALS, total_names + TOTAL_FIRST_EQUIPMENT),
         RECORD_COUNTS_OF(Totals, doubts, sample_source_names),
-        RECORD_COUNTS_OF(Totals, value, total_names),
-};
-
-const Record totals_record = RECORD(Totals, fields);
+        RECORD_COUNTS_OF(Totals, value, total_names));

@@ -555,25 +555,19 @@ void usage_doubt_duration(UsageSet *usage) {
 
 /* --- record ----------------------------------------------------------------------------------- */
 
-static const RecordField cpu_base_fields[] = {
+static const Record cpu_base_record = RECORD(UsageCpuBase,
         RECORD_VALUE(UsageCpuBase, boottime_ns),
         RECORD_BITS_OF(UsageCpuBase, have, N_CGROUP_PARTS, cgroup_part_names),
-        RECORD_VALUE(UsageCpuBase, usage_us),
-};
+        RECORD_VALUE(UsageCpuBase, usage_us));
 
-static const Record cpu_base_record = RECORD(UsageCpuBase, cpu_base_fields);
-
-static const RecordField energy_fields[] = {
+static const Record energy_record = RECORD(UsageEnergy,
         RECORD_VALUE(UsageEnergy, is_metered), RECORD_VALUE(UsageEnergy, is_absent),
         RECORD_VALUE(UsageEnergy, begin_uj),   RECORD_VALUE(UsageEnergy, last_uj),
-        RECORD_VALUE(UsageEnergy, cpu_us),
-};
-
-static const Record energy_record = RECORD(UsageEnergy, energy_fields);
+        RECORD_VALUE(UsageEnergy, cpu_us));
 
 static const char *const memory_names[N_USAGE_MEMORIES] = { "anon", "file", "kernel", "shmem", "unreclaimable" };
 
-static const RecordField record_fields[] = {
+const Record usage_record = RECORD(Usage,
         RECORD_STRUCT(Usage, begin, &cgroup_sample_record),
         RECORD_STRUCT(Usage, last, &cgroup_sample_record),
         RECORD_STRUCT(Usage, cpu_base, &cpu_base_record),
@@ -587,7 +581,4 @@ static const RecordField record_fields[] = {
         RECORD_VALUE(Usage, is_fresh),
         RECORD_VALUE(Usage, unseen_us),
         RECORD_BITS_OF(Usage, seen, N_CGROUP_PARTS, cgroup_part_names),
-        RECORD_STRUCT(Usage, energy, &energy_record),
-};
-
-const Record usage_record = RECORD(Usage, record_fields);
+        RECORD_STRUCT(Usage, energy, &energy_record));

@@ -41,14 +41,11 @@ typedef struct Outer {
 
 static const char *const names[] = { "red", "green", "blue" };
 
-static const RecordField inner_fields[] = {
+static const Record inner_record = RECORD(Inner,
         RECORD_VALUE(Inner, v),
-        RECORD_VALUE(Inner, note),
-};
+        RECORD_VALUE(Inner, note));
 
-static const Record inner_record = RECORD(Inner, inner_fields);
-
-static const RecordField fields[] = {
+static const Record outer_record = RECORD(Outer,
         RECORD_VALUE(Outer, flag),
         RECORD_VALUE(Outer, u32),
         RECORD_VALUE(Outer, i32),
@@ -62,10 +59,7 @@ static const RecordField fields[] = {
         RECORD_COUNTS_OF(Outer, counts, names),
         RECORD_STRUCT(Outer, inner, &inner_record),
         RECORD_OPTIONAL(Outer, option, has_option, &inner_record),
-        RECORD_LIST_OF(Outer, items, n_items, 3, &inner_record),
-};
-
-static const Record outer_record = RECORD(Outer, fields);
+        RECORD_LIST_OF(Outer, items, n_items, 3, &inner_record));
 
 static void outer_deinit(Outer *outer) {
         record_deinit(&outer_record, outer);

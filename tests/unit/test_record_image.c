@@ -38,15 +38,13 @@ typedef struct Outer {
 
 static const char *const names[] = { "red", "green", "blue" };
 
-static const RecordField item_fields[] = {
+static const Record item_record = RECORD(Item,
         RECORD_TEXT_OF(Item, name),
         RECORD_NAME_OF(Item, colour, 3, names),
-        RECORD_VALUE(Item, v),
-};
-static const Record item_record = RECORD(Item, item_fields);
+        RECORD_VALUE(Item, v));
 
-static const RecordField inner_fields[] = { RECORD_LIST_OF(Inner, items, n_items, 3, &item_record) };
-static const Record inner_record = RECORD(Inner, inner_fields);
+static const Record inner_record = RECORD(Inner,
+        RECORD_LIST_OF(Inner, items, n_items, 3, &item_record));
 
 static const RecordField fields[] = {
         RECORD_VALUE(Outer, flag),
@@ -60,7 +58,7 @@ static const RecordField fields[] = {
         RECORD_STRUCT(Outer, first, &inner_record),
         RECORD_STRUCT(Outer, second, &inner_record),
 };
-static const Record record = RECORD(Outer, fields);
+static const Record record = RECORD_OF(Outer, fields);
 
 static Item items[] = { { "one", 2, true, 1 }, { "four", 0, true, UINT64_MAX }, { "", 1, false, 0 } };
 

@@ -11,7 +11,7 @@
 
 #define FORGOTTEN_MS (30 * 86400 * UINT64_C(1000))
 
-static const RecordField total_fields[] = {
+static const Record total_record = RECORD(UsageTotal,
         RECORD_TEXT_OF(UsageTotal, key),
         RECORD_VALUE(UsageTotal, uid),
         RECORD_VALUE(UsageTotal, begin_ms),
@@ -19,10 +19,7 @@ static const RecordField total_fields[] = {
         RECORD_VALUE(UsageTotal, n_jobs),
         RECORD_VALUE(UsageTotal, cpu_us),
         RECORD_VALUE(UsageTotal, read_bytes),
-        RECORD_VALUE(UsageTotal, written_bytes),
-};
-
-static const Record total_record = RECORD(UsageTotal, total_fields);
+        RECORD_VALUE(UsageTotal, written_bytes));
 
 typedef struct KeptTotals {
         UsageTotal *entries; /* owned after parsing */
@@ -30,12 +27,9 @@ typedef struct KeptTotals {
         UsageTotal others;
 } KeptTotals;
 
-static const RecordField key_totals_fields[] = {
+static const Record key_totals_record = RECORD(KeptTotals,
         RECORD_LIST_OF(KeptTotals, entries, n, TOTALS_SHOWN_MAX, &total_record),
-        RECORD_STRUCT(KeptTotals, others, &total_record),
-};
-
-static const Record key_totals_record = RECORD(KeptTotals, key_totals_fields);
+        RECORD_STRUCT(KeptTotals, others, &total_record));
 
 typedef struct Kept {
         char boot_id[64];
@@ -43,14 +37,11 @@ typedef struct Kept {
         KeptTotals users, labels;
 } Kept;
 
-static const RecordField kept_fields[] = {
+static const Record kept_record = RECORD(Kept,
         RECORD_TEXT_OF(Kept, boot_id),
         RECORD_TEXT_OF(Kept, label),
         RECORD_STRUCT(Kept, users, &key_totals_record),
-        RECORD_STRUCT(Kept, labels, &key_totals_record),
-};
-
-static const Record kept_record = RECORD(Kept, kept_fields);
+        RECORD_STRUCT(Kept, labels, &key_totals_record));
 
 void user_totals_deinit(UserTotals *totals) {
         runtime_file_free(totals->file);

@@ -8,18 +8,12 @@
 
 #include "util/parse.h"
 
-static const RecordField label_fields[] = {
+static const Record label_record = RECORD(JobLabel,
         RECORD_TEXT_AS("k", JobLabel, key),
-        RECORD_TEXT_AS("v", JobLabel, value),
-};
+        RECORD_TEXT_AS("v", JobLabel, value));
 
-static const Record label_record = RECORD(JobLabel, label_fields);
-
-static const RecordField labels_fields[] = {
-        RECORD_LIST_OF(JobInfo, labels, n_labels, JOB_LABELS_MAX, &label_record),
-};
-
-const Record job_labels_record = RECORD(JobInfo, labels_fields);
+const Record job_labels_record = RECORD(JobInfo,
+        RECORD_LIST_OF(JobInfo, labels, n_labels, JOB_LABELS_MAX, &label_record));
 
 int job_text_parse_labels(const char *text, JobInfo *info) {
         JobInfo parsed;
@@ -43,7 +37,7 @@ static const RecordField rusage_fields[] = {
 #undef X
 };
 
-const Record job_rusage_record = RECORD(JobRusage, rusage_fields);
+const Record job_rusage_record = RECORD_OF(JobRusage, rusage_fields);
 
 /* --- metrics ------------------------------------------------------------------------------------- */
 
