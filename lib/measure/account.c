@@ -509,32 +509,24 @@ static const RecordField net_fields[] = {
 
 static const Record disk_record = RECORD_OF(Device, disk_fields), net_record = RECORD_OF(Device, net_fields);
 
-static const RecordField disks_fields[] = {
+static const Record disks_record = RECORD(DeviceTable,
         RECORD_VALUE(DeviceTable, read_ns),
-        RECORD_LIST_OF(DeviceTable, devices, n, DEVICES_STORED_MAX, &disk_record),
-};
+        RECORD_LIST_OF(DeviceTable, devices, n, DEVICES_STORED_MAX, &disk_record));
 
-static const RecordField nets_fields[] = {
+static const Record nets_record = RECORD(DeviceTable,
         RECORD_VALUE(DeviceTable, read_ns),
-        RECORD_LIST_OF(DeviceTable, devices, n, DEVICES_STORED_MAX, &net_record),
-};
-
-static const Record disks_record = RECORD_OF(DeviceTable, disks_fields),
-                    nets_record = RECORD_OF(DeviceTable, nets_fields);
+        RECORD_LIST_OF(DeviceTable, devices, n, DEVICES_STORED_MAX, &net_record));
 
 typedef struct AccountCounters {
         Counter of[ACCOUNT_N_RAW];
 } AccountCounters;
 
 #define X(id, ...) RECORD_VALUE_AS(#id, AccountCounters, of[TOTAL_##id].believed),
-static const RecordField raw_fields[] = { KERNEL_COUNTERS(X) CPU_TOTALS(X) };
+static const Record raw_record = RECORD(AccountCounters, KERNEL_COUNTERS(X) CPU_TOTALS(X));
 #undef X
 #define X(id, ...) RECORD_VALUE_AS(#id, AccountCounters, of[TOTAL_##id].shown),
-static const RecordField shown_fields[] = { KERNEL_COUNTERS(X) CPU_TOTALS(X) };
+static const Record shown_record = RECORD(AccountCounters, KERNEL_COUNTERS(X) CPU_TOTALS(X));
 #undef X
-
-static const Record raw_record = RECORD_OF(AccountCounters, raw_fields),
-                    shown_record = RECORD_OF(AccountCounters, shown_fields);
 
 static const RecordField fields[] = {
         RECORD_STRUCT(Account, totals, &totals_record),

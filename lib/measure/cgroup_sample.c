@@ -5,13 +5,10 @@
 const char *const cgroup_part_names[N_CGROUP_PARTS] = { CGROUP_PARTS(X) };
 #undef X
 
-static const RecordField fields[] = {
+#define X(member, ...) RECORD_VALUE(CgroupSample, member),
+const Record cgroup_sample_record = RECORD(CgroupSample,
         RECORD_VALUE(CgroupSample, boottime_ns),
         RECORD_BITS_OF(CgroupSample, have, N_CGROUP_PARTS, cgroup_part_names),
         RECORD_VALUE(CgroupSample, n_cpus),
-#define X(member, ...) RECORD_VALUE(CgroupSample, member),
-        CGROUP_VALUES(X)
+        CGROUP_VALUES(X));
 #undef X
-};
-
-const Record cgroup_sample_record = RECORD_OF(CgroupSample, fields);

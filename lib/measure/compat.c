@@ -153,27 +153,25 @@ void compat_metrics(const Compat *compat, double reporting_time_s, uint32_t n_cp
         }
 }
 
-static const RecordField fields[] = { RECORD_VALUE(Compat, n),
-                                      RECORD_VALUE(Compat, first_timestamp_s),
-                                      RECORD_VALUE(Compat, cpu_sum),
-                                      RECORD_VALUE(Compat, n_at100),
-                                      RECORD_VALUE(Compat, n_over80),
-                                      RECORD_VALUE(Compat, n_over40),
-                                      RECORD_VALUE(Compat, n_over20),
-                                      RECORD_VALUE(Compat, has_cpu),
-                                      RECORD_VALUE(Compat, cpu_max),
-                                      RECORD_VALUE(Compat, cpu_min_max),
-                                      RECORD_VALUE(Compat, cpu_max_max),
-                                      RECORD_VALUE(Compat, has_memory),
-                                      RECORD_VALUE(Compat, memory_max),
-                                      RECORD_VALUE(Compat, has_disk_usage),
-                                      RECORD_VALUE(Compat, disk_usage_max),
-                                      RECORD_VALUE(Compat, has_disk_io),
-                                      RECORD_VALUE(Compat, has_net_io),
 #define X(id, source, metric, devices, is_included, member, field)                                                     \
         RECORD_VALUE_AS(field, Compat, boot_mib_max[PERFPY_##id]),
-                                      PERFPY_COUNTERS(X)
+const Record compat_record = RECORD(Compat,
+        RECORD_VALUE(Compat, n),
+        RECORD_VALUE(Compat, first_timestamp_s),
+        RECORD_VALUE(Compat, cpu_sum),
+        RECORD_VALUE(Compat, n_at100),
+        RECORD_VALUE(Compat, n_over80),
+        RECORD_VALUE(Compat, n_over40),
+        RECORD_VALUE(Compat, n_over20),
+        RECORD_VALUE(Compat, has_cpu),
+        RECORD_VALUE(Compat, cpu_max),
+        RECORD_VALUE(Compat, cpu_min_max),
+        RECORD_VALUE(Compat, cpu_max_max),
+        RECORD_VALUE(Compat, has_memory),
+        RECORD_VALUE(Compat, memory_max),
+        RECORD_VALUE(Compat, has_disk_usage),
+        RECORD_VALUE(Compat, disk_usage_max),
+        RECORD_VALUE(Compat, has_disk_io),
+        RECORD_VALUE(Compat, has_net_io),
+        PERFPY_COUNTERS(X));
 #undef X
-};
-
-const Record compat_record = RECORD_OF(Compat, fields);

@@ -29,15 +29,12 @@ int job_text_parse_labels(const char *text, JobInfo *info) {
         return 0;
 }
 
-static const RecordField rusage_fields[] = {
+#define X(field) RECORD_VALUE_AS(#field, JobRusage, ru_##field),
+const Record job_rusage_record = RECORD(JobRusage,
         RECORD_VALUE_AS("utime", JobRusage, ru_utime),
         RECORD_VALUE_AS("stime", JobRusage, ru_stime),
-#define X(field) RECORD_VALUE_AS(#field, JobRusage, ru_##field),
-        RUSAGE_COUNTS(X)
+        RUSAGE_COUNTS(X));
 #undef X
-};
-
-const Record job_rusage_record = RECORD_OF(JobRusage, rusage_fields);
 
 /* --- metrics ------------------------------------------------------------------------------------- */
 
