@@ -28,7 +28,8 @@ typedef struct Statement {
 } __attribute__((aligned(16))) Statement;
 
 #define SQL(text, n) { .sql = text, .n_columns = n }
-/* A statement that selects the columns of an array, which are members of a struct. tail: " FROM …". */
+/* A statement that selects the columns of an array or of COLUMNS(), members of a struct. tail: " FROM …". */
+#define COLUMNS(...) ((const StoreColumn[]){ __VA_ARGS__ })
 #define SELECT(Type, columns_, tail) \
         { .sql = tail, .n_columns = N_ELEMENTS(columns_), .row = &(const StoreRow){ columns_, N_ELEMENTS(columns_), sizeof(Type) } }
 

@@ -49,13 +49,10 @@ int indicator_reader_list_kpis(Reader *reader) {
 
 /* --- models -------------------------------------------------------------------------------------- */
 
-static const StoreColumn model_columns[] = {
-        COLUMN(ModelRow, component, "component"),
-        COLUMN(ModelRow, results, "results"),
-        COLUMN(ModelRow, declaration, "document"),
-};
-
-STATEMENT models = SELECT(ModelRow, model_columns,
+STATEMENT models = SELECT(ModelRow,
+        COLUMNS(COLUMN(ModelRow, component, "component"),
+                COLUMN(ModelRow, results, "results"),
+                COLUMN(ModelRow, declaration, "document")),
         " FROM model AS m WHERE (name = ?1 OR (name = '" MODEL_ANY_NAME "'"
         " AND EXISTS (SELECT 1 FROM indicator WHERE name = (SELECT id FROM term WHERE text = ?1)"
         " AND component = (SELECT id FROM term WHERE text = m.component))"
@@ -71,13 +68,11 @@ int indicator_reader_list_models(Reader *reader, const char *name, int64_t uid) 
         return read_connection_begin(reader_connection(reader), &models, FIELDS(field_string(name), field_i64(uid)));
 }
 
-static const StoreColumn registered_columns[] = {
-        COLUMN_REQUIRED(RegisteredModelRow, document, "document"),
-        COLUMN(RegisteredModelRow, uid, "uid"),
-        COLUMN(RegisteredModelRow, by_admin, "by_admin"),
-};
-
-STATEMENT registered = SELECT(RegisteredModelRow, registered_columns, " FROM model WHERE NOT is_declared ORDER BY row");
+STATEMENT registered = SELECT(RegisteredModelRow,
+        COLUMNS(COLUMN_REQUIRED(RegisteredModelRow, document, "document"),
+                COLUMN(RegisteredModelRow, uid, "uid"),
+                COLUMN(RegisteredModelRow, by_admin, "by_admin")),
+        " FROM model WHERE NOT is_declared ORDER BY row");
 
 int indicator_reader_list_registered(Reader *reader) {
         return read_connection_begin(reader_connection(reader), &registered, NULL, 0);
@@ -85,15 +80,12 @@ int indicator_reader_list_registered(Reader *reader) {
 
 /* --- accepted levels ------------------------------------------------------------------------------ */
 
-static const StoreColumn accepted_columns[] = {
-        COLUMN(AcceptedRow, declaration, "document"),
-        COLUMN(AcceptedRow, key, "component"),
-        COLUMN(AcceptedRow, uid, "uid"),
-        COLUMN(AcceptedRow, time_ms, "time_ms"),
-        COLUMN(AcceptedRow, by_admin, "by_admin"),
-};
-
-STATEMENT accepted = SELECT(AcceptedRow, accepted_columns,
+STATEMENT accepted = SELECT(AcceptedRow,
+        COLUMNS(COLUMN(AcceptedRow, declaration, "document"),
+                COLUMN(AcceptedRow, key, "component"),
+                COLUMN(AcceptedRow, uid, "uid"),
+                COLUMN(AcceptedRow, time_ms, "time_ms"),
+                COLUMN(AcceptedRow, by_admin, "by_admin")),
         " FROM model WHERE name = '" ACCEPTED_LEVEL_NAME "' AND owner IN (-1, ?1) ORDER BY time_ms, component");
 
 int indicator_reader_list_accepted(Reader *reader, int64_t uid) {

@@ -37,19 +37,16 @@ static void ended_job_deinit(EndedJob *job) {
         buffer_deinit(&job->run);
 }
 
-static const StoreColumn job_columns[] = {
-        COLUMN_REQUIRED(EndedJob, info.id, "job.id"),
-        COLUMN_REQUIRED(EndedJob, info.name, "name"),
-        COLUMN(EndedJob, info.uid, "uid"),
-        COLUMN_REQUIRED(EndedJob, labels, "labels"),
-        COLUMN(EndedJob, end_ms, "end_ms"),
-        COLUMN_OPTIONAL(EndedJob, exit_status, has_exit_status, "exit_status"),
-        JOB_NUMBER_COLUMNS(EndedJob, numbers),
-};
-
 /* Leaves out an interrupted job, whose numbers are not those of its whole time. */
-STATEMENT job_find = SELECT(EndedJob, job_columns,
-                            " FROM job" JOB_LAYOUTS("job") " WHERE job.id = ?1 AND state = 'finished'");
+STATEMENT job_find = SELECT(EndedJob,
+        COLUMNS(COLUMN_REQUIRED(EndedJob, info.id, "job.id"),
+                COLUMN_REQUIRED(EndedJob, info.name, "name"),
+                COLUMN(EndedJob, info.uid, "uid"),
+                COLUMN_REQUIRED(EndedJob, labels, "labels"),
+                COLUMN(EndedJob, end_ms, "end_ms"),
+                COLUMN_OPTIONAL(EndedJob, exit_status, has_exit_status, "exit_status"),
+                JOB_NUMBER_COLUMNS(EndedJob, numbers)),
+        " FROM job" JOB_LAYOUTS("job") " WHERE job.id = ?1 AND state = 'finished'");
 
 /* DATABASE_ROW: the job was found. */
 static int find_job(Database *database, Field id, EndedJob *ret) {

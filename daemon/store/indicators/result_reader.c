@@ -85,20 +85,17 @@ int result_reader_find(Reader *reader, int64_t row, ResultRow *ret) {
 
 /* --- batches ------------------------------------------------------------------------------------- */
 
-static const StoreColumn batch_columns[] = {
-        COLUMN(BatchRow, time_ms, "r.time_ms"),
-        COLUMN_OPTIONAL(BatchRow, score, has_score, "r.score"),
-        COLUMN(BatchRow, version, "r.version"),
-        COLUMN_OPTIONAL(BatchRow, exit_status, has_exit_status, "r.exit_status"),
-        COLUMN(BatchRow, run, "r.run"),
-        COLUMN(BatchRow, document, "r.document"),
-        COLUMN_REQUIRED(BatchRow, name, "n.text"),
-        COLUMN_REQUIRED(BatchRow, component, "ifnull(c.shown, c.text)"),
-        COLUMN(BatchRow, batch_index, "r.batch_index"),
-};
-
 /* The first result with the id determines the user of the batch. */
-STATEMENT batch_list = SELECT(BatchRow, batch_columns,
+STATEMENT batch_list = SELECT(BatchRow,
+        COLUMNS(COLUMN(BatchRow, time_ms, "r.time_ms"),
+                COLUMN_OPTIONAL(BatchRow, score, has_score, "r.score"),
+                COLUMN(BatchRow, version, "r.version"),
+                COLUMN_OPTIONAL(BatchRow, exit_status, has_exit_status, "r.exit_status"),
+                COLUMN(BatchRow, run, "r.run"),
+                COLUMN(BatchRow, document, "r.document"),
+                COLUMN_REQUIRED(BatchRow, name, "n.text"),
+                COLUMN_REQUIRED(BatchRow, component, "ifnull(c.shown, c.text)"),
+                COLUMN(BatchRow, batch_index, "r.batch_index")),
         " FROM result AS r INDEXED BY result_by_batch" TERMS
         " WHERE r.batch = ?1 AND visible(r.uid)"
         " AND r.uid = (SELECT uid FROM result WHERE row ="
@@ -111,12 +108,9 @@ int result_reader_list_batch(Reader *reader, const uint8_t id[static 16]) {
 
 /* --- specifications ------------------------------------------------------------------------------ */
 
-static const StoreColumn specification_columns[] = {
-        COLUMN_REQUIRED(SpecificationRow, document, "document"),
-        COLUMN(SpecificationRow, n_results, "n_results"),
-};
-
-STATEMENT specification_find = SELECT(SpecificationRow, specification_columns,
+STATEMENT specification_find = SELECT(SpecificationRow,
+        COLUMNS(COLUMN_REQUIRED(SpecificationRow, document, "document"),
+                COLUMN(SpecificationRow, n_results, "n_results")),
         " FROM specification AS p WHERE digest = ?1 AND"
         " (visible(-1) OR EXISTS (SELECT 1 FROM result AS r WHERE r.specification = p.id AND visible(r.uid)))");
 
@@ -136,15 +130,12 @@ typedef struct RunTexts {
         const char *run, *stack_digest;
 } RunTexts;
 
-static const StoreColumn run_columns[] = {
-        COLUMN(RunTexts, duration_ms, "ifnull(j.end_ms - j.begin_ms, 0)"),
-        JOB_NUMBER_COLUMNS(RunTexts, numbers),
-        COLUMN(RunTexts, run, "r.run"),
-        COLUMN(RunTexts, stack_digest, "lower(hex(k.digest))"),
-};
-
 /* A result that came before its job has no row of the job: the job is that of its user. */
-STATEMENT run_find = SELECT(RunTexts, run_columns,
+STATEMENT run_find = SELECT(RunTexts,
+        COLUMNS(COLUMN(RunTexts, duration_ms, "ifnull(j.end_ms - j.begin_ms, 0)"),
+                JOB_NUMBER_COLUMNS(RunTexts, numbers),
+                COLUMN(RunTexts, run, "r.run"),
+                COLUMN(RunTexts, stack_digest, "lower(hex(k.digest))")),
         " FROM result AS r LEFT JOIN job AS j"
         " ON j.row = coalesce(r.job_row, (SELECT b.row FROM job AS b WHERE b.id = r.job AND b.uid = r.uid))"
         JOB_LAYOUTS("j")

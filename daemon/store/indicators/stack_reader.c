@@ -6,36 +6,30 @@
 #include "stack/stack.h"
 #include "store/read/read_connection.h"
 
-static const StoreColumn stack_columns[] = {
-        COLUMN(StackRow, id, "id"),
-        COLUMN_REQUIRED(StackRow, digest, "lower(hex(digest))"),
-        COLUMN(StackRow, n_results, "n_results"),
-        COLUMN(StackRow, n_packages, "n_packages"),
-        COLUMN(StackRow, facts, "facts"),
-};
-
 /* A stack and its packages are shared by results of several users. */
 #define VISIBLE_STACKS "(SELECT r.stack FROM result AS r WHERE r.stack IS NOT NULL AND visible(r.uid))"
-STATEMENT stacks = SELECT(StackRow, stack_columns,
-                          " FROM stack WHERE substr(lower(hex(digest)), 1, length(?1)) = ?1"
-                          " AND (visible(-1) OR id IN " VISIBLE_STACKS ") ORDER BY id DESC");
+STATEMENT stacks = SELECT(StackRow,
+        COLUMNS(COLUMN(StackRow, id, "id"),
+                COLUMN_REQUIRED(StackRow, digest, "lower(hex(digest))"),
+                COLUMN(StackRow, n_results, "n_results"),
+                COLUMN(StackRow, n_packages, "n_packages"),
+                COLUMN(StackRow, facts, "facts")),
+        " FROM stack WHERE substr(lower(hex(digest)), 1, length(?1)) = ?1"
+        " AND (visible(-1) OR id IN " VISIBLE_STACKS ") ORDER BY id DESC");
 
 int stack_reader_list(Reader *reader, const char *prefix) {
         return read_connection_begin(reader_connection(reader), &stacks, FIELDS(field_string(prefix)));
 }
 
-static const StoreColumn package_columns[] = {
-        COLUMN_REQUIRED(PackageRow, name, "p.name"),
-        COLUMN_REQUIRED(PackageRow, kind, "p.kind"),
-        COLUMN_REQUIRED(PackageRow, version, "p.version"),
-        COLUMN_REQUIRED(PackageRow, source, "p.source"),
-        COLUMN_REQUIRED(PackageRow, hash, "p.hash"),
-        COLUMN_REQUIRED(PackageRow, build, "p.build"),
-};
-
-STATEMENT packages = SELECT(PackageRow, package_columns,
-                            " FROM stack_package AS s CROSS JOIN package AS p ON p.id = s.package"
-                            " WHERE s.stack = ?1 ORDER BY p.name, p.kind, p.version, p.digest");
+STATEMENT packages = SELECT(PackageRow,
+        COLUMNS(COLUMN_REQUIRED(PackageRow, name, "p.name"),
+                COLUMN_REQUIRED(PackageRow, kind, "p.kind"),
+                COLUMN_REQUIRED(PackageRow, version, "p.version"),
+                COLUMN_REQUIRED(PackageRow, source, "p.source"),
+                COLUMN_REQUIRED(PackageRow, hash, "p.hash"),
+                COLUMN_REQUIRED(PackageRow, build, "p.build")),
+        " FROM stack_package AS s CROSS JOIN package AS p ON p.id = s.package"
+        " WHERE s.stack = ?1 ORDER BY p.name, p.kind, p.version, p.digest");
 
 int stack_reader_list_packages(Reader *reader, int64_t stack) {
         return read_connection_begin(reader_connection(reader), &packages, FIELDS(field_i64(stack)));

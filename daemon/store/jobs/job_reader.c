@@ -193,17 +193,13 @@ STATEMENT lists[] = LISTS(list_columns, "");
 STATEMENT usage_lists[] = LISTS(list_usage_columns, " LEFT JOIN layout AS u ON u.id = job.usage_layout");
 
 #define TIMELINE(i) COLUMN(JobColumns, timeline[i], "(SELECT bytes FROM timeline WHERE part = 3 * row + " #i ")")
-static const StoreColumn row_columns[] = {
-        JOB_COLUMNS, JOB_NUMBER_COLUMNS(JobColumns, numbers), COLUMN(JobColumns, has_pipeline, HAS_PIPELINE),
-};
-static const StoreColumn find_columns[] = {
-        JOB_COLUMNS, JOB_NUMBER_COLUMNS(JobColumns, numbers), MEMBER(steps), MEMBER(gpus),
-        TIMELINE(0), TIMELINE(1), TIMELINE(2),
-};
-
-STATEMENT job_find_row = SELECT(JobColumns, row_columns,
-                                " FROM job" JOB_LAYOUTS("job") " WHERE job.row = ? AND visible(uid)");
-STATEMENT job_find = SELECT(JobColumns, find_columns, " FROM job" JOB_LAYOUTS("job") " WHERE job.id = ?");
+STATEMENT job_find_row = SELECT(JobColumns,
+        COLUMNS(JOB_COLUMNS, JOB_NUMBER_COLUMNS(JobColumns, numbers), COLUMN(JobColumns, has_pipeline, HAS_PIPELINE)),
+        " FROM job" JOB_LAYOUTS("job") " WHERE job.row = ? AND visible(uid)");
+STATEMENT job_find = SELECT(JobColumns,
+        COLUMNS(JOB_COLUMNS, JOB_NUMBER_COLUMNS(JobColumns, numbers), MEMBER(steps), MEMBER(gpus),
+                TIMELINE(0), TIMELINE(1), TIMELINE(2)),
+        " FROM job" JOB_LAYOUTS("job") " WHERE job.id = ?");
 
 int job_reader_list(Reader *reader, const JobFilter *filter) {
         const PageFilter page = {
@@ -323,18 +319,15 @@ typedef struct PhaseColumns {
         JobNumberTexts numbers;
 } PhaseColumns;
 
-static const StoreColumn phase_columns[] = {
-        COLUMN(PhaseColumns, phase.index, "number"),
-        COLUMN_REQUIRED(PhaseColumns, phase.name, "name"),
-        COLUMN(PhaseColumns, phase.begin_realtime_ms, "begin_ms"),
-        COLUMN(PhaseColumns, phase.end_realtime_ms, "end_ms"),
-        COLUMN_OPTIONAL(PhaseColumns, phase.wall_seconds, phase.has_wall_seconds, "wall_seconds"),
-        JOB_NUMBER_COLUMNS(PhaseColumns, numbers),
-};
-
-STATEMENT phases = SELECT(PhaseColumns, phase_columns,
-                          " FROM phase INDEXED BY phase_by_job" JOB_LAYOUTS(
-                                  "phase") " WHERE job = (SELECT row FROM job WHERE id = ?) ORDER BY number");
+STATEMENT phases = SELECT(PhaseColumns,
+        COLUMNS(COLUMN(PhaseColumns, phase.index, "number"),
+                COLUMN_REQUIRED(PhaseColumns, phase.name, "name"),
+                COLUMN(PhaseColumns, phase.begin_realtime_ms, "begin_ms"),
+                COLUMN(PhaseColumns, phase.end_realtime_ms, "end_ms"),
+                COLUMN_OPTIONAL(PhaseColumns, phase.wall_seconds, phase.has_wall_seconds, "wall_seconds"),
+                JOB_NUMBER_COLUMNS(PhaseColumns, numbers)),
+        " FROM phase INDEXED BY phase_by_job" JOB_LAYOUTS(
+        "phase") " WHERE job = (SELECT row FROM job WHERE id = ?) ORDER BY number");
 
 int job_reader_list_phases(Reader *reader, const char *job) {
         return read_connection_begin(reader_connection(reader), &phases, FIELDS(field_string(job)));
@@ -386,11 +379,8 @@ static int read_node(ReadConnection *connection, JobRecovery *recovery) {
 /* --- running jobs -------------------------------------------------------------------------------- */
 
 #define RUNNING(member) COLUMN(JobColumns, running.member, #member)
-static const StoreColumn running_columns[] = {
-        JOB_COLUMNS, RUNNING(checkpoint_ms), RUNNING(boot_id), RUNNING(window), RUNNING(begun_by), RUNNING(by_admin),
-};
-
-STATEMENT running_jobs = SELECT(JobColumns, running_columns,
+STATEMENT running_jobs = SELECT(JobColumns,
+        COLUMNS(JOB_COLUMNS, RUNNING(checkpoint_ms), RUNNING(boot_id), RUNNING(window), RUNNING(begun_by), RUNNING(by_admin)),
         " FROM job INDEXED BY job_by_state LEFT JOIN running ON running.job = job.row WHERE state = 'running' ORDER"
         " BY begin_ms, row");
 

@@ -39,14 +39,11 @@ RowSet *store_node_pack_minutes(uint64_t begin_realtime_ms, const Buffer *timeli
 
 /* --- reading ------------------------------------------------------------------------------------- */
 
-static const StoreColumn columns[] = {
-        COLUMN(NodeSampleRow, begin_ms, "begin_ms"),
-        COLUMN(NodeSampleRow, interval_ms, "interval_ms"),
-        COLUMN(NodeSampleRow, timeline, "timeline"),
-};
-
-STATEMENT samples = SELECT(NodeSampleRow, columns,
-                           " FROM node_sample WHERE begin_ms >= ? AND begin_ms < ? ORDER BY begin_ms");
+STATEMENT samples = SELECT(NodeSampleRow,
+        COLUMNS(COLUMN(NodeSampleRow, begin_ms, "begin_ms"),
+                COLUMN(NodeSampleRow, interval_ms, "interval_ms"),
+                COLUMN(NodeSampleRow, timeline, "timeline")),
+        " FROM node_sample WHERE begin_ms >= ? AND begin_ms < ? ORDER BY begin_ms");
 
 int store_node_list(Reader *reader, uint64_t since_ms, uint64_t until_ms) {
         return read_connection_begin(reader_connection(reader), &samples,
@@ -59,13 +56,10 @@ typedef struct MinutesRow {
         Blob timeline; /* compressed */
 } MinutesRow;
 
-static const StoreColumn minutes_columns[] = {
-        COLUMN(MinutesRow, begin_ms, "begin_ms"),
-        COLUMN(MinutesRow, timeline, "timeline"),
-};
-
-STATEMENT minutes = SELECT(MinutesRow, minutes_columns,
-                           " FROM node_minutes WHERE begin_ms >= ? AND begin_ms < ? ORDER BY begin_ms");
+STATEMENT minutes = SELECT(MinutesRow,
+        COLUMNS(COLUMN(MinutesRow, begin_ms, "begin_ms"),
+                COLUMN(MinutesRow, timeline, "timeline")),
+        " FROM node_minutes WHERE begin_ms >= ? AND begin_ms < ? ORDER BY begin_ms");
 
 int store_node_list_minutes(Reader *reader, uint64_t since_ms, uint64_t until_ms) {
         return read_connection_begin(reader_connection(reader), &minutes,
@@ -91,13 +85,11 @@ int store_node_next_minutes(Reader *reader, Buffer *unpacked, NodeSampleRow *ret
 }
 
 #define NONE "9223372036854775807"
-static const StoreColumn bounds_columns[] = {
-        COLUMN(NodeBounds, samples_ms, "ifnull((SELECT min(begin_ms) FROM node_sample), " NONE ")"),
-        COLUMN(NodeBounds, minutes_ms, "ifnull((SELECT min(begin_ms) FROM node_minutes), " NONE ")"),
-        COLUMN(NodeBounds, newest_ms, "ifnull((SELECT max(begin_ms) FROM node_sample), 0)"),
-};
-
-STATEMENT find_bounds = SELECT(NodeBounds, bounds_columns, "");
+STATEMENT find_bounds = SELECT(NodeBounds,
+        COLUMNS(COLUMN(NodeBounds, samples_ms, "ifnull((SELECT min(begin_ms) FROM node_sample), " NONE ")"),
+                COLUMN(NodeBounds, minutes_ms, "ifnull((SELECT min(begin_ms) FROM node_minutes), " NONE ")"),
+                COLUMN(NodeBounds, newest_ms, "ifnull((SELECT max(begin_ms) FROM node_sample), 0)")),
+        "");
 
 int store_node_find_bounds(Reader *reader, NodeBounds *ret) {
         int r;

@@ -19,19 +19,16 @@
 
 /* --- series --------------------------------------------------------------------------------------- */
 
-static const StoreColumn series_columns[] = {
-        COLUMN_REQUIRED(PipelineSeriesRow, stage, "s.stage"),
-        COLUMN(PipelineSeriesRow, part, "s.part"),
-        COLUMN_REQUIRED(PipelineSeriesRow, producer, "s.producer"),
-        COLUMN(PipelineSeriesRow, end_ms, "s.end_ms"),
-        COLUMN(PipelineSeriesRow, n_intervals, "s.n_intervals"),
-        COLUMN(PipelineSeriesRow, n_last, "s.n_last"),
-        COLUMN(PipelineSeriesRow, buffer_size, "s.buffer_size"),
-        SUMS(PipelineSeriesRow, sums, "s"),
-        SUMS(PipelineSeriesRow, first, "i"),
-};
-
-STATEMENT series_list = SELECT(PipelineSeriesRow, series_columns,
+STATEMENT series_list = SELECT(PipelineSeriesRow,
+        COLUMNS(COLUMN_REQUIRED(PipelineSeriesRow, stage, "s.stage"),
+                COLUMN(PipelineSeriesRow, part, "s.part"),
+                COLUMN_REQUIRED(PipelineSeriesRow, producer, "s.producer"),
+                COLUMN(PipelineSeriesRow, end_ms, "s.end_ms"),
+                COLUMN(PipelineSeriesRow, n_intervals, "s.n_intervals"),
+                COLUMN(PipelineSeriesRow, n_last, "s.n_last"),
+                COLUMN(PipelineSeriesRow, buffer_size, "s.buffer_size"),
+                SUMS(PipelineSeriesRow, sums, "s"),
+                SUMS(PipelineSeriesRow, first, "i")),
         " FROM job JOIN pipeline_series AS s ON s.job = job.row LEFT JOIN"
         /* The limit keeps SQLite from reading the intervals once for each series. */
         " (SELECT * FROM pipeline_interval WHERE job = (SELECT row FROM job WHERE id = ?1) AND level = -1 LIMIT -1)"
@@ -64,15 +61,12 @@ int pipeline_reader_add_stage(PipelineStage **stages, size_t *n, const PipelineS
 
 /* --- head ----------------------------------------------------------------------------------------- */
 
-static const StoreColumn head_columns[] = {
-        COLUMN(PipelineHeadRow, n_events, "n_events"),
-        COLUMN(PipelineHeadRow, event_s, "event_s"),
-        COLUMN(PipelineHeadRow, description, "description"),
-        COLUMN(PipelineHeadRow, first_batch_ms, "ifnull(e.time_ms, 0)"),
-        COLUMN(PipelineHeadRow, first_batch_s, "ifnull(e.seconds, 0)"),
-};
-
-STATEMENT head_find = SELECT(PipelineHeadRow, head_columns,
+STATEMENT head_find = SELECT(PipelineHeadRow,
+        COLUMNS(COLUMN(PipelineHeadRow, n_events, "n_events"),
+                COLUMN(PipelineHeadRow, event_s, "event_s"),
+                COLUMN(PipelineHeadRow, description, "description"),
+                COLUMN(PipelineHeadRow, first_batch_ms, "ifnull(e.time_ms, 0)"),
+                COLUMN(PipelineHeadRow, first_batch_s, "ifnull(e.seconds, 0)")),
         " FROM job JOIN pipeline ON pipeline.job = job.row"
         " LEFT JOIN pipeline_event AS e ON e.job = job.row AND e.name = '" PIPELINE_EVENT_FIRST_BATCH "'"
         " WHERE job.id = ?1 ORDER BY e.time_ms LIMIT 1");
@@ -90,19 +84,16 @@ int pipeline_reader_find_head(Reader *reader, const char *job, PipelineHeadRow *
 
 /* --- intervals ------------------------------------------------------------------------------------ */
 
-static const StoreColumn interval_columns[] = {
-        COLUMN_REQUIRED(PipelineIntervalRow, stage, "s.stage"),
-        COLUMN(PipelineIntervalRow, part, "s.part"),
-        COLUMN(PipelineIntervalRow, level, "i.level"),
-        COLUMN(PipelineIntervalRow, end_ms, "i.end_ms"),
-        SUMS(PipelineIntervalRow, sums, "i"),
-        COLUMN(PipelineIntervalRow, percentiles.p90_s, "i.p90_s"),
-        COLUMN(PipelineIntervalRow, percentiles.p99_s, "i.p99_s"),
-        COLUMN(PipelineIntervalRow, percentiles.get_p90_s, "i.get_p90_s"),
-        COLUMN(PipelineIntervalRow, percentiles.get_p99_s, "i.get_p99_s"),
-};
-
-STATEMENT interval_list = SELECT(PipelineIntervalRow, interval_columns,
+STATEMENT interval_list = SELECT(PipelineIntervalRow,
+        COLUMNS(COLUMN_REQUIRED(PipelineIntervalRow, stage, "s.stage"),
+                COLUMN(PipelineIntervalRow, part, "s.part"),
+                COLUMN(PipelineIntervalRow, level, "i.level"),
+                COLUMN(PipelineIntervalRow, end_ms, "i.end_ms"),
+                SUMS(PipelineIntervalRow, sums, "i"),
+                COLUMN(PipelineIntervalRow, percentiles.p90_s, "i.p90_s"),
+                COLUMN(PipelineIntervalRow, percentiles.p99_s, "i.p99_s"),
+                COLUMN(PipelineIntervalRow, percentiles.get_p90_s, "i.get_p90_s"),
+                COLUMN(PipelineIntervalRow, percentiles.get_p99_s, "i.get_p99_s")),
         " FROM job JOIN pipeline_interval AS i ON i.job = job.row JOIN pipeline_series AS s ON s.row = i.series"
         " WHERE job.id = ?1 AND s.stage = coalesce(?2, s.stage) AND i.end_ms >= ?3 AND i.end_ms < ?4"
         " AND (s.stage, s.part, i.end_ms) > (?5, ?6, ?7) ORDER BY s.stage, s.part, i.end_ms LIMIT ?8");
@@ -122,13 +113,10 @@ int pipeline_reader_list_intervals(Reader *reader, const char *job, const Pipeli
 
 /* --- events --------------------------------------------------------------------------------------- */
 
-static const StoreColumn event_columns[] = {
-        COLUMN_REQUIRED(PipelineEventRow, name, "e.name"),
-        COLUMN(PipelineEventRow, begin_ms, "e.time_ms"),
-        COLUMN(PipelineEventRow, seconds, "e.seconds"),
-};
-
-STATEMENT event_list = SELECT(PipelineEventRow, event_columns,
+STATEMENT event_list = SELECT(PipelineEventRow,
+        COLUMNS(COLUMN_REQUIRED(PipelineEventRow, name, "e.name"),
+                COLUMN(PipelineEventRow, begin_ms, "e.time_ms"),
+                COLUMN(PipelineEventRow, seconds, "e.seconds")),
         " FROM job JOIN pipeline_event AS e ON e.job = job.row"
         " WHERE job.id = ?1 AND e.time_ms >= ?2 AND e.time_ms < ?3 ORDER BY e.time_ms");
 
