@@ -131,19 +131,17 @@ void equipment_table_resume(EquipmentTable *table) {
 #define X(kind, member, ...)                                                             \
         RECORD_VALUE_AS(#member, EquipmentItem, counters[kind##_##member].believed),     \
         RECORD_VALUE_AS(#member "_shown", EquipmentItem, counters[kind##_##member].shown),
-#define KIND(id, ...)                                                                                            \
-        static const RecordField id##_fields[] = { RECORD_TEXT_OF(EquipmentItem, name),                          \
-                                                   RECORD_VALUE(EquipmentItem, read_ns), id##_VALUES(X) };       \
-        static const Record id##_record = RECORD(EquipmentItem, id##_fields);                                    \
-        static const RecordField id##_list[] = {                                                                 \
-                RECORD_LIST_OF(EquipmentTable, items, n, ITEMS_MAX(EQUIPMENT_##id##_MAX), &id##_record)          \
-        };
+#define KIND(id, ...)                                                                                                  \
+        static const Record id##_record = RECORD(EquipmentItem, RECORD_TEXT_OF(EquipmentItem, name),                   \
+                                                 RECORD_VALUE(EquipmentItem, read_ns), id##_VALUES(X));
 EQUIPMENT_KINDS(KIND)
 #undef KIND
 #undef X
 
 const Record equipment_table_records[N_EQUIPMENT_KINDS] = {
-#define X(id, ...) [EQUIPMENT_##id] = RECORD(EquipmentTable, id##_list),
+#define X(id, ...)                                                                                                     \
+        [EQUIPMENT_##id] = RECORD(EquipmentTable,                                                                      \
+                RECORD_LIST_OF(EquipmentTable, items, n, ITEMS_MAX(EQUIPMENT_##id##_MAX), &id##_record)),
         EQUIPMENT_KINDS(X)
 #undef X
 };
