@@ -54,8 +54,9 @@ struct Command {
         const char *program;   /* in libexec, which has the command's own commands and is run instead; NULL: none */
 };
 
-/* Sets `options` and `options_size` of a command. */
+/* Sets `options` and `options_size` of a command, from a table or from its rows. */
 #define COMMAND_OPTIONS(type, table) .options = (table), .options_size = sizeof(type)
+#define COMMAND_OPTION_ROWS(type, ...) COMMAND_OPTIONS(type, ((const Option[]){ __VA_ARGS__, {} }))
 
 /* One row of the list of commands: a heading of the overview, or a command. The list ends with {}. */
 typedef struct CommandRow {

@@ -16,14 +16,6 @@ typedef struct ImportAmunOptions {
         bool replace, json;
 } ImportAmunOptions;
 
-static const Option options_table[] = {
-        OPTION_INCLUDE(ImportAmunOptions, failed, FailedRunOptions, failed_run_options),
-        OPTION_ROW_REPLACE(ImportAmunOptions, replace),
-        OPTION_ROW_TIMEOUT(ImportAmunOptions, timeout_ns),
-        OPTION_ROW_JSON(ImportAmunOptions, json),
-        {},
-};
-
 /* Outcome of the runs of one inspection or of all. */
 typedef struct ImportCount {
         size_t n_stored, n_duplicate, n_failed, n_skipped; /* failed: of those that are stored, or were already */
@@ -225,7 +217,11 @@ const Command cmd_import_amun = {
                 "perfctl import amun inspection-matmul-fd697eb4",
                 "perfctl import amun --json zoo/inspection-*",
         },
-        COMMAND_OPTIONS(ImportAmunOptions, options_table),
+        COMMAND_OPTION_ROWS(ImportAmunOptions,
+                OPTION_INCLUDE(ImportAmunOptions, failed, FailedRunOptions, failed_run_options),
+                OPTION_ROW_REPLACE(ImportAmunOptions, replace),
+                OPTION_ROW_TIMEOUT(ImportAmunOptions, timeout_ns),
+                OPTION_ROW_JSON(ImportAmunOptions, json)),
         .n_arguments_min = 1,
         .n_arguments_max = COMMAND_MANY,
         .value = OPTION_VALUE_DIRECTORY,

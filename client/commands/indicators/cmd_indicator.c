@@ -60,12 +60,6 @@ typedef struct IndicatorShowOptions {
         bool json;
 } IndicatorShowOptions;
 
-static const Option indicator_show_options[] = {
-        { "batch", 0, "ID", "Show statistics of a batch of runs", OPTION_TEXT(IndicatorShowOptions, batch) },
-        OPTION_ROW_JSON(IndicatorShowOptions, json),
-        {},
-};
-
 /* Writes " GFLOP/s, higher is better", or the declared part of this text. */
 static void write_declared(Screen *screen, const Value *declared) {
         const char *unit = answer_text(declared, "unit"), *direction = answer_text(declared, "direction");
@@ -315,7 +309,9 @@ const Command cmd_indicator_show = {
                 "results of a batch of runs and of the resources that they used.",
         .examples = { "perfctl indicator show PiMatmul",
                       "perfctl indicator show --batch 0123456789abcdef0123456789abcdef" },
-        COMMAND_OPTIONS(IndicatorShowOptions, indicator_show_options),
+        COMMAND_OPTION_ROWS(IndicatorShowOptions,
+                { "batch", 0, "ID", "Show statistics of a batch of runs", OPTION_TEXT(IndicatorShowOptions, batch) },
+                OPTION_ROW_JSON(IndicatorShowOptions, json)),
         .n_arguments_max = 1,
         .value = OPTION_VALUE_INDICATOR,
         .run = indicator_show_run,
@@ -331,15 +327,6 @@ typedef struct IndicatorQueryOptions {
         const char *format;
         bool json;
 } IndicatorQueryOptions;
-
-static const Option indicator_query_options[] = {
-        OPTION_INCLUDE(IndicatorQueryOptions, selection, SelectionOptions, selection_options),
-        OPTION_ROW_BY(IndicatorQueryOptions, by, "group_by"),
-        { "stat", 's', "STAT:RESULT,…", "Statistics, such as median:rate,p95:elapsed", OPTION_LIST(IndicatorQueryOptions, stat) },
-        OPTION_ROW_FORMAT(IndicatorQueryOptions, format, "table", "json", "csv"),
-        OPTION_ROW_JSON(IndicatorQueryOptions, json),
-        {},
-};
 
 static void fill_heads(Grid *grid, const Value *key, const Value *values, const Value *units) {
         for (size_t i = 0; i < answer_n_members(key); i++)
@@ -432,7 +419,12 @@ const Command cmd_indicator_query = {
                 "perfctl indicator query PiMatmul --since 30d --stat median:rate,p95:elapsed",
                 "perfctl indicator query PiMatmul -b dtype -s mean:rate -f csv > rates.csv",
         },
-        COMMAND_OPTIONS(IndicatorQueryOptions, indicator_query_options),
+        COMMAND_OPTION_ROWS(IndicatorQueryOptions,
+                OPTION_INCLUDE(IndicatorQueryOptions, selection, SelectionOptions, selection_options),
+                OPTION_ROW_BY(IndicatorQueryOptions, by, "group_by"),
+                { "stat", 's', "STAT:RESULT,…", "Statistics, such as median:rate,p95:elapsed", OPTION_LIST(IndicatorQueryOptions, stat) },
+                OPTION_ROW_FORMAT(IndicatorQueryOptions, format, "table", "json", "csv"),
+                OPTION_ROW_JSON(IndicatorQueryOptions, json)),
         .n_arguments_min = 1,
         .n_arguments_max = 1,
         .value = OPTION_VALUE_INDICATOR,

@@ -24,18 +24,6 @@ typedef struct IndicatorRankOptions {
         bool json;
 } IndicatorRankOptions;
 
-static const Option options_table[] = {
-        OPTION_INCLUDE(IndicatorRankOptions, selection, SelectionOptions, selection_options),
-        OPTION_ROW_BY(IndicatorRankOptions, by, "by"),
-        { "objective", 'o', "RESULT", "Result to rank or compare by", OPTION_TEXT(IndicatorRankOptions, objective) },
-        OPTION_ROW_DIRECTION(OPTION_CHOICE(IndicatorRankOptions, direction, "higher", "lower")),
-        { "confidence", 0, "P", "Confidence of intervals, 0.5 to 0.999", OPTION_TEXT(IndicatorRankOptions, confidence), .initial = "0.95" },
-        { "hold", 0, "KEY,…", "Compare only results with equal KEY, such as package.numpy", OPTION_LIST(IndicatorRankOptions, hold) },
-        OPTION_ROW_ACROSS(OPTION_LIST(IndicatorRankOptions, across)),
-        OPTION_ROW_JSON(IndicatorRankOptions, json),
-        {},
-};
-
 /* "component=tensorflow version=2.1", or with blanks between when only the values are to be seen. */
 static void put_members(Buffer *out, const Value *object, bool has_names) {
         buffer_puts(out, "");
@@ -505,7 +493,15 @@ const Command cmd_indicator_rank = {
                 "perfctl indicator rank PiMatmul --objective rate --direction higher",
                 "perfctl indicator rank PiMatmul --by version -o elapsed --direction lower",
         },
-        COMMAND_OPTIONS(IndicatorRankOptions, options_table),
+        COMMAND_OPTION_ROWS(IndicatorRankOptions,
+                OPTION_INCLUDE(IndicatorRankOptions, selection, SelectionOptions, selection_options),
+                OPTION_ROW_BY(IndicatorRankOptions, by, "by"),
+                { "objective", 'o', "RESULT", "Result to rank or compare by", OPTION_TEXT(IndicatorRankOptions, objective) },
+                OPTION_ROW_DIRECTION(OPTION_CHOICE(IndicatorRankOptions, direction, "higher", "lower")),
+                { "confidence", 0, "P", "Confidence of intervals, 0.5 to 0.999", OPTION_TEXT(IndicatorRankOptions, confidence), .initial = "0.95" },
+                { "hold", 0, "KEY,…", "Compare only results with equal KEY, such as package.numpy", OPTION_LIST(IndicatorRankOptions, hold) },
+                OPTION_ROW_ACROSS(OPTION_LIST(IndicatorRankOptions, across)),
+                OPTION_ROW_JSON(IndicatorRankOptions, json)),
         .n_arguments_min = 1,
         .n_arguments_max = 1,
         .value = OPTION_VALUE_INDICATOR,

@@ -36,22 +36,6 @@ typedef struct SubmitOptions {
         bool latencies, energy, json;
 } SubmitOptions;
 
-static const Option options_table[] = {
-        OPTION_ROW_JOB(SubmitOptions, job),
-        OPTION_INCLUDE(SubmitOptions, failed, FailedRunOptions, failed_run_options),
-        OPTION_ROW_COMPONENT_VERSION(SubmitOptions, component_version),
-        OPTION_ROW_TIMEOUT(SubmitOptions, timeout_ns),
-        OPTION_ROW_SPOOL(SubmitOptions, spool),
-        { "latencies", 0, NULL, "Read batch times of a model, in seconds", OPTION_FLAG(SubmitOptions, latencies) },
-        { "batch-length", 0, "N", "Queries in each batch (default 1)", OPTION_COUNT(SubmitOptions, batch_length, 1, LATENCY_LENGTH_MAX) },
-        OPTION_INCLUDE(SubmitOptions, format, FormatOptions, format_options),
-        { "energy", 0, NULL, "Add the energy that the job has used since its last result with it",
-          OPTION_FLAG(SubmitOptions, energy) },
-        OPTION_INCLUDE(SubmitOptions, kpis, KpiGateOptions, kpi_gate_options),
-        OPTION_ROW_JSON(SubmitOptions, json),
-        {},
-};
-
 /* Position at which a document begins. */
 typedef struct Origin {
         const char *name; /* of the file */
@@ -516,7 +500,19 @@ const Command cmd_submit = {
                 "perfctl submit --from hyperfine --component zstd times.json",
                 "perfctl submit --latencies --batch-length 8 seconds.txt",
         },
-        COMMAND_OPTIONS(SubmitOptions, options_table),
+        COMMAND_OPTION_ROWS(SubmitOptions,
+                OPTION_ROW_JOB(SubmitOptions, job),
+                OPTION_INCLUDE(SubmitOptions, failed, FailedRunOptions, failed_run_options),
+                OPTION_ROW_COMPONENT_VERSION(SubmitOptions, component_version),
+                OPTION_ROW_TIMEOUT(SubmitOptions, timeout_ns),
+                OPTION_ROW_SPOOL(SubmitOptions, spool),
+                { "latencies", 0, NULL, "Read batch times of a model, in seconds", OPTION_FLAG(SubmitOptions, latencies) },
+                { "batch-length", 0, "N", "Queries in each batch (default 1)", OPTION_COUNT(SubmitOptions, batch_length, 1, LATENCY_LENGTH_MAX) },
+                OPTION_INCLUDE(SubmitOptions, format, FormatOptions, format_options),
+                { "energy", 0, NULL, "Add the energy that the job has used since its last result with it",
+                  OPTION_FLAG(SubmitOptions, energy) },
+                OPTION_INCLUDE(SubmitOptions, kpis, KpiGateOptions, kpi_gate_options),
+                OPTION_ROW_JSON(SubmitOptions, json)),
         .n_arguments_max = COMMAND_MANY,
         .value = OPTION_VALUE_FILE,
         .run = submit_run,

@@ -49,18 +49,6 @@ typedef struct JobListOptions {
         bool failed, json;
 } JobListOptions;
 
-static const Option job_list_options[] = {
-        { "state", 0, "STATE", "List only jobs in this state", OPTION_NAME(JobListOptions, state, job_state_names) },
-        { "failed", 0, NULL, "List only jobs that failed", OPTION_FLAG(JobListOptions, failed) },
-        OPTION_ROW_USER(JobListOptions, user),
-        OPTION_ROW_NAME(JobListOptions, name),
-        OPTION_ROW_LABEL(JobListOptions, labels),
-        OPTION_ROW_SINCE(JobListOptions, since_ns),
-        { "limit", 0, "N", "Show at most N", OPTION_COUNT(JobListOptions, limit, 1, 1000), .initial = "50" },
-        OPTION_ROW_JSON(JobListOptions, json),
-        {},
-};
-
 static void put_state(Grid *grid, const Value *job) {
         const char *state = answer_text(job, "state"), *slurm = answer_text(value_get(job, "slurm"), "state");
         char end[REPORT_EXIT_MAX];
@@ -252,7 +240,15 @@ const Command cmd_job_list = {
         .summary = "List jobs, newest first",
         .examples = { "perfctl job list", "perfctl job list --state running",
                       "perfctl job list --failed --since 1d --user alice", "perfctl job list --limit 3 --json" },
-        COMMAND_OPTIONS(JobListOptions, job_list_options),
+        COMMAND_OPTION_ROWS(JobListOptions,
+                { "state", 0, "STATE", "List only jobs in this state", OPTION_NAME(JobListOptions, state, job_state_names) },
+                { "failed", 0, NULL, "List only jobs that failed", OPTION_FLAG(JobListOptions, failed) },
+                OPTION_ROW_USER(JobListOptions, user),
+                OPTION_ROW_NAME(JobListOptions, name),
+                OPTION_ROW_LABEL(JobListOptions, labels),
+                OPTION_ROW_SINCE(JobListOptions, since_ns),
+                { "limit", 0, "N", "Show at most N", OPTION_COUNT(JobListOptions, limit, 1, 1000), .initial = "50" },
+                OPTION_ROW_JSON(JobListOptions, json)),
         .run = job_list_run,
 };
 
@@ -264,11 +260,6 @@ const Command cmd_job_list = {
 typedef struct JobWaitOptions {
         uint64_t timeout_ns; /* 0: no limit */
 } JobWaitOptions;
-
-static const Option job_wait_options[] = {
-        { "timeout", 't', "TIME", "Maximum time to wait", OPTION_DURATION(JobWaitOptions, timeout_ns, 0) },
-        {},
-};
 
 /* Sleeps for the interval, but not beyond the end of the time (0: none). False: the time is over. */
 static bool sleep_until_next(uint64_t *interval_ns, uint64_t end_ns) {
@@ -333,7 +324,8 @@ const Command cmd_job_wait = {
         .help = "JOB is an id, a name or 'last'; default: $PERFD_JOB, else the newest job of this user. "
                 "Without --timeout, waits without a limit.",
         .examples = { "perfctl job wait train-17 && perfctl report train-17" },
-        COMMAND_OPTIONS(JobWaitOptions, job_wait_options),
+        COMMAND_OPTION_ROWS(JobWaitOptions,
+                { "timeout", 't', "TIME", "Maximum time to wait", OPTION_DURATION(JobWaitOptions, timeout_ns, 0) }),
         .n_arguments_max = 1,
         .value = OPTION_VALUE_JOB,
         .run = job_wait_run,
@@ -360,16 +352,6 @@ static int parse_user(const Option *option, const char *value, void *place, char
         uid->is_given = true;
         return 0;
 }
-
-static const Option job_begin_options[] = {
-        OPTION_INCLUDE(JobBeginOptions, job, JobOptions, job_options),
-        { "pid", 0, "PID", "Process that represents the job", OPTION_COUNT(JobBeginOptions, job.pid, 1, INT32_MAX), .value = OPTION_VALUE_PID },
-        { "user", 'u', "USER", "User, a name or a number", .parse = parse_user,
-          .offset = OPTION_PLACE(JobBeginOptions, job.uid, OptionNumber), .value = OPTION_VALUE_UID },
-        OPTION_ROW_TIMEOUT(JobBeginOptions, timeout_ns),
-        OPTION_ROW_JSON(JobBeginOptions, json),
-        {},
-};
 
 static int job_begin_run(const CommandLine *line) {
         const JobBeginOptions *options = line->options;
@@ -408,7 +390,13 @@ const Command cmd_job_begin = {
         .help = "If the same user has already begun the job, the command changes nothing and succeeds. With --pid, "
                 "the job counts as interrupted when that process ends before `job end`.",
         .examples = { "perfctl job begin --name train --pid $$ train-17" },
-        COMMAND_OPTIONS(JobBeginOptions, job_begin_options),
+        COMMAND_OPTION_ROWS(JobBeginOptions,
+                OPTION_INCLUDE(JobBeginOptions, job, JobOptions, job_options),
+                { "pid", 0, "PID", "Process that represents the job", OPTION_COUNT(JobBeginOptions, job.pid, 1, INT32_MAX), .value = OPTION_VALUE_PID },
+                { "user", 'u', "USER", "User, a name or a number", .parse = parse_user,
+                  .offset = OPTION_PLACE(JobBeginOptions, job.uid, OptionNumber), .value = OPTION_VALUE_UID },
+                OPTION_ROW_TIMEOUT(JobBeginOptions, timeout_ns),
+                OPTION_ROW_JSON(JobBeginOptions, json)),
         .n_arguments_min = 1,
         .n_arguments_max = 1,
         .run = job_begin_run,
@@ -421,13 +409,6 @@ typedef struct JobEndOptions {
         uint64_t timeout_ns;
         bool json;
 } JobEndOptions;
-
-static const Option job_end_options[] = {
-        { "exit-status", 0, "N", "Exit status of the job, 0 to 255", OPTION_NUMBER(JobEndOptions, exit_status, 0, 255) },
-        OPTION_ROW_TIMEOUT(JobEndOptions, timeout_ns),
-        OPTION_ROW_JSON(JobEndOptions, json),
-        {},
-};
 
 static int job_end_run(const CommandLine *line) {
         const JobEndOptions *options = line->options;
@@ -455,7 +436,10 @@ const Command cmd_job_end = {
         .summary = "End a job, for example in a scheduler's epilog",
         .help = "Ending a job that has already ended changes nothing and succeeds.",
         .examples = { "perfctl job end --exit-status $? train-17" },
-        COMMAND_OPTIONS(JobEndOptions, job_end_options),
+        COMMAND_OPTION_ROWS(JobEndOptions,
+                { "exit-status", 0, "N", "Exit status of the job, 0 to 255", OPTION_NUMBER(JobEndOptions, exit_status, 0, 255) },
+                OPTION_ROW_TIMEOUT(JobEndOptions, timeout_ns),
+                OPTION_ROW_JSON(JobEndOptions, json)),
         .n_arguments_min = 1,
         .n_arguments_max = 1,
         .value = OPTION_VALUE_JOB,

@@ -14,12 +14,6 @@ typedef struct MarkOptions {
         bool json;
 } MarkOptions;
 
-static const Option options_table[] = {
-        OPTION_ROW_JOB(MarkOptions, job),
-        OPTION_ROW_JSON(MarkOptions, json),
-        {},
-};
-
 static int print_result(const MarkResult *result, const char *name) {
         scoped(buffer_deinit) Buffer out = {};
         Json json = { .out = &out };
@@ -73,7 +67,9 @@ const Command cmd_mark = {
                 "control group this process is in. Takes at most 0.2 seconds (0.5 with --job), and prints nothing on "
                 "success.",
         .examples = { "perfctl mark load", "perfctl mark --job train-17 train || true" },
-        COMMAND_OPTIONS(MarkOptions, options_table),
+        COMMAND_OPTION_ROWS(MarkOptions,
+                OPTION_ROW_JOB(MarkOptions, job),
+                OPTION_ROW_JSON(MarkOptions, json)),
         .n_arguments_min = 1,
         .n_arguments_max = 1,
         .run = mark_run,

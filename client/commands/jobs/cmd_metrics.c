@@ -26,20 +26,6 @@ typedef struct MetricsOptions {
         bool mlflow, all_ranks, samples, renumber, json;
 } MetricsOptions;
 
-static const Option options_table[] = {
-        { "mlflow", 0, NULL, "The numbers for MLflow, see perfd-mlflow(7)", OPTION_FLAG(MetricsOptions, mlflow) },
-        { "all-ranks", 0, NULL, "Print one list of the ranks of a run, jobs or reports printed with --json",
-          OPTION_FLAG(MetricsOptions, all_ranks), .value = OPTION_VALUE_JOB },
-        { "names", 0, "WHICH", "Spelling of the names in the MLflow list", OPTION_CHOICE(MetricsOptions, names, "sanitised", "raw") },
-        { "prefix", 0, "TEXT", "Prefix of each name in the MLflow list", OPTION_LINE(MetricsOptions, prefix, PREFIX_BYTES_MAX) },
-        { "samples", 0, NULL, "Print the samples of jobs as the JSON artifact of perf.py", OPTION_FLAG(MetricsOptions, samples) },
-        { "renumber", 0, NULL, "Number the ranks of the samples in the order of the arguments", OPTION_FLAG(MetricsOptions, renumber) },
-        OPTION_ROW_OUTPUT(MetricsOptions, output, OPTION_VALUE_FILE),
-        OPTION_ROW_AS(MetricsOptions, as, "perf.py"),
-        OPTION_ROW_JSON(MetricsOptions, json),
-        {},
-};
-
 /* Plain columns, as they are fed to grep and awk: name, value, unit, quality. */
 static void write_metrics(Screen *screen, const Value *answer) {
         const Value *metrics = value_get(answer, "metrics"), *absent = value_get(answer, "absent");
@@ -356,7 +342,17 @@ const Command cmd_metrics = {
                 "perfctl metrics --mlflow --all-ranks train-17.0 node2/report.json",
                 "perfctl metrics --samples train-17 node2.json > perf_report.json",
         },
-        COMMAND_OPTIONS(MetricsOptions, options_table),
+        COMMAND_OPTION_ROWS(MetricsOptions,
+                { "mlflow", 0, NULL, "The numbers for MLflow, see perfd-mlflow(7)", OPTION_FLAG(MetricsOptions, mlflow) },
+                { "all-ranks", 0, NULL, "Print one list of the ranks of a run, jobs or reports printed with --json",
+                  OPTION_FLAG(MetricsOptions, all_ranks), .value = OPTION_VALUE_JOB },
+                { "names", 0, "WHICH", "Spelling of the names in the MLflow list", OPTION_CHOICE(MetricsOptions, names, "sanitised", "raw") },
+                { "prefix", 0, "TEXT", "Prefix of each name in the MLflow list", OPTION_LINE(MetricsOptions, prefix, PREFIX_BYTES_MAX) },
+                { "samples", 0, NULL, "Print the samples of jobs as the JSON artifact of perf.py", OPTION_FLAG(MetricsOptions, samples) },
+                { "renumber", 0, NULL, "Number the ranks of the samples in the order of the arguments", OPTION_FLAG(MetricsOptions, renumber) },
+                OPTION_ROW_OUTPUT(MetricsOptions, output, OPTION_VALUE_FILE),
+                OPTION_ROW_AS(MetricsOptions, as, "perf.py"),
+                OPTION_ROW_JSON(MetricsOptions, json)),
         .n_arguments_max = COMMAND_MANY,
         .value = OPTION_VALUE_JOB,
         .run = metrics_run,

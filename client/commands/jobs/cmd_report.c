@@ -17,15 +17,6 @@ typedef struct ReportOptions {
         const char *html; /* NULL if not given */
 } ReportOptions;
 
-static const Option options_table[] = {
-        { "all-nodes", 0, NULL, "Merge reports of a run, printed with --json", OPTION_FLAG(ReportOptions, all_nodes), .value = OPTION_VALUE_FILE },
-        { "brief", 0, NULL, "Print the description of the job, without its metrics", OPTION_FLAG(ReportOptions, brief) },
-        { "one-line", 0, NULL, "Print duration, nodes, CPUs and memory in a line", OPTION_FLAG(ReportOptions, line) },
-        { "html", 0, "FILE", "Write a web page, which is one file, to FILE or -", OPTION_TEXT(ReportOptions, html), .value = OPTION_VALUE_FILE },
-        OPTION_ROW_JSON(ReportOptions, json),
-        {},
-};
-
 /* --- the reports of several nodes ----------------------------------------------------------------- */
 
 /* Returns 0, RUN_INVALID after reporting the error in the file, or a negative errno. */
@@ -304,7 +295,12 @@ const Command cmd_report = {
                 "perfctl report --json train-17 > $(hostname).json",
                 "perfctl report --all-nodes *.json",
         },
-        COMMAND_OPTIONS(ReportOptions, options_table),
+        COMMAND_OPTION_ROWS(ReportOptions,
+                { "all-nodes", 0, NULL, "Merge reports of a run, printed with --json", OPTION_FLAG(ReportOptions, all_nodes), .value = OPTION_VALUE_FILE },
+                { "brief", 0, NULL, "Print the description of the job, without its metrics", OPTION_FLAG(ReportOptions, brief) },
+                { "one-line", 0, NULL, "Print duration, nodes, CPUs and memory in a line", OPTION_FLAG(ReportOptions, line) },
+                { "html", 0, "FILE", "Write a web page, which is one file, to FILE or -", OPTION_TEXT(ReportOptions, html), .value = OPTION_VALUE_FILE },
+                OPTION_ROW_JSON(ReportOptions, json)),
         .n_arguments_max = COMMAND_MANY,
         .value = OPTION_VALUE_JOB,
         .run = report_run,

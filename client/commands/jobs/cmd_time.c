@@ -14,11 +14,6 @@ typedef struct TimeOptions {
         const char *job;
 } TimeOptions;
 
-static const Option options_table[] = {
-        OPTION_ROW_JOB(TimeOptions, job),
-        {},
-};
-
 typedef struct Timed {
         const char *name;
         char *const *command;
@@ -118,7 +113,8 @@ const Command cmd_time = {
                 "command by at most 0.2 seconds at each end.",
         .examples = { "perfctl time load -- ./load.sh data/",
                       "perfctl time --job train-17 evaluate -- python3 eval.py" },
-        COMMAND_OPTIONS(TimeOptions, options_table),
+        COMMAND_OPTION_ROWS(TimeOptions,
+                OPTION_ROW_JOB(TimeOptions, job)),
         .n_arguments_min = 2,
         .n_arguments_max = COMMAND_MANY,
         .runs_command = true,

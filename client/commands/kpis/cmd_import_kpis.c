@@ -34,19 +34,6 @@ typedef struct ImportKpisOptions {
         bool replace, json;
 } ImportKpisOptions;
 
-static const Option options_table[] = {
-        { "model", 0, "NAME", "Name of the model of the KPIs; default: the index, or kpis",
-          OPTION_LINE(ImportKpisOptions, name, NAME_MAX_BYTES) },
-        { "from", 0, "URL", "Import the payloads of an OpenSearch server", OPTION_TEXT(ImportKpisOptions, from) },
-        { "index", 0, "NAME", "Index of the server", OPTION_TEXT(ImportKpisOptions, index) },
-        { "filter", 0, "KEY=VALUE", "Only payloads with this setting; may be repeated",
-          OPTION_TEXTS(ImportKpisOptions, filters, OPTION_TEXTS_MAX, option_parse_list) },
-        OPTION_ROW_REPLACE(ImportKpisOptions, replace),
-        OPTION_ROW_TIMEOUT(ImportKpisOptions, timeout_ns),
-        OPTION_ROW_JSON(ImportKpisOptions, json),
-        {},
-};
-
 /* The KPIs of one file, and the indicators that they make. */
 typedef struct KpiImport {
         const ImportKpisOptions *options;
@@ -465,7 +452,16 @@ const Command cmd_import_kpis = {
         .examples = { "perfctl import kpis --model fine-tuning payload.json",
                       "perfctl import kpis --model serving kpis.txt",
                       "perfctl import kpis --from http://localhost:9200 --index serving" },
-        COMMAND_OPTIONS(ImportKpisOptions, options_table),
+        COMMAND_OPTION_ROWS(ImportKpisOptions,
+                { "model", 0, "NAME", "Name of the model of the KPIs; default: the index, or kpis",
+                  OPTION_LINE(ImportKpisOptions, name, NAME_MAX_BYTES) },
+                { "from", 0, "URL", "Import the payloads of an OpenSearch server", OPTION_TEXT(ImportKpisOptions, from) },
+                { "index", 0, "NAME", "Index of the server", OPTION_TEXT(ImportKpisOptions, index) },
+                { "filter", 0, "KEY=VALUE", "Only payloads with this setting; may be repeated",
+                  OPTION_TEXTS(ImportKpisOptions, filters, OPTION_TEXTS_MAX, option_parse_list) },
+                OPTION_ROW_REPLACE(ImportKpisOptions, replace),
+                OPTION_ROW_TIMEOUT(ImportKpisOptions, timeout_ns),
+                OPTION_ROW_JSON(ImportKpisOptions, json)),
         .n_arguments_max = COMMAND_MANY,
         .value = OPTION_VALUE_FILE,
         .run = import_kpis_run,

@@ -26,17 +26,6 @@ typedef struct KpiAcceptOptions {
         uint64_t timeout_ns;
 } KpiAcceptOptions;
 
-static const Option options_table[] = {
-        OPTION_ROW_WHERE(KpiAcceptOptions, where, ACCEPTED_LEVEL_WHERE_MAX),
-        OPTION_ROW_IGNORE(KpiAcceptOptions, ignore),
-        { "note", 0, "TEXT", "Reason, which is shown with each verdict", OPTION_LINE(KpiAcceptOptions, note, ACCEPTED_LEVEL_NOTE_MAX) },
-        { "list", 0, NULL, "List the accepted levels instead", OPTION_FLAG(KpiAcceptOptions, list) },
-        { "remove", 0, NULL, "Withdraw the accepted level: the whole history counts again", OPTION_FLAG(KpiAcceptOptions, remove) },
-        OPTION_ROW_TIMEOUT(KpiAcceptOptions, timeout_ns),
-        OPTION_ROW_JSON(KpiAcceptOptions, json),
-        {},
-};
-
 /* --- requests ------------------------------------------------------------------------------------- */
 
 static int explain(const Courier *courier, const Delivery *delivery, const char *kpi, const char *change, int outcome) {
@@ -363,7 +352,14 @@ const Command cmd_kpi_accept = {
         .examples = { "perfctl kpi accept PiMatmul.rate --note 'slower, but exact'",
                       "perfctl kpi accept PiMatmul -w matrix_size=512", "perfctl kpi accept --list",
                       "perfctl kpi accept --remove PiMatmul.rate" },
-        COMMAND_OPTIONS(KpiAcceptOptions, options_table),
+        COMMAND_OPTION_ROWS(KpiAcceptOptions,
+                OPTION_ROW_WHERE(KpiAcceptOptions, where, ACCEPTED_LEVEL_WHERE_MAX),
+                OPTION_ROW_IGNORE(KpiAcceptOptions, ignore),
+                { "note", 0, "TEXT", "Reason, which is shown with each verdict", OPTION_LINE(KpiAcceptOptions, note, ACCEPTED_LEVEL_NOTE_MAX) },
+                { "list", 0, NULL, "List the accepted levels instead", OPTION_FLAG(KpiAcceptOptions, list) },
+                { "remove", 0, NULL, "Withdraw the accepted level: the whole history counts again", OPTION_FLAG(KpiAcceptOptions, remove) },
+                OPTION_ROW_TIMEOUT(KpiAcceptOptions, timeout_ns),
+                OPTION_ROW_JSON(KpiAcceptOptions, json)),
         .n_arguments_max = 1,
         .value = OPTION_VALUE_INDICATOR,
         .run = kpi_accept_run,

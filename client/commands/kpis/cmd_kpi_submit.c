@@ -21,18 +21,6 @@ typedef struct KpiSubmitOptions {
         uint64_t timeout_ns;
 } KpiSubmitOptions;
 
-static const Option options_table[] = {
-        OPTION_ROW_JOB(KpiSubmitOptions, job),
-        OPTION_ROW_COMPONENT(KpiSubmitOptions, component),
-        OPTION_ROW_COMPONENT_VERSION(KpiSubmitOptions, component_version),
-        { "label", 'l', "KEY=VALUE", "Label; may be repeated",
-          OPTION_TEXTS(KpiSubmitOptions, labels, OPTION_TEXTS_MAX, option_parse_label) },
-        { "parameter", 0, "KEY=VALUE", "Parameter, which has a history of its own; may be repeated",
-          OPTION_TEXTS(KpiSubmitOptions, parameters, OPTION_TEXTS_MAX, option_parse_label) },
-        OPTION_ROW_TIMEOUT(KpiSubmitOptions, timeout_ns),
-        {},
-};
-
 /* Reads a number, a list of numbers, or null. */
 static bool read_value(const char *text, Arena *arena, const Value **ret) {
         ValueReader reader;
@@ -123,7 +111,15 @@ const Command cmd_kpi_submit = {
                 "KPI declares a parameter of the name. Write -- before a negative value.",
         .examples = { "perfctl kpi submit --parameter model_name=llama3 tokens_per_second 2062.2",
                       "perfctl kpi submit -- gpu_memory -1" },
-        COMMAND_OPTIONS(KpiSubmitOptions, options_table),
+        COMMAND_OPTION_ROWS(KpiSubmitOptions,
+                OPTION_ROW_JOB(KpiSubmitOptions, job),
+                OPTION_ROW_COMPONENT(KpiSubmitOptions, component),
+                OPTION_ROW_COMPONENT_VERSION(KpiSubmitOptions, component_version),
+                { "label", 'l', "KEY=VALUE", "Label; may be repeated",
+                  OPTION_TEXTS(KpiSubmitOptions, labels, OPTION_TEXTS_MAX, option_parse_label) },
+                { "parameter", 0, "KEY=VALUE", "Parameter, which has a history of its own; may be repeated",
+                  OPTION_TEXTS(KpiSubmitOptions, parameters, OPTION_TEXTS_MAX, option_parse_label) },
+                OPTION_ROW_TIMEOUT(KpiSubmitOptions, timeout_ns)),
         .n_arguments_min = 2,
         .n_arguments_max = 2,
         .value = OPTION_VALUE_INDICATOR,

@@ -137,11 +137,6 @@ typedef struct ModelSchemaOptions {
         const char *format;
 } ModelSchemaOptions;
 
-static const Option model_schema_options[] = {
-        OPTION_ROW_FORMAT(ModelSchemaOptions, format, "json", "rdf"),
-        {},
-};
-
 static void write_schema(const char *format, const ModelSet *set, Buffer *out) {
         if (strcmp(format, "rdf") == 0)
                 model_set_write_rdf(set, out);
@@ -179,7 +174,8 @@ const Command cmd_model_schema = {
         .help = "Prints all models that perfd knows or, without asking perfd, those of the files. The format json "
                 "has all members in their long form, and rdf is a schema for the graph database Dgraph.",
         .examples = { "perfctl model schema", "perfctl model schema --format rdf membw.yaml" },
-        COMMAND_OPTIONS(ModelSchemaOptions, model_schema_options),
+        COMMAND_OPTION_ROWS(ModelSchemaOptions,
+                OPTION_ROW_FORMAT(ModelSchemaOptions, format, "json", "rdf")),
         .n_arguments_max = COMMAND_MANY,
         .value = OPTION_VALUE_FILE,
         .run = model_schema_run,

@@ -19,14 +19,6 @@ typedef struct ForgetOptions {
         uint64_t timeout_ns;
 } ForgetOptions;
 
-static const Option forget_options[] = {
-        OPTION_ROW_USER(ForgetOptions, user),
-        { "before", 0, "AGE", "Forget only what is older than AGE, such as 90d", OPTION_AGE(ForgetOptions, before) },
-        { "copies", 0, NULL, "Delete also the files that were put aside beside the database", OPTION_FLAG(ForgetOptions, copies) },
-        { "timeout", 't', "TIME", "Maximum time to wait", OPTION_DURATION(ForgetOptions, timeout_ns, NS_PER_S), .initial = TIMEOUT_TEXT },
-        {},
-};
-
 /* perfd has no access to the spools of users, and homes may be on another machine. */
 static void note_spool(uint64_t uid) {
         const struct passwd *entry = getpwuid((uid_t)uid);
@@ -73,6 +65,10 @@ const Command cmd_db_forget = {
                 "unless --before is given. Can be repeated after an interruption.",
         .examples = { "perfctl db forget --user alice", "perfctl db forget --user 1042 --copies",
                       "perfctl db forget --user alice --before 90d" },
-        COMMAND_OPTIONS(ForgetOptions, forget_options),
+        COMMAND_OPTION_ROWS(ForgetOptions,
+                OPTION_ROW_USER(ForgetOptions, user),
+                { "before", 0, "AGE", "Forget only what is older than AGE, such as 90d", OPTION_AGE(ForgetOptions, before) },
+                { "copies", 0, NULL, "Delete also the files that were put aside beside the database", OPTION_FLAG(ForgetOptions, copies) },
+                { "timeout", 't', "TIME", "Maximum time to wait", OPTION_DURATION(ForgetOptions, timeout_ns, NS_PER_S), .initial = TIMEOUT_TEXT }),
         .run = forget_run,
 };

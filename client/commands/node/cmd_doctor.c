@@ -18,13 +18,6 @@ typedef struct DoctorOptions {
         SpoolOptions common;
 } DoctorOptions;
 
-static const Option options_table[] = {
-        { "root", 0, "DIRECTORY", "Check the captured files of another machine", OPTION_TEXT(DoctorOptions, root), .initial = "/",
-          .value = OPTION_VALUE_DIRECTORY },
-        OPTION_INCLUDE(DoctorOptions, common, SpoolOptions, spool_options),
-        {},
-};
-
 /* --- perfd ---------------------------------------------------------------------------------------- */
 
 static const char without_perfd[] = "the store, the sources and the sampling of perfd were not checked";
@@ -209,6 +202,9 @@ const Command cmd_doctor = {
                 "no check failed (some may be limited), with 1 when a check failed, and with 3 when perfd is "
                 "unreachable.",
         .examples = { "perfctl doctor", "perfctl doctor --json", "perfctl doctor --root /mnt/node17" },
-        COMMAND_OPTIONS(DoctorOptions, options_table),
+        COMMAND_OPTION_ROWS(DoctorOptions,
+                { "root", 0, "DIRECTORY", "Check the captured files of another machine", OPTION_TEXT(DoctorOptions, root), .initial = "/",
+                  .value = OPTION_VALUE_DIRECTORY },
+                OPTION_INCLUDE(DoctorOptions, common, SpoolOptions, spool_options)),
         .run = doctor_run,
 };

@@ -11,13 +11,6 @@ typedef struct QuotaOptions {
         bool all, json;
 } QuotaOptions;
 
-static const Option options_table[] = {
-        OPTION_ROW_USER(QuotaOptions, user),
-        { "all", 'a', NULL, "Show all users who hold resources or whose requests were refused", OPTION_FLAG(QuotaOptions, all) },
-        OPTION_ROW_JSON(QuotaOptions, json),
-        {},
-};
-
 /* Writes a time, or "never". */
 static void put_minute(Grid *grid, const Value *held, const char *key) {
         if (value_get_given(held, key))
@@ -105,6 +98,9 @@ const Command cmd_quota = {
         .help = "A share is the largest amount that a user may hold at the current usage of the other users. A "
                 "request beyond the share is refused. Administrators have no share.",
         .examples = { "perfctl quota", "perfctl quota --user ci", "perfctl quota --all" },
-        COMMAND_OPTIONS(QuotaOptions, options_table),
+        COMMAND_OPTION_ROWS(QuotaOptions,
+                OPTION_ROW_USER(QuotaOptions, user),
+                { "all", 'a', NULL, "Show all users who hold resources or whose requests were refused", OPTION_FLAG(QuotaOptions, all) },
+                OPTION_ROW_JSON(QuotaOptions, json)),
         .run = quota_run,
 };

@@ -13,7 +13,6 @@
 
 #define LABEL_COLUMNS 12U
 
-
 typedef struct Health {
         const char *path; /* of the socket for submissions */
         Reply hello;

@@ -27,19 +27,6 @@ typedef struct PipelineShowOptions {
         bool json, stages, watch;
 } PipelineShowOptions;
 
-static const Option options_table[] = {
-        { "stages", 0, NULL, "Print only the table of the stages", OPTION_FLAG(PipelineShowOptions, stages) },
-        OPTION_ROW_WATCH(PipelineShowOptions, watch),
-        OPTION_ROW_INTERVAL(PipelineShowOptions, interval_ns),
-        OPTION_ROW_PRODUCER(PipelineShowOptions, producer),
-        { "threads", 0, "N", "Threads of the pool that the stages share (default: unknown)",
-          OPTION_COUNT(PipelineShowOptions, threads, 0, PIPELINE_SET_THREADS_MAX) },
-        { "measure", 0, "MEASURE", "Measure of each rank in the files",
-          OPTION_NAME(PipelineShowOptions, measure, straggler_measure_names) },
-        OPTION_ROW_JSON(PipelineShowOptions, json),
-        {},
-};
-
 /* Before 0.8, SPDL counts an empty queue as ready until the next item arrives. */
 static int parse_producer(const CommandLine *line, bool *ret_counts_open_periods) {
         const PipelineShowOptions *options = line->options;
@@ -440,7 +427,16 @@ const Command cmd_pipeline_show = {
         .examples = { "perfctl pipeline show train-17", "perfctl pipeline show --watch",
                       "perfctl pipeline show --producer spdl=0.8 --threads 12 stats.jsonl",
                       "python3 -m perfd_spdl import log | perfctl pipeline show --producer spdl=0.8 -" },
-        COMMAND_OPTIONS(PipelineShowOptions, options_table),
+        COMMAND_OPTION_ROWS(PipelineShowOptions,
+                { "stages", 0, NULL, "Print only the table of the stages", OPTION_FLAG(PipelineShowOptions, stages) },
+                OPTION_ROW_WATCH(PipelineShowOptions, watch),
+                OPTION_ROW_INTERVAL(PipelineShowOptions, interval_ns),
+                OPTION_ROW_PRODUCER(PipelineShowOptions, producer),
+                { "threads", 0, "N", "Threads of the pool that the stages share (default: unknown)",
+                  OPTION_COUNT(PipelineShowOptions, threads, 0, PIPELINE_SET_THREADS_MAX) },
+                { "measure", 0, "MEASURE", "Measure of each rank in the files",
+                  OPTION_NAME(PipelineShowOptions, measure, straggler_measure_names) },
+                OPTION_ROW_JSON(PipelineShowOptions, json)),
         .n_arguments_max = COMMAND_MANY,
         .value = OPTION_VALUE_JOB,
         .run = pipeline_show_run,

@@ -31,14 +31,6 @@ typedef struct PipelineSubmitOptions {
         bool json;
 } PipelineSubmitOptions;
 
-static const Option options_table[] = {
-        OPTION_ROW_JOB(PipelineSubmitOptions, job),
-        OPTION_ROW_PRODUCER(PipelineSubmitOptions, producer),
-        OPTION_ROW_TIMEOUT(PipelineSubmitOptions, timeout_ns),
-        OPTION_ROW_JSON(PipelineSubmitOptions, json),
-        {},
-};
-
 typedef struct Feed {
         const PipelineSubmitOptions *options;
         const char *name; /* of the input */
@@ -363,7 +355,11 @@ const Command cmd_pipeline_submit = {
         .examples = { "perfctl pipeline submit --job train-17 stats.jsonl",
                       "./train.py | perfctl pipeline submit --producer spdl=0.8",
                       "python3 -m perfd_spdl import stats.db | perfctl pipeline submit --job train -" },
-        COMMAND_OPTIONS(PipelineSubmitOptions, options_table),
+        COMMAND_OPTION_ROWS(PipelineSubmitOptions,
+                OPTION_ROW_JOB(PipelineSubmitOptions, job),
+                OPTION_ROW_PRODUCER(PipelineSubmitOptions, producer),
+                OPTION_ROW_TIMEOUT(PipelineSubmitOptions, timeout_ns),
+                OPTION_ROW_JSON(PipelineSubmitOptions, json)),
         .n_arguments_max = 1,
         .value = OPTION_VALUE_FILE,
         .run = pipeline_submit_run,

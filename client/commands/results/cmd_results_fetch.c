@@ -319,18 +319,6 @@ typedef struct ResultsFetchOptions {
         bool prefer_cache;
 } ResultsFetchOptions;
 
-static const Option options_table[] = {
-        { "config", 0, "FILE", "Declaration of the values, instead of results.yaml in the current directory",
-          OPTION_TEXT(ResultsFetchOptions, config), .value = OPTION_VALUE_FILE },
-        { "url-file", 0, "FILE", "Fetch also the URLs in the lines of a file; - is standard input",
-          OPTION_TEXT(ResultsFetchOptions, url_file), .value = OPTION_VALUE_FILE },
-        { "save", 0, "DIRECTORY", "Write into this directory, instead of results in the current one",
-          OPTION_TEXT(ResultsFetchOptions, save), .value = OPTION_VALUE_DIRECTORY },
-        { "prefer-cache", 0, NULL, "Fetch the cache of a test instead of its files, if it fits to the declaration",
-          OPTION_FLAG(ResultsFetchOptions, prefer_cache) },
-        {},
-};
-
 /* The first failure is the status of all. */
 static int fetch(const char *url, const char *directory, const ResultsFile *declared, bool prefers_cache, int status) {
         int r = results_fetch(url, directory, declared, prefers_cache);
@@ -398,7 +386,15 @@ const Command cmd_results_fetch = {
                 "already is not fetched again, and nothing is written outside of the directory.",
         .examples = { "perfctl results fetch --save out https://ci.example.org/artifacts/4711/",
                       "perfctl results fetch --url-file urls.txt" },
-        COMMAND_OPTIONS(ResultsFetchOptions, options_table),
+        COMMAND_OPTION_ROWS(ResultsFetchOptions,
+                { "config", 0, "FILE", "Declaration of the values, instead of results.yaml in the current directory",
+                  OPTION_TEXT(ResultsFetchOptions, config), .value = OPTION_VALUE_FILE },
+                { "url-file", 0, "FILE", "Fetch also the URLs in the lines of a file; - is standard input",
+                  OPTION_TEXT(ResultsFetchOptions, url_file), .value = OPTION_VALUE_FILE },
+                { "save", 0, "DIRECTORY", "Write into this directory, instead of results in the current one",
+                  OPTION_TEXT(ResultsFetchOptions, save), .value = OPTION_VALUE_DIRECTORY },
+                { "prefer-cache", 0, NULL, "Fetch the cache of a test instead of its files, if it fits to the declaration",
+                  OPTION_FLAG(ResultsFetchOptions, prefer_cache) }),
         .n_arguments_max = COMMAND_MANY,
         .run = results_fetch_run,
 };

@@ -8,12 +8,6 @@ typedef struct ResultsParseOptions {
         bool json;
 } ResultsParseOptions;
 
-static const Option options_table[] = {
-        OPTION_INCLUDE(ResultsParseOptions, read, ResultsReadOptions, results_read_options),
-        OPTION_ROW_JSON(ResultsParseOptions, json),
-        {},
-};
-
 static int print(const CommandLine *line, const TestMatrix *matrix) {
         const ResultsParseOptions *options = line->options;
         scoped(buffer_deinit) Buffer out = {};
@@ -54,7 +48,9 @@ const Command cmd_results_parse = {
                 "missing or wrong is named with file and line; the rest is used.",
         .examples = { "perfctl results parse --config serving.yaml results/",
                       "perfctl results parse --output-matrix matrix.json results/" },
-        COMMAND_OPTIONS(ResultsParseOptions, options_table),
+        COMMAND_OPTION_ROWS(ResultsParseOptions,
+                OPTION_INCLUDE(ResultsParseOptions, read, ResultsReadOptions, results_read_options),
+                OPTION_ROW_JSON(ResultsParseOptions, json)),
         .n_arguments_min = 1,
         .n_arguments_max = 1,
         .value = OPTION_VALUE_DIRECTORY,

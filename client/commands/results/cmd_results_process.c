@@ -20,27 +20,6 @@ typedef struct ResultsProcessOptions {
         bool no_store, no_check, replot;
 } ResultsProcessOptions;
 
-static const Option options_table[] = {
-        OPTION_INCLUDE(ResultsProcessOptions, read, ResultsReadOptions, results_read_options),
-        { "output-lts", 0, "DIRECTORY", "Write a payload for each test, for MatrixBenchmarking's long-term store",
-          OPTION_TEXT(ResultsProcessOptions, lts), .value = OPTION_VALUE_DIRECTORY },
-        { "output-opensearch", 0, "FILE", "Write the payloads as lines of OpenSearch's bulk API",
-          OPTION_TEXT(ResultsProcessOptions, bulk), .value = OPTION_VALUE_FILE },
-        { "output-horreum", 0, "FILE", "Write the payloads as runs of Horreum",
-          OPTION_TEXT(ResultsProcessOptions, horreum), .value = OPTION_VALUE_FILE },
-        OPTION_ROW_OUTPUT(ResultsProcessOptions, output, OPTION_VALUE_DIRECTORY),
-        { "generate", 0, "NAME", "Write this report, plot, or choice of the declaration only; may be repeated",
-          OPTION_TEXTS(ResultsProcessOptions, generate, OPTION_TEXTS_MAX, option_parse_list) },
-        { "replot", 0, NULL, "Take the directory for one that was processed before",
-          OPTION_FLAG(ResultsProcessOptions, replot) },
-        { "no-store", 0, NULL, "Store nothing in perfd", OPTION_FLAG(ResultsProcessOptions, no_store) },
-        { "no-check", 0, NULL, "Ask for no verdicts", OPTION_FLAG(ResultsProcessOptions, no_check) },
-        OPTION_ROW_FAIL_ON(ResultsProcessOptions, gate.fail_on, NULL),
-        OPTION_ROW_SPOOL(ResultsProcessOptions, spool),
-        OPTION_ROW_TIMEOUT(ResultsProcessOptions, timeout_ns),
-        {},
-};
-
 /* Begins the next step. NULL text: it is off. */
 static ResultsStep *begin_step(ResultsRun *run, const char *name, const char *text) {
         ResultsStep *step = &run->steps[run->n_steps++];
@@ -283,7 +262,24 @@ const Command cmd_results_process = {
         .examples = { "perfctl results process --output report/ results/",
                       "perfctl results process --fail-on regression results/",
                       "perfctl results process --no-store --output-lts payloads/ results/" },
-        COMMAND_OPTIONS(ResultsProcessOptions, options_table),
+        COMMAND_OPTION_ROWS(ResultsProcessOptions,
+                OPTION_INCLUDE(ResultsProcessOptions, read, ResultsReadOptions, results_read_options),
+                { "output-lts", 0, "DIRECTORY", "Write a payload for each test, for MatrixBenchmarking's long-term store",
+                  OPTION_TEXT(ResultsProcessOptions, lts), .value = OPTION_VALUE_DIRECTORY },
+                { "output-opensearch", 0, "FILE", "Write the payloads as lines of OpenSearch's bulk API",
+                  OPTION_TEXT(ResultsProcessOptions, bulk), .value = OPTION_VALUE_FILE },
+                { "output-horreum", 0, "FILE", "Write the payloads as runs of Horreum",
+                  OPTION_TEXT(ResultsProcessOptions, horreum), .value = OPTION_VALUE_FILE },
+                OPTION_ROW_OUTPUT(ResultsProcessOptions, output, OPTION_VALUE_DIRECTORY),
+                { "generate", 0, "NAME", "Write this report, plot, or choice of the declaration only; may be repeated",
+                  OPTION_TEXTS(ResultsProcessOptions, generate, OPTION_TEXTS_MAX, option_parse_list) },
+                { "replot", 0, NULL, "Take the directory for one that was processed before",
+                  OPTION_FLAG(ResultsProcessOptions, replot) },
+                { "no-store", 0, NULL, "Store nothing in perfd", OPTION_FLAG(ResultsProcessOptions, no_store) },
+                { "no-check", 0, NULL, "Ask for no verdicts", OPTION_FLAG(ResultsProcessOptions, no_check) },
+                OPTION_ROW_FAIL_ON(ResultsProcessOptions, gate.fail_on, NULL),
+                OPTION_ROW_SPOOL(ResultsProcessOptions, spool),
+                OPTION_ROW_TIMEOUT(ResultsProcessOptions, timeout_ns)),
         .n_arguments_min = 1,
         .n_arguments_max = 1,
         .value = OPTION_VALUE_DIRECTORY,

@@ -23,19 +23,6 @@ typedef struct SweepOptions {
         bool dry_run, stop_on_failure, retry_failed, no_perfd;
 } SweepOptions;
 
-static const Option options_table[] = {
-        OPTION_ROW_OUTPUT(SweepOptions, output, OPTION_VALUE_DIRECTORY),
-        { "dry-run", 0, NULL, "List the points without running them", OPTION_FLAG(SweepOptions, dry_run) },
-        { "stop-on-failure", 0, NULL, "Start no further point after a failed one", OPTION_FLAG(SweepOptions, stop_on_failure) },
-        { "retry-failed", 0, NULL, "Run failed points again", OPTION_FLAG(SweepOptions, retry_failed) },
-        { "no-perfd", 0, NULL, "Do not record points as jobs", OPTION_FLAG(SweepOptions, no_perfd) },
-        OPTION_ROW_NAME(SweepOptions, name),
-        OPTION_ROW_COMPONENT(SweepOptions, component),
-        OPTION_ROW_COMPONENT_VERSION(SweepOptions, component_version),
-        OPTION_ROW_SPOOL(SweepOptions, spool),
-        {},
-};
-
 typedef struct SweepInput {
         const CommandLine *line;
         const SweepOptions *options;
@@ -278,7 +265,16 @@ const Command cmd_sweep = {
                 "perfctl sweep --dry-run matmul.yaml",
                 "perfctl sweep --output results matmul.yaml",
         },
-        COMMAND_OPTIONS(SweepOptions, options_table),
+        COMMAND_OPTION_ROWS(SweepOptions,
+                OPTION_ROW_OUTPUT(SweepOptions, output, OPTION_VALUE_DIRECTORY),
+                { "dry-run", 0, NULL, "List the points without running them", OPTION_FLAG(SweepOptions, dry_run) },
+                { "stop-on-failure", 0, NULL, "Start no further point after a failed one", OPTION_FLAG(SweepOptions, stop_on_failure) },
+                { "retry-failed", 0, NULL, "Run failed points again", OPTION_FLAG(SweepOptions, retry_failed) },
+                { "no-perfd", 0, NULL, "Do not record points as jobs", OPTION_FLAG(SweepOptions, no_perfd) },
+                OPTION_ROW_NAME(SweepOptions, name),
+                OPTION_ROW_COMPONENT(SweepOptions, component),
+                OPTION_ROW_COMPONENT_VERSION(SweepOptions, component_version),
+                OPTION_ROW_SPOOL(SweepOptions, spool)),
         .n_arguments_min = 1,
         .n_arguments_max = 1,
         .value = OPTION_VALUE_FILE,

@@ -122,14 +122,6 @@ typedef struct StackDiffOptions {
         bool json;
 } StackDiffOptions;
 
-static const Option stack_diff_options[] = {
-        OPTION_INCLUDE(StackDiffOptions, selection, SelectionOptions, selection_options),
-        { "runs", 0, "NAME", "Compare stored runs, of which this is the name", OPTION_TEXT(StackDiffOptions, runs),
-          .value = OPTION_VALUE_INDICATOR },
-        OPTION_ROW_JSON(StackDiffOptions, json),
-        {},
-};
-
 /* Two stacks have a column each; runs have the number of good and of failed runs with each value. */
 static int print_diff(const Value *answer, const CommandLine *line, bool is_of_runs) {
         const Value *differ = value_get(answer, "differ");
@@ -201,7 +193,11 @@ const Command cmd_stack_diff = {
         .summary = "Compare software stacks",
         .help = "Compares two stacks or, with --runs, the stacks of successful and of failed runs.",
         .examples = { "perfctl stack diff 0f198928 cce4fa95", "perfctl stack diff --runs PiMatmul" },
-        COMMAND_OPTIONS(StackDiffOptions, stack_diff_options),
+        COMMAND_OPTION_ROWS(StackDiffOptions,
+                OPTION_INCLUDE(StackDiffOptions, selection, SelectionOptions, selection_options),
+                { "runs", 0, "NAME", "Compare stored runs, of which this is the name", OPTION_TEXT(StackDiffOptions, runs),
+                  .value = OPTION_VALUE_INDICATOR },
+                OPTION_ROW_JSON(StackDiffOptions, json)),
         .n_arguments_max = 2,
         .run = stack_diff_run,
 };
