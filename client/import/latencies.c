@@ -17,21 +17,9 @@
 
 #define US_PER_S 1e6
 
-static const char *const names[N_LATENCY_METRICS] = {
-        [LATENCY_BATCHES] = "prediction_batches",
-        [LATENCY_QUERIES] = "prediction_queries",
-        [LATENCY_AVERAGE] = "prediction_latency_avg",
-        [LATENCY_BATCH_P50] = "batch_latency_p50_usecs",
-        [LATENCY_BATCH_P75] = "batch_latency_p75_usecs",
-        [LATENCY_BATCH_P90] = "batch_latency_p90_usecs",
-        [LATENCY_BATCH_P95] = "batch_latency_p95_usecs",
-        [LATENCY_BATCH_P99] = "batch_latency_p99_usecs",
-        [LATENCY_QUERY_P50] = "prediction_latency_p50_usecs",
-        [LATENCY_QUERY_P75] = "prediction_latency_p75_usecs",
-        [LATENCY_QUERY_P90] = "prediction_latency_p90_usecs",
-        [LATENCY_QUERY_P95] = "prediction_latency_p95_usecs",
-        [LATENCY_QUERY_P99] = "prediction_latency_p99_usecs",
-};
+#define X(id, name) name,
+static const char *const names[N_LATENCY_METRICS] = { LATENCY_METRICS(X) };
+#undef X
 
 static const double shares[] = { 0.50, 0.75, 0.90, 0.95, 0.99 };
 

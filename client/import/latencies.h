@@ -25,20 +25,26 @@
  * linearly between the two nearest values, as numpy.percentile() does.
  */
 
+/* X(id, name) */
+#define LATENCY_METRICS(X) \
+        X(BATCHES, "prediction_batches")             \
+        X(QUERIES, "prediction_queries")             \
+        X(AVERAGE, "prediction_latency_avg")         \
+        X(BATCH_P50, "batch_latency_p50_usecs")      \
+        X(BATCH_P75, "batch_latency_p75_usecs")      \
+        X(BATCH_P90, "batch_latency_p90_usecs")      \
+        X(BATCH_P95, "batch_latency_p95_usecs")      \
+        X(BATCH_P99, "batch_latency_p99_usecs")      \
+        X(QUERY_P50, "prediction_latency_p50_usecs") \
+        X(QUERY_P75, "prediction_latency_p75_usecs") \
+        X(QUERY_P90, "prediction_latency_p90_usecs") \
+        X(QUERY_P95, "prediction_latency_p95_usecs") \
+        X(QUERY_P99, "prediction_latency_p99_usecs")
+
 typedef enum LatencyMetric {
-        LATENCY_BATCHES,
-        LATENCY_QUERIES,
-        LATENCY_AVERAGE,
-        LATENCY_BATCH_P50,
-        LATENCY_BATCH_P75,
-        LATENCY_BATCH_P90,
-        LATENCY_BATCH_P95,
-        LATENCY_BATCH_P99,
-        LATENCY_QUERY_P50,
-        LATENCY_QUERY_P75,
-        LATENCY_QUERY_P90,
-        LATENCY_QUERY_P95,
-        LATENCY_QUERY_P99,
+#define X(id, name) LATENCY_##id,
+        LATENCY_METRICS(X)
+#undef X
         N_LATENCY_METRICS,
 } LatencyMetric;
 

@@ -18,17 +18,14 @@
 #include "pipeline/pipeline_report.h"
 #include "stack/stack.h"
 
-/* Numbers as in the protocol. */
+/* X(id), with numbers as in the protocol. */
+#define STATUSES(X) \
+        X(OK) X(DUPLICATE) X(INVALID) X(TOO_LARGE) X(QUOTA) X(UNAVAILABLE) X(DENIED) X(NOT_FOUND) X(UNSUPPORTED)
+
 typedef enum Status {
-        STATUS_OK,
-        STATUS_DUPLICATE,
-        STATUS_INVALID,
-        STATUS_TOO_LARGE,
-        STATUS_QUOTA,
-        STATUS_UNAVAILABLE,
-        STATUS_DENIED,
-        STATUS_NOT_FOUND,
-        STATUS_UNSUPPORTED,
+#define X(id) STATUS_##id,
+        STATUSES(X)
+#undef X
         N_STATUSES,
 } Status;
 

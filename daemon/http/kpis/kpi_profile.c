@@ -16,17 +16,9 @@
 
 #define OWN_GROWTH_MAX 1.5 /* of the usage of the run itself: a larger growth explains a stall */
 
-const char *const kpi_profile_number_names[N_RUN_NUMBERS] = {
-        [RUN_CPUS_USED] = "cpus_used",
-        [RUN_CPU_WAITED] = "cpu_waited_share",
-        [RUN_THROTTLED] = "throttled_share",
-        [RUN_OTHERS_CPU] = "others_cpu_share",
-        [RUN_STEAL] = "steal_share",
-        [RUN_IO_STALLED] = "io_stalled_share",
-        [RUN_MEMORY_STALLED] = "memory_stalled_share",
-        [RUN_IO_BYTES] = "io_bytes_per_second",
-        [RUN_MEMORY_BYTES] = "memory_bytes",
-};
+#define X(id, name) name,
+const char *const kpi_profile_number_names[N_RUN_NUMBERS] = { RUN_NUMBERS(X) };
+#undef X
 
 /* Ways in which a machine disturbs runs. */
 typedef struct Disturbance {

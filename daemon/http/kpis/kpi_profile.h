@@ -19,20 +19,25 @@
  * itself used no more of them.
  */
 
+/* X(id, name): the name in answers. */
+#define RUN_NUMBERS(X)                                                                                                 \
+        X(CPUS_USED, "cpus_used")               /* by the run, mean */                                                 \
+        X(CPU_WAITED, "cpu_waited_share")       /* of the time: a task of the run waited for a CPU */                  \
+        X(THROTTLED, "throttled_share")         /* of the periods: the CPU limit of the run throttled it */            \
+        X(OTHERS_CPU, "others_cpu_share")       /* of the CPUs of the node: other processes used them */               \
+        X(STEAL, "steal_share")                 /* of the CPU time of the node: the hypervisor took it */              \
+        X(IO_STALLED, "io_stalled_share")       /* of the time: all tasks that were not idle waited for I/O */         \
+        X(MEMORY_STALLED, "memory_stalled_share") /* of the time: a task of the node waited for memory */              \
+        X(IO_BYTES, "io_bytes_per_second")      /* read and written by the run */                                      \
+        X(MEMORY_BYTES, "memory_bytes")         /* peak of the run */
+
 typedef enum RunNumber {
-        RUN_CPUS_USED,      /* by the run, mean */
-        RUN_CPU_WAITED,     /* share of the time in which a task of the run waited for a CPU */
-        RUN_THROTTLED,      /* share of the periods in which the CPU limit of the run throttled it */
-        RUN_OTHERS_CPU,     /* share of the CPUs of the node that other processes used */
-        RUN_STEAL,          /* share of the CPU time of the node that the hypervisor took */
-        RUN_IO_STALLED,     /* share of the time in which all tasks of the node that were not idle waited for I/O */
-        RUN_MEMORY_STALLED, /* share of the time in which a task of the node waited for memory */
-        RUN_IO_BYTES,       /* read and written by the run, per second */
-        RUN_MEMORY_BYTES,   /* peak of the run */
+#define X(id, name) RUN_##id,
+        RUN_NUMBERS(X)
+#undef X
         N_RUN_NUMBERS,
 } RunNumber;
 
-/* Names in answers, for example "steal_share". */
 extern const char *const kpi_profile_number_names[N_RUN_NUMBERS];
 
 typedef struct RunProfile {
