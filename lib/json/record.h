@@ -12,7 +12,8 @@
  *           RECORD_VALUE(Window, lost),
  *           RECORD_STRUCT(Window, begin, &totals_record));
  *
- * RECORD_OF() has an array of fields, for fields that rows make. The macros determine the type of a number from the member. Only finite doubles are preserved.
+ * RECORD_OF() has an array of fields, for fields that rows make. The macros determine the type of a number from the
+ * member. Only finite doubles are preserved.
  */
 
 #include <stdbool.h>

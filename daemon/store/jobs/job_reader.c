@@ -380,7 +380,8 @@ static int read_node(ReadConnection *connection, JobRecovery *recovery) {
 
 #define RUNNING(member) COLUMN(JobColumns, running.member, #member)
 STATEMENT running_jobs = SELECT(JobColumns,
-        COLUMNS(JOB_COLUMNS, RUNNING(checkpoint_ms), RUNNING(boot_id), RUNNING(window), RUNNING(begun_by), RUNNING(by_admin)),
+        COLUMNS(JOB_COLUMNS, RUNNING(checkpoint_ms), RUNNING(boot_id), RUNNING(window), RUNNING(begun_by),
+                RUNNING(by_admin)),
         " FROM job INDEXED BY job_by_state LEFT JOIN running ON running.job = job.row WHERE state = 'running' ORDER"
         " BY begin_ms, row");
 
