@@ -532,9 +532,8 @@ static void write_sentences(const PipelineVerdict *verdict, Sentences *out) {
         if (verdict->most > PIPELINE_CONFIDENCE_NONE)
                 write_limit(verdict, out);
         if (verdict->most < PIPELINE_CONFIDENCE_HIGH)
-                buffer_printf(&out->limit, "%s, as the statistics contradict each other: %s.",
-                              out->limit.n == 0 ? "The limit is not known" : " The confidence is low",
-                              verdict->doubt);
+                buffer_printf(&out->limit, "%s statistics contradict each other: %s.",
+                              out->limit.n == 0 ? "The limit is not known, as the" : " The", verdict->doubt);
         write_job(verdict, &out->limit);
         write_comparison(verdict, &out->limit);
         if (verdict->has_advice_of_runs)

@@ -233,7 +233,7 @@ static void statistics_that_contradict_each_other_are_named(void **state) {
                 }
                 says(&text, cases[i].words);
                 says(&text, cases[i].is_grave ? "The limit is not known, as the statistics contradict each other: "
-                                              : "The confidence is low, as the statistics contradict each other: ");
+                                              : ". The statistics contradict each other: ");
                 says(&text, cases[i].is_grave ? "\"limit\":\"unknown\",\"stage\":null,\"direction\":\"none\","
                                                 "\"confidence\":\"none\"" : "\"confidence\":\"low\"");
                 assert_true(!cases[i].is_grave || strstr(text.text, "\"advice\":null"));
@@ -373,7 +373,7 @@ static void two_runs_in_one_job_are_told_apart(void **state) {
         fill(&set, both, 3);
         judge(&set, 0, &text);
         says(&text, "\"confidence\":\"low\"");
-        says(&text, "The confidence is low, as the statistics contradict each other: the job ran the pipeline with a "
+        says(&text, ". The statistics contradict each other: the job ran the pipeline with a "
                     "concurrency of 16 and of 8 for decode: run each as a job of its own, and they are compared.");
 }
 
