@@ -233,12 +233,11 @@ int desk_answer_store_failed(Answer *ret, Store *store) {
 
 /* --- times of senders ------------------------------------------------------------------------------- */
 
-#define AHEAD_MAX_MS (3600U * 1000U)
 
 int desk_check_time(uint64_t time_ms, uint64_t now_ms, char ret_text[static COMPLAINT_TEXT_MAX]) {
         char time[CLOCK_TEXT_MAX];
 
-        if (time_ms <= now_ms + AHEAD_MAX_MS)
+        if (time_ms <= now_ms + CLOCK_AHEAD_MAX_MS)
                 return 0;
         if (!clock_is_synchronised())
                 return DESK_TIME_UNTRUSTED;

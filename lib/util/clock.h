@@ -44,3 +44,5 @@ int clock_parse_utc(const char *text, uint64_t *ret_realtime_ns);
  * adjtimex(2).
  */
 bool clock_is_synchronised(void);
+/* How far a time that a program gives may be ahead of this node's clock. */
+#define CLOCK_AHEAD_MAX_MS (3600U * 1000U)

@@ -115,6 +115,8 @@ class Pipelines(harness.TestCase):
                             ('"pipeline" is -1', {"threads": 1, "pipeline": -1}),
                             ('"workers" is -10', {"threads": 1, "workers": {STAGE: [[9, 1], [9, -10]]}}),
                             ('"ave_time"', {"stage": STAGE, "num_tasks": 5, "ave_time": float("nan")}),
+                            ("ends more than an hour ahead", {"stage": STAGE, "time": 4e9, "num_tasks": 5, "ave_time": 1}),
+                            ("ends more than an hour ahead", {"event": "first_batch", "time": BEGIN_S, "seconds": 1e9}),
                             ("a name of 1 to 127 bytes", {"stage": "0:1:" + 128 * "n", "num_tasks": 5, "ave_time": 1})):
             done = self.perfctl(daemon, "submit", "--job", "train", stdin=text_of([*first, line]), status=1)
             self.assertIn("standard input:5: ", done.stderr)
@@ -293,6 +295,8 @@ class Pipelines(harness.TestCase):
         stage = self.stage(daemon)
         self.assertEqual((stage["concurrency"], stage["tasks"]["num_tasks"], stage["tasks"]["intervals"]), (4, 24000, 10))
         self.assertAlmostEqual(stage["queue"]["get_wait_s"], 300)
+        with daemon.client() as client:
+            self.assert_status(client.end("train", 0), "OK")  # the report of a running job changes
         pipeline, = json.loads(self.perfctl(daemon, "show", "--json", "train").stdout)["pipelines"]
         self.assertEqual([pipeline[key] for key in ("job", "limit", "stage", "direction")],
                          ["train", "stage", "decode", "more concurrency"])
@@ -310,8 +314,6 @@ class Pipelines(harness.TestCase):
                                 env={**os.environ, "NO_COLOR": "1", "COLUMNS": "200"})
         self.assertIn("Data pipeline\n  The training loop waited for data 50.0 % of the time", report.stdout)
         self.assertIn("Confidence: medium.", report.stdout)
-        with daemon.client() as client:
-            self.assert_status(client.end("train", 0), "OK")  # the report of a running job changes
         report, job = json.loads(daemon.perfctl("report", "--json", "train").stdout), daemon.get("/api/v1/jobs/train").json
         self.assertEqual(report["pipelines"], [verdict])
         self.assertEqual(report.keys(), {*job, "pipelines"})

@@ -221,6 +221,36 @@ static void a_report_takes_events_and_the_description(void **state) {
         pipeline_pending_deinit(&pending);
 }
 
+static void what_is_refused_is_removed_alone(void **state) {
+        const PipelineEvent gc = { "gc", 1, 1 };
+        PipelinePending pending = {};
+        PipelineReport report;
+
+        (void)state;
+        for (uint64_t i = 1; i <= 3; i++) {
+                const PipelineInterval interval = { .stage = "1:s", .end_ms = i };
+
+                assert_int_equal(pipeline_pending_add_interval(&pending, &interval), 0);
+                assert_int_equal(pipeline_pending_add_event(&pending, &gc), 0);
+        }
+        assert_int_equal(pipeline_pending_describe(&pending, NULL, json_text("{}", 2)), 0);
+        report = pipeline_pending_report(&pending);
+        pipeline_pending_remove_refused(&pending, &report, "pipeline_report.stages[1].time_ms");
+        assert_int_equal(pending.n_intervals, 2);
+        assert_true(pending.intervals[0].end_ms == 1 && pending.intervals[1].end_ms == 3);
+        assert_int_equal(pending.n_reported, 2);
+        report = pipeline_pending_report(&pending);
+        pipeline_pending_remove_refused(&pending, &report, "pipeline_report.events[2].seconds");
+        assert_int_equal(pending.n_events, 2);
+        report = pipeline_pending_report(&pending);
+        pipeline_pending_remove_refused(&pending, &report, "pipeline_report.description");
+        assert_null(pending.description);
+        report = pipeline_pending_report(&pending);
+        pipeline_pending_remove_refused(&pending, &report, "pipeline_report.stages[2]"); /* there is none */
+        assert_true(pipeline_pending_is_empty(&pending));
+        pipeline_pending_deinit(&pending);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_line_has_tasks_or_a_queue),
@@ -230,6 +260,7 @@ int main(void) {
                 cmocka_unit_test(intervals_of_too_many_stages_are_dropped_and_counted),
                 cmocka_unit_test(intervals_that_perfd_may_have_stored_are_not_merged),
                 cmocka_unit_test(a_report_takes_events_and_the_description),
+                cmocka_unit_test(what_is_refused_is_removed_alone),
         };
 
         return cmocka_run_group_tests(tests, setup, teardown);

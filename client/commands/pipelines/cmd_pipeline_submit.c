@@ -77,8 +77,15 @@ static void complain(Feed *feed, unsigned column, const char *error) {
  * stage with the same time are one. */
 static int take_parsed(Feed *feed, PipelineLine *line) {
         uint64_t now_ms = clock_realtime_ns() / NS_PER_MS;
+        uint64_t end_ms = line->kind == PIPELINE_LINE_INTERVAL ? line->interval.end_ms
+                          : line->event.begin_ms > 0 ? line->event.begin_ms + (uint64_t)(line->event.seconds * 1000)
+                                                     : 0;
         int r = 0;
 
+        if (end_ms > now_ms + CLOCK_AHEAD_MAX_MS) {
+                complain(feed, 0, "it ends more than an hour ahead of this node's clock: correct \"time\", or omit it");
+                return 0;
+        }
         switch (line->kind) {
         case PIPELINE_LINE_INTERVAL:
                 if (line->interval.end_ms == 0)
@@ -280,10 +287,10 @@ static int print_sent(const Feed *feed) {
         size_t n_left = feed->pending.n_intervals + feed->pending.n_events, n_lost = n_left + feed->pending.n_dropped;
 
         if (feed->pending.n_merged > 0)
-                message_print("perfd was unreachable for a long time: %zu intervals were merged into others",
+                message_print("perfd accepted nothing for a long time: %zu intervals were merged into others",
                               feed->pending.n_merged);
         if (feed->pending.n_dropped > 0)
-                message_print("perfd was unreachable for a long time: %zu intervals and events were dropped",
+                message_print("perfd accepted nothing for a long time: %zu intervals and events were dropped",
                               feed->pending.n_dropped);
         if (n_left > 0)
                 message_print("%zu intervals and events are lost: perfd did not accept them", n_left);
