@@ -8,10 +8,11 @@
  * where ratios are judged. If B shifts the values of A by `shift`, the differences less `shift` are symmetric about
  * zero, whatever the noise: without a shift, the coin alone chose their signs (R. A. Fisher, The Design of
  * Experiments, 1935). A player who bets on the signs, at fair odds, then multiplies the initial stake by 100 with a
- * probability of at most 1 %, in any number of pairs (Ville's inequality), so that an interval of all shifts at which
- * the players stay poorer contains the true one at each look. The bets are bounded, so that a single outlier cannot
- * decide. See I. Waudby-Smith and A. Ramdas, Estimating means of bounded random variables by betting (Journal of the
- * Royal Statistical Society B 86, 2024), for such confidence sequences.
+ * probability of at most 1 %, in any number of pairs (Ville's inequality), so that all shifts at which the players stay
+ * poorer contain the true one at each look. The bets are bounded, so that a single outlier cannot decide, and such that
+ * these shifts are an interval also where runs have several usual times, as when the second of a pair finds the
+ * caches warm. See I. Waudby-Smith and A. Ramdas, Estimating means of bounded random variables by betting (Journal of
+ * the Royal Statistical Society B 86, 2024), for such confidence sequences.
  */
 
 #include <stddef.h>
