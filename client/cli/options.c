@@ -100,13 +100,13 @@ int option_parse_number(const Option *option, const char *value, void *place, ch
 
 int option_parse_duration(const Option *option, const char *value, void *place,
                           char ret_error[static OPTION_ERROR_MAX]) {
+        char expected[64];
         uint64_t ns;
 
         if (parse_duration_ns(value, &ns) != 0 || ns < option->min) {
-                assert(option->min == 0 || option->min == 100 * NS_PER_MS);
-                return option_refuse(option, value,
-                                     option->min > 0 ? "a time of at least 100ms such as 5, 0.5 or 250ms"
-                                                     : "a time such as 5, 0.5 or 250ms",
+                snprintf(expected, sizeof(expected), "a time of at least %jums such as 5, 0.5 or 250ms",
+                         (uintmax_t)(option->min / NS_PER_MS));
+                return option_refuse(option, value, option->min > 0 ? expected : "a time such as 5, 0.5 or 250ms",
                                      ret_error);
         }
 
