@@ -10,8 +10,6 @@
 #include "json/json.h"
 #include "text/text.h"
 
-#define NEGLIGIBLE 5e-5 /* ratio: less than what two decimals of a percentage show */
-
 static const char *const verdict_names[N_PAIRED_VERDICTS] = {
         [PAIRED_UNKNOWN] = "unknown", [PAIRED_SAME] = "same", [PAIRED_LESS] = "less", [PAIRED_MORE] = "more"
 };
@@ -29,7 +27,7 @@ static void put_value(Buffer *out, const ComparisonRow *row, double value) {
                 return;
         }
         if (*unit == 's') {
-                buffer_printf(out, fabs(row->a) < 1 ? "%.1f ms" : "%.3f s", fabs(row->a) < 1 ? 1e3 * value : value);
+                buffer_printf(out, fabs(value) < 1 ? "%#.4g ms" : "%.3f s", fabs(value) < 1 ? 1e3 * value : value);
                 return;
         }
         if (*unit && fabs(value) < 1)
@@ -42,34 +40,40 @@ static void put_value(Buffer *out, const ComparisonRow *row, double value) {
 }
 
 /* Appends a shift: a percentage with as many decimals as the interval is precise, or a difference. */
-static void put_shift(Buffer *out, const ComparisonRow *row, double shift) {
-        double change = (row->verdict == PAIRED_LESS ? -1 : 1) * (row->is_ratio ? expm1(shift) : shift);
+static void put_shift(Buffer *out, const ComparisonRow *row, double shift, int sign) {
+        double change = sign * (row->is_ratio ? expm1(shift) : shift);
         double width = row->is_ratio ? expm1(row->interval.high) - expm1(row->interval.low) : 0;
+        int n_decimals = width < 0.001 ? 2 : width < 0.1 || fabs(change) < 0.01 ? 1 : 0;
 
         if (!row->is_ratio)
                 put_value(out, row, change);
-        else
-                buffer_printf(out, "%.*f", width < 0.001 ? 2 : width < 0.1 ? 1 : 0,
-                              fabs(change) < NEGLIGIBLE ? 0 : 100 * change);
+        else /* no negative zero */
+                buffer_printf(out, "%.*f", n_decimals, fabs(change) < 0.005 / pow(10, n_decimals) ? 0 : 100 * change);
+}
+
+/* Appends "2.1 % slower". */
+static void put_side(Buffer *out, const ComparisonRow *row, double shift, bool is_less) {
+        put_shift(out, row, shift, is_less ? -1 : 1);
+        buffer_printf(out, "%s %s", row->is_ratio ? " %" : "",
+                      is_wall_time(row) ? (is_less ? "faster" : "slower") : is_less ? "less" : "more");
 }
 
 /* Appends "2.1 % slower (1.6 to 2.7)", "same (-0.3 to 0.5 %)" or "unknown". */
 static void put_verdict(Buffer *out, const ComparisonRow *row) {
         const PairedInterval *interval = &row->interval;
         bool is_less = row->verdict == PAIRED_LESS, is_change = is_less || row->verdict == PAIRED_MORE;
-        const char *words[] = { verdict_names[row->verdict], is_less ? "faster" : "slower" };
+        int sign = is_less ? -1 : 1;
 
-        if (is_change) {
-                put_shift(out, row, interval->estimate);
-                buffer_puts(out, row->is_ratio ? " % " : " ");
-        }
-        buffer_puts(out, words[is_change && is_wall_time(row)]);
-        if (!isfinite(interval->low) || !isfinite(interval->high))
+        if (is_change)
+                put_side(out, row, interval->estimate, is_less);
+        else
+                buffer_puts(out, verdict_names[row->verdict]);
+        if (!isfinite(interval->high - interval->low))
                 return;
         buffer_puts(out, " (");
-        put_shift(out, row, is_less ? interval->high : interval->low);
+        put_shift(out, row, is_less ? interval->high : interval->low, sign);
         buffer_puts(out, " to ");
-        put_shift(out, row, is_less ? interval->low : interval->high);
+        put_shift(out, row, is_less ? interval->low : interval->high, sign);
         buffer_puts(out, row->is_ratio && !is_change ? " %)" : ")");
 }
 
@@ -80,8 +84,20 @@ void compare_report_put_sentence(const ComparisonRow *row, Buffer *out) {
                 buffer_puts(out, "B is ");
         else
                 buffer_printf(out, "%s of B against A: ", row->series->name);
-        put_verdict(out, row);
-        buffer_printf(out, ", after %zu pair%s", row->n, row->n == 1 ? "" : "s");
+        if (row->verdict == PAIRED_UNKNOWN)
+                buffer_puts(out, "unknown");
+        else
+                put_verdict(out, row);
+        if (row->verdict == PAIRED_SAME && row->is_ratio)
+                buffer_printf(out, ", within %g %%", 100 * expm1(row->margin));
+        buffer_printf(out, "%s after %zu pair%s", row->verdict == PAIRED_UNKNOWN ? "" : ",", row->n,
+                      row->n == 1 ? "" : "s");
+        if (row->verdict != PAIRED_UNKNOWN || !isfinite(row->interval.high - row->interval.low))
+                return;
+        buffer_puts(out, ", at most ");
+        put_side(out, row, row->interval.low, true);
+        buffer_puts(out, " or ");
+        put_side(out, row, row->interval.high, false);
 }
 
 /* Returns whether a row can be shown, and judges it. */
@@ -131,6 +147,16 @@ static void put_missing(const PairedRuns *runs, const ComparisonRow *row, Buffer
         }
 }
 
+/* Says how far from a verdict the pairs are. */
+static void put_needed(const ComparisonRow *row, const CompareFacts *facts, Buffer *out) {
+        size_t n = paired_comparison_count_needed(row->differences, row->n, -row->margin, row->margin);
+
+        buffer_printf(out, "%zu pairs do not tell whether they are the same within %g %%; %s %zu would, if B stays ",
+                      row->n, 100 * facts->within, n > 0 ? "about" : "not even", n ?: PAIRED_PAIRS_MAX);
+        put_side(out, row, row->interval.estimate, row->interval.estimate < 0);
+        buffer_putc(out, '\n');
+}
+
 /* Appends lines. */
 static void put_remarks(const PairedRuns *runs, const ComparisonRow *decisive, const CompareFacts *facts,
                         Buffer *out) {
@@ -141,10 +167,16 @@ static void put_remarks(const PairedRuns *runs, const ComparisonRow *decisive, c
                 buffer_printf(out, "stopped: %s\n", facts->stop);
         if (decisive->verdict == PAIRED_UNKNOWN && decisive->n < PAIRED_PAIRS_MIN)
                 buffer_printf(out, "a verdict needs at least %u pairs\n", PAIRED_PAIRS_MIN);
+        else if (decisive->verdict == PAIRED_UNKNOWN)
+                put_needed(decisive, facts, out);
         if (decisive->verdict == PAIRED_UNKNOWN && share > 0)
                 buffer_printf(out, "the machine was not quiet: %s, %.0f %% of the time\n", noise_names[noise],
                               100 * share);
         put_left_out(facts, out);
+        for (size_t i = 0; i < 2; i++)
+                if (facts->n_left[i] > 0)
+                        buffer_printf(out, "%zu run%s of %c left processes running, which may delay later runs\n",
+                                      facts->n_left[i], facts->n_left[i] == 1 ? "" : "s", "AB"[i]);
         put_missing(runs, decisive, out);
         put_drift(runs, decisive, facts, out);
         if (facts->has_floor) {

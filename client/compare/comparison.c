@@ -163,7 +163,7 @@ const ComparisonSeries *comparison_find(const PairedRuns *runs, const char *name
 
 ComparisonRow comparison_judge(const PairedRuns *runs, const ComparisonSeries *series, ComparisonSide side,
                                double within) {
-        double a[PAIRED_PAIRS_MAX], b[PAIRED_PAIRS_MAX], differences[PAIRED_PAIRS_MAX], margin;
+        double a[PAIRED_PAIRS_MAX], b[PAIRED_PAIRS_MAX];
         ComparisonRow row = { .series = series, .is_ratio = true };
 
         for (size_t i = 0; i < runs->n_pairs; i++) {
@@ -175,12 +175,12 @@ ComparisonRow comparison_judge(const PairedRuns *runs, const ComparisonSeries *s
                 row.n++;
         }
         for (size_t i = 0; i < row.n; i++)
-                differences[i] = row.is_ratio ? log(b[i]) - log(a[i]) : b[i] - a[i];
-        row.interval = paired_comparison_interval(differences, row.n);
+                row.differences[i] = row.is_ratio ? log(b[i]) - log(a[i]) : b[i] - a[i];
+        row.interval = paired_comparison_interval(row.differences, row.n);
         row.a = statistics_median_in_place(a, row.n);
         row.b = statistics_median_in_place(b, row.n);
-        margin = fmax(row.is_ratio ? log1p(within) : within * fabs(row.a), EQUAL);
-        row.verdict = paired_comparison_judge(&row.interval, -margin, margin);
+        row.margin = fmax(row.is_ratio ? log1p(within) : within * fabs(row.a), EQUAL);
+        row.verdict = paired_comparison_judge(&row.interval, -row.margin, row.margin);
         return row;
 }
 

@@ -68,6 +68,7 @@ typedef struct ComparisonRow {
         size_t n;      /* pairs with both numbers */
         double a, b;   /* medians */
         bool is_ratio; /* the interval is one of log(B / A); otherwise of B - A, since not all numbers are positive */
+        double differences[PAIRED_PAIRS_MAX], margin; /* margin: largest one that counts as none */
         PairedInterval interval;
         PairedVerdict verdict;
 } ComparisonRow;

@@ -13,7 +13,6 @@
 static const double stakes[] = { 0.2, 0.5, 1.2, 3 };
 
 #define INFLUENCE_MAX 3.0 /* a difference counts as at most so many widths of the noise */
-#define QUARTILES_PAIRS_MIN 4U
 #define STEP_MIN 1e-9
 #define WIDENINGS 60
 #define BISECTIONS 20
@@ -28,7 +27,7 @@ static void insert(double *sorted, size_t n, double value) {
 }
 
 /*
- * Finds the width of the noise before each pair: half the distance of the quartiles, or of all if they are few. A bet must not depend on the
+ * Finds the width of the noise before each pair: half the distance of the quartiles. A bet must not depend on the
  * difference that it is about, and if it does not depend on the assumed shift, the wealth of a player rises or falls
  * with the shift, so that the shifts that are not refused are an interval.
  */
@@ -36,11 +35,8 @@ static void find_widths(const double *differences, size_t n, double *ret) {
         double sorted[PAIRED_PAIRS_MAX];
 
         for (size_t i = 0; i < n; i++) {
-                double outside = i < QUARTILES_PAIRS_MIN ? 0 : 0.25;
-
-                ret[i] = i < 2 ? fabs(differences[0])
-                               : (statistics_quantile_of_sorted(sorted, i, 1 - outside) -
-                                  statistics_quantile_of_sorted(sorted, i, outside)) / 2;
+                ret[i] = i < 2 ? fabs(differences[0]) : (statistics_quantile_of_sorted(sorted, i, 0.75) -
+                                                         statistics_quantile_of_sorted(sorted, i, 0.25)) / 2;
                 insert(sorted, i, differences[i]);
         }
 }
@@ -104,4 +100,18 @@ PairedVerdict paired_comparison_judge(const PairedInterval *interval, double low
         if (interval->low > 0)
                 return PAIRED_MORE;
         return interval->high < 0 ? PAIRED_LESS : PAIRED_UNKNOWN;
+}
+
+size_t paired_comparison_count_needed(const double *differences, size_t n, double low, double high) {
+        double repeated[PAIRED_PAIRS_MAX];
+
+        for (size_t i = 0; i < PAIRED_PAIRS_MAX; i++)
+                repeated[i] = differences[i % n];
+        for (size_t i = n; i <= PAIRED_PAIRS_MAX; i += 1 + i / 20) {
+                PairedInterval interval = paired_comparison_interval(repeated, i);
+
+                if (paired_comparison_judge(&interval, low, high) != PAIRED_UNKNOWN)
+                        return i;
+        }
+        return 0;
 }

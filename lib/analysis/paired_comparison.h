@@ -39,3 +39,8 @@ typedef struct PairedInterval {
 PairedInterval paired_comparison_interval(const double *differences, size_t n);
 /* low, high: largest shifts that count as none. */
 PairedVerdict paired_comparison_judge(const PairedInterval *interval, double low, double high);
+/*
+ * Returns about how many pairs suffice for a verdict if further ones are as those so far: these are repeated. 0 if
+ * PAIRED_PAIRS_MAX do not suffice. n: at least 1.
+ */
+size_t paired_comparison_count_needed(const double *differences, size_t n, double low, double high);

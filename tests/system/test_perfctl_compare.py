@@ -47,7 +47,7 @@ class Verdicts(Compare):
     def test_words_after_dashes_are_no_shell_and_the_screen_has_a_sentence(self):
         text = self.compare("--objective", "memory", "--", "sh", "-c", "exit $#", "--", "sh", "-c", ":").stdout
         self.assertRegex(text, r"(?m)^A: sh -c 'exit \$#'\nB: sh -c :\n\nMEDIAN +A +B  B AGAINST A\npeak memory ")
-        self.assertRegex(text, r"(?m)^peak memory of B against A: .*, after \d+ pairs$")
+        self.assertRegex(text, r"(?m)^peak memory of B against A: .*after \d+ pairs")
         self.assertRegex(text, r"(?m)^wall time ")
         self.assertIn("without perfd: ", text)
 
@@ -109,6 +109,14 @@ class Trouble(Compare):
         self.assertIn("B did not end within --timeout, 3 times in a row", done.stderr)
         pid = int((self.directory / "pid").read_text())
         wait_for(lambda: not os.path.exists(f"/proc/{pid}"), "the end of the command")
+        late = self.compare("--timeout", "1s", "--prepare", "sleep 1000", "true", "true", status=1).stderr
+        self.assertIn("the command of --prepare did not end within --timeout", late)
+
+    def test_processes_that_a_command_leaves_are_told(self):
+        text = self.compare("--pairs", 2, "--warmup", 0, "true", "sleep 60 & echo $! >> pids").stdout
+        for pid in (self.directory / "pids").read_text().split():
+            os.kill(int(pid), signal.SIGKILL)
+        self.assertIn("2 runs of B left processes running, which may delay later runs", text)
 
     def test_ctrl_c_shows_what_is_known(self):
         words = ("--warmup", "0", "--pairs", "1000", "--within", "0", "echo >> n", "sleep 0.01; echo >> n")
@@ -119,12 +127,14 @@ class Trouble(Compare):
         process.send_signal(signal.SIGINT)
         text, _ = process.communicate(timeout=TIMEOUT_S)
         self.assertEqual(process.returncode, 130)
-        self.assertRegex(text, r"(?m)^(wall time of B against A: unknown|B is ).*, after \d+ pairs")
+        self.assertRegex(text, r"(?m)^(wall time of B against A: unknown|B is ).*after \d+ pairs")
 
     def test_bad_command_lines_are_refused(self):
         for words, message in (((), "expected two commands"), (("true",), "expected two commands"),
                                (("a", "b", "c"), "expected two commands"), (("--", "a", "b"), "expected two commands"),
                                (("--", "a", "--"), "expected two commands"), (("--", "", "--", "b"), "expected two commands"),
+                               (("", "b"), "expected two commands"), (("a", " "), "expected two commands"),
+                               (("--timeout", 0, "a", "b"), "a time of at least 1ms"),
                                (("--pairs", 0, "a", "b"), "--pairs expects"), (("--within", "x", "a", "b"), "--within expects"),
                                (("--fail-on", "better", "a", "b"), "--fail-on expects"),
                                (("--runs", "a", "--floor", "b"), "--floor runs commands")):

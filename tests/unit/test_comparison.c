@@ -98,6 +98,7 @@ static void same_is_within_the_margin(void **state) {
         put_runs(f, COMPARISON_A, 1, 0);
         put_runs(f, COMPARISON_B, 1, 0);
         assert_non_null(strstr(report(f, "wall time"), "\nwall time of B against A: same ("));
+        assert_non_null(strstr(f->out.text, "), within 1 %, after 40 pairs\n"));
         assert_non_null(strstr(f->out.text, "0 B"));
 }
 
@@ -164,10 +165,26 @@ static void too_few_pairs_are_unknown_with_the_reasons(void **state) {
         f->facts.n_failed = 2;
         for (size_t i = 0; i < 5; i++)
                 assert_false(comparison_add_noise_pair(&f->facts.noise, &busy));
-        assert_non_null(strstr(report(f, "wall time"), "\nwall time of B against A: unknown, after 3 pairs\n"));
+        assert_non_null(strstr(report(f, "wall time"), "\nwall time of B against A: unknown after 3 pairs\n"));
         assert_non_null(strstr(f->out.text, "\na verdict needs at least 10 pairs\n"));
+        assert_null(strstr(f->out.text, "do not tell"));
         assert_non_null(strstr(f->out.text, "the machine was not quiet: waiting for CPUs, 50 % of the time"));
         assert_non_null(strstr(f->out.text, "left out: 2 pairs: 2 failed, 0 timed out, 0 disturbed\n"));
+}
+
+static void an_unknown_verdict_says_what_is_known(void **state) {
+        Fixture *f = *state;
+
+        put_runs(f, COMPARISON_A, 1, 0);
+        put_runs(f, COMPARISON_B, 1, 0);
+        f->runs.n_pairs = 12;
+        f->facts.within = 1e-4;
+        f->facts.n_left[1] = 2;
+        assert_non_null(strstr(report(f, "wall time"), "unknown after 12 pairs, at most 0."));
+        assert_non_null(strstr(f->out.text, " % faster or 0."));
+        assert_non_null(strstr(f->out.text, "\n12 pairs do not tell whether they are the same within 0.01 %; "));
+        assert_non_null(strstr(f->out.text, " if B stays 0."));
+        assert_non_null(strstr(f->out.text, "\n2 runs of B left processes running, which may delay later runs\n"));
 }
 
 static void a_compared_with_itself_is_the_floor(void **state) {
@@ -230,6 +247,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(a_drift_of_one_side_is_said, set_up, tear_down),
                 cmocka_unit_test(shares_are_parts_of_the_time),
                 cmocka_unit_test_setup_teardown(too_few_pairs_are_unknown_with_the_reasons, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(an_unknown_verdict_says_what_is_known, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_compared_with_itself_is_the_floor, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(json_has_the_verdict_and_all_rows, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_file_has_the_runs_of_a_side, set_up, tear_down),

@@ -99,6 +99,25 @@ static void too_few_pairs_have_no_interval(void **state) {
         assert_int_equal(paired_comparison_judge(&interval, -1, 1), PAIRED_UNKNOWN);
 }
 
+static void the_pairs_that_would_suffice_are_told(void **state) {
+        double differences[40];
+        PairedInterval interval;
+        uint64_t seed = 1;
+        size_t n;
+
+        (void)state;
+        for (size_t i = 0; i < 40; i++)
+                differences[i] = 0.03 * gauss(&seed) + 0.002;
+        interval = paired_comparison_interval(differences, 40);
+        assert_int_equal(paired_comparison_judge(&interval, -0.01, 0.01), PAIRED_UNKNOWN);
+        n = paired_comparison_count_needed(differences, 40, -0.01, 0.01);
+        assert_true(n > 80 && n < 800);
+        assert_true(paired_comparison_count_needed(differences, 40, -0.02, 0.02) < n);
+        for (size_t i = 0; i < 40; i++)
+                differences[i] = i % 2 ? 0.1 : -0.1;
+        assert_int_equal(paired_comparison_count_needed(differences, 40, -1e-3, 1e-3), 0);
+}
+
 static void equal_differences_are_an_exact_interval(void **state) {
         double zeros[20] = {}, same[20];
         PairedInterval interval;
@@ -135,6 +154,7 @@ int main(void) {
                 cmocka_unit_test(a_shift_is_found_in_noise),
                 cmocka_unit_test(a_clear_difference_needs_the_fewest_pairs),
                 cmocka_unit_test(too_few_pairs_have_no_interval),
+                cmocka_unit_test(the_pairs_that_would_suffice_are_told),
                 cmocka_unit_test(equal_differences_are_an_exact_interval),
                 cmocka_unit_test(one_outlier_decides_nothing),
         };

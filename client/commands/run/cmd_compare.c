@@ -211,15 +211,17 @@ static int run_side(CompareRun *run, ComparisonSide side, size_t round, NodeNois
         RunPlan plan = { .side = side, .place = { .index = round - run->options->warmup,
                                                   .is_stored = !is_warmup && side <= COMPARISON_B } };
         int r = id_make_job(clock_realtime_ns() / NS_PER_MS, plan.job);
+        char *stop = run->facts->stop;
         NodeNoise begin, end;
         double throttled_s;
 
         memcpy(plan.place.batch, run->batches[side == COMPARISON_B], RESULT_ID_BYTES);
         if (r == 0 && run->options->prepare)
                 r = execute(run, &(RunPlan){ .is_preparation = true }, &is_late);
-        if (r > 0)
-                (void)snprintf(run->facts->stop, sizeof(run->facts->stop),
-                               "the command of --prepare failed with status %d", r);
+        if (is_late)
+                (void)snprintf(stop, sizeof(run->facts->stop), "the command of --prepare did not end within --timeout");
+        else if (r > 0)
+                (void)snprintf(stop, sizeof(run->facts->stop), "the command of --prepare failed with status %d", r);
         if (r != 0)
                 return r < 0 ? r : 0;
 
@@ -237,6 +239,7 @@ static int run_side(CompareRun *run, ComparisonSide side, size_t round, NodeNois
                 return 0;
         }
         run->n_failures[side == COMPARISON_B] = 0;
+        run->facts->n_left[side == COMPARISON_B] += run->measured->n_left > 0;
         take_resources(run, plan.job, ret->resources, &throttled_s);
         comparison_add_noise_run(shares, &begin, &end, ret->measured.wall_seconds, throttled_s, &run->facts->noise);
         return 0;
@@ -290,38 +293,43 @@ static int run_pair(CompareRun *run, size_t round) {
 
 /* --- all pairs ------------------------------------------------------------------------------------ */
 
-/* Judges the pairs so far, and shows the verdict on a terminal. Returns an exit status. */
-static int look(const CompareRun *run, ComparisonRow *ret) {
-        const ComparisonSeries *decisive = comparison_find(run->runs, run->options->objective);
-        scoped(buffer_deinit) Buffer text = {};
+/* Shows on a terminal what is known so far; NULL: nothing, since nothing runs any more. */
+static void show_progress(const ComparisonRow *row) {
+        scoped(buffer_deinit) Buffer text = {}, line = {};
+        Screen screen;
 
-        if (!decisive)
-                return EXIT_USAGE;
-        *ret = comparison_judge(run->runs, decisive, COMPARISON_B, run->facts->within);
-        compare_report_put_sentence(ret, &text);
-        if (isatty(STDERR_FILENO) == 1)
-                (void)fprintf(stderr, "\r\033[K%s", ret->verdict == PAIRED_UNKNOWN ? text.text ?: "" : "");
-        return EXIT_DONE;
+        if (isatty(STDERR_FILENO) == 0)
+                return;
+        screen_init(&screen, &line, STDERR_FILENO, true);
+        if (row && row->n > 0)
+                compare_report_put_sentence(row, &text);
+        (void)screen_text_cut(&screen, text.text ?: row ? "running the first pair" : "", screen.width - 1);
+        (void)fprintf(stderr, "\r\033[K%s", line.text ?: "");
 }
 
 /* Returns an exit status. */
 static int run_pairs(CompareRun *run) {
         const CompareOptions *options = run->options;
-        size_t n_rounds = options->warmup + ROUNDS_PER_PAIR * options->pairs, n_judged = 0;
+        size_t n_rounds = options->warmup + ROUNDS_PER_PAIR * options->pairs;
         ComparisonRow row = {};
 
         for (size_t round = 0; round < n_rounds && run->runs->n_pairs < options->pairs && row.verdict == PAIRED_UNKNOWN;
              round++) {
-                int r = run_pair(run, round);
+                const ComparisonSeries *decisive;
+                int r;
 
+                show_progress(&row);
+                r = run_pair(run, round);
+                show_progress(NULL);
                 if (r < 0)
                         return command_fail(r);
                 if (run->signal > 0 || run->facts->stop[0])
                         break;
-                r = run->runs->n_pairs > n_judged ? look(run, &row) : EXIT_DONE;
-                if (r != EXIT_DONE)
-                        return r;
-                n_judged = run->runs->n_pairs;
+                decisive = run->runs->n_pairs > 0 ? comparison_find(run->runs, options->objective) : NULL;
+                if (decisive)
+                        row = comparison_judge(run->runs, decisive, COMPARISON_B, run->facts->within);
+                else if (run->runs->n_pairs > 0)
+                        return EXIT_USAGE;
         }
         return run->signal > 0 ? 128 + run->signal : run->facts->stop[0] ? EXIT_FAILED : EXIT_DONE;
 }
@@ -380,7 +388,7 @@ static const Option options_table[] = {
         { "pairs", 0, "N", "Most pairs of runs", OPTION_COUNT(CompareOptions, pairs, 1, PAIRED_PAIRS_MAX), .initial = "60" },
         { "warmup", 0, "K", "K warm-up runs first, discarded", OPTION_COUNT(CompareOptions, warmup, 0, WARMUP_MAX), .initial = "1" },
         { "prepare", 0, "COMMAND", "Shell command before each run, which is not measured", OPTION_TEXT(CompareOptions, prepare) },
-        { "timeout", 't', "TIME", "Maximum time to wait", OPTION_DURATION(CompareOptions, timeout_ns, 1) },
+        { "timeout", 't', "TIME", "Maximum time to wait", OPTION_DURATION(CompareOptions, timeout_ns, NS_PER_MS) },
         { "within", 0, "PERCENT", "Largest difference that counts as the same", .parse = parse_percent,
           .offset = OPTION_PLACE(CompareOptions, within, double), .initial = "1" },
         { "objective", 'o', "RESULT", "Result to rank or compare by",
@@ -406,7 +414,8 @@ static int compare_commands(const CommandLine *line, PairedRuns *runs, CompareFa
 
         while (line->n_before_dashes == 0 && i < n && strcmp(words[i], "--") != 0)
                 i++;
-        if (!is_shell && (i == 0 || i + 1 >= n || !words[0][0] || !words[i + 1][0]))
+        if ((!is_shell && (i == 0 || i + 1 >= n)) || !words[0][strspn(words[0], " ")] ||
+            !words[i + 1][strspn(words[i + 1], " ")])
                 return command_refuse("compare", "%s", "expected two commands: 'A…' 'B…', or -- A… -- B…");
         if (!is_shell) {
                 words[i] = NULL;
@@ -454,7 +463,7 @@ static int conclude(const CommandLine *line, const PairedRuns *runs, const Compa
         int r;
 
         if (runs->n_pairs == 0) {
-                message_print("%s", facts->stop[0] ? facts->stop : "no pair of runs is left");
+                message_print("%s", facts->stop[0] ? facts->stop : "no pair of runs is complete and undisturbed");
                 return status == EXIT_DONE ? EXIT_FAILED : status;
         }
         decisive = comparison_find(runs, options->objective);

@@ -679,7 +679,8 @@ static void put_measured(const RunJob *run, const RunFacts *facts, RunMeasured *
         const Summary *summary = &run->series.summary;
 
         *ret = (RunMeasured){ .is_there = facts->has_rusage, .has_job = run->is_ended,
-                              .exec_error = run->ends.last.exec_error, .wall_seconds = facts->wall_seconds,
+                              .exec_error = run->ends.last.exec_error,
+                              .n_left = child_count_left(&run->ends.last), .wall_seconds = facts->wall_seconds,
                               .rusage = facts->rusage };
         put_last_words(&run->output.error, ret->last_words);
         for (size_t i = 0; i < summary->n; i++) {

@@ -39,6 +39,7 @@ typedef struct RunMeasured {
         bool is_there;  /* the command was executed */
         bool has_job;   /* perfd has the end of the job */
         int exec_error; /* 0: none */
+        size_t n_left;  /* processes of the command that still run */
         char last_words[RUN_LAST_WORDS_MAX]; /* last line of standard error; cut */
         double wall_seconds;
         JobRusage rusage;
