@@ -340,9 +340,9 @@ PipelineDiagnosis pipeline_diagnosis_of(const PipelineStage *stages, size_t n, c
 #define OTHERS_MIN    0.25 /* of the CPUs of the node: a lower share is usual system activity */
 #define NODE_FULL     0.9  /* of the CPUs of the node: waiting tasks take the rest at once */
 #define WAITED_MIN    0.1  /* of the time */
-#define WAITED_CLEAR  0.25
 #define OTHER_TASKS 2 /* of the job, beside the workers */
-#define ON_CPU_MIN 0.33 /* of the time of the busy workers: tasks that sleep or wait for I/O gain little from a CPU */
+#define ON_CPU_MIN 0.5 /* of the time of the busy workers: tasks that sleep or wait for I/O gain little from a CPU */
+#define ON_CPU_LIKELY 0.33 /* the same, if the pressure of all tasks of the job tells it */
 
 PipelineJob pipeline_diagnosis_unknown_job(void) {
         return (PipelineJob){ NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, 0 };
@@ -378,7 +378,8 @@ static double count_waiting(const PipelineJob *job, double n) {
 
 /* Returns the share of the time of n workers in which they wait for a CPU. */
 static double share_waiting(const PipelineJob *job, const PipelineProcess *process, double n) {
-        return fmin(1, (isnan(process->waiting_for_cpu) ? count_waiting(job, n) : process->waiting_for_cpu) / n);
+        return isnan(process->waiting_for_cpu) ? count_waiting(job, n) / n
+                                               : fmin(1, process->waiting_for_cpu / (n + OTHER_TASKS));
 }
 
 /* Other work on a node with spare CPUs takes nothing from the job, and little from tasks that hardly compute. */
@@ -393,7 +394,8 @@ static bool is_host_busy(const PipelineJob *job, const PipelineProcess *process,
 
         return !is_for_threads && job->cpus_of_others >= OTHERS_MIN * job->cpus_of_node && waited >= WAITED_MIN &&
                job->cpus_used + job->cpus_of_others >= NODE_FULL * job->cpus_of_node &&
-               job->cpus_used / n + share_waiting(job, process, n) >= ON_CPU_MIN;
+               job->cpus_used / n + share_waiting(job, process, n) >=
+                       (isnan(process->waiting_for_cpu) ? ON_CPU_LIKELY : ON_CPU_MIN);
 }
 
 static void set_limit(PipelineDiagnosis *diagnosis, PipelineLimit limit, size_t stage, PipelineDirection direction,
@@ -454,8 +456,8 @@ void pipeline_diagnosis_join_job(const PipelineJob *job, const PipelineProcess *
                                                                         : PIPELINE_DIRECTION_NONE,
                           PIPELINE_CONFIDENCE_MEDIUM, n);
         else if (is_host_busy(job, process, diagnosis))
-                set_limit(diagnosis, PIPELINE_LIMIT_HOST, n, PIPELINE_DIRECTION_OTHER_HOST,
-                          job->cpu_waited >= WAITED_CLEAR ? PIPELINE_CONFIDENCE_MEDIUM : PIPELINE_CONFIDENCE_LOW, n);
+                /* A further worker takes CPU time from the other processes, too. */
+                set_limit(diagnosis, PIPELINE_LIMIT_HOST, n, PIPELINE_DIRECTION_OTHER_HOST, PIPELINE_CONFIDENCE_LOW, n);
         else if (most < n && is_full)
                 set_limit(diagnosis, PIPELINE_LIMIT_CPU, most, PIPELINE_DIRECTION_LESS_CONCURRENCY,
                           PIPELINE_CONFIDENCE_MEDIUM, n);
@@ -471,7 +473,8 @@ void pipeline_diagnosis_join_job(const PipelineJob *job, const PipelineProcess *
                  diagnosis->direction == PIPELINE_DIRECTION_MORE_THREADS ||
                  diagnosis->direction == PIPELINE_DIRECTION_LARGER_BUFFER)
                 diagnosis->confidence = rate_more(job, process, diagnosis, stages, n);
-        else if (diagnosis->limit == PIPELINE_LIMIT_SOURCE && process->cpus_used >= CPUS_SHARE)
+        else if (diagnosis->limit == PIPELINE_LIMIT_SOURCE &&
+                 (process->cpus_used >= CPUS_SHARE || process->lock_held >= LOCK_HELD))
                 /* The handover of items from thread to thread may use this CPU, not the source. */
                 diagnosis->confidence = at_most(diagnosis->confidence, PIPELINE_CONFIDENCE_LOW);
 }

@@ -15,7 +15,7 @@
 #define FIRST_TASKS_MIN  4U
 #define IN_ORDER_MIN     0.75 /* of the pairs of tasks: the later one takes longer */
 #define TWICE_MIN        1.7  /* twice as many tasks take so many times as long: they wait for each other */
-#define ENOUGH           0.85 /* of the throughput of all tasks; at least 1 / TWICE_MIN of twice as many */
+#define ENOUGH           0.9  /* of the highest throughput */
 
 void pipeline_set_init(PipelineSet *set) {
         *set = (PipelineSet){ .process = pipeline_diagnosis_unknown_process(0),
@@ -124,22 +124,34 @@ static void fit_line(const double *times, size_t n, double *ret_begin, double *r
         *ret_begin = mean - *ret_slope * middle;
 }
 
-/* Finds whether the first tasks of a stage, of which the N-th began as one of N at once, waited for each other. */
-static bool find_shared_wait(const double *times, size_t n, SharedWait *ret) {
-        double begin, slope, n_all = (double)n, n_in_order = 0, together, throughput;
+static int compare_times(const void *a, const void *b) {
+        const double *x = a, *y = b;
 
-        for (size_t i = 0; i < n; i++)
+        return (*x > *y) - (*x < *y);
+}
+
+/* Finds whether the first tasks of a stage, of which the N-th began as one of N at once, waited for each other. Sorts
+ * their times: what they wait for need not be given in order. */
+static bool find_shared_wait(double *times, size_t n, SharedWait *ret) {
+        double begin, slope, n_all = (double)n, n_in_order = 0, together, throughput = 0;
+
+        for (size_t i = 0; i < n; i++) {
+                if (!(times[i] > 0))
+                        return false;
                 for (size_t k = 0; k < i; k++)
-                        n_in_order += times[k] > 0 && times[i] > times[k];
+                        n_in_order += times[i] > times[k];
+        }
         if (n_in_order < IN_ORDER_MIN * n_all * (n_all - 1) / 2)
                 return false;
         fit_line(times, n, &begin, &slope);
         together = begin + slope * n_all;
         if (!(together > TWICE_MIN * (begin + slope * n_all / 2)))
                 return false;
-        throughput = ENOUGH * n_all / together;
-        /* N / (begin + slope * N) = throughput. Where each task makes the others slower, one is enough. */
-        ret->enough = begin > 0 ? (unsigned)ceil(throughput * begin / (1 - throughput * slope)) : 1;
+        qsort(times, n, sizeof(*times), compare_times);
+        for (size_t i = 0; i < n; i++)
+                throughput = fmax(throughput, (double)(i + 1) / times[i]);
+        for (ret->enough = 1; ret->enough < n && ret->enough < ENOUGH * throughput * times[ret->enough - 1];)
+                ret->enough++;
         ret->alone_s = times[0];
         ret->together_s = together;
         return true;

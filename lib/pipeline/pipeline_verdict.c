@@ -10,6 +10,7 @@
 #define FAILURES_WORRYING 0.05
 #define FIRST_BATCH_LONG_S 600
 #define AGREES_MIN        0.7
+#define WAITS_MIN         0.05 /* of the time, as of a pipeline that the loop waits for */
 #define FACTOR_MAX        4 /* times the throughput: what limits beyond it may be anything */
 #define OF_CPUS_SURE      0.6 /* two CPUs may be threads of one core, which gives little more than one */
 #define BUSY_MOST         0.5 /* a stage that is the limit with less has failed tasks, whose time is not measured */
@@ -57,7 +58,7 @@ static void join_shared_wait(const PipelineSet *set, PipelineVerdict *verdict) {
         for (size_t i = 0; i < set->n_shared; i++) {
                 const SharedWait *wait = &set->shared[i];
 
-                if (wait->pipeline != stage->pipeline || wait->order != stage->order ||
+                if ((wait->pipeline != stage->pipeline && !verdict->is_described) || wait->order != stage->order ||
                     wait->enough >= stage->concurrency ||
                     !(pipeline_stage_mean_time(stage) >= AGREES_MIN * wait->together_s))
                         continue;
@@ -78,19 +79,79 @@ static void join_doubt(PipelineVerdict *verdict) {
                 verdict->diagnosis.confidence = verdict->most;
 }
 
+/* Returns the end of the pipeline that begins at a stage. */
+static size_t end_of(const PipelineSet *set, size_t begin) {
+        size_t end = begin;
+
+        while (end < set->n && set->stages[end].pipeline == set->stages[begin].pipeline)
+                end++;
+        return end;
+}
+
+/* True if what is known of the process is of this pipeline, or of one with the same stages, as in another epoch or
+ * rank. */
+static bool is_described(const PipelineSet *set, const PipelineVerdict *verdict) {
+        size_t begin = 0, n;
+
+        while (begin < set->n && set->stages[begin].pipeline != set->process_pipeline)
+                begin++;
+        n = end_of(set, begin) - begin;
+        for (size_t i = 0; n == verdict->n && i < n; i++)
+                if (set->stages[begin + i].order != verdict->stages[i].order ||
+                    strcmp(set->stages[begin + i].name, verdict->stages[i].name) != 0)
+                        return false;
+        return n == verdict->n;
+}
+
+/* True if the training loop waits for another pipeline, or for the first batch of each, as in short epochs. */
+static bool waits_elsewhere(const PipelineSet *set, const PipelineVerdict *verdict) {
+        for (size_t begin = 0, end; begin < set->n; begin = end) {
+                const PipelineStage *sink = &set->stages[(end = end_of(set, begin)) - 1];
+                double limit_s = WAITS_MIN * sink->queue.elapsed_s;
+
+                if (sink->pipeline != verdict->stages[0].pipeline &&
+                    (sink->queue.get_s > limit_s || verdict->job.first_wait_s > limit_s))
+                        return true;
+        }
+        return false;
+}
+
+/* True if the pipeline divides: then the queue before a stage in the list is not always its input, and stages work
+ * beside each other. Such a stage of SPDL has no tasks. */
+static bool is_branched(const PipelineVerdict *verdict) {
+        for (size_t i = 0; i < verdict->n; i++) {
+                const char *name = verdict->stages[i].name;
+
+                if (!verdict->stages[i].tasks.is_known &&
+                    (strcmp(name, "merge") == 0 || strcmp(name, "path_variants_merge") == 0))
+                        return true;
+        }
+        return false;
+}
+
+/* True if the evidence may be incomplete. */
+static bool is_doubtful(const PipelineSet *set, const PipelineVerdict *verdict) {
+        const PipelineDiagnosis *diagnosis = &verdict->diagnosis;
+
+        return verdict->waits_elsewhere ||
+               (diagnosis->limit != PIPELINE_LIMIT_CONSUMER && is_branched(verdict)) ||
+               (diagnosis->direction == PIPELINE_DIRECTION_MORE_CONCURRENCY && set->process.knows_pools &&
+                !verdict->is_described);
+}
+
 bool pipeline_verdict_next(const PipelineSet *set, unsigned n_threads, size_t *at, PipelineVerdict *ret) {
-        size_t begin = *at, end = begin;
+        size_t begin = *at, end = end_of(set, begin);
 
         if (begin == set->n)
                 return false;
-        while (end < set->n && set->stages[end].pipeline == set->stages[begin].pipeline)
-                end++;
         *ret = (PipelineVerdict){ .stages = &set->stages[begin],
                                   .n = end - begin,
                                   .process = set->process,
                                   .job = set->job };
-        if (ret->stages[0].pipeline != set->process_pipeline) {
+        ret->is_described = is_described(set, ret);
+        if (!ret->is_described) {
                 ret->process.knows_pools = false;
+                ret->process.n_threads = 0;
                 ret->process.n_pools = 0;
                 ret->process.in_order = 0;
         }
@@ -100,6 +161,9 @@ bool pipeline_verdict_next(const PipelineSet *set, unsigned n_threads, size_t *a
         pipeline_diagnosis_join_job(&ret->job, &ret->process, &ret->diagnosis, ret->stages, ret->n);
         join_slow_worker(&set->slow, ret);
         join_shared_wait(set, ret);
+        ret->waits_elsewhere = ret->diagnosis.limit == PIPELINE_LIMIT_CONSUMER && waits_elsewhere(set, ret);
+        if (is_doubtful(set, ret) && ret->diagnosis.confidence > PIPELINE_CONFIDENCE_LOW)
+                ret->diagnosis.confidence = PIPELINE_CONFIDENCE_LOW;
         join_doubt(ret);
         *at = end;
         return true;
@@ -497,7 +561,10 @@ static void write_best(const PipelineVerdict *verdict, Buffer *out) {
 static void write_limit(const PipelineVerdict *verdict, Sentences *out) {
         switch (verdict->diagnosis.limit) {
         case PIPELINE_LIMIT_CONSUMER:
-                buffer_puts(&out->limit, "The pipeline keeps up with the training loop, which is the limit.");
+                buffer_puts(&out->limit, verdict->waits_elsewhere
+                                                 ? "The pipeline keeps up with the training loop, which waits for "
+                                                   "another pipeline, or for the first batch of each."
+                                                 : "The pipeline keeps up with the training loop, which is the limit.");
                 break;
         case PIPELINE_LIMIT_SOURCE:
                 buffer_puts(&out->limit, "The source is the limit: the first stage waits for its items.");

@@ -15,6 +15,8 @@ typedef struct PipelineVerdict {
         const PipelineStage *stages; /* borrowed; of one pipeline, in order */
         size_t n;
         PipelineProcess process;
+        bool is_described;           /* the description of the producer is of this pipeline, or of one like it */
+        bool waits_elsewhere;        /* the training loop, which is not the limit of its job */
         SlowWorker slow;             /* of the limiting stage */
         SharedWait shared;           /* of the limiting stage; .enough: 0 if its tasks do not wait for each other */
         PipelineConfidence most;     /* less than high: the statistics contradict each other ... */

@@ -478,8 +478,7 @@ static void the_job_explains_a_busy_stage(void **state) {
                 { NAN, NAN, NAN, NAN, NAN, NAN, PIPELINE_LIMIT_STAGE, PIPELINE_DIRECTION_MORE_CONCURRENCY,
                   PIPELINE_CONFIDENCE_MEDIUM },
                 /* Others use half of a full node, while tasks wait. */
-                { 4, 8, 8, 4, 0.6, NAN, PIPELINE_LIMIT_HOST, PIPELINE_DIRECTION_OTHER_HOST,
-                  PIPELINE_CONFIDENCE_MEDIUM },
+                { 4, 8, 8, 4, 0.6, NAN, PIPELINE_LIMIT_HOST, PIPELINE_DIRECTION_OTHER_HOST, PIPELINE_CONFIDENCE_LOW },
                 { 4, 8, 8, 4, 0.2, NAN, PIPELINE_LIMIT_HOST, PIPELINE_DIRECTION_OTHER_HOST, PIPELINE_CONFIDENCE_LOW },
                 /* A node that is not full, tasks that do not wait, and others that use little, are no noisy
                  * neighbours. */
@@ -490,8 +489,7 @@ static void the_job_explains_a_busy_stage(void **state) {
                 /* Tasks that sleep most of the time gain nothing on another host. */
                 { 0.1, 8, 8, 7.9, 0.2, NAN, PIPELINE_LIMIT_STAGE, PIPELINE_DIRECTION_MORE_CONCURRENCY,
                   PIPELINE_CONFIDENCE_MEDIUM },
-                { 0.1, 8, 8, 7.9, 1, NAN, PIPELINE_LIMIT_HOST, PIPELINE_DIRECTION_OTHER_HOST,
-                  PIPELINE_CONFIDENCE_MEDIUM },
+                { 0.1, 8, 8, 7.9, 1, NAN, PIPELINE_LIMIT_HOST, PIPELINE_DIRECTION_OTHER_HOST, PIPELINE_CONFIDENCE_LOW },
                 { 2.4, 4, 4, 0.9, 0.6, NAN, PIPELINE_LIMIT_STAGE, PIPELINE_DIRECTION_MORE_CONCURRENCY,
                   PIPELINE_CONFIDENCE_MEDIUM },
                 /* The CPU limit: tasks compete for few CPUs, or it throttles them though they use less in the mean. */
@@ -726,6 +724,37 @@ static void a_loop_that_waits_for_the_lock_may_not_be_the_limit(void **state) {
         }
 }
 
+/* Threads that hand items over, or tasks that hold the lock, delay the source's items, too. */
+static void a_source_beside_a_busy_lock_is_not_sure(void **state) {
+        static const Minute minutes[] = {
+                { "0:src", 0, 0, 600, 1e-5, 0.095 }, { "1:decode[1]", 600, 0.005, 600, 1e-5, 0.095 }, { "2:sink", 0, 0, 600, 1e-5, 0.09 },
+        };
+        static const struct {
+                double used, held;
+                PipelineConfidence confidence;
+        } rows[] = {
+                { 0.5, 0.2, PIPELINE_CONFIDENCE_HIGH },
+                { 0.9, 0.2, PIPELINE_CONFIDENCE_LOW },
+                { 0.5, 0.5, PIPELINE_CONFIDENCE_LOW },
+        };
+        PipelineJob job = pipeline_diagnosis_unknown_job();
+        PipelineProcess process = unknown;
+        PipelineStage stages[3];
+
+        (void)state;
+        for (size_t i = 0; i < N_ELEMENTS(stages); i++)
+                stages[i] = stage_of(&minutes[i]);
+        for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+                PipelineDiagnosis got = pipeline_diagnosis_of(stages, 3, &process);
+
+                process.cpus_used = rows[i].used;
+                process.lock_held = rows[i].held;
+                pipeline_diagnosis_join_job(&job, &process, &got, stages, 3);
+                assert_int_equal(got.limit, PIPELINE_LIMIT_SOURCE);
+                assert_int_equal(got.confidence, rows[i].confidence);
+        }
+}
+
 /* Tasks that sleep have little use for a CPU: the node may be full. */
 static void measured_waits_for_a_cpu_count(void **state) {
         static const Minute minutes[] = {
@@ -736,6 +765,7 @@ static void measured_waits_for_a_cpu_count(void **state) {
                 PipelineLimit limit;
         } rows[] = {
                 { 0.2, 0.3, PIPELINE_LIMIT_STAGE },
+                { 0.5, 1.6, PIPELINE_LIMIT_STAGE },
                 { 1.9, 1.9, PIPELINE_LIMIT_HOST },
                 { 0.1, 3.9, PIPELINE_LIMIT_HOST },
         };
@@ -799,6 +829,7 @@ int main(void) {
                 cmocka_unit_test(a_straggler_differs_clearly_and_more_than_the_others),
                 cmocka_unit_test(the_process_explains_a_busy_stage),
                 cmocka_unit_test(a_loop_that_waits_for_the_lock_may_not_be_the_limit),
+                cmocka_unit_test(a_source_beside_a_busy_lock_is_not_sure),
                 cmocka_unit_test(measured_waits_for_a_cpu_count),
                 cmocka_unit_test(bursts_of_the_source_are_no_matter_of_the_buffer),
                 cmocka_unit_test(an_empty_pipeline_has_no_limit),

@@ -160,15 +160,17 @@ static void tasks_that_wait_for_each_other_need_fewer_workers(void **state) {
         } cases[] = {
                 { "a lock", "[0.025, 0.05, 0.075, 0.1]", 1 },
                 { "a lock that each waiting task makes slower", "[0.01, 0.03, 0.06, 0.1]", 1 },
-                { "two connections", "[0.025, 0.025, 0.05, 0.05, 0.075, 0.075, 0.1, 0.1]", 3 },
+                { "two connections", "[0.025, 0.025, 0.05, 0.05, 0.075, 0.075, 0.1, 0.1]", 2 },
+                { "storage that two readers use best", "[0.01, 0.01, 0.02, 0.03, 0.043, 0.058, 0.075, 0.1]", 2 },
                 { "nothing", "[0.1, 0.1, 0.101, 0.099]", 0 },
                 { "some of the time", "[0.07, 0.08, 0.09, 0.1]", 0 },
                 { "what is done once", "[0.2, 0.4, 0.6, 0.8]", 0 },
-                { "a lock that is not given in order", "[0.025, 0.075, 0.05, 0.1]", 2 },
+                { "a lock that is not given in order", "[0.025, 0.075, 0.05, 0.1]", 1 },
                 { "nothing, by chance in order", "[0.05, 0.1, 0.15, 0.2]", 0 },
                 { "nothing", "[0.09, 0.02, 0.04, 0.1]", 0 },
                 { "few tasks", "[0.05, 0.1]", 0 },
                 { "impossible times", "[-1, 0.05, 0.075, 0.1]", 0 },
+                { "a time that is nearly none", "[5e-324, 0.05, 0.075, 0.1]", 0 },
                 { "other types", "[0.025, 0.05, 0.075, \"0.1\"]", 0 },
         };
         char description[200], words[100];
@@ -361,6 +363,93 @@ static void each_pipeline_has_a_verdict(void **state) {
         assert_false(pipeline_verdict_next(&empty, 0, &at, &verdict));
 }
 
+/* Pipelines of which one waits for a loop that waits for the other, and epochs whose start counts. */
+static void a_loop_that_waits_elsewhere_is_not_the_limit(void **state) {
+        static const Minute two[] = { { "0:0:src", 0, 0, 600, 30, 0, 0 },
+                                      { "0:1:text[4]", 600, 60, 600, 40, 0.1, 0 },
+                                      { "1:0:src", 0, 0, 600, 58, 0.1, 0 },
+                                      { "1:1:image[2]", 600, 119, 600, 0, 30, 0 } };
+        static const Minute epochs[] = { { "0:0:src", 0, 0, 600, 30, 0, 0 },
+                                         { "0:1:text[4]", 600, 60, 600, 40, 0.1, 0 },
+                                         { "1:0:src", 0, 0, 600, 30, 0, 0 },
+                                         { "1:1:text[4]", 600, 60, 600, 40, 0.1, 0 } };
+        static const struct {
+                const char *name;
+                const Minute *minutes;
+                double first_wait_s;
+                bool is_limit;
+        } cases[] = {
+                { "the other pipeline is slow", two, NAN, false },
+                { "epochs", epochs, 1, true },
+                { "epochs that start slowly", epochs, 10, false },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+                scoped(pipeline_set_deinit) PipelineSet set = {};
+                scoped(buffer_deinit) Buffer text = {};
+
+                fill(&set, cases[i].minutes, 4);
+                set.job.first_wait_s = cases[i].first_wait_s;
+                judge(&set, 0, &text);
+                says(&text, cases[i].is_limit ? "\"confidence\":\"high\"" : "\"confidence\":\"low\"");
+                says(&text, cases[i].is_limit ? "which is the limit." : "which waits for another pipeline, or for the "
+                                                                        "first batch of each.");
+        }
+}
+
+/* Verdict about the second of two pipelines. */
+static void the_description_of_a_pipeline_is_of_those_like_it(void **state) {
+        static const struct {
+                const char *first; /* stage of the pipeline that is described */
+                const char *waiting;
+                PipelineLimit limit;
+                PipelineConfidence confidence;
+        } cases[] = {
+                { "0:1:decode[4]", "0.1", PIPELINE_LIMIT_STAGE, PIPELINE_CONFIDENCE_MEDIUM },
+                { "0:1:decode[4]", "0.9", PIPELINE_LIMIT_POOL, PIPELINE_CONFIDENCE_MEDIUM },
+                { "0:1:parse[4]", "0.9", PIPELINE_LIMIT_STAGE, PIPELINE_CONFIDENCE_LOW },
+        };
+        char description[200];
+
+        (void)state;
+        for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+                const Minute minutes[] = { { "0:0:src", 0, 0, 2400, 58, 1, 0 },
+                                           { cases[i].first, 2400, 239, 2400, 0, 30, 0 },
+                                           { "1:0:src", 0, 0, 2400, 58, 1, 0 },
+                                           { "1:1:decode[4]", 2400, 239, 2400, 0, 30, 0 } };
+                scoped(pipeline_set_deinit) PipelineSet set = {};
+                PipelineVerdict verdict;
+                size_t at = 2;
+
+                fill(&set, minutes, 4);
+                (void)snprintf(description, sizeof(description),
+                               "{\"pipeline\":0,\"threads\":2,"
+                               "\"pools\":[{\"threads\":2,\"shared\":true,\"waiting\":%s}]}",
+                               cases[i].waiting);
+                assert_int_equal(describe(&set, description), 0);
+                assert_true(pipeline_verdict_next(&set, 0, &at, &verdict));
+                assert_int_equal(verdict.diagnosis.limit, cases[i].limit);
+                assert_int_equal(verdict.diagnosis.confidence, cases[i].confidence);
+        }
+}
+
+/* The queue before a stage in the list is not its input, and branches work beside each other. */
+static void stages_of_a_pipeline_that_divides_are_not_sure(void **state) {
+        static const char *const names[] = { "0:0:merge", "0:2:path_variants_merge", "0:0:mergers" };
+
+        (void)state;
+        for (size_t i = 0; i < N_ELEMENTS(names); i++) {
+                const Minute minutes[] = { { names[i], 0, 0, 2400, 0, 30, 0 }, busy[0], busy[1] };
+                scoped(pipeline_set_deinit) PipelineSet set = {};
+                scoped(buffer_deinit) Buffer text = {};
+
+                fill(&set, minutes, 3);
+                judge(&set, 0, &text);
+                says(&text, i < 2 ? "\"confidence\":\"low\"" : "\"confidence\":\"medium\"");
+        }
+}
+
 /* The second run with more workers was slower, but the queues have the times of both. */
 static void two_runs_in_one_job_are_told_apart(void **state) {
         static const Minute both[] = { { "0:0:src", 0, 0, 4100, 118, 1, 0 },
@@ -476,6 +565,9 @@ int main(void) {
                 cmocka_unit_test(the_description_tells_of_pools_locks_and_workers),
                 cmocka_unit_test(what_makes_no_sense_in_a_description_is_not_known),
                 cmocka_unit_test(each_pipeline_has_a_verdict),
+                cmocka_unit_test(a_loop_that_waits_elsewhere_is_not_the_limit),
+                cmocka_unit_test(the_description_of_a_pipeline_is_of_those_like_it),
+                cmocka_unit_test(stages_of_a_pipeline_that_divides_are_not_sure),
                 cmocka_unit_test(two_runs_in_one_job_are_told_apart),
                 cmocka_unit_test(what_a_change_did_is_known),
                 cmocka_unit_test(throughputs_compare_across_batches),
