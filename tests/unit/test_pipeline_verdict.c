@@ -242,6 +242,37 @@ static void statistics_that_contradict_each_other_are_named(void **state) {
         }
 }
 
+/* SPDL counts a task for each item that a generator makes; an ordered stage holds the outcome of two tasks more than
+ * it has workers; a stage that divides the items has a queue for each path. */
+static void what_spdl_counts_is_no_contradiction(void **state) {
+        static const struct {
+                const char *description;
+                Minute minutes[3];
+        } cases[] = {
+                { "{}", { { "0:0:src", 0, 0, 600, 58, 1, 0 }, { "0:1:disaggregate", 4800, 10, 4800, 48, 1, 0 },
+                          { "0:2:decode[2]", 4800, 119, 4800, 0, 30, 0 } } },
+                { "{\"in_order\":[\"0:2:decode[4]\"]}",
+                  { { "0:0:src", 0, 0, 2400, 58, 1, 0 }, { "0:1:list[1]", 2400, 10, 2400, 48, 1, 0 },
+                    { "0:2:decode[4]", 2400, 350, 2400, 0, 30, 0 } } },
+                { "{}", { { "0:1:path_variants_path0", 0, 0, 2400, 58, 1, 0 },
+                          { "0:1:path_variants_path1", 0, 0, 2400, 58, 1, 0 },
+                          { "0:2:decode[4]", 2400, 239, 2400, 0, 30, 0 } } },
+        };
+        scoped(buffer_deinit) Buffer text = {};
+
+        (void)state;
+        for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+                scoped(pipeline_set_deinit) PipelineSet set = {};
+                const char *description = cases[i].description;
+
+                fill(&set, cases[i].minutes, 3);
+                assert_int_equal(pipeline_set_read_description(&set, json_text(description, strlen(description))), 0);
+                judge(&set, 0, &text);
+                says(&text, "\"limit\":\"stage\",\"stage\":\"decode\"");
+                assert_null(strstr(text.text, "contradict"));
+        }
+}
+
 static void a_process_with_more_cpus_than_the_node_is_no_evidence(void **state) {
         scoped(pipeline_set_deinit) PipelineSet set = {};
         scoped(buffer_deinit) Buffer text = {};
@@ -436,11 +467,13 @@ static void the_description_of_a_pipeline_is_of_those_like_it(void **state) {
 
 /* The queue before a stage in the list is not its input, and branches work beside each other. */
 static void stages_of_a_pipeline_that_divides_are_not_sure(void **state) {
-        static const char *const names[] = { "0:0:merge", "0:2:path_variants_merge", "0:0:mergers" };
+        static const char *const names[] = { "0:0:merge", "0:0:path_variants_merge", "0:0:mergers" };
 
         (void)state;
         for (size_t i = 0; i < N_ELEMENTS(names); i++) {
-                const Minute minutes[] = { { names[i], 0, 0, 2400, 0, 30, 0 }, busy[0], busy[1] };
+                const Minute minutes[] = { { names[i], 0, 0, 2400, 0, 30, 0 },
+                                           { "0:1:src", 0, 0, 2400, 58, 1, 0 },
+                                           { "0:2:decode[4]", 2400, 239, 2400, 0, 30, 0 } };
                 scoped(pipeline_set_deinit) PipelineSet set = {};
                 scoped(buffer_deinit) Buffer text = {};
 
@@ -558,6 +591,7 @@ int main(void) {
                 cmocka_unit_test(a_slow_item_holds_back_an_output_in_order),
                 cmocka_unit_test(tasks_that_wait_for_each_other_need_fewer_workers),
                 cmocka_unit_test(statistics_that_contradict_each_other_are_named),
+                cmocka_unit_test(what_spdl_counts_is_no_contradiction),
                 cmocka_unit_test(a_process_with_more_cpus_than_the_node_is_no_evidence),
                 cmocka_unit_test(intervals_without_length_have_no_rate),
                 cmocka_unit_test(limits_without_advice_have_none),
