@@ -348,17 +348,18 @@ PipelineJob pipeline_diagnosis_unknown_job(void) {
         return (PipelineJob){ NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, 0 };
 }
 
-/* Returns the stage with more than one worker that has the most running tasks; n: none. */
-static size_t find_most_running(const PipelineStage *stages, size_t n) {
+/* Returns the stage with more than one worker that has the most running tasks; n: none. *ret_running: these. */
+static size_t find_most_running(const PipelineStage *stages, size_t n, double *ret_running) {
         StageAccounting accounting;
         size_t ret = n;
         double most = 1;
 
+        *ret_running = 0;
         for (size_t i = 0; i < n; i++) {
                 if (!pipeline_diagnosis_account(&stages[i], i > 0 ? &stages[i - 1] : NULL, &accounting) ||
                     accounting.concurrency < 2 || accounting.busy * accounting.concurrency <= most)
                         continue;
-                most = accounting.busy * accounting.concurrency;
+                most = *ret_running = accounting.busy * accounting.concurrency;
                 ret = i;
         }
         return ret;
@@ -382,6 +383,11 @@ static double share_waiting(const PipelineJob *job, const PipelineProcess *proce
                                                : fmin(1, process->waiting_for_cpu / (n + OTHER_TASKS));
 }
 
+/* Returns the share of the time of n workers in which they have or want a CPU; the rest they sleep. */
+static double share_on_cpu(const PipelineJob *job, const PipelineProcess *process, double n) {
+        return job->cpus_used / n + share_waiting(job, process, n);
+}
+
 /* Other work on a node with spare CPUs takes nothing from the job, and little from tasks that hardly compute. */
 static bool is_host_busy(const PipelineJob *job, const PipelineProcess *process,
                          const PipelineDiagnosis *diagnosis) {
@@ -394,8 +400,7 @@ static bool is_host_busy(const PipelineJob *job, const PipelineProcess *process,
 
         return !is_for_threads && job->cpus_of_others >= OTHERS_MIN * job->cpus_of_node && waited >= WAITED_MIN &&
                job->cpus_used + job->cpus_of_others >= NODE_FULL * job->cpus_of_node &&
-               job->cpus_used / n + share_waiting(job, process, n) >=
-                       (isnan(process->waiting_for_cpu) ? ON_CPU_LIKELY : ON_CPU_MIN);
+               share_on_cpu(job, process, n) >= (isnan(process->waiting_for_cpu) ? ON_CPU_LIKELY : ON_CPU_MIN);
 }
 
 static void set_limit(PipelineDiagnosis *diagnosis, PipelineLimit limit, size_t stage, PipelineDirection direction,
@@ -438,7 +443,8 @@ static PipelineConfidence rate_more(const PipelineJob *job, const PipelineProces
 void pipeline_diagnosis_join_job(const PipelineJob *job, const PipelineProcess *process, PipelineDiagnosis *diagnosis,
                                  const PipelineStage *stages, size_t n) {
         double used = isnan(diagnosis->wait_share) ? 0 : job->cpus_used - (1 - diagnosis->wait_share);
-        size_t most = find_most_running(stages, n);
+        double running;
+        size_t most = find_most_running(stages, n, &running);
         bool is_used = used >= CPUS_SHARE * job->cpus_given ||
                        (used >= WAITED_SHARE * job->cpus_given && job->cpu_waited >= WAITED_HALF);
         bool is_full = is_used && diagnosis->busy_workers > TASKS_PER_CPU * job->cpus_given;
@@ -452,15 +458,18 @@ void pipeline_diagnosis_join_job(const PipelineJob *job, const PipelineProcess *
                 return;
         }
         if (is_lock_held(process))
+                /* Tasks of another stage may have it. */
                 set_limit(diagnosis, PIPELINE_LIMIT_LOCK, most, most < n ? PIPELINE_DIRECTION_LESS_CONCURRENCY
                                                                         : PIPELINE_DIRECTION_NONE,
-                          PIPELINE_CONFIDENCE_MEDIUM, n);
+                          most == n || diagnosis->busy_workers < running + 1 ? PIPELINE_CONFIDENCE_MEDIUM
+                                                                             : PIPELINE_CONFIDENCE_LOW, n);
         else if (is_host_busy(job, process, diagnosis))
                 /* A further worker takes CPU time from the other processes, too. */
                 set_limit(diagnosis, PIPELINE_LIMIT_HOST, n, PIPELINE_DIRECTION_OTHER_HOST, PIPELINE_CONFIDENCE_LOW, n);
         else if (most < n && is_full)
                 set_limit(diagnosis, PIPELINE_LIMIT_CPU, most, PIPELINE_DIRECTION_LESS_CONCURRENCY,
-                          PIPELINE_CONFIDENCE_MEDIUM, n);
+                          share_on_cpu(job, process, diagnosis->busy_workers) >= ON_CPU_MIN
+                                  ? PIPELINE_CONFIDENCE_MEDIUM : PIPELINE_CONFIDENCE_LOW, n);
         else if (job->throttled >= PIPELINE_JOB_THROTTLED_MIN && diagnosis->busy_workers > 0)
                 set_limit(diagnosis, PIPELINE_LIMIT_CPU, most < n ? most : diagnosis->stage,
                           PIPELINE_DIRECTION_MORE_CPUS, PIPELINE_CONFIDENCE_MEDIUM, n);

@@ -152,6 +152,7 @@ static bool find_shared_wait(double *times, size_t n, SharedWait *ret) {
                 throughput = fmax(throughput, (double)(i + 1) / times[i]);
         for (ret->enough = 1; ret->enough < n && ret->enough < ENOUGH * throughput * times[ret->enough - 1];)
                 ret->enough++;
+        ret->enough++; /* one waits, so that none of them is free between two tasks */
         ret->alone_s = times[0];
         ret->together_s = together;
         return true;

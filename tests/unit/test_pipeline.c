@@ -724,6 +724,45 @@ static void a_loop_that_waits_for_the_lock_may_not_be_the_limit(void **state) {
         }
 }
 
+/* Coroutines that wait for the network are many, and what computes is another stage. */
+static void fewer_workers_of_a_stage_that_sleeps_are_no_sure_advice(void **state) {
+        static const Minute minutes[] = { { "0:src", 0, 0, 24000, 1e-3, 1e-5 },
+                                          { "1:download[32]", 24000, 0.075, 24000, 1e-4, 0.002 },
+                                          { "2:decode[4]", 24000, 0.0099, 24000, 1e-5, 0.002 } };
+        static const struct {
+                double tasks_cpus, used, waiting, lock_waited;
+                PipelineLimit limit;
+        } rows[] = {
+                { 3.9, 3.9, 0.5, 0, PIPELINE_LIMIT_CPU },
+                { 1, 1, 0.1, 0.8, PIPELINE_LIMIT_LOCK },
+        };
+        PipelineStage stages[3];
+
+        (void)state;
+        for (size_t i = 0; i < N_ELEMENTS(rows); i++)
+                for (unsigned n_stages = 2; n_stages <= 3; n_stages++) {
+                        PipelineProcess process = unknown;
+                        PipelineJob job = pipeline_diagnosis_unknown_job();
+                        PipelineDiagnosis got;
+
+                        for (size_t k = 0; k < n_stages; k++)
+                                stages[k] = stage_of(&minutes[k]);
+                        process.cpus_used = process.tasks_cpus = rows[i].tasks_cpus;
+                        process.waiting_for_cpu = n_stages == 2 ? 28 : rows[i].waiting;
+                        process.lock_waited = rows[i].lock_waited;
+                        job.cpus_used = rows[i].used;
+                        job.cpus_given = job.cpus_of_node = 4;
+                        job.cpus_of_others = 0;
+                        got = pipeline_diagnosis_of(stages, n_stages, &process);
+                        pipeline_diagnosis_join_job(&job, &process, &got, stages, n_stages);
+                        assert_int_equal(got.limit, rows[i].limit);
+                        assert_int_equal(got.direction, PIPELINE_DIRECTION_LESS_CONCURRENCY);
+                        assert_int_equal(got.stage, 1);
+                        assert_int_equal(got.confidence, n_stages == 2 ? PIPELINE_CONFIDENCE_MEDIUM
+                                                                       : PIPELINE_CONFIDENCE_LOW);
+                }
+}
+
 /* Threads that hand items over, or tasks that hold the lock, delay the source's items, too. */
 static void a_source_beside_a_busy_lock_is_not_sure(void **state) {
         static const Minute minutes[] = {
@@ -829,6 +868,7 @@ int main(void) {
                 cmocka_unit_test(a_straggler_differs_clearly_and_more_than_the_others),
                 cmocka_unit_test(the_process_explains_a_busy_stage),
                 cmocka_unit_test(a_loop_that_waits_for_the_lock_may_not_be_the_limit),
+                cmocka_unit_test(fewer_workers_of_a_stage_that_sleeps_are_no_sure_advice),
                 cmocka_unit_test(a_source_beside_a_busy_lock_is_not_sure),
                 cmocka_unit_test(measured_waits_for_a_cpu_count),
                 cmocka_unit_test(bursts_of_the_source_are_no_matter_of_the_buffer),
