@@ -103,17 +103,22 @@ static bool is_described(const PipelineSet *set, const PipelineVerdict *verdict)
         return n == verdict->n;
 }
 
-/* True if the training loop waits for another pipeline, or for the first batch of each, as in short epochs. */
-static bool waits_elsewhere(const PipelineSet *set, const PipelineVerdict *verdict) {
-        for (size_t begin = 0, end; begin < set->n; begin = end) {
-                const PipelineStage *sink = &set->stages[(end = end_of(set, begin)) - 1];
-                double limit_s = WAITS_MIN * sink->queue.elapsed_s;
+static double wait_of(const PipelineStage *sink) {
+        return sink->queue.elapsed_s > 0 ? sink->queue.get_s / sink->queue.elapsed_s : 0;
+}
 
-                if (sink->pipeline != verdict->stages[0].pipeline &&
-                    (sink->queue.get_s > limit_s || verdict->job.first_wait_s > limit_s))
+/* True if the training loop waits longer for another pipeline, or for the first batch of each, as in short epochs. */
+static bool waits_elsewhere(const PipelineSet *set, const PipelineVerdict *verdict) {
+        const PipelineStage *own = &verdict->stages[verdict->n - 1];
+        double start = verdict->job.first_wait_s / own->queue.elapsed_s;
+        size_t n_pipelines = 0;
+
+        for (size_t end = 0; end < set->n; n_pipelines++) {
+                end = end_of(set, end);
+                if (wait_of(&set->stages[end - 1]) > fmax(WAITS_MIN, 2 * wait_of(own)))
                         return true;
         }
-        return false;
+        return n_pipelines > 1 && verdict->diagnosis.limit == PIPELINE_LIMIT_CONSUMER && start > WAITS_MIN;
 }
 
 /* True if the pipeline divides: then the queue before a stage in the list is not always its input, and stages work
@@ -161,7 +166,7 @@ bool pipeline_verdict_next(const PipelineSet *set, unsigned n_threads, size_t *a
         pipeline_diagnosis_join_job(&ret->job, &ret->process, &ret->diagnosis, ret->stages, ret->n);
         join_slow_worker(&set->slow, ret);
         join_shared_wait(set, ret);
-        ret->waits_elsewhere = ret->diagnosis.limit == PIPELINE_LIMIT_CONSUMER && waits_elsewhere(set, ret);
+        ret->waits_elsewhere = waits_elsewhere(set, ret);
         if (is_doubtful(set, ret) && ret->diagnosis.confidence > PIPELINE_CONFIDENCE_LOW)
                 ret->diagnosis.confidence = PIPELINE_CONFIDENCE_LOW;
         join_doubt(ret);

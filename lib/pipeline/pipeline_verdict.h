@@ -16,7 +16,7 @@ typedef struct PipelineVerdict {
         size_t n;
         PipelineProcess process;
         bool is_described;           /* the description of the producer is of this pipeline, or of one like it */
-        bool waits_elsewhere;        /* the training loop, which is not the limit of its job */
+        bool waits_elsewhere;        /* the training loop waits longer for something else than for this pipeline */
         SlowWorker slow;             /* of the limiting stage */
         SharedWait shared;           /* of the limiting stage; .enough: 0 if its tasks do not wait for each other */
         PipelineConfidence most;     /* less than high: the statistics contradict each other ... */
