@@ -39,13 +39,18 @@ ADVISED = "as advised", None  # the number that a verdict names
 
 class Plant:
     """A planted pipeline. stages: (name, kind of task, milliseconds, concurrency, and where its tasks run: "async", "in order", or the
-    number of workers of an executor of its own, ("threads", 2) or ("processes", 2)); expected: limit or stage, and direction. source, loop:
-    milliseconds of an item, or of `every` items; of_python: they compute. start: seconds of the first tasks."""
+    number of workers of an executor of its own, ("threads", 2) or ("processes", 2), or of one that stages share, ("shared", 2)); or
+    ("batch", "aggregate", 0, 1, size) and ("single", "disaggregate", 0, 1). expected: limit or stage, and direction. source, loop:
+    milliseconds of an item, or of `every` items; of_python: they compute. start: seconds of the first tasks. n_merged: of the first
+    stages, which have a source each, and are merged."""
 
-    def __init__(self, name, stages, expected, source=0, loop=0, threads=32, buffer=3, every=1, cpu=False, of_python=False, start=0):
+    def __init__(self, name, stages, expected, source=0, loop=0, threads=32, buffer=3, every=1, cpu=False, of_python=False, start=0,
+                 n_merged=0):
         self.name, self.stages, self.expected = name, [[*stage, None][:5] for stage in stages], expected
         self.loop, self.every, self.cpu, self.of_python, self.start = loop, every, cpu, of_python, start
-        self.numbers = {"threads": threads, "buffer": buffer, "source": source, **{stage[0]: stage[3] for stage in self.stages}}
+        self.n_merged = n_merged
+        self.numbers = {"threads": threads, "buffer": buffer, "source": source,
+                        **{name: n for name, kind, _, n, _ in self.stages if not kind.endswith("aggregate")}}
         self.numbers.update({f"executor of {name}": place[1] for name, _, _, _, place in self.stages if isinstance(place, tuple)})
         self.numbers.update({f"order of {name}": "input" for name, _, _, _, place in self.stages if place == "in order"})
 
@@ -60,7 +65,7 @@ class Plant:
 
     def plan(self, numbers):
         return {"stages": self.stages, "loop": self.loop, "every": self.every, "of_python": self.of_python, "start": self.start,
-                "numbers": numbers}
+                "n_merged": self.n_merged, "numbers": numbers}
 
     def changes(self):
         """Return each single change of a number, by what a verdict calls it."""
@@ -117,6 +122,17 @@ PLANTS = (
           ("decode", ORDER), loop=1),
     Plant("small buffer, uneven tasks", (("decode", "bursts", 10, 1),), ("sink", BUFFER), loop=11, buffer=1),
     Plant("small buffer, uneven loop", (("decode", "sleep", 9, 1),), ("sink", BUFFER), loop=100, every=10, buffer=1),
+    Plant("in order, even tasks", (("decode", "sleep", 20, 4, "in order"),), ("decode", MORE), loop=1),
+    Plant("storage slows with readers", (("read", "slower with others", 5, 8), ("decode", "sleep", 2, 4)), ("read", LESS), loop=1),
+    Plant("executor of two stages", (("download", "sleep", 10, 4, ("shared", 4)), ("decode", "sleep", 10, 4, ("shared", 4))),
+          ("decode", THREADS), loop=1),
+    Plant("slow collate of batches", (("decode", "sleep", 5, 8), ("batch", "aggregate", 0, 1, 8), ("collate", "sleep", 80, 1)),
+          ("collate", MORE), loop=10),
+    Plant("slow decode of a batch's items", (("download", "sleep", 5, 8), ("batch", "aggregate", 0, 1, 8),
+                                             ("single", "disaggregate", 0, 1), ("decode", "sleep", 8, 2)), ("decode", MORE), loop=1),
+    Plant("generator of items", (("read", "generate", 10, 2), ("decode", "sleep", 5, 4)), ("read", MORE), loop=1),
+    Plant("merged sources, slow next stage", (("a", "sleep", 5, 2), ("b", "sleep", 10, 2), ("augment", "sleep", 20, 2)),
+          ("augment", MORE), loop=1, n_merged=2),
     Plant("Python's lock", (("parse", "python", 4, 8),), ("lock", NONE), cpu=True),
     Plant("Python in one worker", (("parse", "python", 4, 1),), ("lock", NONE), cpu=True),
     Plant("Python and C", (("parse", "python and C", 4, 3),), ("lock", NONE), cpu=True),
@@ -168,6 +184,13 @@ class Tasks:
         with self.readers:
             time.sleep(s)
 
+    def slower_with_others(self, s):
+        with self.lock:
+            self.n_waiting += 1
+        time.sleep(s * self.n_waiting ** 1.6)
+        with self.lock:
+            self.n_waiting -= 1
+
     def python_and_C(self, s):
         self.python(s)
         self.inflate(s / 2)
@@ -191,7 +214,7 @@ def sleep_in_process(item, s):
 
 def work_of(tasks, name, kind, ms, place, start):
     """Return the function of a stage. The first tasks last as long as the start."""
-    task, begin = getattr(tasks, {"lock": "lock_"}.get(kind, kind.replace(" ", "_"))), time.monotonic()
+    task, begin = getattr(tasks, {"lock": "lock_"}.get(kind, kind.replace(" ", "_")), None), time.monotonic()
 
     def work(item):
         task(max(ms / 1000, start - (time.monotonic() - begin)))
@@ -201,26 +224,44 @@ def work_of(tasks, name, kind, ms, place, start):
         await asyncio.sleep(ms / 1000)
         return item
 
+    async def generate(item):
+        for _ in range(4):
+            await asyncio.sleep(ms / 1000)
+            yield item
+
     if isinstance(place, list) and place[0] == "processes":
         return functools.partial(sleep_in_process, s=ms / 1000)
-    chosen = wait if place == "async" else work
+    chosen = generate if kind == "generate" else wait if place == "async" else work
     chosen.__name__ = name
     return chosen
 
 
-def executor_of(place, n):
-    if not isinstance(place, list):
-        return {}
-    return {"executor": (concurrent.futures.ThreadPoolExecutor if place[0] == "threads" else concurrent.futures.ProcessPoolExecutor)(n)}
+def add_stages(builder, plan, stages, tasks, shared):
+    """Return the builder with stages. shared: the executor of those that share one, once it is made."""
+    numbers = plan["numbers"]
+    for name, kind, ms, _, place in stages:
+        if kind.endswith("aggregate"):
+            builder = builder.aggregate(place) if kind == "aggregate" else builder.disaggregate()
+            continue
+        executor = None
+        if isinstance(place, list):
+            made = concurrent.futures.ProcessPoolExecutor if place[0] == "processes" else concurrent.futures.ThreadPoolExecutor
+            executor = shared[0] if place[0] == "shared" and shared else made(max(
+                n for key, n in numbers.items() if key == f"executor of {name}" or place[0] == "shared" and key.startswith("executor of ")))
+            shared += [executor] if place[0] == "shared" else []
+        builder = builder.pipe(work_of(tasks, name, kind, ms, place, plan["start"]), concurrency=numbers[name], name=name,
+                               output_order=numbers.get(f"order of {name}", "completion"), executor=executor)
+    return builder
 
 
 def run_pipeline(plan):
     """Runs in the interpreter that has SPDL. Prints the items per second."""
     import perfd_spdl
     perfd_spdl.install(interval=INTERVAL_S)
-    from spdl.pipeline import PipelineBuilder
+    from spdl.pipeline import PipelineBuilder, build_pipeline
+    from spdl.pipeline.defs import Merge, PipelineConfig
 
-    numbers, tasks = plan["numbers"], Tasks()
+    numbers, tasks, shared = plan["numbers"], Tasks(), []
     pause = tasks.python if plan["of_python"] else tasks.sleep
 
     def items():
@@ -229,12 +270,14 @@ def run_pipeline(plan):
                 pause(numbers["source"] / 1000)
             yield i
 
-    builder = PipelineBuilder().add_source(items())
-    for name, kind, ms, _, place in plan["stages"]:
-        builder = builder.pipe(work_of(tasks, name, kind, ms, place, plan["start"]), concurrency=numbers[name], name=name,
-                               output_order=numbers.get(f"order of {name}", "completion"),
-                               **executor_of(place, numbers.get(f"executor of {name}")))
-    pipeline = builder.add_sink(numbers["buffer"]).build(num_threads=numbers["threads"])
+    def config_of(stages):
+        return add_stages(PipelineBuilder().add_source(items()), plan, stages, tasks, shared).add_sink(numbers["buffer"]).get_config()
+
+    merged = [config_of([stage]) for stage in plan["stages"][:plan["n_merged"]]]
+    config = config_of(plan["stages"][plan["n_merged"]:])
+    if merged:
+        config = PipelineConfig(src=Merge(merged), pipes=config.pipes, sink=config.sink)
+    pipeline = build_pipeline(config, num_threads=numbers["threads"])
     begin, n, first = time.monotonic(), 0, None
     with pipeline.auto_stop():
         for i, _ in enumerate(pipeline):
