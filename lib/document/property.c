@@ -99,13 +99,6 @@ static bool is_whole(double number) {
         return number == trunc(number) && number >= -0x1p63 && number < 0x1p63;
 }
 
-static bool is_list_of_numbers(const Value *list) {
-        for (size_t i = 0; i < list->n_items; i++)
-                if (!value_is_number(&list->items[i]))
-                        return false;
-        return true;
-}
-
 /* 30.0 is an integer, too: many languages print whole floats in this form. */
 bool property_is_of_types(const Value *value, unsigned wanted) {
         uint64_t unused;
@@ -122,7 +115,7 @@ bool property_is_of_types(const Value *value, unsigned wanted) {
         case VALUE_BOOL:
                 return wanted & PROPERTY_BOOL;
         case VALUE_LIST:
-                return wanted & PROPERTY_LIST && is_list_of_numbers(value);
+                return wanted & PROPERTY_LIST && value_is_numbers(value);
         case VALUE_OBJECT:
                 return wanted & PROPERTY_MAP;
         case VALUE_NULL:

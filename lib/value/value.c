@@ -82,6 +82,13 @@ bool value_is_number(const Value *value) {
         return value->type == VALUE_INT || value->type == VALUE_UINT || value->type == VALUE_DOUBLE;
 }
 
+bool value_is_numbers(const Value *value) {
+        for (size_t i = 0; value->type == VALUE_LIST && i < value->n_items; i++)
+                if (!value_is_number(&value->items[i]))
+                        return false;
+        return value->type == VALUE_LIST;
+}
+
 double value_number(const Value *value) {
         assert(value_is_number(value));
         if (value->type == VALUE_INT)

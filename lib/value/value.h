@@ -69,6 +69,8 @@ const char *value_type_text(const Value *value);
 /* True if value_compare() can order the value, and models can list it. */
 bool value_is_scalar(const Value *value);
 bool value_is_number(const Value *value);
+/* True for a list of numbers only, also for an empty one. */
+bool value_is_numbers(const Value *value);
 /* Returns the nearest double of a number. */
 double value_number(const Value *value);
 /* Orders scalars: -1, 0 or 1. Booleans come first, then numbers by value (1 and 1.0 are equal, no NaN), then strings

@@ -176,14 +176,6 @@ static void put_list(Grid *grid, const Value *declared, const Value *list) {
         grid_right(grid, text.text ?: "");
 }
 
-/* True for a list that can be judged. */
-static bool is_list_of_numbers(const Value *value) {
-        for (size_t i = 0; value->type == VALUE_LIST && i < value->n_items; i++)
-                if (!value_is_number(&value->items[i]))
-                        return false;
-        return value->type == VALUE_LIST && value->n_items > 0;
-}
-
 /* A row for each component and set of parameters. */
 static void add_rows(Grid *grid, const KpiSet *set, const KpiIndicator *indicator, const Member *declared) {
         const char *direction = value_get_string(&declared->value, "direction");
@@ -200,7 +192,7 @@ static void add_rows(Grid *grid, const KpiSet *set, const KpiIndicator *indicato
                         continue;
                 grid_whole(grid, name.text ?: "");
                 grid_text(grid, indicator->sets[i].text ?: "-");
-                if (is_list_of_numbers(value))
+                if (value_is_numbers(value) && value->n_items > 0)
                         put_list(grid, &declared->value, value);
                 else {
                         put_value(&declared->value, value, &text);

@@ -31,10 +31,7 @@ static bool read_value(const char *text, Arena *arena, const Value **ret) {
         if (value_parse_next(&reader, arena, ret, &error) != 0 || reader.n_not_finite > 0 ||
             value_parse_next(&reader, arena, &rest, &error) != VALUE_END)
                 return false;
-        for (size_t i = 0; (*ret)->type == VALUE_LIST && i < (*ret)->n_items; i++)
-                if (!value_is_number(&(*ret)->items[i]))
-                        return false;
-        return value_is_number(*ret) || (*ret)->type == VALUE_NULL || (*ret)->type == VALUE_LIST;
+        return value_is_number(*ret) || (*ret)->type == VALUE_NULL || value_is_numbers(*ret);
 }
 
 static int send_item(const CommandLine *line, const Submission *item) {
