@@ -12,7 +12,6 @@
 
 #define SHARE_DIFFERENCE_MIN 0.05 /* less is not worth a line */
 #define RATIO_MIN            1.1
-#define SMALLEST_SHOWN_MAX   10 /* of detectable changes */
 
 void kpi_report_put_labels(const Value *kpi, Buffer *out) {
         const Value *labels = value_get(kpi, "labels");
@@ -208,8 +207,8 @@ void kpi_report_put_verdict(const Value *kpi, Buffer *out) {
 void kpi_report_put_detectable(const Value *kpi, Buffer *out) {
         double smallest = answer_number(kpi, "smallest_change"), n = answer_number_or_zero(kpi, "smallest_change_runs");
 
-        if (smallest > SMALLEST_SHOWN_MAX)
-                buffer_printf(out, "over %d %%", 100 * SMALLEST_SHOWN_MAX);
+        if (smallest > 10)
+                buffer_puts(out, "over 1000 %");
         else if (isfinite(smallest))
                 buffer_printf(out, "%.1f %% in %.0f run%s", 100 * smallest, n, n == 1 ? "" : "s");
 }
@@ -297,26 +296,19 @@ static void put_mixture(const Value *mixture, Buffer *out) {
                               "--parameter %s=... to have a history for each", label, one.text, label, label);
 }
 
-/* Writes ": +30.1 % within 2.1.0, since 2026-11-23 16:10:00; …": the runs of the version differ. */
-static void put_within(const Value *kpi, Buffer *out) {
-        buffer_printf(out, ": %+.1f %% within %s, since ", 100 * answer_number(kpi, "relative_change"),
-                      answer_text(kpi, "version"));
-        (void)put_level(kpi, "", "since_ms", out);
-        buffer_puts(out, "; run the version before again to see whether the machine changed");
-}
-
 /* Writes ": only 3 runs came before: +50.3 % since 2.1.0 (needs 4 more runs)". */
 static void put_unknown(const Value *kpi, Buffer *out) {
         double n_before = answer_number_or_zero(kpi, "runs_before"), n = answer_number_or_zero(kpi, "runs"),
                n_needed = answer_number_or_zero(kpi, "runs_needed");
         bool is_noisy = n_before == 0 && answer_number(kpi, "smallest_change") > SHIFT_SMALLEST_MAX;
 
-        if (n_before > 0 && n_needed == 0)
-                put_within(kpi, out);
-        else if (n_before > 0) {
+        if (n_before > 0 && n_needed > 0)
                 buffer_printf(out, ": only %.0f run%s came before", n_before, n_before == 1 ? "" : "s");
+        else if (n_before > 0)
+                buffer_puts(out, ": changed within the version, run the one before again");
+        if (n_before > 0)
                 put_change(kpi, out);
-        } else if (is_noisy)
+        else if (is_noisy)
                 buffer_printf(out, ": the runs vary so much that a change of %.0f %% would not be seen",
                               100 * SHIFT_SMALLEST_MAX);
         else if (n_needed > 0)
@@ -352,7 +344,7 @@ void kpi_report_put_reason(const Value *kpi, Buffer *out) {
                 put_change(kpi, out);
         if (!has_verdict(kpi, JUDGE_RETURNED) && put_level(kpi, "back_to_version", "back_to_ms", &level))
                 buffer_printf(out, "; back at the level of %s", level.text ?: "");
-        if (has_verdict(kpi, JUDGE_RUN_AGAIN))
+        if (has_verdict(kpi, JUDGE_RUN_AGAIN) || has_verdict(kpi, JUDGE_UNKNOWN))
                 put_disturbance(kpi, out);
         put_accepted(value_get(kpi, "accepted"), out);
 }

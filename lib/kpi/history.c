@@ -272,6 +272,8 @@ static void describe_change(const double *series, size_t n, const HistoryRun *ru
         if (since >= n)
                 return;
         verdict->first = place_of(&runs[since]);
+        if (since > 0 && is_same(runs[since].version, runs[since - 1].version))
+                verdict->first.version = NULL; /* the time tells where */
         for (size_t i = 0; i < judgement->n_points; i++)
                 if (judgement->points[i].index < since)
                         begin = judgement->points[i].index;
@@ -317,55 +319,37 @@ static bool has_status(const HistoryQuestion *question) {
         return question->is_compat && (method == JUDGE_HUNTER || method == JUDGE_STDEV || method == JUDGE_ZSCORE);
 }
 
-/* If the only run of the version before differs from all runs of the newest, that is no level to compare with. */
-static int doubt_single(const double *series, size_t n, const JudgeSettings *anywhere, JudgeResult *judgement) {
+/* Doubts "no change" of the newest of several versions: the level may have changed while this version was run, or the
+ * one run of the only version before may differ from all others, which is no level to compare with. */
+static int doubt(const double *series, size_t n, size_t n_versions, JudgeSettings settings, JudgeResult *judgement) {
+        scoped(judge_deinit) JudgeResult found = {};
         double reversed[HISTORY_RUNS_MAX];
-        scoped(judge_deinit) JudgeResult first = {};
+        size_t newest = n - 1;
+        bool is_single;
         int r;
 
+        if (judgement->verdict != JUDGE_NO_CHANGE || settings.method != JUDGE_PERFD || n_versions < 2)
+                return 0;
+        while (!settings.shift.allowed[newest])
+                newest--;
+        is_single = n_versions == 2 && newest == 1;
+        if (!is_single && n - newest <= settings.shift.n_min_last)
+                return 0;
         for (size_t i = 0; i < n; i++)
                 reversed[i] = series[n - 1 - i];
-        r = judge_series(reversed, n, anywhere, &first);
-        if (r < 0 || first.since != n - 1)
+        settings.shift.allowed = NULL;
+        r = judge_series(is_single ? reversed : series, n, &settings, &found);
+        if (r < 0 || (is_single ? found.since != n - 1
+                                : found.n_points == 0 || found.since != found.points[found.n_points - 1].index ||
+                                          found.since <= newest))
                 return r;
         judgement->verdict = JUDGE_UNKNOWN;
-        judgement->relative = (series[n - 1] - series[0]) / fabs(series[0]);
-        judgement->since = judgement->n_before = 1;
-        judgement->n_needed = SHIFT_BASE - 1;
-        return 0;
-}
-
-/* If the level changed while the newest version was run, the version is not what changed it. */
-static int doubt_version(const double *series, size_t n, size_t newest, const JudgeSettings *anywhere,
-                         JudgeResult *judgement) {
-        scoped(judge_deinit) JudgeResult found = {};
-        int r = judge_series(series, n, anywhere, &found);
-
-        if (r < 0 || found.n_points == 0 || found.since != found.points[found.n_points - 1].index ||
-            found.since <= newest)
-                return r;
-        judgement->verdict = JUDGE_UNKNOWN;
-        judgement->relative = found.relative;
+        judgement->since = is_single ? 1 : found.since;
+        judgement->n_before = is_single ? 1 : found.n_before;
+        judgement->n_needed = is_single ? SHIFT_BASE - 1 : 0;
+        judgement->relative = is_single ? (series[n - 1] - series[0]) / fabs(series[0]) : found.relative;
         judgement->p_value = found.p_value;
-        judgement->since = found.since;
-        judgement->n_before = found.n_before;
         return 0;
-}
-
-/* Doubts "no change" of the newest of several versions. */
-static int doubt(const double *series, size_t n, size_t n_versions, const JudgeSettings *settings,
-                 JudgeResult *judgement) {
-        JudgeSettings anywhere = *settings;
-        size_t newest = n - 1;
-
-        if (judgement->verdict != JUDGE_NO_CHANGE || settings->method != JUDGE_PERFD || n_versions < 2)
-                return 0;
-        while (!settings->shift.allowed[newest])
-                newest--;
-        anywhere.shift.allowed = NULL;
-        if (n_versions == 2 && newest == 1)
-                return doubt_single(series, n, &anywhere, judgement);
-        return n - newest > settings->shift.n_min_last ? doubt_version(series, n, newest, &anywhere, judgement) : 0;
 }
 
 static int judge(const HistoryRun *runs, size_t n, const HistoryQuestion *question, HistoryVerdict *verdict) {
@@ -392,7 +376,7 @@ static int judge(const HistoryRun *runs, size_t n, const HistoryQuestion *questi
 
         r = judge_series(series, n, &settings, &judgement);
         if (r == 0)
-                r = doubt(series, n, verdict->of.n_versions, &settings, &judgement);
+                r = doubt(series, n, verdict->of.n_versions, settings, &judgement);
         if (r < 0)
                 return r;
         judge_refuse_noise(&judgement);
@@ -414,11 +398,6 @@ static int judge(const HistoryRun *runs, size_t n, const HistoryQuestion *questi
 }
 
 /* --- accepted levels ------------------------------------------------------------------------------ */
-
-static bool is_change(const HistoryVerdict *verdict) {
-        return verdict->verdict == JUDGE_REGRESSION || verdict->verdict == JUDGE_IMPROVEMENT ||
-               verdict->verdict == JUDGE_RETURNED || verdict->verdict == JUDGE_CHANGED;
-}
 
 /* Returns the newest run that is not after a time, or NULL. */
 static const HistoryRun *find_accepted(const HistoryRun *runs, size_t n, uint64_t until_ms, HistoryOrder order) {
@@ -510,8 +489,7 @@ void history_refuse_mixture(HistoryVerdict *verdict) {
 }
 
 void history_ask_rerun(HistoryVerdict *verdict) {
-        if (verdict->verdict != JUDGE_RUN_AGAIN)
-                verdict->n_needed = 1;
+        verdict->n_needed = 1;
         verdict->verdict = JUDGE_RUN_AGAIN;
 }
 
@@ -519,7 +497,9 @@ void history_ask_rerun(HistoryVerdict *verdict) {
 
 /* True for the changes that count; the number of all verdicts that were tested is the number of the tests. */
 static bool is_counted(const HistoryVerdict *verdict) {
-        return is_change(verdict) && !isnan(verdict->p_value);
+        return !isnan(verdict->p_value) &&
+               (verdict->verdict == JUDGE_REGRESSION || verdict->verdict == JUDGE_IMPROVEMENT ||
+                verdict->verdict == JUDGE_RETURNED || verdict->verdict == JUDGE_CHANGED);
 }
 
 /* Returns the p-value up to which changes are kept: the largest p(i) <= i / n × rate of the sorted p-values. */

@@ -110,7 +110,7 @@ typedef struct HistoryVerdict {
         HistoryContent of;
         size_t n_needed;  /* more runs needed for a verdict; 0: none */
         HistoryPlace judged;   /* the judged run; of a batch, its newest run */
-        HistoryPlace first;    /* the first run of the new level; none: no change */
+        HistoryPlace first;    /* the first run of the new level; version NULL if it began within it; none: no change */
         HistoryPlace back_to;  /* the first run of an earlier level that is reached again; none: of no level */
         HistoryPlace accepted; /* the run whose level is accepted; none: no level, or a run of a later version */
         BaselineStatus status; /* only with is_compat and a method of MatrixBenchmarking; description NULL: none */
@@ -126,7 +126,7 @@ int history_judge(HistoryRun *runs, size_t n, const HistoryQuestion *question, H
 
 /* Makes a verdict JUDGE_UNKNOWN, and removes what was found in runs that do not belong together. */
 void history_refuse_mixture(HistoryVerdict *verdict);
-/* Makes a verdict JUDGE_RUN_AGAIN. */
+/* Makes a change JUDGE_RUN_AGAIN. */
 void history_ask_rerun(HistoryVerdict *verdict);
 
 /*

@@ -54,12 +54,10 @@ static bool is_in(const KpiSet *set, const char *name) {
 
 static int read_results(KpiIndicator *indicator, const GlobalOptions *global) {
         scoped(buffer_deinit) Buffer path = {};
-        char limit[24];
         int r;
 
-        (void)snprintf(limit, sizeof(limit), "?limit=%u", KPI_RESULTS_MAX);
         api_query_begin_path(&path, indicator->name, "results");
-        buffer_puts(&path, limit);
+        buffer_printf(&path, "?limit=%u", KPI_RESULTS_MAX);
         r = api_query_open_path(&indicator->query, global, &path);
         indicator->results = value_get(indicator->query.answer, "results");
         for (size_t i = 0; i < answer_length(indicator->results); i++) {
@@ -206,14 +204,12 @@ static void add_rows(Grid *grid, const KpiSet *set, const KpiIndicator *indicato
 
 static int print_table(const KpiSet *set, const CommandLine *line) {
         scoped(grid_deinit) Grid grid = {};
-        size_t n_heads;
 
         grid_init_heads(&grid, "KPI|COMPONENT, PARAMETERS|>VALUE|BETTER|MODEL|LATEST");
-        n_heads = grid.n;
         for (size_t i = 0; i < set->n; i++)
                 for (size_t k = 0; k < answer_n_members(set->indicators[i].declared); k++)
                         add_rows(&grid, set, &set->indicators[i], &set->indicators[i].declared->members[k]);
-        if (grid.n == n_heads) {
+        if (grid.n == grid.n_columns) {
                 message_print("no results of an indicator with a model, and no submitted KPI; import some with perfctl "
                               "import kpis");
                 return EXIT_DONE;

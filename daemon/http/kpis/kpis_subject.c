@@ -226,10 +226,6 @@ static int keep(Response *response, const Pass *pass, const KpiSeries *series, s
         return r < 0 ? exchange_store_error(response, r) : 0;
 }
 
-static bool is_change(const HistoryVerdict *verdict) {
-        return verdict->verdict != JUDGE_NO_CHANGE && verdict->verdict != JUDGE_UNKNOWN;
-}
-
 /* Reads the state of the machine during the runs, and asks for further runs if it may explain why a number got
  * worse. */
 static int add_profile(const Sources *sources, Response *response, Pass *pass, const KpiRuns *runs,
@@ -237,13 +233,14 @@ static int add_profile(const Sources *sources, Response *response, Pass *pass, c
         bool is_disturbed = false;
         int r;
 
-        if (!is_change(verdict) || pass->request->question.is_compat || pass->request->n_profiles == KPI_PROFILES_MAX)
+        if (verdict->since == verdict->n || pass->request->question.is_compat ||
+            pass->request->n_profiles == KPI_PROFILES_MAX)
                 return 0;
         pass->request->n_profiles++;
         r = kpi_profile_write(sources->reader, runs->items, verdict->since, verdict->n, ret, &is_disturbed);
         if (r != 0)
                 return exchange_store_error(response, r);
-        if (is_disturbed && verdict->verdict != JUDGE_IMPROVEMENT && verdict->verdict != JUDGE_RETURNED)
+        if (is_disturbed && (verdict->verdict == JUDGE_REGRESSION || verdict->verdict == JUDGE_CHANGED))
                 history_ask_rerun(verdict);
         return 0;
 }
