@@ -9,7 +9,6 @@
 #include "document/indicator_model.h"
 #include "setting.h"
 #include "text/encoding.h"
-#include "util/buffer.h"
 #include "util/clock.h"
 #include "util/error_text.h"
 #include "util/scan.h"

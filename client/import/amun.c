@@ -12,7 +12,6 @@
 #include "client/facts/object_builder.h"
 #include "client/run/capture.h"
 #include "client/stack/lock_file.h"
-#include "request/request.h"
 #include "stack/stack.h"
 #include "util/clock.h"
 #include "util/nearest.h"

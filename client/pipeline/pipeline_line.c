@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/pipeline_report.h"
 #include "util/array.h"
 #include "util/parse.h"
 #include "util/utf8.h"

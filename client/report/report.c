@@ -5,8 +5,6 @@
 #include <string.h>
 
 #include "client/cli/grid.h"
-#include "client/report/report_run.h"
-#include "client/report/report_total.h"
 #include "util/clock.h"
 
 #define RANKS_SHOWN 16U

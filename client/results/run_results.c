@@ -10,7 +10,6 @@
 #include "client/cli/component_note.h"
 #include "client/cli/input.h"
 #include "client/cli/message.h"
-#include "client/results/command_result.h"
 #include "client/facts/object_builder.h"
 #include "client/results/run_stack.h"
 #include "client/wire/id.h"

@@ -3,10 +3,8 @@
 
 #include <math.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <string.h>
 
-#include "gpu/nvml.h"
 #include "util/clock.h"
 #include "util/scoped.h"
 

@@ -16,7 +16,6 @@
 
 #include "http/caller.h"
 #include "http/connection_limits.h"
-#include "http/exchange.h"
 #include "http/format/gzip.h"
 #include "http/format/negotiate.h"
 #include "http/hosts.h"

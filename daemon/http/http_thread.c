@@ -3,20 +3,13 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <microhttpd.h>
 #include <poll.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/queue.h>
 #include <sys/socket.h>
 
-#include "http/connection_limits.h"
-#include "http/exchange.h"
-#include "snapshot/publisher.h"
 #include "util/array.h"
-#include "util/clock.h"
 #include "util/thread.h"
 
 #define REFUSALS_PER_TURN 8U

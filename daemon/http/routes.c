@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "http/subject.h"
 #include "util/parse.h"
 
 const Route *routes_at(size_t i) {

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "desk/desk.h"
 #include "util/clock.h"
 #include "util/utf8.h"
 #include "value/value_parse.h"

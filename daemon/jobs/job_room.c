@@ -9,11 +9,9 @@
 
 #include "jobs/energy_shares.h"
 #include "jobs/job_watch.h"
-#include "jobs/lifecycle.h"
 #include "jobs/progress.h"
 #include "jobs/recovery.h"
 #include "jobs/sampling.h"
-#include "sample/detection/finder.h"
 #include "store/jobs/job_rows.h"
 #include "util/array.h"
 #include "util/clock.h"

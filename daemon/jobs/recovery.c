@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "jobs/energy_shares.h"
 #include "jobs/job_end.h"
-#include "jobs/lifecycle.h"
 #include "jobs/job_watch.h"
 #include "jobs/progress.h"
 #include "store/jobs/job_reader.h"

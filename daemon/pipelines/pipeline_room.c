@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/user_counts.h"
-#include "desk/desk.h"
 #include "util/array.h"
 #include "util/clock.h"
 

@@ -13,7 +13,6 @@
 #include <stdint.h>
 
 #include "job/job.h"
-#include "snapshot/job_description.h"
 
 typedef struct DescriptionBlock DescriptionBlock;
 

@@ -12,7 +12,6 @@
 #include "store/damage/wal_log.h"
 #include "store/table/schema.h"
 #include "store/subject_states.h"
-#include "util/clock.h"
 #include "util/scoped.h"
 
 int opening_init(Opening *opening, const char *directory, bool is_volatile) {

@@ -25,7 +25,6 @@
 #include "util/clock.h"
 #include "util/error_text.h"
 #include "util/lock.h"
-#include "util/scoped.h"
 #include "util/thread.h"
 
 #define IDLE_WAIT_NS (2 * NS_PER_S)

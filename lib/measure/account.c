@@ -5,12 +5,9 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "measure/counter.h"
-#include "measure/sample.h"
 #include "util/array.h"
 #include "util/clock.h"
 

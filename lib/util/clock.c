@@ -5,7 +5,6 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/timex.h>
-#include <time.h>
 #include <unistd.h>
 
 static uint64_t clock_read_ns(clockid_t id) {

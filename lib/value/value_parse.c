@@ -9,7 +9,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "json/json_text.h"
 #include "util/scoped.h"
 #include "util/utf8.h"
 

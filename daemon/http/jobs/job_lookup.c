@@ -4,7 +4,6 @@
 #include <assert.h>
 
 #include "document/indicator.h"
-#include "store/jobs/job_reader.h"
 #include "util/clock.h"
 
 const JobRecord *job_lookup_live(const Snapshot *snapshot, const char *id) {

@@ -7,14 +7,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "measure/cgroup_sample.h"
 #include "measure/counter.h"
 #include "measure/device_counter.h"
 #include "sample/cgroup/cgroup_parse.h"
-#include "sample/cgroup/cgroup_tree.h"
 #include "sample/kernel_text.h"
 #include "util/clock.h"
-#include "util/scoped.h"
 
 /*
  * Number of seconds over which the expensive reads of groups opened together are spread: each group is read a second

@@ -5,9 +5,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,11 +16,9 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "sample/cgroup/cgroup_tree.h"
 #include "sample/detection/pattern.h"
 #include "util/file.h"
 #include "util/hash.h"
-#include "util/scoped.h"
 
 /* --- the groups that are known ------------------------------------------------------------------- */
 

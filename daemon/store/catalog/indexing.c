@@ -4,9 +4,7 @@
 #include <assert.h>
 #include <stdint.h>
 
-#include "store/catalog/catalog.h"
 #include "store/catalog/shape.h"
-#include "store/table/store_subject.h"
 
 #define STEP_INDICATORS 256U
 

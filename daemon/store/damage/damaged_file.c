@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "store/damage/wal_log.h"
-#include "util/scoped.h"
 
 #define PAGE DAMAGED_PAGE_BYTES
 

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "store/table/schema.h"
-#include "store/table/store_subject.h"
 #include "util/buffer.h"
 #include "util/clock.h"
 #include "util/error_text.h"

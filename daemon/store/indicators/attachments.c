@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "store/catalog/indexing.h"
-#include "store/table/store_subject.h"
 #include "util/sha256.h"
 
 /* --- tables -------------------------------------------------------------------------------------- */

@@ -11,7 +11,6 @@
 #include "store/catalog/catalog.h"
 #include "store/catalog/shape.h"
 #include "store/indicators/attachments.h"
-#include "store/catalog/duplicate.h"
 #include "store/jobs/job_rows.h"
 
 /* The body of a row set begins with the outcome of its results, which the writer fills in. */

@@ -4,12 +4,10 @@
 #include <assert.h>
 #include <string.h>
 
-#include "job/job.h"
 #include "store/database/compress.h"
 #include "store/database/database.h"
 #include "store/jobs/job_text.h"
 #include "store/retention/retention.h"
-#include "store/table/store_subject.h"
 
 /* --- layout -------------------------------------------------------------------------------------- */
 

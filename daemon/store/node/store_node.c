@@ -5,7 +5,6 @@
 #include "store/database/database.h"
 #include "store/read/read_connection.h"
 #include "store/retention/retention.h"
-#include "store/table/store_subject.h"
 
 /* --- writing ------------------------------------------------------------------------------------- */
 

@@ -8,7 +8,6 @@
 #include "store/database/database.h"
 #include "store/jobs/job_rows.h"
 #include "store/retention/retention.h"
-#include "store/table/store_subject.h"
 
 /* --- merging ------------------------------------------------------------------------------------- */
 

@@ -8,7 +8,6 @@
 
 #include "store/retention/holders.h"
 #include "store/retention/retention.h"
-#include "store/table/store_subject.h"
 
 #define STEP_ROWS 256 /* maximum number of rows that one step removes */
 

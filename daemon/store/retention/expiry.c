@@ -3,8 +3,6 @@
 
 #include <assert.h>
 
-#include "store/table/store_subject.h"
-
 #define DAY_NS (INT64_C(86400) * (int64_t)NS_PER_S)
 #define NOTE_INTERVAL_MS (INT64_C(3600) * 1000)
 #define PERIODS_PER_COUNT 60 /* counting reads an index */

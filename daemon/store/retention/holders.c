@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/table/store_subject.h"
 #include "util/array.h"
 #include "util/clock.h"
 

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "store/retention/holders.h"
-#include "store/table/store_subject.h"
 #include "util/clock.h"
 
 #define PAGE_BYTES 4096
