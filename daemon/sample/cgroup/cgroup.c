@@ -51,45 +51,16 @@ struct Cgroup {
         bool is_step;        /* with the files of cgroup_open_step() only */
 };
 
-/*
- * File name, an alternative if the file does not exist, and the part that requires the file. Files with is_often set
- * are needed to find a peak, or for the final values if the group is gone at the next sample. Pressure is expensive:
- * the kernel sums it over all CPUs at each read. So is memory.stat, which takes as long as all files with is_often set.
- */
 static const struct {
         Hierarchy hierarchy;
         CgroupPart part;
         bool is_often;
         const char *name, *other_name;
 } files[N_CGROUP_FILES] = {
-        [CGROUP_FILE_CPU_STAT] = { HIERARCHY_V2, CGROUP_CPU, true, "cpu.stat", NULL },
-        [CGROUP_FILE_CPU_STAT_LOCAL] = { HIERARCHY_V2, CGROUP_THROTTLING_LOCAL, false, "cpu.stat.local", NULL },
-        [CGROUP_FILE_MEMORY_CURRENT] = { HIERARCHY_V2, CGROUP_MEMORY, true, "memory.current", NULL },
-        [CGROUP_FILE_MEMORY_PEAK] = { HIERARCHY_V2, CGROUP_MEMORY_PEAK, true, "memory.peak", NULL },
-        [CGROUP_FILE_MEMORY_STAT] = { HIERARCHY_V2, CGROUP_MEMORY_STAT, false, "memory.stat", NULL },
-        [CGROUP_FILE_MEMORY_EVENTS] = { HIERARCHY_V2, CGROUP_MEMORY_EVENTS, false, "memory.events", NULL },
-        [CGROUP_FILE_IO_STAT] = { HIERARCHY_V2, CGROUP_IO, true, "io.stat", NULL },
-        [CGROUP_FILE_PIDS] = { HIERARCHY_V2, CGROUP_PIDS, true, "pids.current", NULL },
-        [CGROUP_FILE_CPU_PRESSURE] = { HIERARCHY_V2, CGROUP_PSI_CPU, false, "cpu.pressure", NULL },
-        [CGROUP_FILE_MEMORY_PRESSURE] = { HIERARCHY_V2, CGROUP_PSI_MEMORY, false, "memory.pressure", NULL },
-        [CGROUP_FILE_IO_PRESSURE] = { HIERARCHY_V2, CGROUP_PSI_IO, false, "io.pressure", NULL },
-        [CGROUP_FILE_IRQ_PRESSURE] = { HIERARCHY_V2, CGROUP_PSI_IRQ, false, "irq.pressure", NULL },
-        [CGROUP_FILE_V1_CPU_USAGE] = { HIERARCHY_CPUACCT, CGROUP_CPU, true, "cpuacct.usage", NULL },
-        [CGROUP_FILE_V1_CPU_MODES] = { HIERARCHY_CPUACCT, CGROUP_CPU, true, "cpuacct.stat", NULL },
-        [CGROUP_FILE_V1_THROTTLING] = { HIERARCHY_CPU, CGROUP_THROTTLING, false, "cpu.stat", NULL },
-        [CGROUP_FILE_V1_MEMORY] = { HIERARCHY_MEMORY, CGROUP_MEMORY, true, "memory.usage_in_bytes", NULL },
-        [CGROUP_FILE_V1_MEMORY_PEAK] = { HIERARCHY_MEMORY, CGROUP_MEMORY_PEAK, true, "memory.max_usage_in_bytes",
-                                         NULL },
-        [CGROUP_FILE_V1_MEMORY_STAT] = { HIERARCHY_MEMORY, CGROUP_MEMORY_STAT, false, "memory.stat", NULL },
-        [CGROUP_FILE_V1_OOM] = { HIERARCHY_MEMORY, CGROUP_MEMORY_EVENTS, false, "memory.oom_control", NULL },
-        [CGROUP_FILE_V1_FAILURES] = { HIERARCHY_MEMORY, CGROUP_MEMORY_EVENTS, false, "memory.failcnt", NULL },
-        /* The alternatives exclude the groups below; older kernels have no other files. */
-        [CGROUP_FILE_V1_IO_BYTES] = { HIERARCHY_BLKIO, CGROUP_IO, true, "blkio.throttle.io_service_bytes_recursive",
-                                      "blkio.throttle.io_service_bytes" },
-        [CGROUP_FILE_V1_IO_COUNTS] = { HIERARCHY_BLKIO, CGROUP_IO, true, "blkio.throttle.io_serviced_recursive",
-                                       "blkio.throttle.io_serviced" },
-        [CGROUP_FILE_V1_PIDS] = { HIERARCHY_PIDS, CGROUP_PIDS, true, "pids.current", NULL },
-        /* Files without a name are limits, read below. */
+#define X(file, hierarchy, part, is_often, name, other_name, ...)                                                      \
+        [CGROUP_FILE_##file] = { HIERARCHY_##hierarchy, CGROUP_##part, is_often, name, other_name },
+        CGROUP_FILES(X)
+#undef X
 };
 
 /* --- limits of the ancestors ----------------------------------------------------------------------- */

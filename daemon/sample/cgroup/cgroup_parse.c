@@ -200,45 +200,20 @@ typedef enum Form {
 } Form;
 
 static const struct {
-        Form form;
         CgroupPart part;
+        Form form;
         size_t offset, full_offset; /* offset of the value; full_offset: of the total in a pressure file's "full"
                                      * line, 0 if not read */
         const Key *keys;
         size_t n_keys;
 } files[N_CGROUP_FILES] = {
-#define KEYS(part, keys) { FORM_KEYS, CGROUP_##part, 0, 0, keys, N_ELEMENTS(keys) }
-#define VALUE(form, part, member) { FORM_##form, CGROUP_##part, offsetof(CgroupSample, member), 0, NULL, 0 }
-#define PRESSURE(part, some, full_offset)                                                                              \
-        { FORM_PRESSURE, CGROUP_##part, offsetof(CgroupSample, some), full_offset, NULL, 0 }
-        [CGROUP_FILE_CPU_STAT] = KEYS(CPU, cpu_stat),
-        [CGROUP_FILE_CPU_STAT_LOCAL] = KEYS(THROTTLING_LOCAL, cpu_stat_local),
-        [CGROUP_FILE_CPU_MAX] = { FORM_CPU_MAX, CGROUP_CPU_LIMIT, 0, 0, NULL, 0 },
-        [CGROUP_FILE_CPUSET] = { FORM_CPUS, CGROUP_CPUSET, 0, 0, NULL, 0 },
-        [CGROUP_FILE_MEMORY_CURRENT] = VALUE(NUMBER, MEMORY, memory_bytes),
-        [CGROUP_FILE_MEMORY_PEAK] = VALUE(NUMBER, MEMORY_PEAK, memory_peak_bytes),
-        [CGROUP_FILE_MEMORY_STAT] = KEYS(MEMORY_STAT, memory_stat),
-        [CGROUP_FILE_MEMORY_MAX] = VALUE(LIMIT, MEMORY_LIMIT, memory_limit_bytes),
-        [CGROUP_FILE_MEMORY_EVENTS] = KEYS(MEMORY_EVENTS, memory_events),
-        [CGROUP_FILE_PIDS] = VALUE(NUMBER, PIDS, n_pids),
-        [CGROUP_FILE_CPU_PRESSURE] = PRESSURE(PSI_CPU, psi_cpu_some_us, 0),
-        [CGROUP_FILE_MEMORY_PRESSURE] = PRESSURE(PSI_MEMORY, psi_memory_some_us,
-                                                 offsetof(CgroupSample, psi_memory_full_us)),
-        [CGROUP_FILE_IO_PRESSURE] = PRESSURE(PSI_IO, psi_io_some_us, offsetof(CgroupSample, psi_io_full_us)),
-        [CGROUP_FILE_IRQ_PRESSURE] = VALUE(PRESSURE_FULL, PSI_IRQ, psi_irq_full_us),
-        [CGROUP_FILE_V1_CPU_USAGE] = VALUE(NANOSECONDS, CPU, usage_us),
-        [CGROUP_FILE_V1_CPU_MODES] = KEYS(CPU, v1_cpu_modes),
-        [CGROUP_FILE_V1_THROTTLING] = KEYS(THROTTLING, v1_throttling),
-        [CGROUP_FILE_V1_QUOTA] = VALUE(QUOTA, CPU_LIMIT, quota_us),
-        [CGROUP_FILE_V1_PERIOD] = VALUE(NUMBER, CPU_LIMIT, period_us),
-        [CGROUP_FILE_V1_CPUSET] = { FORM_CPUS, CGROUP_CPUSET, 0, 0, NULL, 0 },
-        [CGROUP_FILE_V1_MEMORY] = VALUE(NUMBER, MEMORY, memory_bytes),
-        [CGROUP_FILE_V1_MEMORY_PEAK] = VALUE(NUMBER, MEMORY_PEAK, memory_peak_bytes),
-        [CGROUP_FILE_V1_MEMORY_STAT] = KEYS(MEMORY_STAT, v1_memory_stat),
-        [CGROUP_FILE_V1_MEMORY_LIMIT] = VALUE(LIMIT, MEMORY_LIMIT, memory_limit_bytes),
-        [CGROUP_FILE_V1_OOM] = KEYS(MEMORY_EVENTS, v1_oom),
-        [CGROUP_FILE_V1_FAILURES] = VALUE(NUMBER, MEMORY_EVENTS, n_memory_max),
-        [CGROUP_FILE_V1_PIDS] = VALUE(NUMBER, PIDS, n_pids),
+#define KEYS(keys) FORM_KEYS, 0, 0, keys, N_ELEMENTS(keys)
+#define VALUE(form, member) FORM_##form, offsetof(CgroupSample, member), 0, NULL, 0
+#define PRESSURE(some, full_offset) FORM_PRESSURE, offsetof(CgroupSample, some), full_offset, NULL, 0
+#define OTHER(form) FORM_##form, 0, 0, NULL, 0
+#define X(file, hierarchy, part, is_often, name, other_name, ...) [CGROUP_FILE_##file] = { CGROUP_##part, __VA_ARGS__ },
+        CGROUP_FILES(X)
+#undef X
 };
 
 static bool parse_form(CgroupFile file, const char *text, CgroupSample *ret) {
