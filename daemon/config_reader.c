@@ -13,11 +13,9 @@
 #define END_NS (2 * NS_PER_S)
 
 int config_reader_read(const Options *options, UserLookup *lookup, Config *ret, ConfigError *ret_error) {
-        int r;
-
         *ret_error = (ConfigError){};
-        r = config_load(options->config_path, lookup, ret, ret_error);
-        return r == 0 ? daemon_options_apply(options, ret, ret_error) : r;
+        return config_load(options->config_path, lookup, ret, ret_error) ?:
+               daemon_options_apply(options, ret, ret_error);
 }
 
 ConfigReading *config_reader_free(ConfigReading *reading) {

@@ -236,15 +236,10 @@ static int open_missing(Sockets *sockets, const SocketsConfig *config, char *ret
 }
 
 int sockets_open(Sockets *ret, const SocketsConfig *config, char ret_error[static SOCKETS_ERROR_MAX]) {
-        int r;
-
         *ret = (Sockets){ .submit_fd = -1, .http_unix_fd = -1 };
         ret_error[0] = '\0';
 
-        r = adopt_passed(ret);
-        if (r == 0)
-                r = open_missing(ret, config, ret_error);
-        return r;
+        return adopt_passed(ret) ?: open_missing(ret, config, ret_error);
 }
 
 void sockets_close(Sockets *sockets) {

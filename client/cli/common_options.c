@@ -77,10 +77,8 @@ static int check_place(const char *name, const OptionNumber *which, const char *
 }
 
 int common_options_check_place(const PlaceOptions *place, char ret_error[static OPTION_ERROR_MAX]) {
-        int r;
-
-        r = check_place("rank", &place->rank, "ranks", place->n_ranks, ret_error);
-        return r == 0 ? check_place("node", &place->node, "nodes", place->n_nodes, ret_error) : r;
+        return check_place("rank", &place->rank, "ranks", place->n_ranks, ret_error) ?:
+               check_place("node", &place->node, "nodes", place->n_nodes, ret_error);
 }
 
 int option_parse_job_id(const Option *option, const char *value, void *place, char ret_error[static OPTION_ERROR_MAX]) {

@@ -293,10 +293,9 @@ static int send_part(Courier *courier, const Batch *batch, Delivery *delivery) {
 static int send_end(Courier *courier, const Batch *batch, Delivery *delivery) {
         scoped(buffer_deinit) Buffer frame = {};
         uint64_t sequence = wire_next_sequence(&courier->wire);
-        int r;
 
-        r = protocol_encode_job_end(sequence, batch->ended_job, &batch->end, &frame);
-        return r == 0 ? exchange(courier, &frame, sequence, delivery) : r;
+        return protocol_encode_job_end(sequence, batch->ended_job, &batch->end, &frame) ?:
+               exchange(courier, &frame, sequence, delivery);
 }
 
 /* Returns true for errors that a retry cannot fix. */

@@ -363,8 +363,6 @@ static int parse_lines(const char *text, size_t n, LatencyInput *batches, Compla
 int latencies_from_lines(const char *text, size_t n, uint64_t batch_length, Arena *arena, const Value **ret,
                          Complaint *ret_complaint, unsigned *ret_line) {
         scoped(free_batches) LatencyInput batches = { .length = batch_length > 0 ? batch_length : 1 };
-        int r;
 
-        r = parse_lines(text, n, &batches, ret_complaint, ret_line);
-        return r == 0 ? make_indicator(NULL, &batches, arena, ret) : r;
+        return parse_lines(text, n, &batches, ret_complaint, ret_line) ?: make_indicator(NULL, &batches, arena, ret);
 }

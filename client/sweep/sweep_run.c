@@ -610,11 +610,9 @@ static void count_recorded(Sweep *sweep) {
 }
 
 static int prepare(Sweep *sweep) {
-        int r;
-
         count_recorded(sweep);
-        r = child_signals_take(end_signals, N_ELEMENTS(end_signals), &sweep->signals, &sweep->inherited);
-        return r == 0 ? start_guard(sweep) : r;
+        return child_signals_take(end_signals, N_ELEMENTS(end_signals), &sweep->signals, &sweep->inherited) ?:
+               start_guard(sweep);
 }
 
 int sweep_run(const SweepOrder *order) {

@@ -320,12 +320,9 @@ static int take_lists(ModelReader *reader, const Value *document, Arena *arena, 
 }
 
 static int take_model(ModelReader *reader, const Value *document, Arena *arena, IndicatorModel *ret) {
-        int r;
-
         if (value_get_given(document, "accepted"))
                 return model_reader_wrong(reader, "accepted", "is for declarations of the name " ACCEPTED_LEVEL_NAME);
-        r = take_lists(reader, document, arena, ret);
-        return r == 0 ? take_analysis(reader, document, ret) : r;
+        return take_lists(reader, document, arena, ret) ?: take_analysis(reader, document, ret);
 }
 
 int indicator_model_from_value(const Value *document, Arena *arena, IndicatorModel *ret, Complaint *ret_complaint) {

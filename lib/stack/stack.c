@@ -57,15 +57,12 @@ static int check_object(const Value *value, const char *path, const char *const 
 static int take_version(const Value *document, const char *key, StackVersion *ret, Complaint *complaint) {
         static const char *const keys[] = { "name", "version", NULL };
         const Value *value = value_get_given(document, key);
-        int r;
 
         if (!value)
                 return 0;
 
-        r = check_object(value, key, keys, complaint);
-        if (r == 0)
-                r = take_text(value, key, "name", &ret->name, complaint);
-        return r == 0 ? take_text(value, key, "version", &ret->version, complaint) : r;
+        return check_object(value, key, keys, complaint) ?: take_text(value, key, "name", &ret->name, complaint) ?:
+               take_text(value, key, "version", &ret->version, complaint);
 }
 
 /* --- packages -------------------------------------------------------------------------------------- */

@@ -311,14 +311,9 @@ static int read_key(Builder *builder, const Member *members, size_t n, const cha
 
 /* Reads the n-th member into the memory in front of those before. */
 static int read_member(Builder *builder, unsigned depth, size_t n, Member *ret) {
-        int r;
-
         if (n == YAML_KEYS_MAX)
                 return refuse_at(builder, builder->event.start_mark, "a mapping has more than %u keys", YAML_KEYS_MAX);
-        r = read_key(builder, ret + 1, n, &ret->key);
-        if (r == 0)
-                r = step(builder);
-        return r == 0 ? read_node(builder, depth, &ret->value) : r;
+        return read_key(builder, ret + 1, n, &ret->key) ?: step(builder) ?: read_node(builder, depth, &ret->value);
 }
 
 /* Members or items are pushed, and taken from there when their number is known. */

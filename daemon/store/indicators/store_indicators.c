@@ -125,12 +125,8 @@ STATEMENT packages_tidy = SQL("DELETE FROM package WHERE id NOT IN (SELECT packa
 
 /* Removes names without results, and packages without stacks. */
 static int tidy(Database *database) {
-        int r;
-
-        r = database_run(database, &indicators_tidy, NULL, 0);
-        if (r == 0)
-                r = database_run(database, &terms_tidy, NULL, 0);
-        return r == 0 ? database_run(database, &packages_tidy, NULL, 0) : r;
+        return database_run(database, &indicators_tidy, NULL, 0) ?: database_run(database, &terms_tidy, NULL, 0) ?:
+               database_run(database, &packages_tidy, NULL, 0);
 }
 
 STATEMENT unfinished_undo = REMOVED(
