@@ -10,6 +10,7 @@
 #include "client/cli/grid.h"
 #include "client/cli/message.h"
 #include "json/json_text.h"
+#include "util/array.h"
 #include "util/clock.h"
 #include "util/error_text.h"
 
@@ -25,10 +26,6 @@ void test_matrix_deinit(TestMatrix *matrix) {
 
 /* --- reading -------------------------------------------------------------------------------------- */
 
-static int compare_texts(const void *a, const void *b) {
-        return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 static int count_entries(TestMatrix *matrix) {
         scoped(freep) const char **taken = calloc(matrix->tree.n + 1, sizeof(*taken));
         size_t n = 0;
@@ -38,7 +35,7 @@ static int count_entries(TestMatrix *matrix) {
         for (size_t i = 0; i < matrix->tree.n; i++)
                 if (!matrix->tree.records[i].left_out)
                         taken[n++] = matrix->tree.records[i].key;
-        qsort(taken, n, sizeof(*taken), compare_texts);
+        array_sort_texts(taken, n);
         for (size_t i = 0; i < n; i++)
                 matrix->n_entries += i == 0 || strcmp(taken[i], taken[i - 1]) != 0;
         return 0;

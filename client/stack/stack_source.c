@@ -56,10 +56,6 @@ static bool is_of_wheel(const char *line) {
                !strstr(line, ".dist-info/");
 }
 
-static int compare_lines(const void *a, const void *b) {
-        return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 static int hash_lines(const char *const *lines, size_t n, Buffer *out) {
         scoped(buffer_deinit) Buffer text = {};
         char digest[SHA256_TEXT_MAX];
@@ -94,7 +90,7 @@ static int put_hash(int dir_fd, Buffer *out) {
         }
         if (n == 0)
                 return 0;
-        qsort(lines, n, sizeof(*lines), compare_lines);
+        array_sort_texts(lines, n);
         return hash_lines(lines, n, out);
 }
 

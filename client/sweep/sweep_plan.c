@@ -8,6 +8,7 @@
 
 #include "client/run/spec.h"
 #include "client/sweep/sweep_specification.h"
+#include "util/array.h"
 #include "util/nearest.h"
 #include "util/utf8.h"
 
@@ -103,17 +104,13 @@ static int take_value(const PlanReader *reader, const char *where, SweepSetting 
         return setting->texts[setting->n++] ? 0 : -ENOMEM;
 }
 
-static int compare_texts(const void *a, const void *b) {
-        return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 static int check_values(const PlanReader *reader, const char *where, const SweepSetting *setting) {
         scoped(freep) const char **sorted = malloc(setting->n * sizeof(*sorted));
 
         if (!sorted)
                 return -ENOMEM;
         memcpy(sorted, setting->texts, setting->n * sizeof(*sorted));
-        qsort(sorted, setting->n, sizeof(*sorted), compare_texts);
+        array_sort_texts(sorted, setting->n);
         for (size_t i = 1; i < setting->n; i++)
                 if (strcmp(sorted[i - 1], sorted[i]) == 0)
                         return refuse(reader, "%s.%s: the value '%.80s' is given twice: remove one", where,

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/array.h"
 #include "util/utf8.h"
 
 #define PATH_MAX_BYTES 64
@@ -108,10 +109,6 @@ static int compare(const void *a, const void *b) {
         return stack_compare_packages(a, b);
 }
 
-static int compare_strings(const void *a, const void *b) {
-        return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /* Writes the one hash of a list, or the digest of the sorted list: a lock file names the hash of each wheel of a
  * version. */
 static int put_hashes(const Value *list, Buffer *out) {
@@ -123,7 +120,7 @@ static int put_hashes(const Value *list, Buffer *out) {
                 return -ENOMEM;
         for (size_t i = 0; i < list->n_items; i++)
                 hashes[i] = list->items[i].string;
-        qsort(hashes, list->n_items, sizeof(*hashes), compare_strings);
+        array_sort_texts(hashes, list->n_items);
         for (size_t i = 0; i < list->n_items; i++) {
                 buffer_puts(&text, hashes[i]);
                 buffer_putc(&text, '\n');

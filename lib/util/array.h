@@ -22,3 +22,6 @@ int array_reserve(void **items, size_t *n_allocated, size_t n, size_t n_item_byt
  */
 #define ARRAY_EXTEND(items, n) array_extend((void **)&(items), n, sizeof(*(items)))
 int array_extend(void **items, size_t n, size_t n_item_bytes);
+
+/* Sorts texts by their bytes. */
+void array_sort_texts(const char **texts, size_t n);
