@@ -48,6 +48,9 @@ typedef struct TextTable {
         const char *malformed; /* error if a line has no valid number */
 } TextTable;
 
+#define TEXT_TABLE(end, factor, malformed, ...)                                                                        \
+        { (const TextField[]){ __VA_ARGS__ }, N_ELEMENTS(((const TextField[]){ __VA_ARGS__ })), end, factor, malformed }
+
 /* Fills the fields of the struct. Returns 0, or TEXT_MALFORMED without changes. */
 int kernel_text_parse_table(const TextTable *table, const char *text, void *ret, const char **ret_fault);
 

@@ -92,12 +92,9 @@ static int parse_cpus(const char **p, Sample *sample, size_t *ret_n_cpus, const 
         return 0;
 }
 
-static const TextField counters[] = {
-        { "\nctxt ", offsetof(Sample, counter[KERNEL_CONTEXT_SWITCHES]), "no ctxt line" },
-};
-
 /* Lines after those of the CPUs. */
-static const TextTable counter_table = { counters, N_ELEMENTS(counters), "\n", 1, "a ctxt line that is not a number" };
+static const TextTable counter_table = TEXT_TABLE("\n", 1, "a ctxt line that is not a number",
+        { "\nctxt ", offsetof(Sample, counter[KERNEL_CONTEXT_SWITCHES]), "no ctxt line" });
 
 static int parse_all(const char *text, Sample *sample, size_t *ret_n_cpus, const char **ret_fault) {
         const char *p;
@@ -135,32 +132,24 @@ int stat_parse(const char *text, Sample *sample, const char **ret_fault) {
 
 /* --- memory: proc/meminfo and proc/vmstat ---------------------------------------------------------- */
 
-static const TextField meminfo_fields[] = {
+static const TextTable meminfo_table = TEXT_TABLE(" kB\n", 1024, "a line that is not a number of kB",
         { "\nMemTotal:", offsetof(SampleMemory, total_bytes), "no MemTotal" },
         { "\nMemFree:", offsetof(SampleMemory, free_bytes), "no MemFree" },
         { "\nMemAvailable:", offsetof(SampleMemory, available_bytes), "no MemAvailable" },
         { "\nBuffers:", offsetof(SampleMemory, buffers_bytes), "no Buffers" },
         { "\nCached:", offsetof(SampleMemory, cached_bytes), "no Cached" },
         { "\nSwapTotal:", offsetof(SampleMemory, swap_total_bytes), NULL },
-        { "\nSwapFree:", offsetof(SampleMemory, swap_free_bytes), NULL },
-};
-
-static const TextTable meminfo_table = { meminfo_fields, N_ELEMENTS(meminfo_fields), " kB\n", 1024,
-                                         "a line that is not a number of kB" };
+        { "\nSwapFree:", offsetof(SampleMemory, swap_free_bytes), NULL });
 
 int stat_parse_meminfo(const char *text, SampleMemory *ret, const char **ret_fault) {
         return kernel_text_parse_table(&meminfo_table, text, ret, ret_fault);
 }
 
-static const TextField vmstat_fields[] = {
+static const TextTable vmstat_table = TEXT_TABLE("\n", 1, "a line that is not a number",
         { "\npswpin ", offsetof(Sample, counter[KERNEL_SWAP_IN]), NULL },
         { "\npswpout ", offsetof(Sample, counter[KERNEL_SWAP_OUT]), NULL },
         { "\npgmajfault ", offsetof(Sample, counter[KERNEL_MAJOR_FAULTS]), "no pgmajfault" },
-        { "\noom_kill ", offsetof(Sample, counter[KERNEL_OOM_KILLS]), NULL },
-};
-
-static const TextTable vmstat_table = { vmstat_fields, N_ELEMENTS(vmstat_fields), "\n", 1,
-                                        "a line that is not a number" };
+        { "\noom_kill ", offsetof(Sample, counter[KERNEL_OOM_KILLS]), NULL });
 
 int stat_parse_vmstat(const char *text, Sample *sample, const char **ret_fault) {
         return kernel_text_parse_table(&vmstat_table, text, sample, ret_fault);
