@@ -5,6 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Initializers of the members that are the same in a JobInfo and a JobDescription. */
+#define NUMBERS_OF(from)                                                                                               \
+        .uid = (from)->uid, .gid = (from)->gid, .pid = (from)->pid, .pid_start_ticks = (from)->pid_start_ticks,        \
+        .rank = (from)->rank, .node = (from)->node, .n_nodes = (from)->n_nodes, .n_ranks = (from)->n_ranks,            \
+        .isolation = (from)->isolation
+
 struct DescriptionBlock {
         size_t n_references; /* number of descriptions that share the block */
         DescriptionLabel labels[];
@@ -85,15 +91,7 @@ int job_description_make(const JobInfo *info, JobDescription *ret) {
                 .user = info->user,
                 .cgroup = info->cgroup,
                 .note = "",
-                .uid = info->uid,
-                .gid = info->gid,
-                .pid = info->pid,
-                .pid_start_ticks = info->pid_start_ticks,
-                .rank = info->rank,
-                .node = info->node,
-                .n_nodes = info->n_nodes,
-                .n_ranks = info->n_ranks,
-                .isolation = info->isolation,
+                NUMBERS_OF(info),
         };
 
         if (info->n_labels > 0) {
@@ -155,15 +153,7 @@ static int copy_labels(const JobDescription *description, JobInfo *info) {
 
 int job_description_info(const JobDescription *description, JobInfo *ret) {
         scoped(job_info_deinit) JobInfo info = {
-                .uid = description->uid,
-                .gid = description->gid,
-                .pid = description->pid,
-                .pid_start_ticks = description->pid_start_ticks,
-                .rank = description->rank,
-                .node = description->node,
-                .n_nodes = description->n_nodes,
-                .n_ranks = description->n_ranks,
-                .isolation = description->isolation,
+                NUMBERS_OF(description),
         };
         int r;
 
