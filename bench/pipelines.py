@@ -116,7 +116,7 @@ PLANTS = (
           loop=1),
     Plant("half of the tasks fail", (("fetch", "fail half", 10, 2), ("decode", "sleep", 4, 4)), ("fetch", MORE), loop=2),
     Plant("failures take long", (("fetch", "time out", 60, 4), ("decode", "sleep", 2, 4)), ("fetch", MORE), loop=2),
-    Plant("storage for two readers", (("read", "two at once", 10, 8),), ("read", MORE), loop=1),
+    Plant("storage for two readers", (("read", "two at once", 10, 8),), ("read", LESS), loop=1),
     Plant("in order, one slow of 16", (("decode", "one of 16", 5, 4, "in order"),), ("decode", ORDER), loop=1),
     Plant("in order, between stages", (("fetch", "sleep", 5, 4), ("decode", "one of 16", 5, 8, "in order"), ("augment", "sleep", 2, 4)),
           ("decode", ORDER), loop=1),

@@ -15,6 +15,7 @@
 #define FIRST_TASKS_MIN  4U
 #define IN_ORDER_MIN     0.75 /* of the pairs of tasks: the later one takes longer */
 #define TWICE_MIN        1.7  /* twice as many tasks take so many times as long: they wait for each other */
+#define SOME_MIN         1.3  /* ... some of the time, perhaps */
 #define ENOUGH           0.9  /* of the highest throughput */
 
 void pipeline_set_init(PipelineSet *set) {
@@ -133,7 +134,7 @@ static int compare_times(const void *a, const void *b) {
 /* Finds whether the first tasks of a stage, of which the N-th began as one of N at once, waited for each other. Sorts
  * their times: what they wait for need not be given in order. */
 static bool find_shared_wait(double *times, size_t n, SharedWait *ret) {
-        double begin, slope, n_all = (double)n, n_in_order = 0, together, throughput = 0;
+        double begin, slope, n_all = (double)n, n_in_order = 0, together, half, throughput = 0;
 
         for (size_t i = 0; i < n; i++) {
                 if (!(times[i] > 0))
@@ -145,14 +146,16 @@ static bool find_shared_wait(double *times, size_t n, SharedWait *ret) {
                 return false;
         fit_line(times, n, &begin, &slope);
         together = begin + slope * n_all;
-        if (!(together > TWICE_MIN * (begin + slope * n_all / 2)))
+        half = begin + slope * n_all / 2;
+        if (!(together > SOME_MIN * half))
                 return false;
         qsort(times, n, sizeof(*times), compare_times);
         for (size_t i = 0; i < n; i++)
                 throughput = fmax(throughput, (double)(i + 1) / times[i]);
         for (ret->enough = 1; ret->enough < n && ret->enough < ENOUGH * throughput * times[ret->enough - 1];)
                 ret->enough++;
-        ret->enough++; /* one waits, so that none of them is free between two tasks */
+        /* One waits, so that none of them is free between two tasks. */
+        ret->enough = together > TWICE_MIN * half ? ret->enough + 1 : 0;
         ret->alone_s = times[0];
         ret->together_s = together;
         return true;

@@ -32,7 +32,7 @@ typedef struct SlowWorker {
  */
 typedef struct SharedWait {
         unsigned pipeline, order;  /* of its stage */
-        unsigned enough;           /* tasks at once that reach nearly the highest throughput */
+        unsigned enough;           /* tasks at once that reach nearly the highest throughput; 0: it is not sure */
         double alone_s, together_s; /* time of a task that runs alone, and beside all others */
 } SharedWait;
 

@@ -59,9 +59,12 @@ static void join_shared_wait(const PipelineSet *set, PipelineVerdict *verdict) {
                 const SharedWait *wait = &set->shared[i];
 
                 if ((wait->pipeline != stage->pipeline && !verdict->is_described) || wait->order != stage->order ||
-                    wait->enough >= stage->concurrency ||
-                    !(pipeline_stage_mean_time(stage) >= AGREES_MIN * wait->together_s))
+                    wait->enough >= stage->concurrency)
                         continue;
+                if (wait->enough == 0 || !(pipeline_stage_mean_time(stage) >= AGREES_MIN * wait->together_s)) {
+                        diagnosis->confidence = PIPELINE_CONFIDENCE_LOW;
+                        continue;
+                }
                 verdict->shared = *wait;
                 diagnosis->direction = PIPELINE_DIRECTION_LESS_CONCURRENCY;
                 diagnosis->next_stage = verdict->n;
@@ -103,22 +106,19 @@ static bool is_described(const PipelineSet *set, const PipelineVerdict *verdict)
         return n == verdict->n;
 }
 
-static double wait_of(const PipelineStage *sink) {
-        return sink->queue.elapsed_s > 0 ? sink->queue.get_s / sink->queue.elapsed_s : 0;
-}
-
 /* True if the training loop waits longer for another pipeline, or for the first batch of each, as in short epochs. */
 static bool waits_elsewhere(const PipelineSet *set, const PipelineVerdict *verdict) {
-        const PipelineStage *own = &verdict->stages[verdict->n - 1];
-        double start = verdict->job.first_wait_s / own->queue.elapsed_s;
+        const StageQueue *own = &verdict->stages[verdict->n - 1].queue, *other;
         size_t n_pipelines = 0;
 
         for (size_t end = 0; end < set->n; n_pipelines++) {
                 end = end_of(set, end);
-                if (wait_of(&set->stages[end - 1]) > fmax(WAITS_MIN, 2 * wait_of(own)))
+                other = &set->stages[end - 1].queue;
+                if (other->get_s / other->elapsed_s > fmax(WAITS_MIN, 2 * own->get_s / own->elapsed_s))
                         return true;
         }
-        return n_pipelines > 1 && verdict->diagnosis.limit == PIPELINE_LIMIT_CONSUMER && start > WAITS_MIN;
+        return n_pipelines > 1 && verdict->diagnosis.limit == PIPELINE_LIMIT_CONSUMER &&
+               verdict->job.first_wait_s > WAITS_MIN * own->elapsed_s;
 }
 
 /* True if the pipeline divides: then the queue before a stage in the list is not always its input, and stages work
