@@ -245,16 +245,11 @@ static int take_numbers(const LineReader *reader, bool counts_open_periods, Pipe
 /* Removes the suffix of a queue from the label. */
 static int take_label(const LineReader *reader, Arena *arena, const char *text, const char **ret) {
         size_t n = strlen(text), n_suffix = strlen(QUEUE_SUFFIX);
-        PipelineStage stage;
 
         if (n > n_suffix && strcmp(text + n - n_suffix, QUEUE_SUFFIX) == 0)
                 n -= n_suffix;
-        if (n > PIPELINE_LABEL_MAX || !utf8_is_line(text))
-                return invalid(reader, "\"stage\" may have up to %u bytes without control characters",
-                               PIPELINE_LABEL_MAX);
-        if (!pipeline_stage_parse(&stage, text, n))
-                return invalid(reader,
-                               "\"stage\" is \"%.60s\", expected " PIPELINE_STAGE_EXPECTED, text);
+        if (!pipeline_report_label_is_valid(text, n))
+                return invalid(reader, "\"stage\" is \"%.60s\", expected " PIPELINE_LABEL_EXPECTED, text);
         *ret = arena_strndup(arena, text, n);
         return *ret ? 0 : -ENOMEM;
 }

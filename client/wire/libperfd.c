@@ -395,13 +395,6 @@ int perfd_submit_json(PerfdClient *client, const char *job, const char *json) {
 
 /* --- data pipelines ------------------------------------------------------------------------------- */
 
-static bool label_is_valid(const char *label) {
-        PipelineStage stage;
-
-        return label && strlen(label) <= PIPELINE_LABEL_MAX && utf8_is_line(label) &&
-               pipeline_stage_parse(&stage, label, strlen(label));
-}
-
 static int send_report(PerfdClient *client, const char *job, PipelineReport *report) {
         scoped(buffer_deinit) Buffer frame = {};
         uint64_t sequence;
@@ -450,8 +443,8 @@ static void set_queue(const PerfdQueueStats *queue, PipelineInterval *ret) {
 /* 0, or PERFD_INVALID after a message. */
 static int set_interval(PerfdClient *client, size_t i, const PerfdInterval *from, uint64_t now_ms,
                         PipelineReport *report) {
-        if (!label_is_valid(from->stage))
-                return refuse_interval(client, i, ".stage: expected " PIPELINE_STAGE_EXPECTED);
+        if (!from->stage || !pipeline_report_label_is_valid(from->stage, strlen(from->stage)))
+                return refuse_interval(client, i, ".stage: expected " PIPELINE_LABEL_EXPECTED);
         if (!from->tasks && !from->queue)
                 return refuse_interval(client, i, ": expected tasks or queue");
         for (PipelinePart part = 0; part < N_PIPELINE_PARTS; part++) {

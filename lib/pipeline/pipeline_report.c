@@ -7,6 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/utf8.h"
+
+bool pipeline_report_label_is_valid(const char *label, size_t n) {
+        PipelineStage stage;
+
+        return n <= PIPELINE_LABEL_MAX && utf8_is_line(label) && pipeline_stage_parse(&stage, label, n);
+}
+
 #define COUNT_MAX 9007199254740992.0 /* 2^53 */
 #define NUMBER(of_tasks, of_queue, member, max) { { of_tasks, of_queue }, offsetof(PipelineInterval, member), max }
 

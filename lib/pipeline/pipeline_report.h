@@ -76,6 +76,12 @@ typedef struct PipelineReport {
         JsonText description;  /* an object; empty: the description is kept */
 } PipelineReport;
 
+/* Label of a stage: n bytes of a text. */
+#define PIPELINE_LABEL_EXPECTED                                                                                        \
+        "PIPELINE:POSITION:NAME[CONCURRENCY] or POSITION:NAME, with a name of 1 to 127 bytes without control "         \
+        "characters"
+bool pipeline_report_label_is_valid(const char *label, size_t n);
+
 /* A number that a producer may send: its name in each part, NULL if the part has none, and the largest possible. */
 typedef struct PipelineNumber {
         const char *names[N_PIPELINE_PARTS];

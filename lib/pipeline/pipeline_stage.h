@@ -13,7 +13,6 @@
 #include <stddef.h>
 
 #define PIPELINE_STAGE_NAME_MAX 127U
-#define PIPELINE_STAGE_EXPECTED "PIPELINE:POSITION:NAME[CONCURRENCY] or POSITION:NAME, with a name of 1 to 127 bytes"
 
 typedef struct StageTasks {
         bool is_known;         /* false: the stage has no tasks, or their statistics are missing */

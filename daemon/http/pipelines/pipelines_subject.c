@@ -2,6 +2,7 @@
 #include "http/pipelines/pipelines_subject.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stddef.h>
@@ -48,7 +49,7 @@ typedef struct StageEntry {
 
 typedef struct StageList {
         StageEntry *items; /* owned */
-        size_t n, n_allocated;
+        size_t n;
 } StageList;
 
 static void stage_list_deinit(StageList *list) {
@@ -57,13 +58,11 @@ static void stage_list_deinit(StageList *list) {
 
 static int add_stage(StageList *list, const PipelineSeriesRow *row) {
         StageEntry *entry = list->n > 0 ? &list->items[list->n - 1] : NULL;
-        int r;
 
         assert(row->part >= 0 && row->part < N_PIPELINE_PARTS);
         if (!entry || strcmp(entry->label, row->stage) != 0) {
-                r = ARRAY_RESERVE(list->items, list->n_allocated, list->n + 1);
-                if (r < 0)
-                        return r;
+                if (ARRAY_EXTEND(list->items, list->n) < 0)
+                        return -ENOMEM;
                 entry = &list->items[list->n++];
                 *entry = (StageEntry){};
                 (void)snprintf(entry->label, sizeof(entry->label), "%s", row->stage);

@@ -63,16 +63,9 @@ static int take_part(Decoded *decoded, const Perfd__V1__PipelineStage *from, siz
 /* --- stages and events ---------------------------------------------------------------------------- */
 
 static int check_label(Decoded *decoded, const Perfd__V1__PipelineStage *from, size_t i) {
-        const char *reason = refuse_text_reason(from->stage, PIPELINE_LABEL_MAX);
-        PipelineStage stage;
-
-        if (reason)
+        if (!pipeline_report_label_is_valid(from->stage, strlen(from->stage)))
                 return refuse_item(&decoded->refusal, STAGES, i, "stage",
-                                   "%s: up to %u bytes of UTF-8 without control characters", reason,
-                                   PIPELINE_LABEL_MAX);
-        if (!pipeline_stage_parse(&stage, from->stage, strlen(from->stage)))
-                return refuse_item(&decoded->refusal, STAGES, i, "stage",
-                                   "must be " PIPELINE_STAGE_EXPECTED ", such as 0:1:decode[4]");
+                                   "must be " PIPELINE_LABEL_EXPECTED ", such as 0:1:decode[4]");
         if (from->time_ms > TIME_MS_MAX)
                 return refuse_item(&decoded->refusal, STAGES, i, "time_ms",
                                    "is after the year 2261: give milliseconds since 1970, or 0 for now");
