@@ -175,6 +175,7 @@ int shift_find_partition(const double *series, size_t n, const PartitionSettings
 #define SHIFT_SD_FLOOR 1e-3  /* relative noise that every series has at least */
 #define SHIFT_PRIOR_N 3.0    /* weight of the noise of the whole series, in values */
 #define CLIP_SD 3.0
+#define CLIP_SD_MAX 6.0 /* where a tenth of the values or more are beyond the limit */
 #define AUTOCORRELATION_MAX 0.9
 #define AUTOCORRELATION_WEIGHT 100.0 /* of the whole series, in values */
 #define RANK_WINDOW 200U             /* values before the place for the rank test */
@@ -193,6 +194,7 @@ int shift_find_partition(const double *series, size_t n, const PartitionSettings
 #define SUSPECT_P 3e-3
 #define SINGLE_P 1e-3         /* of the newest value alone */
 #define SINGLE_SHARE 0.05     /* of values before it that may be as extreme as the newest alone */
+#define SMALLEST_P 1e-5       /* with which the smallest change that is found was calibrated */
 #define SAME_LEVEL_SD 2.0     /* largest difference of two equal levels in their standard deviations */
 
 /* --- the test of a place -------------------------------------------------------------------------- */
@@ -219,20 +221,21 @@ static double median_of(const double *values, size_t n, double *scratch) {
         return statistics_median_in_place(scratch, n);
 }
 
-/* Returns the robust standard deviation of residuals, at least that of the series' noise, and limits them to three
- * of it. */
-static double clip(const ShiftSeries *series, double *residuals, size_t n, double *scratch) {
-        double sd;
+/* Limits residuals to three of their robust standard deviations, of which the series' noise has at least half, or
+ * further out if a tenth of them are beyond: these are no outliers, but another mode. */
+static void clip(const ShiftSeries *series, double *residuals, size_t n, double *scratch) {
+        double sd, limit;
 
         for (size_t i = 0; i < n; i++)
-                scratch[n + i] = fabs(residuals[i]);
-        sd = 1.4826 * median_of(scratch + n, n, scratch);
+                scratch[i] = fabs(residuals[i]);
+        statistics_sort(scratch, n);
+        sd = 1.4826 * statistics_quantile_of_sorted(scratch, n, 0.5);
         if (n > 2)
                 sd *= n > 4 ? sqrt((double)n / ((double)n - 2)) : 1.4; /* the medians were taken from the same values */
         sd = fmax(fmax(sd, 0.5 * series->sd), SHIFT_SD_FLOOR);
+        limit = fmin(fmax(CLIP_SD * sd, scratch[n * 9 / 10]), CLIP_SD_MAX * sd);
         for (size_t i = 0; i < n; i++)
-                residuals[i] = fmin(fmax(residuals[i], -CLIP_SD * sd), CLIP_SD * sd);
-        return sd;
+                residuals[i] = fmin(fmax(residuals[i], -limit), limit);
 }
 
 /* Values of both sides of a place; residuals of the first side come first. */
@@ -341,7 +344,7 @@ static void fill_sides(const ShiftSeries *series, size_t begin, size_t at, size_
                 ret->residuals[i] = ret->before[i] - ret->median_before;
         for (size_t i = 0; i < ret->n_after; i++)
                 ret->residuals[ret->n_before + i] = ret->after[i] - ret->median_after;
-        (void)clip(series, ret->residuals, ret->n_before + ret->n_after, series->scratch);
+        clip(series, ret->residuals, ret->n_before + ret->n_after, series->scratch);
 }
 
 /* One-sided p-value of the rank-sum test between the values before the place and those after. */
@@ -753,7 +756,7 @@ static double find_smallest(const ShiftSeries *all, const ShiftSettings *setting
                             double rho, size_t *ret_n_after) {
         size_t n_before = n_level + n_more < SHIFT_WINDOW ? n_level + n_more : SHIFT_WINDOW,
                n_after = shift_needed(n_level + n_more, settings);
-        double t = find_t(settings->t_p_max, degrees_of_freedom(SHIFT_PRIOR_N + (double)(n_before + n_after) - 2, rho)),
+        double t = find_t(SMALLEST_P, degrees_of_freedom(SHIFT_PRIOR_N + (double)(n_before + n_after) - 2, rho)),
                n = (double)(all->n + n_more + n_after), difference;
 
         /* The t-test, with a factor that is calibrated by simulation; the cost of a segment; the least effect. */
