@@ -233,7 +233,11 @@ static void write_labelled(const Grid *grid, Screen *screen, size_t row, size_t 
         n = screen_text_cut(screen, grid->cells[column].text, width);
         screen_style_end(screen);
         screen_pad(screen, n, width + GAP);
-        n = write_content(screen, cell, strchr(cell->text, '=') ? SIZE_MAX : n_left); /* the name of a row is whole */
+        if (cell->kind == GRID_TEXT && strchr(cell->text, '=')) {
+                screen_wrap(screen, cell->text, width + GAP); /* the name of a row is whole */
+                return;
+        }
+        n = write_content(screen, cell, n_left);
         for (size_t i = 1; i < grid->n_heads; i++) {
                 const char *unit = grid->cells[i * grid->n_columns + column].text;
 

@@ -158,6 +158,16 @@ static void what_all_rows_have_in_common_is_above_the_table(void **state) {
         assert_null(strstr(alone.text, "All rows"));
 }
 
+static void a_name_of_several_words_is_wrapped(void **state) {
+        static const char *const names[] = { "image=quay.io/training/a/long/name/of/1.10 model=granite-3.1-8b",
+                                             "image=quay.io/training/a/long/name/of/1.11 model=llama-3.1-70b" };
+        scoped(buffer_deinit) Buffer out = {};
+
+        (void)state;
+        write_named(names, 2, 40, &out);
+        assert_non_null(strstr(out.text, "/1.10\n                      model=granite-3.1-8b\n"));
+}
+
 static void rows_never_differ_only_in_what_is_cut_off(void **state) {
         static const char *const names[] = { "kpi image=quay.io/training/a/long/name/of/version/1.10.0",
                                              "kpi image=quay.io/training/a/long/name/of/version/1.11.0" };
@@ -177,6 +187,7 @@ int main(void) {
                 cmocka_unit_test(numbers_are_never_cut),
                 cmocka_unit_test(output_to_a_file_is_not_truncated),
                 cmocka_unit_test(what_all_rows_have_in_common_is_above_the_table),
+                cmocka_unit_test(a_name_of_several_words_is_wrapped),
                 cmocka_unit_test(rows_never_differ_only_in_what_is_cut_off),
         };
 
