@@ -193,13 +193,13 @@ bool kpi_report_put_since(const Value *kpi, Buffer *out) {
 
 void kpi_report_put_verdict(const Value *kpi, Buffer *out) {
         scoped(buffer_deinit) Buffer level = {};
+        bool is_better = has_verdict(kpi, JUDGE_RETURNED);
 
-        if (has_verdict(kpi, JUDGE_RETURNED) && put_level(kpi, "back_to_version", "back_to_ms", &level))
-                buffer_printf(out, "back at the level of %s", level.text ?: "");
-        else
-                buffer_puts(out, answer_text(kpi, "verdict"));
+        buffer_puts(out, is_better ? "back" : answer_text(kpi, "verdict"));
         if (has_verdict(kpi, JUDGE_RUN_AGAIN))
                 buffer_printf(out, ": %.0f more", answer_number_or_zero(kpi, "runs_needed"));
+        else if (put_level(kpi, "back_to_version", "back_to_ms", &level))
+                buffer_printf(out, " %s the level of %s", is_better ? "at" : "to", level.text ?: "");
         if (value_get(kpi, "mixture"))
                 buffer_printf(out, ": differs by label %s", answer_text(value_get(kpi, "mixture"), "label"));
 }
@@ -331,8 +331,6 @@ static void put_unseen(const Value *kpi, Buffer *out) {
 }
 
 void kpi_report_put_reason(const Value *kpi, Buffer *out) {
-        scoped(buffer_deinit) Buffer level = {};
-
         kpi_report_put_verdict(kpi, out);
         if (value_get(kpi, "mixture"))
                 put_mixture(value_get(kpi, "mixture"), out);
@@ -342,8 +340,6 @@ void kpi_report_put_reason(const Value *kpi, Buffer *out) {
                 put_unseen(kpi, out);
         else
                 put_change(kpi, out);
-        if (!has_verdict(kpi, JUDGE_RETURNED) && put_level(kpi, "back_to_version", "back_to_ms", &level))
-                buffer_printf(out, "; back at the level of %s", level.text ?: "");
         if (has_verdict(kpi, JUDGE_RUN_AGAIN) || has_verdict(kpi, JUDGE_UNKNOWN))
                 put_disturbance(kpi, out);
         put_accepted(value_get(kpi, "accepted"), out);

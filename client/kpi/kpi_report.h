@@ -17,7 +17,7 @@ void kpi_report_put_name(const Value *kpi, Buffer *out);
 void kpi_report_put_labels(const Value *kpi, Buffer *out);
 /* As above. parameters: an object, or NULL. */
 void kpi_report_put_set(const char *component, const Value *parameters, Buffer *out);
-/* Writes the verdict alone: "regression", "back at the level of 1.9.0" or "run again: 1 more". */
+/* Writes the verdict alone: "regression to the level of 1.9.0", "back at the level of 1.9.0" or "run again: 1 more". */
 void kpi_report_put_verdict(const Value *kpi, Buffer *out);
 /* Writes the version of the first run that differs or, without a version, its time. False: no run differs. */
 bool kpi_report_put_since(const Value *kpi, Buffer *out);

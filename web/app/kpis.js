@@ -34,8 +34,9 @@ export function sentence(kpi) {
                 && ": the runs vary so much that a change of 100 % would not be seen";
         const mixed = kpi.mixture ? `: differs by label ${kpi.mixture.label} (${kpi.mixture.groups.map((g) => `${g.value ?? "without it"} ${figure(g.median, kpi.unit)}`).join(", ")})` : "";
         const more = kpi.runs_needed > 0 ? `; ${plural(kpi.runs_needed, "more run")} needed for a verdict` : "";
+        const back = kpi.back_to_version || kpi.back_to_ms ? `; back at the level of ${kpi.back_to_version || time(kpi.back_to_ms)}` : "";
 
-        return `${kpi.verdict}${mixed}${unseen || known || vague || ""}${since}${more}`;
+        return `${kpi.verdict}${mixed}${unseen || known || vague || ""}${since}${back}${more}`;
 }
 
 function list(kpis) {
