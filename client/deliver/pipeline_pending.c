@@ -51,9 +51,8 @@ static void merge(PipelineInterval *into, const PipelineInterval *later) {
 /* Orders intervals by series, and keeps the order within a series. */
 static int compare_series(const void *a, const void *b) {
         const PipelineInterval *x = *(PipelineInterval *const *)a, *y = *(PipelineInterval *const *)b;
-        int order = x->part != y->part ? (x->part < y->part ? -1 : 1) : strcmp(x->stage, y->stage);
 
-        return order ? order : x < y ? -1 : 1;
+        return COMPARE(x->part, y->part) ?: strcmp(x->stage, y->stage) ?: COMPARE(x, y);
 }
 
 #define MERGED_MIN (PIPELINE_PENDING_MAX / 16) /* free places for which all intervals are sorted */

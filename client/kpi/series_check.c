@@ -339,15 +339,14 @@ static int compare_times(const SeriesPoint *a, const SeriesPoint *b) {
         double x, y;
 
         if (parse_double(a->time, &x) == 0 && parse_double(b->time, &y) == 0)
-                return (x > y) - (x < y);
+                return COMPARE(x, y);
         return strcmp(a->time, b->time);
 }
 
 static int compare(const void *a, const void *b) {
         const SeriesPoint *x = a, *y = b;
-        int r = compare_times(x, y);
 
-        return r != 0 ? r : (x->at > y->at) - (x->at < y->at);
+        return compare_times(x, y) ?: COMPARE(x->at, y->at);
 }
 
 /* Numbers, or texts that begin with a year, can be ordered. */

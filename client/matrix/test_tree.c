@@ -475,13 +475,13 @@ static int by_id(const TestRecord *a, const TestRecord *b) {
 static int compare_settings(const void *a, const void *b) {
         const TestRecord *x = *(const TestRecord *const *)a, *y = *(const TestRecord *const *)b;
 
-        return by_settings(x, y) ?: (x > y) - (x < y);
+        return by_settings(x, y) ?: COMPARE(x, y);
 }
 
 static int compare_ids(const void *a, const void *b) {
         const TestRecord *x = *(const TestRecord *const *)a, *y = *(const TestRecord *const *)b;
 
-        return by_id(x, y) ?: (x > y) - (x < y);
+        return by_id(x, y) ?: COMPARE(x, y);
 }
 
 /* Leaves out tests that equal an earlier one. sorted: equal ones are neighbours. */

@@ -186,7 +186,7 @@ int perf_report_add_artifact(PerfReport *report, const char *file, const char *t
 static int compare_ranks(const void *a, const void *b) {
         int64_t x = ((const PerfReportRank *)a)->rank, y = ((const PerfReportRank *)b)->rank;
 
-        return (x > y) - (x < y);
+        return COMPARE(x, y);
 }
 
 int perf_report_join(PerfReport *report, bool renumber) {

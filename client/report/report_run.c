@@ -326,31 +326,26 @@ static bool has_same_host(const RankReport *a, const RankReport *b) {
                                             : a->node >= 0 && a->node == b->node;
 }
 
-static int compare(uint64_t a, uint64_t b) {
-        return a < b ? -1 : a > b;
-}
-
 static int by_id(const void *a, const void *b) {
         const RankReport *left = a, *right = b;
-        int r = strcmp(left->id, right->id);
 
-        r = r != 0 ? r : strcmp(left->hostname, right->hostname);
-        r = r != 0 ? r : compare((uint64_t)left->node, (uint64_t)right->node);
-        return r != 0 ? r : compare(report_run_rank_end_ms(left), report_run_rank_end_ms(right));
+        return strcmp(left->id, right->id) ?: strcmp(left->hostname, right->hostname) ?:
+               COMPARE((uint64_t)left->node, (uint64_t)right->node) ?:
+               COMPARE(report_run_rank_end_ms(left), report_run_rank_end_ms(right));
 }
 
 static int by_rank(const void *a, const void *b) {
         const RankReport *left = a, *right = b;
-        int r = compare((uint64_t)left->rank, (uint64_t)right->rank); /* sorts -1 (no rank) last */
 
-        r = r != 0 ? r : strcmp(left->hostname, right->hostname);
-        return r != 0 ? r : compare(left->begin_ms, right->begin_ms);
+        /* As an unsigned number, -1 (no rank) is last. */
+        return COMPARE((uint64_t)left->rank, (uint64_t)right->rank) ?: strcmp(left->hostname, right->hostname) ?:
+               COMPARE(left->begin_ms, right->begin_ms);
 }
 
 static int by_begin(const void *a, const void *b) {
         const RankReport *left = a, *right = b;
 
-        return compare(left->begin_ms, right->begin_ms);
+        return COMPARE(left->begin_ms, right->begin_ms);
 }
 
 static int refuse_pair(ReportRun *run, const RankReport *a, const RankReport *b, const char *why) {

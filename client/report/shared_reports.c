@@ -102,11 +102,7 @@ static int by_age(const void *a, const void *b) {
         uint64_t number_left = strtoull(left, NULL, 10), number_right = strtoull(right, NULL, 10);
         uint64_t run_left = find_run(left), run_right = find_run(right);
 
-        if (number_left != number_right)
-                return number_left < number_right ? 1 : -1;
-        if (run_left != run_right)
-                return run_left < run_right ? 1 : -1;
-        return strcmp(left, right);
+        return COMPARE(number_right, number_left) ?: COMPARE(run_right, run_left) ?: strcmp(left, right);
 }
 
 /* Drops the names of earlier runs of the job. */

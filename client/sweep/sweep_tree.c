@@ -110,11 +110,8 @@ static int compare_identities(const void *a, const void *b) {
 
 static int compare_records(const void *a, const void *b) {
         const SweepRecord *x = a, *y = b;
-        int order = compare_identities(x, y);
 
-        if (order == 0)
-                order = y->is_done - x->is_done;
-        return order != 0 ? order : strcmp(x->directory, y->directory);
+        return compare_identities(x, y) ?: COMPARE(y->is_done, x->is_done) ?: strcmp(x->directory, y->directory);
 }
 
 static int read_records(SweepTree *tree) {

@@ -311,7 +311,7 @@ static void shown_list_deinit(ShownList *list) {
 }
 
 static int compare_users(const LiveKpi *x, const LiveKpi *y) {
-        return (x->uid > y->uid) - (x->uid < y->uid);
+        return COMPARE(x->uid, y->uid);
 }
 
 static int compare_bases(const void *a, const void *b) {

@@ -136,11 +136,8 @@ int64_t model_owner(const Model *model) {
 
 /* Compares a model with a name, a component and an owner; NULL (any component) and MODEL_OF_ALL sort first. */
 static int compare(const Model *model, const char *name, const char *component, int64_t owner) {
-        int order = strcmp(model->model.name, name);
-
-        if (order == 0)
-                order = strcmp(model->model.component ?: "", component ?: "");
-        return order != 0 ? order : (model_owner(model) > owner) - (model_owner(model) < owner);
+        return strcmp(model->model.name, name) ?: strcmp(model->model.component ?: "", component ?: "") ?:
+               COMPARE(model_owner(model), owner);
 }
 
 static int compare_models(const Model *a, const Model *b) {

@@ -32,9 +32,8 @@ static void pending_add(PendingModels *pending, Model **model, size_t index) {
 static int pending_compare(const void *a, const void *b) {
         const IndicatorModel *first = &((const PendingModel *)a)->model->model,
                              *second = &((const PendingModel *)b)->model->model;
-        int order = strcmp(first->name, second->name);
 
-        return order != 0 ? order : strcmp(first->component ?: "", second->component ?: "");
+        return strcmp(first->name, second->name) ?: strcmp(first->component ?: "", second->component ?: "");
 }
 
 /* --- the table ------------------------------------------------------------------------------------ */

@@ -69,13 +69,8 @@ const char *shares_resource_unit(Resource resource) {
 static int compare_accounts(const void *a, const void *b) {
         const Owner *left = &((const ShareAccount *)a)->owner, *right = &((const ShareAccount *)b)->owner;
 
-        if (left->type != right->type)
-                return left->type < right->type ? -1 : 1;
-        if (left->is_admin != right->is_admin)
-                return left->is_admin ? 1 : -1;
-        if (left->uid != right->uid)
-                return left->uid < right->uid ? -1 : 1;
-        return memcmp(left->address, right->address, sizeof(left->address));
+        return COMPARE(left->type, right->type) ?: COMPARE(left->is_admin, right->is_admin) ?:
+               COMPARE(left->uid, right->uid) ?: memcmp(left->address, right->address, sizeof(left->address));
 }
 
 bool shares_weights_have(const SharesWeights *weights, uint32_t uid) {
@@ -406,7 +401,7 @@ static uint64_t last_refusal(const ShareAccount *account) {
 static int compare_refusals(const void *a, const void *b) {
         uint64_t a_ms = last_refusal(*(ShareAccount *const *)a), b_ms = last_refusal(*(ShareAccount *const *)b);
 
-        return (a_ms < b_ms) - (a_ms > b_ms);
+        return COMPARE(b_ms, a_ms);
 }
 
 static void report_account(const ShareAccount *account, AccountReport *ret) {

@@ -12,7 +12,7 @@
 static int compare_doubles(const void *a, const void *b) {
         double x = *(const double *)a, y = *(const double *)b;
 
-        return (x > y) - (x < y);
+        return COMPARE(x, y);
 }
 
 /* --- order --------------------------------------------------------------------------------------- */

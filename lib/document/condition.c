@@ -174,7 +174,7 @@ static bool is_text_in_range(const Condition *condition, const char *text) {
             !version_is_extended(text))
                 return holds(condition, version_compare_semantic(text, condition->value));
         if (condition->is_time && parse_time(text, &time_ns))
-                return holds(condition, (time_ns > condition->time_ns) - (time_ns < condition->time_ns));
+                return holds(condition, COMPARE(time_ns, condition->time_ns));
         return condition->is_version && version_is_ordered(text) && version_is_comparable(text, condition->value) &&
                holds(condition, version_compare(text, condition->value));
 }

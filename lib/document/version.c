@@ -114,10 +114,10 @@ bool version_is_comparable(const char *a, const char *b) {
 }
 
 static int compare_texts(const Part *a, const Part *b) {
-        int r = a->type == PART_NUMBER && a->n != b->n ? (a->n > b->n) - (a->n < b->n)
+        int r = a->type == PART_NUMBER && a->n != b->n ? COMPARE(a->n, b->n)
                                                        : strncasecmp(a->text, b->text, a->n < b->n ? a->n : b->n);
 
-        return r ? (r > 0) - (r < 0) : (a->n > b->n) - (a->n < b->n);
+        return COMPARE(r, 0) ?: COMPARE(a->n, b->n);
 }
 
 int version_compare(const char *a, const char *b) {
@@ -185,7 +185,7 @@ bool version_is_semantic(const char *text) {
 static int compare_numbers(const char *a, size_t n_a, const char *b, size_t n_b) {
         int r = n_a == n_b ? memcmp(a, b, n_a) : n_a < n_b ? -1 : 1;
 
-        return (r > 0) - (r < 0);
+        return COMPARE(r, 0);
 }
 
 /* Numbers come before words. */
@@ -199,7 +199,7 @@ static int compare_identifiers(const char *a, size_t n_a, const char *b, size_t 
                 return is_number_a ? -1 : 1;
 
         r = memcmp(a, b, n_a < n_b ? n_a : n_b);
-        return r ? (r > 0) - (r < 0) : (n_a > n_b) - (n_a < n_b);
+        return COMPARE(r, 0) ?: COMPARE(n_a, n_b);
 }
 
 /* A version without prerelease comes after its prereleases. */

@@ -404,9 +404,8 @@ typedef struct Entry {
 
 static int on_compare(const void *a, const void *b) {
         const JsonText *x = &((const Entry *)a)->key, *y = &((const Entry *)b)->key;
-        int r = memcmp(x->text, y->text, x->n < y->n ? x->n : y->n);
 
-        return r != 0 ? r : x->n < y->n ? -1 : x->n > y->n;
+        return memcmp(x->text, y->text, x->n < y->n ? x->n : y->n) ?: COMPARE(x->n, y->n);
 }
 
 /* Writes 512.0 and 5.12e2 as 512 if that is exact. */

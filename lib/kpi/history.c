@@ -21,16 +21,12 @@ const char *const history_order_names[N_HISTORY_ORDERS + 1] = {
 
 /* --- order ---------------------------------------------------------------------------------------- */
 
-static int compare_times(uint64_t a, uint64_t b) {
-        return (a > b) - (a < b);
-}
-
 static int compare_numbers(const char *a, const char *b) {
         double x = 0, y = 0;
 
         (void)parse_double(a, &x);
         (void)parse_double(b, &y);
-        return (x > y) - (x < y);
+        return COMPARE(x, y);
 }
 
 /* A run without a version comes first. */
@@ -55,15 +51,9 @@ static int compare_versions(const char *a, const char *b, HistoryOrder order) {
 
 /* Versions that nothing else orders have the order of their first runs, so that their runs are not mixed. */
 static int compare_runs(const HistoryRun *a, const HistoryRun *b, HistoryOrder order) {
-        int r = compare_versions(a->version, b->version, order);
-
-        if (r == 0)
-                r = compare_times(a->first_ms, b->first_ms);
-        if (r == 0)
-                r = (a->first_result > b->first_result) - (a->first_result < b->first_result);
-        if (r == 0)
-                r = compare_times(a->time_ms, b->time_ms);
-        return r != 0 ? r : (a->result > b->result) - (a->result < b->result);
+        return compare_versions(a->version, b->version, order) ?: COMPARE(a->first_ms, b->first_ms) ?:
+               COMPARE(a->first_result, b->first_result) ?: COMPARE(a->time_ms, b->time_ms) ?:
+               COMPARE(a->result, b->result);
 }
 
 static int compare(const void *a, const void *b, void *userdata) {
@@ -105,11 +95,9 @@ static bool is_same(const char *a, const char *b) {
 
 static int compare_ages(const void *a, const void *b) {
         const HistoryRun *x = a, *y = b;
-        int r = compare_texts(x->version, y->version);
 
-        if (r == 0)
-                r = compare_times(x->time_ms, y->time_ms);
-        return r != 0 ? r : (x->result > y->result) - (x->result < y->result);
+        return compare_texts(x->version, y->version) ?: COMPARE(x->time_ms, y->time_ms) ?:
+               COMPARE(x->result, y->result);
 }
 
 static void find_first_runs(HistoryRun *runs, size_t n) {
@@ -126,11 +114,8 @@ static void find_first_runs(HistoryRun *runs, size_t n) {
 
 static int compare_batches(const void *a, const void *b) {
         const HistoryRun *x = a, *y = b;
-        int r = (x->batch > y->batch) - (x->batch < y->batch);
 
-        if (r == 0)
-                r = compare_texts(x->version, y->version);
-        return r != 0 ? r : (x->value > y->value) - (x->value < y->value);
+        return COMPARE(x->batch, y->batch) ?: compare_texts(x->version, y->version) ?: COMPARE(x->value, y->value);
 }
 
 /* Replaces the runs of a batch by one with their median, at the time of the newest. Returns the number of runs left. */
@@ -199,9 +184,8 @@ static size_t put_in_order(HistoryRun *runs, size_t n, const HistoryRun *current
 
 static int compare_for_compat(const void *a, const void *b) {
         const HistoryRun *x = a, *y = b;
-        int r = compare_texts(x->version, y->version);
 
-        return r != 0 ? r : compare_times(x->time_ms, y->time_ms);
+        return compare_texts(x->version, y->version) ?: COMPARE(x->time_ms, y->time_ms);
 }
 
 /* Puts the runs in the order of MatrixBenchmarking, the judged last. Returns their number. */

@@ -52,7 +52,7 @@ static void add_value(PipelineComparison *ret, unsigned value, double rate) {
 static int compare_values(const void *a, const void *b) {
         const ComparedValue *x = a, *y = b;
 
-        return (x->value > y->value) - (x->value < y->value);
+        return COMPARE(x->value, y->value);
 }
 
 /*

@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "util/scoped.h"
+
 #define ORDER_MAX 1000000U
 
 /* Reads digits before a colon. Parts of a nested pipeline, "1_2", have the position of their first number. Returns
@@ -67,11 +69,7 @@ bool pipeline_stage_parse(PipelineStage *stage, const char *label, size_t n) {
 int pipeline_stage_compare(const void *a, const void *b) {
         const PipelineStage *x = a, *y = b;
 
-        if (x->pipeline != y->pipeline)
-                return x->pipeline < y->pipeline ? -1 : 1;
-        if (x->order != y->order)
-                return x->order < y->order ? -1 : 1;
-        return strcmp(x->name, y->name);
+        return COMPARE(x->pipeline, y->pipeline) ?: COMPARE(x->order, y->order) ?: strcmp(x->name, y->name);
 }
 
 double pipeline_stage_mean_time(const PipelineStage *stage) {

@@ -91,18 +91,9 @@ static int compare_texts(const char *a, const char *b) {
 }
 
 int stack_compare_packages(const StackPackage *a, const StackPackage *b) {
-        int r;
-
-        r = strcmp(a->kind, b->kind);
-        if (r == 0)
-                r = strcmp(a->name, b->name);
-        if (r == 0)
-                r = compare_texts(a->version, b->version);
-        if (r == 0)
-                r = compare_texts(a->source, b->source);
-        if (r == 0)
-                r = compare_texts(a->hash, b->hash);
-        return r != 0 ? r : compare_texts(a->build, b->build);
+        return strcmp(a->kind, b->kind) ?: strcmp(a->name, b->name) ?: compare_texts(a->version, b->version) ?:
+               compare_texts(a->source, b->source) ?: compare_texts(a->hash, b->hash) ?:
+               compare_texts(a->build, b->build);
 }
 
 static int compare(const void *a, const void *b) {

@@ -36,6 +36,9 @@
                 taken_;                                                 \
         })
 
+/* -1, 0 or 1, for qsort(3). Evaluates its arguments twice. */
+#define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
+
 #define N_ELEMENTS(a) (sizeof(a) / sizeof((a)[0]))
 
 static inline void closep(int *fd) {

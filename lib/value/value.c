@@ -100,8 +100,6 @@ static int rank(const Value *value) {
         return value->type == VALUE_BOOL ? 0 : value_is_number(value) ? 1 : 2;
 }
 
-#define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
-
 /* Compares the integer with the number without its fraction. */
 static int compare_whole(const Value *integer, double number) {
         if (number < -0x1p63 || number >= 0x1p64)
@@ -113,9 +111,7 @@ static int compare_whole(const Value *integer, double number) {
 
 /* Exact even if a double cannot represent the integer. */
 static int compare_mixed(const Value *integer, double number) {
-        int order = compare_whole(integer, number);
-
-        return order != 0 ? order : COMPARE(0, number - trunc(number));
+        return compare_whole(integer, number) ?: COMPARE(0, number - trunc(number));
 }
 
 static int compare_integers(const Value *a, const Value *b) {
@@ -153,9 +149,8 @@ bool value_equals(const Value *a, const Value *b) {
 /* Compares items of one list; equal items are ordered by their position. */
 static int compare_items(const void *a, const void *b) {
         const Value *const *left = a, *const *right = b;
-        int order = value_compare(*left, *right);
 
-        return order != 0 ? order : COMPARE(*left, *right);
+        return value_compare(*left, *right) ?: COMPARE(*left, *right);
 }
 
 bool value_find_twice(const Value *list, const Value **room, size_t *ret_first, size_t *ret_again) {

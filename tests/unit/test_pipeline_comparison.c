@@ -39,10 +39,10 @@ static PipelineComparison compare(const Run *runs) {
         return pipeline_comparison_make(&made[0], &made[1], n - 1);
 }
 
-#define COMPARE(...) compare((const Run[]){ __VA_ARGS__, {} })
+#define COMPARED(...) compare((const Run[]){ __VA_ARGS__, {} })
 
 static void a_change_is_compared_with_the_newest_run_that_differs(void **state) {
-        PipelineComparison found = COMPARE({ 16, 2, 100 }, { 16, 2, 99 }, { 8, 2, 141 }, { 4, 2, 80 });
+        PipelineComparison found = COMPARED({ 16, 2, 100 }, { 16, 2, 99 }, { 8, 2, 141 }, { 4, 2, 80 });
 
         (void)state;
         assert_int_equal(found.n_changes, 1);
@@ -60,21 +60,21 @@ static void a_change_is_compared_with_the_newest_run_that_differs(void **state) 
 static void the_best_value_follows_from_what_was_tried(void **state) {
         (void)state;
         /* More made it slower: fewer; more made it faster: more; the reverse changes. */
-        assert_int_equal(COMPARE({ 16, 2, 100 }, { 8, 2, 141 }).best, 4);
-        assert_int_equal(COMPARE({ 8, 2, 180 }, { 4, 2, 100 }).best, 16);
-        assert_int_equal(COMPARE({ 8, 2, 141 }, { 16, 2, 100 }).best, 4);
-        assert_int_equal(COMPARE({ 4, 2, 100 }, { 8, 2, 180 }).best, 16);
+        assert_int_equal(COMPARED({ 16, 2, 100 }, { 8, 2, 141 }).best, 4);
+        assert_int_equal(COMPARED({ 8, 2, 180 }, { 4, 2, 100 }).best, 16);
+        assert_int_equal(COMPARED({ 8, 2, 141 }, { 16, 2, 100 }).best, 4);
+        assert_int_equal(COMPARED({ 4, 2, 100 }, { 8, 2, 180 }).best, 16);
         /* More changed nothing: the lower is enough. */
-        assert_int_equal(COMPARE({ 16, 2, 101 }, { 8, 2, 100 }).best, 8);
+        assert_int_equal(COMPARED({ 16, 2, 101 }, { 8, 2, 100 }).best, 8);
         /* The best lies between, or is the least that is possible. */
-        assert_int_equal(COMPARE({ 4, 2, 70 }, { 8, 2, 141 }, { 16, 2, 100 }).best, 8);
-        assert_int_equal(COMPARE({ 2, 2, 100 }, { 1, 2, 150 }).best, 1);
+        assert_int_equal(COMPARED({ 4, 2, 70 }, { 8, 2, 141 }, { 16, 2, 100 }).best, 8);
+        assert_int_equal(COMPARED({ 2, 2, 100 }, { 1, 2, 150 }).best, 1);
         /* The newest run of a value counts. */
-        assert_int_equal(COMPARE({ 16, 2, 100 }, { 8, 2, 100 }, { 8, 2, 900 }).best, 8);
+        assert_int_equal(COMPARED({ 16, 2, 100 }, { 8, 2, 100 }, { 8, 2, 900 }).best, 8);
 }
 
 static void a_buffer_is_a_change_too(void **state) {
-        PipelineComparison found = COMPARE({ 4, 20, 150 }, { 4, 2, 100 });
+        PipelineComparison found = COMPARED({ 4, 20, 150 }, { 4, 2, 100 });
 
         (void)state;
         assert_true(found.is_buffer);
@@ -83,7 +83,7 @@ static void a_buffer_is_a_change_too(void **state) {
 }
 
 static void of_several_changes_none_is_known_to_be_the_cause(void **state) {
-        PipelineComparison found = COMPARE({ 8, 20, 150 }, { 4, 2, 100 }, { 8, 2, 10 });
+        PipelineComparison found = COMPARED({ 8, 20, 150 }, { 4, 2, 100 }, { 8, 2, 10 });
 
         (void)state;
         assert_int_equal(found.n_changes, 2);
@@ -113,7 +113,7 @@ static void other_pipelines_are_not_compared(void **state) {
         (void)make(&before, stages[1], "before");
         stages[1][1].queue.n_gets = 3;
         assert_int_equal(pipeline_comparison_make(&a, &b, 1).n_changes, 0);
-        assert_int_equal(COMPARE({ 8, 2, 100 }, { 8, 2, 50 }).n_changes, 0);
+        assert_int_equal(COMPARED({ 8, 2, 100 }, { 8, 2, 50 }).n_changes, 0);
 }
 
 static void many_runs_are_bounded(void **state) {
@@ -126,7 +126,7 @@ static void many_runs_are_bounded(void **state) {
 }
 
 static void a_comparison_is_an_object(void **state) {
-        PipelineComparison found = COMPARE({ 16, 2, 100 }, { 8, 2, 141 });
+        PipelineComparison found = COMPARED({ 16, 2, 100 }, { 8, 2, 141 });
         const PipelineStage stages[] = { { .name = "decode" } };
         scoped(buffer_deinit) Buffer text = {};
         Json json = { .out = &text };

@@ -158,7 +158,7 @@ static int compare_medians(const void *a, const void *b, void *userdata) {
         if (isnan(x->median) || isnan(y->median))
                 return config->is_higher_better ? isnan(y->median) - isnan(x->median)
                                                 : isnan(x->median) - isnan(y->median);
-        return (x->median > y->median) - (x->median < y->median);
+        return COMPARE(x->median, y->median);
 }
 
 /* Sorts the alternatives and sets up the seed and the sorted values of each. */
@@ -252,9 +252,7 @@ static int compare_probabilities(const void *a, const void *b) {
         const Comparison *x = a, *y = b;
 
         /* Equal probabilities are ordered by rank, so that every implementation of qsort() gives the same order. */
-        if (x->probability != y->probability)
-                return x->probability > y->probability ? 1 : -1;
-        return (x->alternative > y->alternative) - (x->alternative < y->alternative);
+        return COMPARE(x->probability, y->probability) ?: COMPARE(x->alternative, y->alternative);
 }
 
 /* Tests the most certain difference first: each distinguished alternative weakens the correction for the next. */

@@ -96,27 +96,17 @@ static int read_facts(const Sources *sources, const StackCount *stack, size_t i,
 
 /* --- comparing ------------------------------------------------------------------------------------- */
 
-static int compare_stacks(const Fact *x, const Fact *y) {
-        return (x->stack > y->stack) - (x->stack < y->stack);
-}
-
 static int compare_values(const void *a, const void *b) {
         const Fact *x = a, *y = b;
-        int r;
 
-        r = strcmp(x->key, y->key);
-        if (r == 0)
-                r = strcmp(x->value, y->value);
-        return r != 0 ? r : compare_stacks(x, y);
+        return strcmp(x->key, y->key) ?: strcmp(x->value, y->value) ?: COMPARE(x->stack, y->stack);
 }
 
 /* For facts of one key. */
 static int compare_builds(const void *a, const void *b) {
         const Fact *x = a, *y = b;
-        int r;
 
-        r = strcmp(x->build, y->build);
-        return r != 0 ? r : compare_stacks(x, y);
+        return strcmp(x->build, y->build) ?: COMPARE(x->stack, y->stack);
 }
 
 static const char *text_of(const Fact *fact, bool is_build) {

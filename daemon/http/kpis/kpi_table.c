@@ -500,10 +500,10 @@ static int compare_values(JsonText a, JsonText b) {
         double x, y;
 
         if (a.text && b.text && json_text_double(a, &x) && json_text_double(b, &y))
-                return (x > y) - (x < y);
+                return COMPARE(x, y);
         if (!a.text || !b.text)
                 return (a.text != NULL) - (b.text != NULL);
-        return memcmp(a.text, b.text, n) ?: (a.n > b.n) - (a.n < b.n);
+        return memcmp(a.text, b.text, n) ?: COMPARE(a.n, b.n);
 }
 
 static int compare(const void *a, const void *b, void *userdata) {

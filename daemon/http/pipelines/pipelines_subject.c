@@ -79,9 +79,8 @@ static int add_stage(StageList *list, const PipelineSeriesRow *row) {
 
 static int compare_entries(const void *a, const void *b) {
         const StageEntry *x = a, *y = b;
-        int order = pipeline_stage_compare(&x->stage, &y->stage);
 
-        return order ? order : strcmp(x->label, y->label);
+        return pipeline_stage_compare(&x->stage, &y->stage) ?: strcmp(x->label, y->label);
 }
 
 static void put_sums(Json *json, PipelinePart part, const PipelineSums *sums) {

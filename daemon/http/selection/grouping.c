@@ -278,21 +278,16 @@ static int compare_naturally(JsonText a, JsonText b) {
                         j++;
                 }
         }
-        return (a.n - i > b.n - j) - (a.n - i < b.n - j);
+        return COMPARE(a.n - i, b.n - j);
 }
 
 static int compare_values(JsonText a, JsonText b) {
         double x, y;
-        int r;
 
         /* Compares integers that have the same double as text: different numbers never compare equal. */
         if (json_text_double(a, &x) && json_text_double(b, &y) && (x < y || x > y))
                 return x > y ? 1 : -1;
-        r = compare_naturally(a, b);
-        if (r != 0)
-                return r;
-        r = memcmp(a.text, b.text, a.n < b.n ? a.n : b.n);
-        return r != 0 ? r : (a.n > b.n) - (a.n < b.n);
+        return compare_naturally(a, b) ?: memcmp(a.text, b.text, a.n < b.n ? a.n : b.n) ?: COMPARE(a.n, b.n);
 }
 
 /* Compares objects member by member, so that parameters such as the size of a matrix are in numeric order. */
