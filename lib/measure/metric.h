@@ -16,6 +16,7 @@
  * window.c. The first N_PERFPY_METRICS rows are perf.py's eighteen, in its order.
  */
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -154,3 +155,8 @@ typedef struct MetricSet {
         double compat[N_PERFPY_METRICS];
         bool has_compat[N_PERFPY_METRICS];
 } MetricSet;
+
+/* NAN if it is absent. */
+static inline double metric_value(const MetricSet *set, Metric metric) {
+        return quality_is_present(set->quality[metric]) ? set->value[metric] : (double)NAN;
+}

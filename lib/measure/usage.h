@@ -131,6 +131,11 @@ typedef struct UsageSet {
         uint8_t quality[N_USAGES]; /* Quality */
 } UsageSet;
 
+/* NAN if it is absent. */
+static inline double usage_value(const UsageSet *set, UsageMetric metric) {
+        return quality_is_present(set->quality[metric]) ? set->value[metric] : (double)NAN;
+}
+
 /* Parts of a job's memory, in the order of their metrics. */
 typedef enum UsageMemory {
         USAGE_MEMORY_ANON,

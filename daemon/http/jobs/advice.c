@@ -70,19 +70,13 @@ typedef struct AdviceInput {
 /* --- available metrics ----------------------------------------------------------------------------- */
 
 static bool own(const AdviceInput *input, UsageMetric metric, double *ret) {
-        if (!quality_is_present(input->usage->quality[metric]) || !isfinite(input->usage->value[metric]))
-                return false;
-
-        *ret = input->usage->value[metric];
-        return true;
+        *ret = usage_value(input->usage, metric);
+        return isfinite(*ret);
 }
 
 static bool node(const AdviceInput *input, Metric metric, double *ret) {
-        if (!quality_is_present(input->metrics->quality[metric]) || !isfinite(input->metrics->value[metric]))
-                return false;
-
-        *ret = input->metrics->value[metric];
-        return true;
+        *ret = metric_value(input->metrics, metric);
+        return isfinite(*ret);
 }
 
 /* False if the job is too short to judge, or its duration is unknown. */

@@ -54,17 +54,12 @@ void job_json_write_identity(Json *json, const JobView *job, const Viewer *viewe
         json_object_end(json);
 }
 
-static bool has_usage(const UsageSet *usage, UsageMetric metric) {
-        return quality_is_present(usage->quality[metric]);
-}
-
 void job_json_write_limits(Json *json, const UsageSet *usage) {
-        bool has_limit = has_usage(usage, USAGE_MEMORY_LIMIT);
+        double limit = usage_value(usage, USAGE_MEMORY_LIMIT);
 
         json_put_object_begin(json, "limits");
-        json_put_double_or_null(json, "cpus", has_usage(usage, USAGE_CPU_GIVEN), usage->value[USAGE_CPU_GIVEN]);
-        json_put_int_or_null(json, "memory_bytes", has_limit,
-                             has_limit ? (int64_t)usage->value[USAGE_MEMORY_LIMIT] : 0);
+        json_put_double(json, "cpus", usage_value(usage, USAGE_CPU_GIVEN));
+        json_put_int_or_null(json, "memory_bytes", !isnan(limit), isnan(limit) ? 0 : (int64_t)limit);
         json_object_end(json);
 }
 

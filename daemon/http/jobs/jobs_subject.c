@@ -173,7 +173,7 @@ static double order_value(const Sources *sources, const ListedJob *job, const Jo
         snapshot_jobs_record_view(live, &sources->snapshot->node, &view);
         if (order == ORDER_DURATION)
                 return (double)(job_lookup_time_ms(sources, &view) - job->begin_ms);
-        return quality_is_present(view.usage.quality[usage]) ? view.usage.value[usage] : NAN;
+        return usage_value(&view.usage, usage);
 }
 
 /* The place of a job in the list: the highest comes first, as the newest does in a list by time. Jobs without the

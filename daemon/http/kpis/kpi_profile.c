@@ -107,33 +107,28 @@ _Static_assert(RUNS_MAX + RUNS_BEFORE_MAX <= RUN_PROFILE_RUNS_MAX, "the runs of 
 
 /* --- numbers of a run ----------------------------------------------------------------------------- */
 
-static double metric(const RunRow *run, Metric metric) {
-        return quality_is_present(run->metrics.quality[metric]) ? run->metrics.value[metric] : NAN;
-}
-
-static double usage(const RunRow *run, UsageMetric usage) {
-        return quality_is_present(run->usage.quality[usage]) ? run->usage.value[usage] : NAN;
-}
-
 static RunProfile profile_of(const RunRow *run) {
-        double duration_s = (double)run->duration_ms / 1e3, capacity_s = metric(run, METRIC_CPU_HOURS);
+        const MetricSet *node = &run->metrics;
+        const UsageSet *own = &run->usage;
+        double duration_s = (double)run->duration_ms / 1e3, capacity_s = metric_value(node, METRIC_CPU_HOURS);
         RunProfile profile = kpi_profile_unknown();
         double *numbers = profile.numbers;
 
         if (!run->has_job)
                 return profile;
-        numbers[RUN_CPUS_USED] = usage(run, USAGE_CPU_MEAN);
-        numbers[RUN_CPU_WAITED] = usage(run, USAGE_PSI_CPU_SOME) / duration_s;
-        numbers[RUN_THROTTLED] = usage(run, USAGE_THROTTLED_RATIO);
-        numbers[RUN_OTHERS_CPU] = (capacity_s - metric(run, METRIC_CPU_UNUSED_HOURS) - usage(run, USAGE_CPU_SECONDS)) /
-                                  capacity_s;
+        numbers[RUN_CPUS_USED] = usage_value(own, USAGE_CPU_MEAN);
+        numbers[RUN_CPU_WAITED] = usage_value(own, USAGE_PSI_CPU_SOME) / duration_s;
+        numbers[RUN_THROTTLED] = usage_value(own, USAGE_THROTTLED_RATIO);
+        numbers[RUN_OTHERS_CPU] =
+                (capacity_s - metric_value(node, METRIC_CPU_UNUSED_HOURS) - usage_value(own, USAGE_CPU_SECONDS)) /
+                capacity_s;
         if (numbers[RUN_OTHERS_CPU] < 0)
                 numbers[RUN_OTHERS_CPU] = 0; /* both are counted with an error */
-        numbers[RUN_STEAL] = metric(run, METRIC_CPU_STEAL) / capacity_s;
-        numbers[RUN_IO_STALLED] = metric(run, METRIC_PSI_IO_FULL) / duration_s;
-        numbers[RUN_MEMORY_STALLED] = metric(run, METRIC_PSI_MEMORY_SOME) / duration_s;
-        numbers[RUN_IO_BYTES] = (usage(run, USAGE_READ_BYTES) + usage(run, USAGE_WRITE_BYTES)) / duration_s;
-        numbers[RUN_MEMORY_BYTES] = usage(run, USAGE_MEMORY_PEAK);
+        numbers[RUN_STEAL] = metric_value(node, METRIC_CPU_STEAL) / capacity_s;
+        numbers[RUN_IO_STALLED] = metric_value(node, METRIC_PSI_IO_FULL) / duration_s;
+        numbers[RUN_MEMORY_STALLED] = metric_value(node, METRIC_PSI_MEMORY_SOME) / duration_s;
+        numbers[RUN_IO_BYTES] = (usage_value(own, USAGE_READ_BYTES) + usage_value(own, USAGE_WRITE_BYTES)) / duration_s;
+        numbers[RUN_MEMORY_BYTES] = usage_value(own, USAGE_MEMORY_PEAK);
         return profile;
 }
 

@@ -148,13 +148,11 @@ static int read_stages(const Target *target, const Sources *sources, Response *r
 #define GPUS_MAX 1024
 
 static double metric_of(const FoundJob *job, Metric metric) {
-        return job->has_metrics && quality_is_present(job->view->metrics.quality[metric])
-                       ? job->view->metrics.value[metric] : (double)NAN;
+        return job->has_metrics ? metric_value(&job->view->metrics, metric) : (double)NAN;
 }
 
 static double usage_of(const FoundJob *job, UsageMetric metric) {
-        return job->has_metrics && quality_is_present(job->view->usage.quality[metric])
-                       ? job->view->usage.value[metric] : (double)NAN;
+        return job->has_metrics ? usage_value(&job->view->usage, metric) : (double)NAN;
 }
 
 /* The label `gpus` of the job is the number of its GPUs. */

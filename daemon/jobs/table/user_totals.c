@@ -210,9 +210,9 @@ void user_totals_note(UserTotals *totals, uint32_t uid) {
 }
 
 static uint64_t count_of(const UsageSet *usage, UsageMetric metric, double unit) {
-        return quality_is_present(usage->quality[metric]) && usage->value[metric] > 0
-                       ? (uint64_t)(usage->value[metric] / unit + 0.5)
-                       : 0;
+        double value = usage_value(usage, metric);
+
+        return value > 0 ? (uint64_t)(value / unit + 0.5) : 0;
 }
 
 static void add(UsageTotal *total, const UsageSet *usage) {
