@@ -18,7 +18,7 @@ void payload_deinit(Payload *payload) {
         free(payload->kpis);
 }
 
-static void put_time(Json *json, const char *key, uint64_t time_ns) {
+void payload_put_time(Json *json, const char *key, uint64_t time_ns) {
         char text[CLOCK_TEXT_MAX];
 
         clock_format_utc(time_ns, text);
@@ -108,7 +108,7 @@ static int write_document(const ResultsFile *file, TestRecord *record, const Tes
         if (!json_text_find(json_text(record->settings, strlen(record->settings)), "test_path").text)
                 json_put_string(&json, "test_path", record->path);
         json_object_end(&json);
-        put_time(&json, "@timestamp", values->start_ns);
+        payload_put_time(&json, "@timestamp", values->start_ns);
         json_object_end(&json);
         return r < 0 ? r : buffer_error(out);
 }
@@ -158,7 +158,7 @@ static int write_kpis(const ResultsFile *file, const TestRecord *record, const T
                 json_put_object_begin(&json, property->name);
                 json_put_string(&json, "unit", property->unit ?: "");
                 json_put_string(&json, "help", property->help ?: property->name);
-                put_time(&json, "@timestamp", values->start_ns);
+                payload_put_time(&json, "@timestamp", values->start_ns);
                 r = put_value(property, document, &json);
                 json_put_string(&json, "test_uuid", uuid);
                 json_key(&json, "lower_better");
@@ -244,8 +244,8 @@ void payload_write_json(const Payload *payload, const ResultsFile *file, const T
         json_object_begin(json);
         json_put_object_begin(json, "metadata");
         json_put_string(json, "status", payload->is_valid ? "Valid" : "Invalid");
-        put_time(json, "start", values->start_ns);
-        put_time(json, "end", values->end_ns);
+        payload_put_time(json, "start", values->start_ns);
+        payload_put_time(json, "end", values->end_ns);
         json_key(json, "settings");
         json_raw(json, record->settings);
         json_put_string(json, "test_uuid", uuid);

@@ -27,6 +27,9 @@ void payload_deinit(Payload *payload);
 /* Makes the payload of a test. What does not conform becomes a finding of the record. 0 or a negative errno. */
 int payload_make(const ResultsFile *file, TestRecord *record, const TestValues *values, Payload *ret);
 
+/* Writes a time as text, in UTC. */
+void payload_put_time(Json *json, const char *key, uint64_t time_ns);
+
 /* Writes the settings that identify a run and those of repetitions, or the others, as members. 0 or -ENOMEM. */
 int payload_put_settings(const TestRecord *record, bool are_labels, Json *json);
 

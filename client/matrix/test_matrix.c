@@ -9,6 +9,7 @@
 #include "client/cli/command.h"
 #include "client/cli/grid.h"
 #include "client/cli/message.h"
+#include "client/matrix/payload.h"
 #include "json/json_text.h"
 #include "util/array.h"
 #include "util/clock.h"
@@ -111,13 +112,6 @@ size_t test_matrix_count_errors(const TestMatrix *matrix) {
 
 /* --- JSON ----------------------------------------------------------------------------------------- */
 
-static void put_time(Json *json, const char *key, uint64_t time_ns) {
-        char text[CLOCK_TEXT_MAX];
-
-        clock_format_utc(time_ns, text);
-        json_put_string(json, key, text);
-}
-
 static void put_test(const TestMatrix *matrix, size_t i, Json *json) {
         const TestRecord *record = &matrix->tree.records[i];
         const TestValues *values = &matrix->values[i];
@@ -129,8 +123,8 @@ static void put_test(const TestMatrix *matrix, size_t i, Json *json) {
         json_put_string(json, "test_uuid", uuid);
         json_put_string(json, "state", record->exit_code == 0 ? "finished" : "failed");
         json_put_int(json, "exit_code", record->exit_code);
-        put_time(json, "start", values->start_ns);
-        put_time(json, "end", values->end_ns);
+        payload_put_time(json, "start", values->start_ns);
+        payload_put_time(json, "end", values->end_ns);
         json_key(json, "settings");
         json_raw(json, record->settings);
         json_key(json, "values");

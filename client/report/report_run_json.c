@@ -5,10 +5,6 @@
 #include "client/report/report.h"
 #include "client/report/report_total.h"
 
-static void put_text(Json *json, const char *key, const char *text) {
-        json_put_string(json, key, text && *text ? text : NULL);
-}
-
 static void put_index(Json *json, const char *key, int64_t index) {
         json_put_int_or_null(json, key, index >= 0, index);
 }
@@ -58,10 +54,10 @@ static void write_run(const ReportRun *run, Json *json) {
         report_run_ranks(run, RANKS_FAILED, &failed, &n_failed);
 
         json_put_object_begin(json, "run");
-        put_text(json, "id", id.text);
-        put_text(json, "name", report_run_text(run, "name"));
-        put_text(json, "command", report_run_text(run, "command"));
-        put_text(json, "user", report_run_text(run, "user"));
+        json_put_text_or_null(json, "id", id.text);
+        json_put_text_or_null(json, "name", report_run_text(run, "name"));
+        json_put_text_or_null(json, "command", report_run_text(run, "command"));
+        json_put_text_or_null(json, "user", report_run_text(run, "user"));
         json_put_string(json, "state", run_state(run));
         put_times(json, run);
         put_index(json, "ranks", run->n_ranks > 0 ? (int64_t)run->n_ranks : -1);
@@ -95,7 +91,7 @@ static void write_report(Json *json, const RankReport *report) {
         put_index(json, "rank", report->rank);
         json_put_int(json, "step", report->rank > 0 ? report->rank : 0);
         json_put_string(json, "id", report->id);
-        put_text(json, "hostname", report->hostname);
+        json_put_text_or_null(json, "hostname", report->hostname);
         put_index(json, "node_index", report->node);
         put_member(json, "command", report->job);
         put_member(json, "state", report->job);
@@ -121,7 +117,7 @@ static void write_host(Json *json, const ReportRun *run, size_t i) {
         const RunHost *host = &run->hosts[i];
 
         json_object_begin(json);
-        put_text(json, "hostname", host->name);
+        json_put_text_or_null(json, "hostname", host->name);
         put_index(json, "node_index", host->node);
         put_member(json, "cpus", host->record->on);
         put_member(json, "memory_bytes", host->record->on);

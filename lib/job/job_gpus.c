@@ -235,10 +235,6 @@ int job_gpus_is_used(const JobGpu *gpu) {
         return gpu->had_processes ? 1 : -1;
 }
 
-static void put_text(Json *json, const char *key, const char *text) {
-        json_put_string(json, key, *text ? text : NULL);
-}
-
 void job_gpus_write_json(const JobGpus *gpus, Json *json) {
         json_put_array_begin(json, "gpus");
         for (size_t i = 0; i < gpus->n; i++) {
@@ -246,10 +242,10 @@ void job_gpus_write_json(const JobGpus *gpus, Json *json) {
                 int is_used = job_gpus_is_used(gpu);
 
                 json_object_begin(json);
-                put_text(json, "gpu", gpu->name);
-                put_text(json, "uuid", gpu->uuid);
-                put_text(json, "model", gpu->model);
-                put_text(json, "given", gpu->given);
+                json_put_text_or_null(json, "gpu", gpu->name);
+                json_put_text_or_null(json, "uuid", gpu->uuid);
+                json_put_text_or_null(json, "model", gpu->model);
+                json_put_text_or_null(json, "given", gpu->given);
                 json_key(json, "used");
                 if (is_used < 0)
                         json_null(json);

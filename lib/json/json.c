@@ -198,3 +198,7 @@ void json_put_double_or_null(Json *json, const char *key, bool is_there, double 
         else
                 json_put_string(json, key, NULL);
 }
+
+void json_put_text_or_null(Json *json, const char *key, const char *text) {
+        json_put_string(json, key, text && *text ? text : NULL);
+}

@@ -50,3 +50,4 @@ void json_put_array_begin(Json *json, const char *key);
 /* Writes null if `has` is false. */
 void json_put_int_or_null(Json *json, const char *key, bool is_there, int64_t v);
 void json_put_double_or_null(Json *json, const char *key, bool is_there, double v);
+void json_put_text_or_null(Json *json, const char *key, const char *text); /* null for "" and NULL */

@@ -344,8 +344,7 @@ int timeline_read(ColumnReader *reader, Timeline *ret) {
 
 /* --- JSON ----------------------------------------------------------------------------------- */
 
-/* Writes five digits, which is enough for plots. */
-static void put_float(Json *json, float v) {
+void timeline_put_value(Json *json, float v) {
         char text[32];
 
         if (!isfinite(v)) {
@@ -360,7 +359,7 @@ static void put_float(Json *json, float v) {
 static void put_values(const Timeline *timeline, Series series, Statistic statistic, Json *json) {
         json_put_array_begin(json, statistics[statistic].name);
         for (size_t i = 0; i < timeline->n; i++)
-                put_float(json, value_at(&timeline->points[i], series, statistic));
+                timeline_put_value(json, value_at(&timeline->points[i], series, statistic));
         json_array_end(json);
 }
 

@@ -15,6 +15,8 @@
 #include "util/buffer.h"
 #include "util/columns.h"
 
+typedef struct Json Json;
+
 #define TIMELINE_POINTS_MAX 10000U
 
 /*
@@ -137,3 +139,5 @@ int timeline_read(ColumnReader *reader, Timeline *ret);
  * A series of which one number is kept has only this array.
  */
 void timeline_json(const Timeline *timeline, Buffer *out);
+/* Writes a value with five digits, which is enough for plots. */
+void timeline_put_value(Json *json, float v);

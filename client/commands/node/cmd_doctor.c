@@ -87,10 +87,6 @@ static void ask_node(Checks *checks, const GlobalOptions *global, uint64_t deadl
 
 /* --- output --------------------------------------------------------------------------------------- */
 
-static void put_text(Json *json, const char *key, const char *text) {
-        json_put_string(json, key, *text ? text : NULL);
-}
-
 static int print_json(const Checks *checks) {
         scoped(buffer_deinit) Buffer text = {}, out = {};
         Screen screen = { .out = &out };
@@ -104,8 +100,8 @@ static int print_json(const Checks *checks) {
                 json_put_string(&json, "check", check->name);
                 json_put_string(&json, "state", check_state_name(check->state));
                 json_put_string(&json, "detail", check->detail);
-                put_text(&json, "effect", check->effect);
-                put_text(&json, "fix", check->fix);
+                json_put_text_or_null(&json, "effect", check->effect);
+                json_put_text_or_null(&json, "fix", check->fix);
                 json_object_end(&json);
         }
         json_array_end(&json);

@@ -50,18 +50,6 @@ static void put_percent(Json *json, const Selected *selected, size_t point, size
                 json_uint(json, percent);
 }
 
-/* Five digits, as in timelines. */
-static void put_value(Json *json, float v) {
-        char text[32];
-
-        if (!isfinite(v)) {
-                json_null(json);
-                return;
-        }
-        (void)snprintf(text, sizeof(text), "%.5g", (double)v);
-        json_raw(json, text);
-}
-
 static bool has_values(const Selected *selected, Series series) {
         for (size_t i = 0; i < selected->n; i++)
                 if (isfinite(selected->points[i]->values[series]))
@@ -83,7 +71,7 @@ static void write_points(const NodeSnapshot *node, const Selected *selected, Jso
                         continue;
                 json_put_array_begin(json, timeline_series_name(series));
                 for (size_t i = 0; i < selected->n; i++)
-                        put_value(json, selected->points[i]->values[series]);
+                        timeline_put_value(json, selected->points[i]->values[series]);
                 json_array_end(json);
         }
         json_object_end(json);

@@ -239,10 +239,6 @@ static void write_latest(Json *json, const NodeSnapshot *node) {
         json_object_end(json);
 }
 
-static void put_text_or_null(Json *json, const char *key, const char *text) {
-        json_put_string(json, key, *text ? text : NULL);
-}
-
 static void write_sources(Json *json, const NodeSnapshot *node) {
         json_put_array_begin(json, "sources");
         for (Source source = 0; source < N_SOURCES; source++) {
@@ -255,7 +251,7 @@ static void write_sources(Json *json, const NodeSnapshot *node) {
                 json_put_string(json, "path", sample_source_paths[source]);
                 json_put_bool(json, "up", is_up);
                 json_put_uint(json, "failures", node->sampler.n_failures[source]);
-                put_text_or_null(json, "error", node->sampler.error[source]);
+                json_put_text_or_null(json, "error", node->sampler.error[source]);
                 json_object_end(json);
         }
         json_array_end(json);
@@ -274,38 +270,38 @@ static void write_store(Json *json, const StoreStats *store) {
         json_put_object_begin(json, "store");
         json_put_string(json, "directory", store->directory);
         json_put_bool(json, "writable", store->is_writable);
-        put_text_or_null(json, "error", store->error);
+        json_put_text_or_null(json, "error", store->error);
         json_put_bool(json, "volatile", store->is_volatile);
         json_put_uint(json, "size_bytes", store->size_bytes);
         json_put_uint(json, "size_limit_bytes", store->size_max_bytes);
         json_put_uint(json, "queue_rows", store->queue_rows);
         json_put_uint(json, "sync_failures", store->n_sync_failures);
-        put_text_or_null(json, "sync_error", store->sync_error);
+        json_put_text_or_null(json, "sync_error", store->sync_error);
         json_put_int(json, "clock_ahead_seconds", store->expiry.clock_ahead_s);
         json_put_uint(json, "damaged_files", store->damage.n_files);
         json_put_bool(json, "salvaging", store->damage.is_salvaging);
         json_put_uint(json, "rows_salvaged", store->damage.n_rows_salvaged);
-        put_text_or_null(json, "damage", store->damage.found);
-        put_text_or_null(json, "salvage", store->damage.salvaged);
+        json_put_text_or_null(json, "damage", store->damage.found);
+        json_put_text_or_null(json, "salvage", store->damage.salvaged);
         json_object_end(json);
 }
 
 static void write_http(Json *json, const HttpPortStats *port) {
         json_put_object_begin(json, "http");
         json_put_string(json, "listen", port->listen);
-        put_text_or_null(json, "address", port->address);
-        put_text_or_null(json, "error", port->error);
+        json_put_text_or_null(json, "address", port->address);
+        json_put_text_or_null(json, "error", port->error);
         json_object_end(json);
 }
 
 static void write_configuration(Json *json, const SelfStats *self) {
         json_put_object_begin(json, "configuration");
         json_put_uint(json, "read_ms", self->config_reload_realtime_ns / NS_PER_MS);
-        put_text_or_null(json, "error", self->config_error);
-        put_text_or_null(json, "restart", self->config_restart);
-        put_text_or_null(json, "ignored", self->config_ignored);
-        put_text_or_null(json, "edited", self->config_edited);
-        put_text_or_null(json, "unknown_names", self->config_unknown);
+        json_put_text_or_null(json, "error", self->config_error);
+        json_put_text_or_null(json, "restart", self->config_restart);
+        json_put_text_or_null(json, "ignored", self->config_ignored);
+        json_put_text_or_null(json, "edited", self->config_edited);
+        json_put_text_or_null(json, "unknown_names", self->config_unknown);
         json_object_end(json);
 }
 

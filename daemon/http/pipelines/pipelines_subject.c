@@ -484,7 +484,7 @@ static void rows_end(Rows *rows, const char *next) {
         json_array_end(&rows->json);
         json_put_bool(&rows->json, "truncated", rows->is_cut);
         if (next)
-                json_put_string(&rows->json, "next", *next ? next : NULL);
+                json_put_text_or_null(&rows->json, "next", next);
         json_object_end(&rows->json);
 }
 
