@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "util/array.h"
 
@@ -143,18 +144,14 @@ bool pipeline_pending_is_empty(const PipelinePending *pending) {
         return pending->n_intervals == 0 && pending->n_events == 0 && !pending->description;
 }
 
-static size_t smaller(size_t a, size_t b) {
-        return a < b ? a : b;
-}
-
 PipelineReport pipeline_pending_report(PipelinePending *pending) {
         PipelineReport report = {
                 .job = "",
                 .producer = pending->producer,
                 .intervals = pending->intervals,
-                .n_intervals = smaller(pending->n_intervals, PIPELINE_REPORT_INTERVALS_MAX / N_PIPELINE_PARTS),
+                .n_intervals = MIN(pending->n_intervals, PIPELINE_REPORT_INTERVALS_MAX / N_PIPELINE_PARTS),
                 .events = pending->events,
-                .n_events = smaller(pending->n_events, PIPELINE_REPORT_EVENTS_MAX),
+                .n_events = MIN(pending->n_events, PIPELINE_REPORT_EVENTS_MAX),
                 .description = json_text(pending->description, pending->description ? strlen(pending->description) : 0),
         };
 
@@ -171,7 +168,7 @@ void pipeline_pending_remove(PipelinePending *pending, const PipelineReport *sen
                 drop_event(&pending->events[i]);
         pending->n_intervals -= sent->n_intervals;
         pending->is_merged = pending->is_merged && sent->n_intervals == 0;
-        pending->n_reported -= smaller(pending->n_reported, sent->n_intervals);
+        pending->n_reported -= MIN(pending->n_reported, sent->n_intervals);
         pending->n_events -= sent->n_events;
         if (pending->n_intervals > 0)
                 memmove(pending->intervals, pending->intervals + sent->n_intervals,

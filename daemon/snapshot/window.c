@@ -3,20 +3,17 @@
 
 #include <assert.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "util/clock.h"
 
-static double max_of(double a, double b) {
-        return a > b ? a : b;
-}
-
 static void include_memory(WindowPeaks *peaks, double ratio) {
-        peaks->memory_max = max_of(peaks->memory_max, ratio);
+        peaks->memory_max = MAX(peaks->memory_max, ratio);
         peaks->has_memory = true;
 }
 
 static void include_root_filesystem(WindowPeaks *peaks, double ratio) {
-        peaks->root_filesystem_max = max_of(peaks->root_filesystem_max, ratio);
+        peaks->root_filesystem_max = MAX(peaks->root_filesystem_max, ratio);
         peaks->has_root_filesystem = true;
 }
 
@@ -48,9 +45,9 @@ void window_observe(WindowPeaks *peaks, const Totals *begin, const Observation *
         peaks->n_observations++;
         if (observation->has_cpu) {
                 peaks->has_cpu = true;
-                peaks->cpu_max = max_of(peaks->cpu_max, observation->cpu_peak[CPU_ACROSS_MEAN]);
-                peaks->cpu_min_max = max_of(peaks->cpu_min_max, observation->cpu_peak[CPU_ACROSS_ALL]);
-                peaks->cpu_max_max = max_of(peaks->cpu_max_max, observation->cpu_peak[CPU_ACROSS_ANY]);
+                peaks->cpu_max = MAX(peaks->cpu_max, observation->cpu_peak[CPU_ACROSS_MEAN]);
+                peaks->cpu_min_max = MAX(peaks->cpu_min_max, observation->cpu_peak[CPU_ACROSS_ALL]);
+                peaks->cpu_max_max = MAX(peaks->cpu_max_max, observation->cpu_peak[CPU_ACROSS_ANY]);
         }
         if (observation->has_memory)
                 include_memory(peaks, observation->memory);

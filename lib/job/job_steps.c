@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "job/job_steps.h"
 
+#include <sys/param.h>
+
 static const Record step_record = RECORD(JobStep,
         RECORD_TEXT_OF(JobStep, name),
         RECORD_VALUE(JobStep, n_steps),
@@ -19,19 +21,15 @@ const Record job_steps_record = RECORD(JobSteps,
         RECORD_LIST_OF(JobSteps, items, n, JOB_STEPS_MAX, &step_record),
         RECORD_STRUCT(JobSteps, others, &step_record));
 
-static uint64_t max_of(uint64_t a, uint64_t b) {
-        return a > b ? a : b;
-}
-
 void job_steps_add(JobStep *others, const JobStep *step) {
         if (others->n_steps == 0 || step->begin_ms < others->begin_ms)
                 others->begin_ms = step->begin_ms;
         others->n_steps += step->n_steps;
         others->have |= step->have;
-        others->end_ms = max_of(others->end_ms, step->end_ms);
+        others->end_ms = MAX(others->end_ms, step->end_ms);
         others->unseen_ms += step->unseen_ms;
         others->cpu_us += step->cpu_us;
-        others->memory_peak_bytes = max_of(others->memory_peak_bytes, step->memory_peak_bytes);
+        others->memory_peak_bytes = MAX(others->memory_peak_bytes, step->memory_peak_bytes);
         others->read_bytes += step->read_bytes;
         others->written_bytes += step->written_bytes;
 }
@@ -56,7 +54,7 @@ static void write_step(const JobStep *step, uint64_t end_ms, double sums[static 
         end_ms = step->end_ms ?: end_ms;
         json_object_begin(json);
         json_put_string(json, "kind", *step->name ? "step" : "other");
-        json_put_string(json, "name", *step->name ? step->name : NULL);
+        json_put_text_or_null(json, "name", step->name);
         json_put_uint(json, "n_steps", step->n_steps);
         json_put_uint(json, "begin_ms", step->begin_ms);
         json_put_int_or_null(json, "end_ms", end_ms > 0, (int64_t)end_ms);

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "measure/meter.h"
 #include "util/clock.h"
@@ -61,10 +62,6 @@ static uint64_t field_value(const CgroupSample *sample, const UsageField *field)
 
 /* --- advancing ---------------------------------------------------------------------------------- */
 
-static uint64_t max_of(uint64_t a, uint64_t b) {
-        return a > b ? a : b;
-}
-
 static void memory_parts(const CgroupSample *sample, uint64_t ret[static N_USAGE_MEMORIES]) {
         ret[USAGE_MEMORY_ANON] = sample->anon_bytes;
         ret[USAGE_MEMORY_FILE] = sample->file_bytes;
@@ -91,7 +88,7 @@ static void record_memory(Usage *usage, const CgroupSample *sample) {
         ms = had ? memory_ms(sample) - memory_ms(&usage->last) : 0;
         usage->parts_ms += ms;
         for (UsageMemory part = 0; part < N_USAGE_MEMORIES; part++)
-                usage->parts_max_bytes[part] = max_of(usage->parts_max_bytes[part], now[part]);
+                usage->parts_max_bytes[part] = MAX(usage->parts_max_bytes[part], now[part]);
         for (UsageMemory part = 0; part < USAGE_MEMORY_ALL; part++)
                 usage->parts_kib_ms[part] += (before[part] / 1024 + now[part] / 1024) * ms / 2;
 }
@@ -100,9 +97,9 @@ static void record_parts(Usage *usage, const CgroupSample *sample) {
         record_memory(usage, sample);
         usage->seen |= sample->have;
         if (cgroup_sample_has(sample, CGROUP_MEMORY))
-                usage->memory_max_bytes = max_of(usage->memory_max_bytes, sample->memory_bytes);
+                usage->memory_max_bytes = MAX(usage->memory_max_bytes, sample->memory_bytes);
         if (cgroup_sample_has(sample, CGROUP_PIDS))
-                usage->pids_max = max_of(usage->pids_max, sample->n_pids);
+                usage->pids_max = MAX(usage->pids_max, sample->n_pids);
 }
 
 /*
@@ -183,10 +180,6 @@ void usage_begin_earlier(Usage *usage, uint64_t ns) {
         usage->begin.boottime_ns -= ns < usage->begin.boottime_ns ? ns : usage->begin.boottime_ns - 1;
 }
 
-static uint64_t min_of(uint64_t a, uint64_t b) {
-        return a < b ? a : b;
-}
-
 /*
  * The kernel divides the CPU time of a process and of a group into user and system time by clock ticks, each for
  * itself: what exceeds one part of the group is taken from the other. In cgroup v1, the parts do not add up to the
@@ -198,13 +191,13 @@ void usage_exclude(Usage *usage, const ClientCpu *cpu) {
         uint64_t n_user_us = last->user_us - begin->user_us, n_system_us = last->system_us - begin->system_us;
         uint64_t wanted_us = cpu->user_us + cpu->system_us, user_us, system_us;
 
-        user_us = min_of(cpu->user_us, n_user_us);
-        system_us = min_of(wanted_us - user_us, n_system_us);
-        user_us = min_of(wanted_us - system_us, n_user_us);
+        user_us = MIN(cpu->user_us, n_user_us);
+        system_us = MIN(wanted_us - user_us, n_system_us);
+        user_us = MIN(wanted_us - system_us, n_user_us);
         begin->user_us += user_us;
         begin->system_us += system_us;
-        begin->usage_us += min_of(wanted_us, last->usage_us - begin->usage_us);
-        usage->unseen_us -= min_of(wanted_us, usage->unseen_us);
+        begin->usage_us += MIN(wanted_us, last->usage_us - begin->usage_us);
+        usage->unseen_us -= MIN(wanted_us, usage->unseen_us);
 }
 
 static void update_fields(Usage *usage, const CgroupSample *sample) {
@@ -244,7 +237,7 @@ static void store_peak(Usage *usage) {
         bool is_known = is_peak_known(usage);
 
         if (is_known)
-                usage->memory_max_bytes = max_of(usage->memory_max_bytes, usage->last.memory_peak_bytes);
+                usage->memory_max_bytes = MAX(usage->memory_max_bytes, usage->last.memory_peak_bytes);
         else if (usage->is_fresh || !cgroup_sample_has(&usage->last, CGROUP_MEMORY_PEAK))
                 usage->begin.have &= ~(1U << CGROUP_MEMORY_PEAK);
         usage->is_fresh = is_known;
@@ -443,7 +436,7 @@ static void put_memory(const Usage *usage, uint64_t node_memory_bytes, UsageSet 
         Quality limited = limit_quality(usage, node_memory_bytes);
 
         if (is_peak_known(usage)) {
-                peak = max_of(peak, last->memory_peak_bytes);
+                peak = MAX(peak, last->memory_peak_bytes);
                 quality = QUALITY_EXACT;
         }
         if (limited == QUALITY_EXACT)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/measure/node_history.h"
 
+#include <sys/param.h>
+
 #include "util/clock.h"
 
 #define TIME_MS_MAX (INT64_MAX / NS_PER_MS)
@@ -141,16 +143,12 @@ int node_history_add(NodeHistory *history, const NodeSampleRow *row) {
 /* A block has a point for each minute of an hour, and of the checkpoint interval, which is ten minutes at most. */
 #define BLOCK_MS_MAX (2 * 60 * STORE_NODE_MINUTE_MS)
 
-static uint64_t greater_of(uint64_t a, uint64_t b) {
-        return a > b ? a : b;
-}
-
 /* Returns the time up to which minutes are read. */
 static uint64_t minutes_end_ms(const NodeHistory *history, const NodeBounds *bounds) {
         bool is_coarse = history->step_ns >= STORE_NODE_MINUTE_MS * NS_PER_MS;
         uint64_t latest_ms = bounds->newest_ms > LATEST_MS ? bounds->newest_ms - LATEST_MS : 0;
 
-        if (is_coarse && bounds->minutes_ms <= greater_of(bounds->samples_ms, history->since_ms))
+        if (is_coarse && bounds->minutes_ms <= MAX(bounds->samples_ms, history->since_ms))
                 return latest_ms - latest_ms % STORE_NODE_MINUTE_MS;
         return bounds->samples_ms;
 }
@@ -190,7 +188,7 @@ int node_history_read(NodeHistory *history, Reader *reader) {
                 if (r == 0)
                         r = add_rows(history, reader, &unpacked);
         }
-        history->since_ms = greater_of(since_ms, end_ms);
+        history->since_ms = MAX(since_ms, end_ms);
         history->until_ms = until_ms;
         if (r == 0 && history->next_ms == 0 && history->since_ms < until_ms)
                 r = store_node_list(reader, history->since_ms, until_ms);

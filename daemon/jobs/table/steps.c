@@ -5,14 +5,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "util/file.h"
 
 #define PREFIX "step_"
-
-static uint64_t max_of(uint64_t a, uint64_t b) {
-        return a > b ? a : b;
-}
 
 static Steps *steps_new(void) {
         scoped(steps_freep) Steps *steps = calloc(1, sizeof(*steps));
@@ -163,10 +160,10 @@ static void take(JobStep *step, const CgroupSample *sample) {
         step->have |= sample->have & (1U << CGROUP_CPU | 1U << CGROUP_IO | 1U << CGROUP_MEMORY_PEAK);
         if (cgroup_sample_has(sample, CGROUP_MEMORY))
                 step->have |= 1U << CGROUP_MEMORY_PEAK;
-        step->cpu_us = max_of(step->cpu_us, sample->usage_us);
-        step->memory_peak_bytes = max_of(step->memory_peak_bytes, memory);
-        step->read_bytes = max_of(step->read_bytes, sample->read_bytes);
-        step->written_bytes = max_of(step->written_bytes, sample->write_bytes);
+        step->cpu_us = MAX(step->cpu_us, sample->usage_us);
+        step->memory_peak_bytes = MAX(step->memory_peak_bytes, memory);
+        step->read_bytes = MAX(step->read_bytes, sample->read_bytes);
+        step->written_bytes = MAX(step->written_bytes, sample->write_bytes);
 }
 
 void steps_read(Steps *steps, uint64_t boottime_ns, uint64_t now_ms) {
