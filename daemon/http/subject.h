@@ -31,6 +31,9 @@ typedef struct Collector {
         void (*collect_now)(Exposition *exposition, const Sources *sources);
 } Collector;
 
+#define ROUTES(...) (const Route[]){ __VA_ARGS__, {} }
+#define COLLECTORS(...) (const Collector[]){ __VA_ARGS__, {} }
+
 /* The last row of each table is empty. */
 typedef struct Subject {
         const Route *routes;

@@ -869,19 +869,14 @@ static void put_counts(Exposition *exposition, const Snapshot *snapshot) {
 
 /* --- tables ------------------------------------------------------------------------------------------- */
 
-static const Route routes[] = {
-        { "/api/v1/jobs",              "state name user label search failed pipeline sort since_ms until_ms limit page", false, true,  answer_list },
-        { "/api/v1/jobs/{id}",         "",                                             false, true,  answer_job },
-        { "/api/v1/jobs/{id}/metrics", "key scope compat names phases",                false, true,  answer_job_metrics },
-        { "/api/v1/jobs/{id}/samples", "",                                             false, true,  answer_job_samples },
-        { "/api/v1/jobs/{id}/perf-report", "compat",                                   false, true,  answer_perf_report },
-        {},
+const Subject jobs_subject = {
+        .routes = ROUTES(
+                { "/api/v1/jobs",              "state name user label search failed pipeline sort since_ms until_ms limit page", false, true,  answer_list },
+                { "/api/v1/jobs/{id}",         "",                                             false, true,  answer_job },
+                { "/api/v1/jobs/{id}/metrics", "key scope compat names phases",                false, true,  answer_job_metrics },
+                { "/api/v1/jobs/{id}/samples", "",                                             false, true,  answer_job_samples },
+                { "/api/v1/jobs/{id}/perf-report", "compat",                                   false, true,  answer_perf_report }),
+        .collectors = COLLECTORS(
+                { "jobs", false, jobs_subject_metrics, NULL },
+                { "self", false, put_counts, NULL }),
 };
-
-static const Collector collectors[] = {
-        { "jobs", false, jobs_subject_metrics, NULL },
-        { "self", false, put_counts, NULL },
-        {},
-};
-
-const Subject jobs_subject = { routes, collectors };

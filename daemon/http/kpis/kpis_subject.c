@@ -715,16 +715,11 @@ static void write_counts(Exposition *exposition, const Snapshot *snapshot) {
 
 /* --- tables ----------------------------------------------------------------------------------------- */
 
-static const Route routes[] = {
-        { "/api/v1/kpis/{name}/regress", "where component since_ms until_ms objective direction current compare_by ignore ignore_entry across order method fdr compat changes", false, true, answer_regress },
-        { "/api/v1/kpis/accepted", "", false, true, answer_accepted },
-        {},
+const Subject kpis_subject = {
+        .routes = ROUTES(
+                { "/api/v1/kpis/{name}/regress", "where component since_ms until_ms objective direction current compare_by ignore ignore_entry across order method fdr compat changes", false, true, answer_regress },
+                { "/api/v1/kpis/accepted", "", false, true, answer_accepted }),
+        .collectors = COLLECTORS(
+                { "kpis", false, write_kpis, NULL },
+                { "self", false, write_counts, NULL }),
 };
-
-static const Collector collectors[] = {
-        { "kpis", false, write_kpis, NULL },
-        { "self", false, write_counts, NULL },
-        {},
-};
-
-const Subject kpis_subject = { routes, collectors };

@@ -619,19 +619,14 @@ void node_subject_metrics_sampling(Exposition *exposition, const Snapshot *snaps
 
 /* --- tables ------------------------------------------------------------------------------------------ */
 
-static const Route routes[] = {
-        { "/api/v1/events",       "",                        true,  false, node_recent_stream },
-        { "/api/v1/node",         "",                        true,  false, answer_state },
-        { "/api/v1/node/recent",  "since_ms",                true,  false, node_recent_answer },
-        { "/api/v1/node/samples", "since_ms until_ms limit step_ms", false, true,  answer_samples },
-        {},
+const Subject node_subject = {
+        .routes = ROUTES(
+                { "/api/v1/events",       "",                        true,  false, node_recent_stream },
+                { "/api/v1/node",         "",                        true,  false, answer_state },
+                { "/api/v1/node/recent",  "since_ms",                true,  false, node_recent_answer },
+                { "/api/v1/node/samples", "since_ms until_ms limit step_ms", false, true,  answer_samples }),
+        .collectors = COLLECTORS(
+                { "node",   false, node_subject_metrics, NULL },
+                { "percpu", true,  node_subject_metrics_percpu, NULL },
+                { "self",   false, node_subject_metrics_sampling, NULL }),
 };
-
-static const Collector collectors[] = {
-        { "node",   false, node_subject_metrics, NULL },
-        { "percpu", true,  node_subject_metrics_percpu, NULL },
-        { "self",   false, node_subject_metrics_sampling, NULL },
-        {},
-};
-
-const Subject node_subject = { routes, collectors };

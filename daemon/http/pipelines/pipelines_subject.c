@@ -705,17 +705,12 @@ static void add_counts(Exposition *exposition, const Snapshot *snapshot) {
         metrics_scalars(exposition, &stats, scalars, N_ELEMENTS(scalars));
 }
 
-static const Route routes[] = {
-        { "/api/v1/jobs/{id}/pipeline",           "threads changes",                     false, true, answer_pipeline },
-        { "/api/v1/jobs/{id}/pipeline/intervals", "stage since_ms until_ms limit format page", false, true, answer_intervals },
-        { "/api/v1/jobs/{id}/pipeline/events",    "since_ms until_ms limit format",      false, true, answer_events },
-        {},
+const Subject pipelines_subject = {
+        .routes = ROUTES(
+                { "/api/v1/jobs/{id}/pipeline",           "threads changes",                     false, true, answer_pipeline },
+                { "/api/v1/jobs/{id}/pipeline/intervals", "stage since_ms until_ms limit format page", false, true, answer_intervals },
+                { "/api/v1/jobs/{id}/pipeline/events",    "since_ms until_ms limit format",      false, true, answer_events }),
+        .collectors = COLLECTORS(
+                { "jobs", false, add_stages, NULL },
+                { "self", false, add_counts, NULL }),
 };
-
-static const Collector collectors[] = {
-        { "jobs", false, add_stages, NULL },
-        { "self", false, add_counts, NULL },
-        {},
-};
-
-const Subject pipelines_subject = { routes, collectors };

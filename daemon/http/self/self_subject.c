@@ -285,19 +285,14 @@ static void put_metrics_now(Exposition *exposition, const Sources *sources) {
 
 /* --- tables ------------------------------------------------------------------------------------------- */
 
-static const Route routes[] = {
-        { "/metrics",             "collect[]", true,  false, metrics_answer },
-        { "/-/healthy",           "",          false, false, answer_healthy },
-        { "/-/ready",             "",          false, false, answer_ready },
-        { "/api/v1/openapi.json", "",          false, false, answer_openapi },
-        { "/api/v1/quota",        "uid",       false, false, answer_quota },
-        {},
+const Subject self_subject = {
+        .routes = ROUTES(
+                { "/metrics",             "collect[]", true,  false, metrics_answer },
+                { "/-/healthy",           "",          false, false, answer_healthy },
+                { "/-/ready",             "",          false, false, answer_ready },
+                { "/api/v1/openapi.json", "",          false, false, answer_openapi },
+                { "/api/v1/quota",        "uid",       false, false, answer_quota }),
+        .collectors = COLLECTORS(
+                { "self", false, put_metrics, NULL },
+                { "self", false, NULL, put_metrics_now }),
 };
-
-static const Collector collectors[] = {
-        { "self", false, put_metrics, NULL },
-        { "self", false, NULL, put_metrics_now },
-        {},
-};
-
-const Subject self_subject = { routes, collectors };

@@ -58,14 +58,12 @@ static void answer_file(const Target *target, const Sources *sources, Response *
                 (void)exchange_error(response, 404, "the web page has no file '%s'", target->argument);
 }
 
-static const Route routes[] = {
-        { "/",                    "", false, false, answer_page },
-        { "/jobs/{id}",           "", false, true,  answer_job },
-        { "/indicators/{name}",   "", false, false, answer_page },
-        { "/app/{file}",          "", false, false, answer_file },
-        { "/figures/{file}",      "", false, false, answer_file },
-        { "/vendor/uplot/{file}", "", false, false, answer_file },
-        {},
+const Subject web_subject = {
+        .routes = ROUTES(
+                { "/",                    "", false, false, answer_page },
+                { "/jobs/{id}",           "", false, true,  answer_job },
+                { "/indicators/{name}",   "", false, false, answer_page },
+                { "/app/{file}",          "", false, false, answer_file },
+                { "/figures/{file}",      "", false, false, answer_file },
+                { "/vendor/uplot/{file}", "", false, false, answer_file }),
 };
-
-const Subject web_subject = { .routes = routes };

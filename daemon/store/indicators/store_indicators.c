@@ -404,25 +404,6 @@ static const StoreTable point_table = {
         .erasure = &table_erasure_follows,
 };
 
-static const StoreTable *const tables[] = {
-        &attachments_stack_table,
-        &attachments_package_table,
-        &attachments_list_table,
-        &attachments_specification_table,
-        &term_table,
-        &indicator_table,
-        &indexing_shapes_table,
-        &indexing_table,
-        &result_table,
-        &shape_table,
-        &model_table,
-        &series_table,
-        &property_table,
-        &point_table,
-        &unfinished_table,
-        NULL,
-};
-
 /* --- the writer's catalog ------------------------------------------------------------------------ */
 
 static int new_state(void **ret, struct Shares *shares) {
@@ -459,7 +440,22 @@ static int work(void *state, Database *database, bool *ret_has_more) {
 }
 
 const StoreSubject store_indicators = {
-        .tables = tables,
+        .tables = STORE_TABLES(
+                &attachments_stack_table,
+                &attachments_package_table,
+                &attachments_list_table,
+                &attachments_specification_table,
+                &term_table,
+                &indicator_table,
+                &indexing_shapes_table,
+                &indexing_table,
+                &result_table,
+                &shape_table,
+                &model_table,
+                &series_table,
+                &property_table,
+                &point_table,
+                &unfinished_table),
         .new_state = new_state,
         .free_state = free_state,
         .forget = forget,

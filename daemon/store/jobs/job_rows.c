@@ -826,12 +826,8 @@ static const StoreTable totals_table = {
         .erasure = &table_erasure_follows, /* written anew without the user before the order */
 };
 
-static const StoreTable *const tables[] = {
-        &job_table,    &running_table, &timeline_table, &phase_table, &phase_leftover_table,
-        &layout_table, &meter_table,   &totals_table,   NULL,
-};
-
 const StoreSubject store_jobs = {
-        .tables = tables,
+        .tables = STORE_TABLES(&job_table, &running_table, &timeline_table, &phase_table, &phase_leftover_table,
+                               &layout_table, &meter_table, &totals_table),
         .mend = mend,
 };

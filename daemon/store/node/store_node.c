@@ -156,8 +156,6 @@ static const StoreTable minutes_table = {
         .erasure = &table_erasure_none,
 };
 
-static const StoreTable *const tables[] = { &sample_table, &minutes_table, NULL };
-
 const StoreSubject store_node = {
-        .tables = tables,
+        .tables = STORE_TABLES(&sample_table, &minutes_table),
 };

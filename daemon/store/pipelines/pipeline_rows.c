@@ -746,10 +746,6 @@ static const StoreTable pipeline_table = {
         .erasure = &table_erasure_follows,
 };
 
-static const StoreTable *const tables[] = {
-        &series_table, &interval_table, &event_table, &pipeline_table, &pipeline_leftover_table, NULL,
-};
-
 const StoreSubject store_pipelines = {
-        .tables = tables,
+        .tables = STORE_TABLES(&series_table, &interval_table, &event_table, &pipeline_table, &pipeline_leftover_table),
 };

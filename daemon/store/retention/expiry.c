@@ -19,9 +19,7 @@ static const StoreTable clock_table = {
         .erasure = &table_erasure_none,
 };
 
-static const StoreTable *const tables[] = { &clock_table, NULL };
-
-const StoreSubject expiry_subject = { .tables = tables };
+const StoreSubject expiry_subject = { .tables = STORE_TABLES(&clock_table) };
 
 void expiry_set_clock(Expiry *expiry, int64_t newest_ms, uint64_t realtime_ns, uint64_t boottime_ns) {
         if (expiry->clock_offset_ns == 0)

@@ -35,9 +35,7 @@ static const StoreTable holding_table = {
         .erasure = &table_erasure_follows,
 };
 
-static const StoreTable *const tables[] = { &holder_table, &holding_table, NULL };
-
-const StoreSubject holders_subject = { .tables = tables };
+const StoreSubject holders_subject = { .tables = STORE_TABLES(&holder_table, &holding_table) };
 
 /* --- the table ------------------------------------------------------------------------------------ */
 

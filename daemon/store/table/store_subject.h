@@ -86,10 +86,12 @@ typedef struct StoreTable {
         const TableErasure *erasure; /* never NULL: what belongs to users */
 } StoreTable;
 
+#define STORE_TABLES(...) (const StoreTable *const[]){ __VA_ARGS__, NULL }
+
 /* A member that is not needed is NULL. Functions of int return 0, -ENOMEM or an outcome of database.h: the
  * transaction is rolled back. */
 typedef struct StoreSubject {
-        const StoreTable *const *tables; /* ends with NULL */
+        const StoreTable *const *tables; /* STORE_TABLES() */
 
         /* State that the writer keeps for the subject. */
         int (*new_state)(void **ret, struct Shares *shares);

@@ -27,7 +27,7 @@ static void collect_echoes(Exposition *exposition, const Snapshot *snapshot) {
         exposition_single(exposition, "perfd_echo_tables", FAMILY_GAUGE, "Tables of texts", 1);
 }
 
-static const Route routes[] = { { "/api/v1/echoes", "", false, true, answer_echoes }, {} };
-static const Collector collectors[] = { { "echo", false, collect_echoes, NULL }, {} };
-
-const Subject echo_subject = { routes, collectors };
+const Subject echo_subject = {
+        .routes = ROUTES({ "/api/v1/echoes", "", false, true, answer_echoes }),
+        .collectors = COLLECTORS({ "echo", false, collect_echoes, NULL }),
+};

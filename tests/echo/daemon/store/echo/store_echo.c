@@ -38,8 +38,6 @@ static const StoreTable echo_table = {
         .erasure = &table_erasure_none,
 };
 
-static const StoreTable *const tables[] = { &echo_table, NULL };
-
 const StoreSubject store_echo = {
-        .tables = tables,
+        .tables = STORE_TABLES(&echo_table),
 };
