@@ -43,6 +43,7 @@ class Verdicts(Compare):
         self.assertEqual((answer["verdict"], row["name"], row["unit"]), ("more", "CPU time", "s"), answer)
         self.assertTrue(0 < row["low"] <= row["change"] <= row["high"], row)
         self.assertEqual(self.ask("--objective", "CPU time", "--fail-on", "worse", MUCH, LITTLE)["verdict"], "less")
+        self.compare("--objective", "CPU time", "--fail-on", "worse", "--direction", "higher", LITTLE, MUCH, status=4)
 
     def test_words_after_dashes_are_no_shell_and_the_screen_has_a_sentence(self):
         text = self.compare("--objective", "memory", "--", "sh", "-c", "exit $#", "--", "sh", "-c", ":").stdout

@@ -445,7 +445,7 @@ static int compare_stored(const CommandLine *line, PairedRuns *runs, CompareFact
 
 /* B is worse if it has more of a resource, or less of a number of which more is better. */
 static int gate_status(const CompareOptions *options, const ComparisonRow *row) {
-        bool is_higher_better = options->direction && strcmp(options->direction, "higher") == 0;
+        bool is_higher_better = !row->series->unit && options->direction && strcmp(options->direction, "higher") == 0;
 
         if (options->fail_on && row->verdict == (is_higher_better ? PAIRED_LESS : PAIRED_MORE))
                 return EXIT_REGRESSED;
