@@ -46,7 +46,7 @@ static void put_shift(Buffer *out, const ComparisonRow *row, double shift, int s
         int n_decimals = width < 0.001 ? 2 : width < 0.1 || fabs(change) < 0.01 ? 1 : 0;
 
         if (!row->is_ratio)
-                put_value(out, row, change);
+                put_value(out, row, fabs(change) < COMPARISON_EQUAL ? 0 : change);
         else /* no negative zero */
                 buffer_printf(out, "%.*f", n_decimals, fabs(change) < 0.005 / pow(10, n_decimals) ? 0 : 100 * change);
 }
@@ -62,7 +62,6 @@ static void put_side(Buffer *out, const ComparisonRow *row, double shift, bool i
 static void put_verdict(Buffer *out, const ComparisonRow *row) {
         const PairedInterval *interval = &row->interval;
         bool is_less = row->verdict == PAIRED_LESS, is_change = is_less || row->verdict == PAIRED_MORE;
-        int sign = is_less ? -1 : 1;
 
         if (is_change)
                 put_side(out, row, interval->estimate, is_less);
@@ -71,16 +70,14 @@ static void put_verdict(Buffer *out, const ComparisonRow *row) {
         if (!isfinite(interval->high - interval->low))
                 return;
         buffer_puts(out, " (");
-        put_shift(out, row, is_less ? interval->high : interval->low, sign);
+        put_shift(out, row, is_less ? interval->high : interval->low, is_less ? -1 : 1);
         buffer_puts(out, " to ");
-        put_shift(out, row, is_less ? interval->low : interval->high, sign);
+        put_shift(out, row, is_less ? interval->low : interval->high, is_less ? -1 : 1);
         buffer_puts(out, row->is_ratio && !is_change ? " %)" : ")");
 }
 
 void compare_report_put_sentence(const ComparisonRow *row, Buffer *out) {
-        bool is_change = row->verdict == PAIRED_LESS || row->verdict == PAIRED_MORE;
-
-        if (is_change && is_wall_time(row))
+        if (row->verdict >= PAIRED_LESS && is_wall_time(row))
                 buffer_puts(out, "B is ");
         else
                 buffer_printf(out, "%s of B against A: ", row->series->name);
@@ -109,10 +106,12 @@ static bool judge(const PairedRuns *runs, size_t i, const ComparisonRow *decisiv
         return ret->n > 0;
 }
 
+#define ONE_SIDED_MIN 8U /* disturbed pairs: chance does not lay all in runs of the same command */
+
 /* --- remarks -------------------------------------------------------------------------------------- */
 
 static void put_left_out(const CompareFacts *facts, Buffer *out) {
-        size_t n = facts->n_failed + facts->n_timed_out + facts->n_disturbed;
+        size_t n_by_b = facts->noise.n_disturbed_by_b, n = facts->n_failed + facts->n_timed_out + facts->n_disturbed;
 
         if (n == 0)
                 return;
@@ -121,6 +120,8 @@ static void put_left_out(const CompareFacts *facts, Buffer *out) {
         for (Noise i = 0; i < N_NOISES; i++)
                 if (facts->noise.n_disturbed[i] > 0)
                         buffer_printf(out, ", by %s %zu", noise_names[i], facts->noise.n_disturbed[i]);
+        if (facts->n_disturbed >= ONE_SIDED_MIN && (n_by_b == 0 || n_by_b == facts->n_disturbed))
+                buffer_printf(out, ", all in runs of %c, which may do that itself", "AB"[n_by_b > 0]);
         buffer_putc(out, '\n');
 }
 

@@ -83,15 +83,17 @@ void comparison_add_noise_run(NodeNoise *shares, const NodeNoise *begin, const N
         }
 }
 
-bool comparison_add_noise_pair(NoiseHistory *history, const NodeNoise *shares) {
+bool comparison_add_noise_pair(NoiseHistory *history, const NodeNoise shares[static 2]) {
         bool is_disturbed = false;
 
         for (Noise i = 0; i < N_NOISES; i++) {
-                bool is_cause = !is_disturbed && history->n >= PAIRS_BEFORE_MIN && shares->values[i] >= SHARE_MIN &&
-                                shares->values[i] >= TIMES_USUAL * history->sums[i] / (double)history->n;
+                double a = shares[COMPARISON_A].values[i], b = shares[COMPARISON_B].values[i], share = fmax(a, b);
+                bool is_cause = !is_disturbed && history->n >= PAIRS_BEFORE_MIN && share >= SHARE_MIN &&
+                                share >= TIMES_USUAL * history->sums[i] / (double)history->n;
 
                 history->n_disturbed[i] += is_cause;
-                history->sums[i] += shares->values[i];
+                history->n_disturbed_by_b += is_cause && b > a;
+                history->sums[i] += share;
                 is_disturbed |= is_cause;
         }
         history->n++;
@@ -111,7 +113,6 @@ double comparison_usual_noise(const NoiseHistory *history, Noise *ret) {
 
 #define DRIFT_PAIRS_MIN 10U
 #define DRIFT_SDS 3.29 /* chance reaches so many standard deviations with a probability of 0.001 */
-#define EQUAL 1e-12 /* differences of rounding */
 
 const ComparisonResourceInfo comparison_resources[N_COMPARISON_RESOURCES] = {
         [COMPARISON_WALL_TIME] = { "wall time", "s", NULL },
@@ -179,7 +180,7 @@ ComparisonRow comparison_judge(const PairedRuns *runs, const ComparisonSeries *s
         row.interval = paired_comparison_interval(row.differences, row.n);
         row.a = statistics_median_in_place(a, row.n);
         row.b = statistics_median_in_place(b, row.n);
-        row.margin = fmax(row.is_ratio ? log1p(within) : within * fabs(row.a), EQUAL);
+        row.margin = fmax(row.is_ratio ? log1p(within) : within * fabs(row.a), COMPARISON_EQUAL);
         row.verdict = paired_comparison_judge(&row.interval, -row.margin, row.margin);
         return row;
 }

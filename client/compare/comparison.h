@@ -16,6 +16,7 @@
 
 #define COMPARISON_SERIES_MAX 72U
 #define COMPARISON_NAME_MAX 128U
+#define COMPARISON_EQUAL 1e-12 /* differences of rounding */
 
 typedef enum ComparisonSide {
         COMPARISON_A,
@@ -113,19 +114,20 @@ typedef struct NodeNoise {
 typedef struct NoiseHistory {
         double sums[N_NOISES]; /* of the shares */
         size_t n;              /* pairs */
-        size_t n_disturbed[N_NOISES];
+        size_t n_disturbed[N_NOISES], n_disturbed_by_b; /* by_b: in which a run of B had the larger share */
         double top_khz;        /* highest frequency */
 } NoiseHistory;
 
 /* root_fd: of the file system with proc and sys. */
 NodeNoise comparison_read_noise(int root_fd);
-/* Adds a run to the shares of its pair, each that of the worst run. throttled_s: time lost to a CPU quota. */
+/* Adds a run to the shares of its command in a pair, each that of the worst run. throttled_s: lost to a CPU quota. */
 void comparison_add_noise_run(NodeNoise *shares, const NodeNoise *begin, const NodeNoise *end, double wall_s,
                               double throttled_s, NoiseHistory *history);
 /*
- * Adds a pair. Returns whether it was disturbed: a share is at least a tenth and twice the mean of the pairs before.
- * Neither the times of its runs, nor which of them is which, nor later pairs enter the decision.
+ * Adds a pair, with the shares of A and B. Returns whether it was disturbed: a share is at least a tenth and twice the
+ * mean of the pairs before. Neither the times of its runs, nor which of them is which, nor later pairs enter the
+ * decision.
  */
-bool comparison_add_noise_pair(NoiseHistory *history, const NodeNoise *shares);
+bool comparison_add_noise_pair(NoiseHistory *history, const NodeNoise shares[static 2]);
 /* Returns the largest mean share, if it is at least a tenth, else 0. */
 double comparison_usual_noise(const NoiseHistory *history, Noise *ret);

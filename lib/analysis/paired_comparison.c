@@ -17,15 +17,6 @@ static const double stakes[] = { 0.2, 0.5, 1.2, 3 };
 #define WIDENINGS 60
 #define BISECTIONS 20
 
-/* Inserts a value into n sorted ones. */
-static void insert(double *sorted, size_t n, double value) {
-        size_t k = n;
-
-        for (; k > 0 && sorted[k - 1] > value; k--)
-                sorted[k] = sorted[k - 1];
-        sorted[k] = value;
-}
-
 /*
  * Finds the width of the noise before each pair: half the distance of the quartiles. A bet must not depend on the
  * difference that it is about, and if it does not depend on the assumed shift, the wealth of a player rises or falls
@@ -35,9 +26,13 @@ static void find_widths(const double *differences, size_t n, double *ret) {
         double sorted[PAIRED_PAIRS_MAX];
 
         for (size_t i = 0; i < n; i++) {
+                size_t k = i;
+
                 ret[i] = i < 2 ? fabs(differences[0]) : (statistics_quantile_of_sorted(sorted, i, 0.75) -
                                                          statistics_quantile_of_sorted(sorted, i, 0.25)) / 2;
-                insert(sorted, i, differences[i]);
+                for (; k > 0 && sorted[k - 1] > differences[i]; k--)
+                        sorted[k] = sorted[k - 1];
+                sorted[k] = differences[i];
         }
 }
 

@@ -111,6 +111,16 @@ static void numbers_that_may_be_zero_have_differences(void **state) {
         assert_false(f->row.is_ratio);
 }
 
+static void equal_numbers_that_may_be_zero_are_the_same(void **state) {
+        Fixture *f = *state;
+
+        for (size_t i = 0; i < N_PAIRS; i++)
+                for (ComparisonSide side = COMPARISON_A; side <= COMPARISON_B; side++)
+                        comparison_put(&f->runs, i, side, "Heat change", NULL, -5);
+        f->runs.n_pairs = N_PAIRS;
+        assert_non_null(strstr(report(f, "change"), " of B against A: same (0 to 0), after 40 pairs\n"));
+}
+
 static void a_number_is_found_without_the_name_of_its_indicator(void **state) {
         Fixture *f = *state;
 
@@ -157,19 +167,35 @@ static void shares_are_parts_of_the_time(void **state) {
 
 static void too_few_pairs_are_unknown_with_the_reasons(void **state) {
         Fixture *f = *state;
-        NodeNoise busy = { .values = { [NOISE_CPU] = 0.5 } };
+        const NodeNoise busy[2] = { { .values = { [NOISE_CPU] = 0.5 } } };
 
         put_runs(f, COMPARISON_A, 1, 0);
         put_runs(f, COMPARISON_B, 1, 0);
         f->runs.n_pairs = 3;
         f->facts.n_failed = 2;
         for (size_t i = 0; i < 5; i++)
-                assert_false(comparison_add_noise_pair(&f->facts.noise, &busy));
+                assert_false(comparison_add_noise_pair(&f->facts.noise, busy));
         assert_non_null(strstr(report(f, "wall time"), "\nwall time of B against A: unknown after 3 pairs\n"));
         assert_non_null(strstr(f->out.text, "\na verdict needs at least 10 pairs\n"));
         assert_null(strstr(f->out.text, "do not tell"));
         assert_non_null(strstr(f->out.text, "the machine was not quiet: waiting for CPUs, 50 % of the time"));
         assert_non_null(strstr(f->out.text, "left out: 2 pairs: 2 failed, 0 timed out, 0 disturbed\n"));
+}
+
+/* B writes much in some of its runs: these pairs are left out, and the rest says nothing about such runs. */
+static void a_command_that_disturbs_itself_is_named(void **state) {
+        const NodeNoise quiet[2] = {}, by_b[2] = { {}, { .values = { [NOISE_IO] = 0.9 } } };
+        NodeNoise by_a[2] = { by_b[1], {} };
+        Fixture *f = *state;
+
+        put_runs(f, COMPARISON_A, 1, 0);
+        put_runs(f, COMPARISON_B, 1, 0);
+        for (size_t i = 0; i < 36; i++)
+                f->facts.n_disturbed += comparison_add_noise_pair(&f->facts.noise, i % 4 == 3 ? by_b : quiet);
+        assert_int_equal(f->facts.n_disturbed, 9);
+        assert_non_null(strstr(report(f, "wall time"), "for I/O 9, all in runs of B, which may do that itself\n"));
+        f->facts.n_disturbed += comparison_add_noise_pair(&f->facts.noise, by_a);
+        assert_non_null(strstr(report(f, "wall time"), "waiting for I/O 10\n"));
 }
 
 static void an_unknown_verdict_says_what_is_known(void **state) {
@@ -242,11 +268,13 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(faster_is_a_share_of_the_time_of_a, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(same_is_within_the_margin, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(numbers_that_may_be_zero_have_differences, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(equal_numbers_that_may_be_zero_are_the_same, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_number_is_found_without_the_name_of_its_indicator, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(numbers_beyond_the_limit_are_left_out, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_drift_of_one_side_is_said, set_up, tear_down),
                 cmocka_unit_test(shares_are_parts_of_the_time),
                 cmocka_unit_test_setup_teardown(too_few_pairs_are_unknown_with_the_reasons, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(a_command_that_disturbs_itself_is_named, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(an_unknown_verdict_says_what_is_known, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_compared_with_itself_is_the_floor, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(json_has_the_verdict_and_all_rows, set_up, tear_down),

@@ -67,10 +67,10 @@ static void the_share_of_a_pair_is_that_of_its_worst_run(void **state) {
 }
 
 static bool add(NoiseHistory *history, Noise noise, double share) {
-        NodeNoise shares = {};
+        NodeNoise shares[2] = {};
 
-        shares.values[noise] = share;
-        return comparison_add_noise_pair(history, &shares);
+        shares[COMPARISON_B].values[noise] = share;
+        return comparison_add_noise_pair(history, shares);
 }
 
 static void more_than_usual_is_a_disturbance(void **state) {
@@ -85,6 +85,7 @@ static void more_than_usual_is_a_disturbance(void **state) {
         assert_true(add(&history, NOISE_STEAL, 0.1));
         assert_int_equal(history.n_disturbed[NOISE_CPU], 1);
         assert_int_equal(history.n_disturbed[NOISE_STEAL], 1);
+        assert_int_equal(history.n_disturbed_by_b, 2);
         assert_true(comparison_usual_noise(&history, &noise) == 0);
 }
 

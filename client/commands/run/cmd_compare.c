@@ -264,7 +264,7 @@ static int run_pair(CompareRun *run, size_t round) {
         ComparisonSide sides[] = { COMPARISON_A, COMPARISON_B, COMPARISON_A_AGAIN };
         size_t n_sides = run->options->floor ? N_COMPARISON_SIDES : 2, n = 0;
         RunNumbers numbers[N_COMPARISON_SIDES] = {};
-        NodeNoise shares = {};
+        NodeNoise shares[2] = {};
         uint64_t coins[N_COMPARISON_SIDES];
 
         if (getrandom(coins, sizeof(coins), 0) != sizeof(coins))
@@ -276,7 +276,7 @@ static int run_pair(CompareRun *run, size_t round) {
                 *other = kept;
         }
         for (bool goes_on = true; goes_on && n < n_sides; n++) {
-                int r = run_side(run, sides[n], round, &shares, &numbers[sides[n]]);
+                int r = run_side(run, sides[n], round, &shares[sides[n] == COMPARISON_B], &numbers[sides[n]]);
 
                 if (r < 0)
                         return r;
@@ -284,7 +284,7 @@ static int run_pair(CompareRun *run, size_t round) {
         }
         if (round < run->options->warmup || !numbers[sides[n - 1]].is_there)
                 return 0;
-        if (comparison_add_noise_pair(&run->facts->noise, &shares))
+        if (comparison_add_noise_pair(&run->facts->noise, shares))
                 run->facts->n_disturbed++;
         else
                 keep_pair(run->runs, numbers, n_sides);
