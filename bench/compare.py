@@ -54,12 +54,13 @@ def draw_pair(times, random_):
     return (times[i], times[i + 1]) if random_.random() < 0.5 else (times[i + 1], times[i])
 
 
-def judge(build, times, factor, n, seed):
+def judge(build, times, factor, n, seed, second=1.0):
+    """second: by which the later run of each pair takes longer, whichever command it is."""
     random_ = random.Random(seed)
     lines = []
     for _ in range(n):
         pairs = [draw_pair(times, random_) for _ in range(N_PAIRS)]
-        lines.append(" ".join(repr(factor * b / a) for a, b in pairs))
+        lines.append(" ".join(repr(factor * b / a * second ** random_.choice((1, -1))) for a, b in pairs))
     answer = subprocess.run([build / "bench" / "compared"], input="\n".join(lines) + "\n", text=True, stdout=subprocess.PIPE, check=True)
     return [tuple(map(int, line.split())) for line in answer.stdout.splitlines()]
 
@@ -75,6 +76,8 @@ def measure_resampled(build, what, times):
     equal = judge(build, times, 1, N_EQUAL, 1)
     wrong = sum(verdict >= 2 for verdict, _ in equal) / N_EQUAL
     say(f"{what}: A against A called different, of {N_EQUAL:,}", f"{100 * wrong:.1f} %", "≤ 1 %", wrong <= 0.01)
+    ordered = sum(verdict >= 2 for verdict, _ in judge(build, times, 1, N_EQUAL, 3, second=1.1)) / N_EQUAL
+    say(f"{what}: the same, with each second run 10 % longer", f"{100 * ordered:.1f} %", "≤ 1 %", ordered <= 0.01)
     say(f"{what}: A against A called the same", f"{100 * sum(v == 1 for v, _ in equal) / N_EQUAL:.0f} %", "–", None)
     planted = judge(build, times, PLANTED, N_PLANTED, 2)
     found = sum(verdict == 3 for verdict, _ in planted) / N_PLANTED
