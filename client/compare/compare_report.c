@@ -188,7 +188,8 @@ static void put_remarks(const PairedRuns *runs, const ComparisonRow *decisive, c
                 buffer_putc(out, '\n');
         }
         if (facts->is_stored)
-                buffer_puts(out, "stored runs are paired in their order; disturbances of the machine are not known\n");
+                buffer_puts(out, "stored runs are paired in their order: if they were not taken in turn, a change of "
+                                 "the machine between them counts as a difference\n");
         else if (!facts->has_perfd)
                 buffer_puts(out, "without perfd: CPU time, memory and bytes are those of the process that was started "
                                  "and of the children that it waited for, and nothing is stored\n");

@@ -99,6 +99,9 @@ static void same_is_within_the_margin(void **state) {
         put_runs(f, COMPARISON_B, 1, 0);
         assert_non_null(strstr(report(f, "wall time"), "\nwall time of B against A: same ("));
         assert_non_null(strstr(f->out.text, "), within 1 %, after 40 pairs\n"));
+
+        f->facts.is_stored = true;
+        assert_non_null(strstr(report(f, "wall time"), "\nstored runs are paired in their order: if they were not "));
         assert_non_null(strstr(f->out.text, "0 B"));
 }
 
