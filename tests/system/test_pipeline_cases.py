@@ -15,6 +15,7 @@ OWN = ROOT / "tests" / "data" / "pipelines"
 PUBLISHED = FIXTURES / "spdl" / "data"
 MORE = "more concurrency"
 FAST = ("consumer", None, "none"), "keeps up with the training loop, which is the limit"
+BESIDE = FAST[0], "keeps up with the training loop, which waits for another pipeline"  # the recording has several in one job
 
 # Published cases: file, words of the command, (limit, stage, direction), words that are said.
 CASES = (
@@ -28,12 +29,12 @@ CASES = (
 )
 # The same pipelines and two more of the documentation, recorded with SPDL 0.8 and a loop of 30 ms: number of the pipeline.
 RECORDED = (
-    ("one stage of 25 ms", 0, *FAST),
+    ("one stage of 25 ms", 0, *BESIDE),
     ("one stage of 35 ms", 1, ("stage", "35ms", MORE), "35ms is the limit"),
     ("10, 25 and 40 ms", 2, ("stage", "40ms", MORE), "40ms is the limit: its 1 worker is busy 99 %"),
     ("40, 25 and 10 ms", 3, ("stage", "40ms", MORE), "40ms is the limit: its 1 worker is busy 99 %"),
-    ("10, 25 and 40 ms with two workers", 4, *FAST),
-    ("6 ms and batches of 4", 5, *FAST),
+    ("10, 25 and 40 ms with two workers", 4, *BESIDE),
+    ("6 ms and batches of 4", 5, *BESIDE),
     ("6 ms and batches of 6", 6, ("stage", "6ms", MORE), "6ms is the limit"),
 )
 # Published measures of each rank: file, measure, straggler, and the ranks that are slow in turn.
