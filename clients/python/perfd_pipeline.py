@@ -258,23 +258,18 @@ class _Process:
 
     def _probe(self) -> None:
         late = 0.8 * sys.getswitchinterval()
-        waited = self._waited_for_cpu()
+        waited = waited_for_cpu()
         while True:
             blocked = resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw
             due = time.monotonic() + self.PROBE_S
             time.sleep(self.PROBE_S)
             lateness = time.monotonic() - due
             self._n_held += resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw > blocked + 1
-            before, waited = waited, self._waited_for_cpu()
+            before, waited = waited, waited_for_cpu()
             self._n += 1
             self._n_late += lateness - (waited - before) >= late
             for watch in self.watchers:
                 watch()
-
-    @staticmethod
-    def _waited_for_cpu() -> float:
-        """Return the seconds for which the calling thread was runnable and had no CPU; 0 where the kernel does not tell."""
-        return _schedstat("thread-self")[1]
 
     def _add_tasks(self) -> None:
         """Add what the threads of the process and of its children used since the last call. A thread that has ended counts until then."""
@@ -311,6 +306,11 @@ def _schedstat(task: str) -> tuple[float, float]:
         return int(used) / 1e9, int(waited) / 1e9
     except (OSError, ValueError):
         return 0.0, 0.0
+
+
+def waited_for_cpu() -> float:
+    """Return the seconds for which the calling thread was runnable and had no CPU; 0 where the kernel does not tell."""
+    return _schedstat("thread-self")[1]
 
 
 process = _Process()

@@ -18,11 +18,14 @@ object. No function of this module waits for perfd or fails without perfd; see p
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import itertools
-import multiprocessing
+import math
+import multiprocessing.context
 import time
+import weakref
 from typing import Any, Callable, Iterator
 
 import perfd_pipeline
@@ -30,32 +33,60 @@ import torch.utils.data
 import torch.utils.data._utils.fetch
 
 INTERVAL_S = 5.0
-WORKERS_MAX = 256  # that a description has
+WORKERS_MAX, LOADERS_MAX = 256, 8  # that a description has
 _numbers = itertools.count()
 
 
 class _Counters:
-    """For each worker the number of its batches, and the time to fetch their samples and to collate them. A worker writes only its own."""
+    """What each worker measures of its batches, from fetching the samples to collating them. A worker writes only its own numbers."""
+
+    N, SECONDS, LOG, OBSERVED, CPU, CPU_WAIT, SIZE = range(7)  # LOG: sum of logarithms; of OBSERVED seconds, those on and without a CPU
+    EACH = 4  # batches, of which one is observed
 
     def __init__(self, n_workers: int) -> None:
-        self._values = multiprocessing.RawArray(ctypes.c_double, 2 * max(1, n_workers))
+        self._values = multiprocessing.RawArray(ctypes.c_double, self.SIZE * max(1, n_workers))
         self._taken = (0.0, 0.0)
 
-    def add(self, seconds: float) -> None:
+    def time(self, fetch: Callable[[], Any]) -> Any:
         info = torch.utils.data.get_worker_info()
-        at = 2 * (info.id if info else 0)
-        self._values[at] += 1
-        self._values[at + 1] += seconds
+        at, values = self.SIZE * (info.id if info else 0), self._values
+        cpu_time = time.process_time if info else time.thread_time
+        is_observed = values[at + self.N] % self.EACH == 0
+        cpu, waited = (cpu_time(), perfd_pipeline.waited_for_cpu()) if is_observed else (0.0, 0.0)
+        begin = time.monotonic()
+        batch = fetch()
+        seconds = time.monotonic() - begin
+        if is_observed:
+            values[at + self.OBSERVED] += seconds
+            values[at + self.CPU] += cpu_time() - cpu
+            values[at + self.CPU_WAIT] += perfd_pipeline.waited_for_cpu() - waited
+        values[at + self.N] += 1
+        values[at + self.SECONDS] += seconds
+        values[at + self.LOG] += math.log(max(seconds, 1e-9))
+        return batch
+
+    def _of_each(self, member: int) -> list[float]:
+        return self._values[member :: self.SIZE]
 
     def workers(self) -> list[list[float]]:
-        """Return the number of batches and the seconds of each worker since the begin."""
-        return [[int(n), round(seconds, 3)] for n, seconds in zip(self._values[0::2], self._values[1::2])]
+        """Return the number of batches and the seconds of each worker, by the geometric mean: a few slow samples make no slow worker."""
+        return [[int(n), round(n * math.exp(log / n), 6) if n else 0] for n, log in zip(self._of_each(self.N), self._of_each(self.LOG))]
+
+    def cpus(self, busy: float) -> dict[str, float]:
+        """Return how many of so many busy workers are on a CPU at a time, and how many wait for one."""
+        seconds = sum(self._of_each(self.OBSERVED))
+        members = (("cpus", self.CPU), ("waiting_for_cpu", self.CPU_WAIT)) if seconds else ()
+        return {name: round(busy * sum(self._of_each(member)) / seconds, 3) for name, member in members}
 
     def take(self) -> tuple[int, float]:
-        """Return the counts since the last call, in the training process."""
-        now, before = (sum(self._values[0::2]), sum(self._values[1::2])), self._taken
+        """Return the number and the seconds of batches since the last call, in the training process."""
+        now, before = (sum(self._of_each(self.N)), sum(self._of_each(self.SECONDS))), self._taken
         self._taken = now
         return int(now[0] - before[0]), max(0.0, now[1] - before[1])
+
+
+def _same(value: Any) -> Any:
+    return value
 
 
 class _Collate:
@@ -67,16 +98,17 @@ class _Collate:
     def __call__(self, items: Any) -> Any:
         return self._function(items)
 
+    def __reduce__(self) -> Any:
+        """Leave out the counters, which only a spawned worker can share, in a copy of a loader."""
+        is_spawning = multiprocessing.context.get_spawning_popen() is not None
+        return (_Collate, (self._function, self.perfd_counters)) if is_spawning else (_same, (self._function,))
+
 
 def _timed(fetch: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(fetch)
     def timed(self: Any, *args: Any, **options: Any) -> Any:
         counters = getattr(getattr(self, "collate_fn", None), "perfd_counters", None)
-        begin = time.monotonic()
-        batch = fetch(self, *args, **options)
-        if counters:
-            counters.add(time.monotonic() - begin)
-        return batch
+        return counters.time(lambda: fetch(self, *args, **options)) if counters else fetch(self, *args, **options)
 
     return timed
 
@@ -92,12 +124,20 @@ def _time_fetchers() -> None:
 _time_fetchers()
 
 
+_reports: dict[Any, Any] = {}  # weak references to datasets, with their reports
+
+
 def _watch(loader: Any, interval: float) -> None:
-    """Make a loader that has just been constructed count and report."""
-    if not hasattr(loader, "_perfd"):
-        counters = _Counters(loader.num_workers)
-        loader.collate_fn = _Collate(loader.collate_fn, counters)
-        loader._perfd = _Report(counters, loader.num_workers, interval)
+    """Make a loader that has just been constructed count and report, with earlier ones of its dataset: some programs make one an epoch."""
+    if hasattr(loader, "_perfd"):
+        return
+    key = id(loader.dataset), loader.num_workers, loader.batch_size
+    dataset, loader._perfd = _reports.get(key, (None, None))
+    if not dataset or dataset() is not loader.dataset:
+        loader._perfd = _Report(loader.num_workers, interval)
+        with contextlib.suppress(TypeError):  # a list has no weak references
+            _reports[key] = weakref.ref(loader.dataset, lambda _: _reports.pop(key, None)), loader._perfd
+    loader.collate_fn = _Collate(loader.collate_fn, loader._perfd.counters)
 
 
 class DataLoader(torch.utils.data.DataLoader):
@@ -108,7 +148,12 @@ class DataLoader(torch.utils.data.DataLoader):
         _watch(self, report_interval)
 
     def __iter__(self) -> Any:
-        return self._perfd.watch(super().__iter__)
+        return _begin_epoch(self, super().__iter__)
+
+
+def _begin_epoch(loader: Any, begin: Callable[[], Any]) -> Any:
+    report = getattr(loader, "_perfd", None)
+    return report.watch(begin, getattr(loader, "persistent_workers", False)) if report else begin()
 
 
 def install(interval: float = INTERVAL_S) -> None:
@@ -126,8 +171,7 @@ def install(interval: float = INTERVAL_S) -> None:
 
     @functools.wraps(iterate)
     def watched_iter(self: Any) -> Any:
-        report = None if isinstance(self, DataLoader) else getattr(self, "_perfd", None)
-        return report.watch(lambda: iterate(self)) if report else iterate(self)
+        return iterate(self) if isinstance(self, DataLoader) else _begin_epoch(self, lambda: iterate(self))
 
     setattr(watched_init, "perfd_original", (init, iterate))
     base.__init__, base.__iter__ = watched_init, watched_iter
@@ -141,50 +185,81 @@ def uninstall() -> None:
 
 
 class _Report:
-    """Sends the statistics of a loader: of its workers, whose task is a batch, and of the training loop."""
+    """Sends the statistics of the loaders of a dataset: of their workers, whose task is a batch, and of the training loop."""
 
-    def __init__(self, counters: _Counters, n_workers: int, interval: float) -> None:
-        number = next(_numbers)
-        self._counters, self._interval = counters, interval
-        self._load = perfd_pipeline.label(number, 0, "load", n_workers)
-        self._sink = perfd_pipeline.label(number, 1, "sink")
+    def __init__(self, n_workers: int, interval: float) -> None:
+        self.counters = _Counters(n_workers)
+        self._n_workers, self._interval = n_workers, interval
+        self._load = self._sink = ""
         self._waits = perfd_pipeline.Times()
         self._has_batch = False
+        self._start_s = self._busy_s = self._elapsed_s = 0.0  # since the first batch
         self._lap, self._wall = time.monotonic(), 0.0
-        self._description = {"producer": f"torch {torch.__version__.split('+')[0]}", "stages": [self._load, self._sink]}
 
-    def watch(self, begin_epoch: Callable[[], Iterator[Any]]) -> Iterator[Any]:
-        sender = perfd_pipeline.sender()
-        sender.describe(self._description)
-        begin = self._lap = time.monotonic()
+    def __reduce__(self) -> Any:
+        return _same, (None,)  # a copy of a loader reports nothing
+
+    def watch(self, begin_epoch: Callable[[], Iterator[Any]], keeps_workers: bool) -> Iterator[Any]:
+        """Begin an epoch, as the caller of iter() expects, and return its batches."""
+        if not self._load:
+            number = next(_numbers)
+            self._load = perfd_pipeline.label(number, 0, "load", self._n_workers) + ("[1]" if self._n_workers == 1 else "")
+            self._sink = perfd_pipeline.label(number, 1, "sink")
+        self._describe(perfd_pipeline.sender())
+        begin = time.monotonic()
         iterator = begin_epoch()
+        return self._batches(iterator, time.monotonic() - begin, self._n_workers > 0 and not keeps_workers)
+
+    def _batches(self, iterator: Iterator[Any], begun: float, is_start: bool) -> Iterator[Any]:
+        sender = perfd_pipeline.sender()
+        begin = self._lap = time.monotonic() - begun
+        end = begin
         try:
             while True:
                 try:
                     batch = next(iterator)
                 except StopIteration:
+                    end = time.monotonic()
                     return
-                now = time.monotonic()
+                end = now = time.monotonic()
                 self._waits.add(now - begin)
                 if not self._has_batch:
                     self._has_batch = True
                     sender.send(perfd_pipeline.first_batch(now - begin))
-                    self._send(sender)  # the start is an interval of its own
+                    self._send(sender, now)  # the start is an interval of its own
                     perfd_pipeline.process.start()
+                elif is_start:
+                    self._start_s += now - begin
                 elif now - self._lap >= self._interval:
-                    self._send(sender)
+                    self._send(sender, now)
+                is_start = False
                 yield batch
                 begin = time.monotonic()
         finally:
-            self._send(sender)
+            self._send(sender, end)  # a trainer may keep the iterator for long after the last batch
 
-    def _send(self, sender: perfd_pipeline.Sender) -> None:
-        now = time.monotonic()
+    def _describe(self, sender: perfd_pipeline.Sender) -> None:
+        """Describe this and the other loaders of the process that reported last: the newest description counts."""
+        workers = self.counters.workers()
+        _described.pop(self._sink, None)
+        loader = {"start_seconds": round(self._start_s, 3), **self.counters.cpus(self._busy_s / (self._elapsed_s or 1))}
+        _described[self._sink] = {"workers": {self._load: workers} if 1 < len(workers) <= WORKERS_MAX else {},
+                                  "loaders": {self._load: loader}}
+        while len(_described) > LOADERS_MAX:
+            del _described[next(iter(_described))]
+        all_of = _described.values()
+        members = {name: {key: value for each in all_of for key, value in each[name].items()} for name in ("workers", "loaders")}
+        sender.describe({"producer": f"torch {torch.__version__.split('+')[0]}", "stages": [self._load, self._sink],
+                         **{name: value for name, value in members.items() if value}})
+
+    def _send(self, sender: perfd_pipeline.Sender, now: float) -> None:
         elapsed, self._lap = now - self._lap, now
         if elapsed <= 0:
             return
         wall = self._wall = perfd_pipeline.time_after(self._wall)
-        n, seconds = self._counters.take()
+        n, seconds = self.counters.take()
+        if perfd_pipeline.process.is_running():
+            self._busy_s, self._elapsed_s = self._busy_s + seconds, self._elapsed_s + elapsed
         if n > 0:
             sender.send({"stage": self._load, "time": wall, "elapsed": elapsed, "num_tasks": n, "num_failures": 0,
                          "ave_time": seconds / n})
@@ -192,5 +267,7 @@ class _Report:
         if n > 0:
             sender.send({"stage": self._sink, "time": wall, "elapsed": elapsed, "num_items": n, "ave_get_time": mean,
                          "p90_get_time": p90, "p99_get_time": p99})
-        workers = self._counters.workers()
-        sender.describe({**self._description, **({"workers": {self._load: workers}} if 1 < len(workers) <= WORKERS_MAX else {})})
+        self._describe(sender)
+
+
+_described: dict[str, dict[str, Any]] = {}  # by the label of the sink; the newest is the last

@@ -53,7 +53,7 @@ const char *const pipeline_limit_names[N_PIPELINE_LIMITS] = {
         [PIPELINE_LIMIT_SOURCE] = "source",   [PIPELINE_LIMIT_STAGE] = "stage",
         [PIPELINE_LIMIT_POOL] = "pool",       [PIPELINE_LIMIT_HANDOVER] = "handover",
         [PIPELINE_LIMIT_CPU] = "cpu",         [PIPELINE_LIMIT_LOCK] = "lock",
-        [PIPELINE_LIMIT_HOST] = "host",
+        [PIPELINE_LIMIT_HOST] = "host",       [PIPELINE_LIMIT_START] = "start",
 };
 
 const char *const pipeline_direction_names[N_PIPELINE_DIRECTIONS] = {
@@ -64,6 +64,7 @@ const char *const pipeline_direction_names[N_PIPELINE_DIRECTIONS] = {
         [PIPELINE_DIRECTION_FASTER_SOURCE] = "faster source",
         [PIPELINE_DIRECTION_MORE_THREADS] = "more threads",
         [PIPELINE_DIRECTION_LARGER_BUFFER] = "larger buffer",
+        [PIPELINE_DIRECTION_KEEP_WORKERS] = "keep workers",
         [PIPELINE_DIRECTION_OUTPUT_ORDER] = "output order",
         [PIPELINE_DIRECTION_MORE_CPUS] = "more cpus",
         [PIPELINE_DIRECTION_OTHER_HOST] = "other host",
@@ -84,6 +85,7 @@ const char *const pipeline_confidence_names[N_PIPELINE_CONFIDENCES] = {
 #define SHARE_CLEAR    0.75
 #define SHARE_SURE     0.9
 #define POOL_SHARE     0.9    /* of the threads */
+#define QUICK_MAX    0.5    /* of the consumer's wait for an item */
 #define BURSTS_SHARE   0.5    /* of the consumer's wait: the first stage waits for the source as long */
 #define BLOCKED_MIN                                                                                                    \
         0.1 /* of the time: the last stage waits for room, while the consumer waits for items at other times */
@@ -222,6 +224,11 @@ static bool is_held_back(const PipelineStage *stages, size_t n, const StageShare
                (process->in_order >> stages[i].order & 1);
 }
 
+/* The loop itself runs the tasks, while it waits. */
+static bool loop_runs(const PipelineStage *stage, const PipelineProcess *process) {
+        return process->is_loader && stage->concurrency == 0;
+}
+
 /* Items that come in bursts: while the first stage waits for them, the consumer waits, too. */
 static bool is_source_bursty(const PipelineDiagnosis *diagnosis, const StageShares *shares) {
         return shares->first_starved >= BURSTS_SHARE * diagnosis->wait_share;
@@ -232,6 +239,7 @@ static void find_limit(PipelineDiagnosis *diagnosis, const PipelineStage *stages
                        const PipelineProcess *process) {
         bool takes_turns = shares->busiest_share < SHARE_SURE && shares->last_blocked >= BLOCKED_MIN &&
                            !diagnosis->is_wait_bound;
+        bool is_in_loop = loop_runs(&stages[shares->busiest], process);
 
         if (find_pool(diagnosis, stages, n, shares, process))
                 return;
@@ -247,11 +255,11 @@ static void find_limit(PipelineDiagnosis *diagnosis, const PipelineStage *stages
                 diagnosis->direction = PIPELINE_DIRECTION_LARGER_BUFFER;
                 diagnosis->confidence = shares->last_blocked >= SHARE_SURE ? PIPELINE_CONFIDENCE_MEDIUM
                                                                            : PIPELINE_CONFIDENCE_LOW;
-        } else if (shares->busiest_share >= SHARE_MOST) {
+        } else if (shares->busiest_share >= SHARE_MOST || is_in_loop) {
                 diagnosis->limit = PIPELINE_LIMIT_STAGE;
                 diagnosis->stage = shares->busiest;
                 diagnosis->next_stage = shares->second;
-                diagnosis->confidence = rate(shares->busiest_share);
+                diagnosis->confidence = rate(fmax(shares->busiest_share, SHARE_CLEAR * is_in_loop));
                 diagnosis->direction = has_one_worker(&stages[shares->busiest]) ? PIPELINE_DIRECTION_FASTER_TASK
                                                                                 : PIPELINE_DIRECTION_MORE_CONCURRENCY;
         } else if (is_source_slow(stages, n, shares)) {
@@ -271,6 +279,16 @@ static void find_limit(PipelineDiagnosis *diagnosis, const PipelineStage *stages
                 diagnosis->direction = PIPELINE_DIRECTION_MORE_CONCURRENCY;
                 diagnosis->confidence = shares->saturated_share >= SHARE_SURE ? PIPELINE_CONFIDENCE_MEDIUM
                                                                               : PIPELINE_CONFIDENCE_LOW;
+        } else if (process->is_loader) {
+                /* Its workers are idle although the loop waits: for their processes, or for a batch before theirs. */
+                bool is_quick = pipeline_stage_mean_time(&stages[shares->busiest]) <
+                                QUICK_MAX * diagnosis->mean_wait_s;
+
+                diagnosis->limit = PIPELINE_LIMIT_HANDOVER;
+                diagnosis->stage = is_quick ? shares->busiest : n - 1;
+                diagnosis->direction = is_quick ? PIPELINE_DIRECTION_LESS_CONCURRENCY
+                                                : PIPELINE_DIRECTION_LARGER_BUFFER;
+                diagnosis->confidence = is_quick ? PIPELINE_CONFIDENCE_MEDIUM : PIPELINE_CONFIDENCE_LOW;
         }
 }
 
@@ -325,6 +343,7 @@ PipelineDiagnosis pipeline_diagnosis_of(const PipelineStage *stages, size_t n, c
 /* --- usage of the job ------------------------------------------------------------------------- */
 
 #define CPUS_SHARE    0.8  /* of the CPUs of the job, or of the one CPU that a lock leaves */
+#define CPUS_ALL      0.95
 #define WAITED_SHARE                                                                                                   \
         0.6 /* of the CPUs of the job is enough if its tasks wait for a CPU half of the time: the job also starts and  \
                ends */
@@ -385,7 +404,7 @@ static double share_waiting(const PipelineJob *job, const PipelineProcess *proce
 
 /* Returns the share of the time of n workers in which they have or want a CPU; the rest they sleep. */
 static double share_on_cpu(const PipelineJob *job, const PipelineProcess *process, double n) {
-        return job->cpus_used / n + share_waiting(job, process, n);
+        return (process->is_loader ? process->tasks_cpus : job->cpus_used) / n + share_waiting(job, process, n);
 }
 
 /* Other work on a node with spare CPUs takes nothing from the job, and little from tasks that hardly compute. */
@@ -424,16 +443,22 @@ static bool is_lock_full(const PipelineProcess *process, double wait_share) {
                process->cpus_used - (1 - wait_share) >= CPUS_SHARE * wait_share;
 }
 
+/* True if the tasks mostly compute. */
+static bool is_computing(const PipelineProcess *process, const PipelineDiagnosis *diagnosis) {
+        return process->tasks_cpus >= COMPUTING * fmax(1, diagnosis->busy_workers) &&
+               process->lock_waited < LOCK_LITTLE;
+}
+
 /* Rates advice to add workers, threads or room by what is known of the tasks. */
 static PipelineConfidence rate_more(const PipelineJob *job, const PipelineProcess *process,
                                     const PipelineDiagnosis *diagnosis, const PipelineStage *stages, size_t n) {
-        bool is_computing = process->tasks_cpus >= COMPUTING * fmax(1, diagnosis->busy_workers) &&
-                            process->lock_waited < LOCK_LITTLE && job->cpus_given - job->cpus_used >= COMPUTING;
+        bool is_sure = is_computing(process, diagnosis) && job->cpus_given - job->cpus_used >= COMPUTING;
         StageAccounting accounting;
 
         if (process->lock_waited >= LOCK_SOME || process->lock_held >= LOCK_HELD)
                 return PIPELINE_CONFIDENCE_LOW;
-        if (diagnosis->direction != PIPELINE_DIRECTION_MORE_CONCURRENCY || !is_computing || diagnosis->stage >= n ||
+        if (diagnosis->direction != PIPELINE_DIRECTION_MORE_CONCURRENCY || !is_sure || diagnosis->stage >= n ||
+            loop_runs(&stages[diagnosis->stage], process) ||
             !pipeline_diagnosis_account(&stages[diagnosis->stage],
                                         diagnosis->stage > 0 ? &stages[diagnosis->stage - 1] : NULL, &accounting))
                 return diagnosis->confidence;
@@ -478,6 +503,10 @@ void pipeline_diagnosis_join_job(const PipelineJob *job, const PipelineProcess *
         else if (most < n && is_locked)
                 set_limit(diagnosis, PIPELINE_LIMIT_LOCK, most, PIPELINE_DIRECTION_LESS_CONCURRENCY,
                           PIPELINE_CONFIDENCE_LOW, n);
+        else if (diagnosis->direction == PIPELINE_DIRECTION_MORE_CONCURRENCY && is_computing(process, diagnosis) &&
+                 job->cpus_used >= CPUS_ALL * job->cpus_given)
+                set_limit(diagnosis, PIPELINE_LIMIT_CPU, diagnosis->stage, PIPELINE_DIRECTION_MORE_CPUS,
+                          PIPELINE_CONFIDENCE_MEDIUM, n);
         else if (diagnosis->direction == PIPELINE_DIRECTION_MORE_CONCURRENCY ||
                  diagnosis->direction == PIPELINE_DIRECTION_MORE_THREADS ||
                  diagnosis->direction == PIPELINE_DIRECTION_LARGER_BUFFER)

@@ -42,6 +42,7 @@ typedef enum PipelineLimit {
         PIPELINE_LIMIT_LOCK,     /* many tasks run, but together they use one CPU, as with a lock of the interpreter */
         /* the consumer waits although the last stage is blocked on put: items wait in between */
         PIPELINE_LIMIT_HANDOVER,
+        PIPELINE_LIMIT_START,    /* of the workers in each epoch, for which the consumer waits */
         PIPELINE_LIMIT_HOST,     /* other processes on the node use CPUs that the tasks of the job wait for */
         N_PIPELINE_LIMITS,
 } PipelineLimit;
@@ -54,6 +55,7 @@ typedef enum PipelineDirection {
         PIPELINE_DIRECTION_FASTER_SOURCE,
         PIPELINE_DIRECTION_MORE_THREADS,
         PIPELINE_DIRECTION_LARGER_BUFFER,
+        PIPELINE_DIRECTION_KEEP_WORKERS, /* between the epochs */
         PIPELINE_DIRECTION_OUTPUT_ORDER, /* the order in which tasks complete, instead of that of the input */
         PIPELINE_DIRECTION_MORE_CPUS,  /* a higher limit of the job */
         PIPELINE_DIRECTION_OTHER_HOST, /* or less other work on this one */
@@ -104,9 +106,10 @@ typedef struct PipelineProcess {
         size_t n_pools;
         bool knows_pools;   /* no other pools run tasks */
         uint64_t in_order;  /* bit N: the stage at position N gives its items in the order of its input */
+        bool is_loader;     /* of PyTorch: the loop runs the tasks if their concurrency is not declared */
         double cpus_used;   /* by the process; NAN: unknown */
-        double tasks_cpus;  /* used by the process and its children; NAN: unknown */
-        double waiting_for_cpu; /* threads of the process and its children, mean over time; NAN: unknown */
+        double tasks_cpus;  /* used by the process and its children, of a loader by its tasks; NAN: unknown */
+        double waiting_for_cpu; /* these threads, mean over time; NAN: unknown */
         double lock_waited; /* share of the time in which a thread waited for the interpreter's lock; NAN: unknown */
         double lock_held;   /* share of the time in which a thread had it, however shortly; NAN: unknown */
 } PipelineProcess;

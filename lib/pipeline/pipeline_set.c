@@ -183,9 +183,19 @@ static void read_first_tasks(const Member *from, PipelineSet *set) {
         set->shared[set->n_shared++] = wait;
 }
 
+static void read_loader(const Member *from, PipelineSet *set) {
+        const double waited_s = number_or_nan(set, &from->value, "start_seconds", PIPELINE_SECONDS_MAX);
+        const double cpus = number_or_nan(set, &from->value, "cpus", PIPELINE_SET_THREADS_MAX);
+        const double waiting = number_or_nan(set, &from->value, "waiting_for_cpu", PIPELINE_SET_THREADS_MAX);
+        PipelineStage stage;
+
+        if (set->n_loaders < PIPELINE_LOADERS_MAX && pipeline_stage_parse(&stage, from->key, strlen(from->key)))
+                set->loaders[set->n_loaders++] = (PipelineLoader){ stage.pipeline, waited_s, cpus, waiting };
+}
+
 static void read_process(const Value *from, PipelineSet *set) {
         const Value *measured = value_get_given(from, "process"), *workers = value_get_given(from, "workers");
-        const Value *first = value_get_given(from, "first_tasks");
+        const Value *first = value_get_given(from, "first_tasks"), *loaders = value_get_given(from, "loaders");
         double seconds = number_or_nan(set, measured, "seconds", PIPELINE_SECONDS_MAX);
         double pipeline = number_or_nan(set, from, "pipeline", UINT32_MAX);
         double cpus_max = seconds * PIPELINE_SET_THREADS_MAX;
@@ -194,12 +204,14 @@ static void read_process(const Value *from, PipelineSet *set) {
         set->process_pipeline = isnan(pipeline) ? 0 : (unsigned)pipeline;
         set->slow = (SlowWorker){};
         read_pools(value_get_given(from, "pools"), set);
-        set->n_shared = 0;
+        set->n_shared = set->n_loaders = 0;
         set->process.in_order = read_in_order(value_get_given(from, "in_order"));
         for (size_t i = 0; workers && workers->type == VALUE_OBJECT && i < workers->n_members; i++)
                 read_workers(&workers->members[i], set);
         for (size_t i = 0; first && first->type == VALUE_OBJECT && i < first->n_members; i++)
                 read_first_tasks(&first->members[i], set);
+        for (size_t i = 0; loaders && loaders->type == VALUE_OBJECT && i < loaders->n_members; i++)
+                read_loader(&loaders->members[i], set);
         if (!(seconds > 0))
                 return;
         set->process.cpus_used = number_or_nan(set, measured, "cpu_seconds", cpus_max) / seconds;

@@ -36,6 +36,15 @@ typedef struct SharedWait {
         double alone_s, together_s; /* time of a task that runs alone, and beside all others */
 } SharedWait;
 
+#define PIPELINE_LOADERS_MAX 64U
+
+/* A loader of PyTorch. */
+typedef struct PipelineLoader {
+        unsigned pipeline;
+        double waited_s;             /* for the first batches of all epochs but the first, whose workers started anew */
+        double cpus, waiting_for_cpu; /* as of PipelineProcess, for its tasks */
+} PipelineLoader;
+
 typedef struct PipelineSet {
         PipelineStage *stages; /* owned; in the order of pipeline and position */
         size_t n;
@@ -45,6 +54,8 @@ typedef struct PipelineSet {
         SharedWait shared[PIPELINE_POOLS_MAX];
         size_t n_shared;
         ImpossibleNumber impossible; /* the first of the description */
+        PipelineLoader loaders[PIPELINE_LOADERS_MAX];
+        size_t n_loaders;
         PipelineJob job;       /* job of the pipelines */
 } PipelineSet;
 

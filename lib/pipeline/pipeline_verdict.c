@@ -9,6 +9,7 @@
 
 #define FAILURES_WORRYING 0.05
 #define FIRST_BATCH_LONG_S 600
+#define STARTS_MOST       0.6 /* of the wait of the loop */
 #define AGREES_MIN        0.7
 #define WAITS_MIN         0.05 /* of the time, as of a pipeline that the loop waits for */
 #define FACTOR_MAX        4 /* times the throughput: what limits beyond it may be anything */
@@ -69,6 +70,34 @@ static void join_shared_wait(const PipelineSet *set, PipelineVerdict *verdict) {
                 diagnosis->direction = PIPELINE_DIRECTION_LESS_CONCURRENCY;
                 diagnosis->next_stage = verdict->n;
         }
+}
+
+/* Finds the loader of a pipeline. Its tasks run in processes or should, so that they share no lock. */
+static void find_loader(const PipelineSet *set, PipelineVerdict *verdict) {
+        size_t i = 0;
+
+        while (i < set->n_loaders && set->loaders[i].pipeline != verdict->stages[0].pipeline)
+                i++;
+        if (i == set->n_loaders)
+                return;
+        verdict->loader = &set->loaders[i];
+        verdict->process.is_loader = true;
+        verdict->process.lock_waited = verdict->process.lock_held = 0;
+        verdict->process.tasks_cpus = verdict->loader->cpus;
+        verdict->process.waiting_for_cpu = verdict->loader->waiting_for_cpu;
+}
+
+/* The loop waits for workers that start. */
+static void join_starts(PipelineVerdict *verdict) {
+        PipelineDiagnosis *diagnosis = &verdict->diagnosis;
+
+        if (!verdict->loader || diagnosis->limit == PIPELINE_LIMIT_CONSUMER ||
+            !(verdict->loader->waited_s >= STARTS_MOST * verdict->stages[verdict->n - 1].queue.get_s))
+                return;
+        diagnosis->limit = PIPELINE_LIMIT_START;
+        diagnosis->stage = diagnosis->next_stage = verdict->n;
+        diagnosis->direction = PIPELINE_DIRECTION_KEEP_WORKERS;
+        diagnosis->confidence = PIPELINE_CONFIDENCE_MEDIUM;
 }
 
 /* Lowers what is said of statistics that contradict each other. */
@@ -162,11 +191,13 @@ bool pipeline_verdict_next(const PipelineSet *set, unsigned n_threads, size_t *a
         }
         if (n_threads > 0)
                 ret->process = pipeline_diagnosis_unknown_process(n_threads);
+        find_loader(set, ret);
         ret->diagnosis = pipeline_diagnosis_of(ret->stages, ret->n, &ret->process);
         pipeline_diagnosis_join_job(&ret->job, &ret->process, &ret->diagnosis, ret->stages, ret->n);
         join_slow_worker(&set->slow, ret);
         join_shared_wait(set, ret);
-        ret->waits_elsewhere = waits_elsewhere(set, ret);
+        join_starts(ret);
+        ret->waits_elsewhere = !ret->loader && waits_elsewhere(set, ret); /* loaders take turns */
         if (is_doubtful(set, ret) && ret->diagnosis.confidence > PIPELINE_CONFIDENCE_LOW)
                 ret->diagnosis.confidence = PIPELINE_CONFIDENCE_LOW;
         join_doubt(ret);
@@ -352,6 +383,15 @@ static void write_slow_worker(const PipelineVerdict *verdict, Sentences *out) {
         buffer_puts(&out->advice, "Find what makes it slow, or give it less.");
 }
 
+static void write_starts(const PipelineVerdict *verdict, Sentences *out) {
+        char seconds[TEXT_MAX];
+
+        text_seconds(verdict->loader->waited_s, seconds);
+        buffer_printf(&out->limit, "The start of the workers in each epoch is the limit: the loop waited %s for it.",
+                      seconds);
+        buffer_puts(&out->advice, "Keep the workers between the epochs (persistent_workers=True).");
+}
+
 static void write_held_back(const PipelineVerdict *verdict, double busy, Sentences *out) {
         const char *name = name_of(verdict, verdict->diagnosis.stage);
 
@@ -392,11 +432,14 @@ static void write_stage(const PipelineVerdict *verdict, Sentences *out) {
                 write_held_back(verdict, limit.busy, out);
                 return;
         }
-        buffer_printf(&out->limit, "%s is the limit: its %u worker%s busy %.0f %% of the time%s.",
-                      name_of(verdict, diagnosis->stage), limit.concurrency, limit.concurrency == 1 ? " is" : "s are",
-                      100 * limit.busy,
-                      limit.busy < BUSY_MOST
-                              ? " with tasks that succeed, and it waits neither for items nor for room" : "");
+        if (verdict->process.is_loader && verdict->stages[diagnosis->stage].concurrency == 0)
+                buffer_puts(&out->limit, "The training loop loads its batches itself, while it could train.");
+        else
+                buffer_printf(&out->limit, "%s is the limit: its %u worker%s busy %.0f %% of the time%s.",
+                              name_of(verdict, diagnosis->stage), limit.concurrency,
+                              limit.concurrency == 1 ? " is" : "s are", 100 * limit.busy,
+                              limit.busy < BUSY_MOST
+                                      ? " with tasks that succeed, and it waits neither for items nor for room" : "");
         if (verdict->shared.enough > 0) {
                 write_shared_wait(verdict, out);
                 return;
@@ -406,10 +449,12 @@ static void write_stage(const PipelineVerdict *verdict, Sentences *out) {
                 buffer_puts(&out->advice, "It cannot have more than one worker: make its task faster");
         else if (diagnosis->confidence == PIPELINE_CONFIDENCE_HIGH)
                 buffer_printf(&out->advice,
-                              "Its tasks compute, and there are free CPUs: raise its concurrency from %u to %.0f",
-                              limit.concurrency, ceil(limit.concurrency * fmin(relief.factor, FACTOR_MAX)));
+                              "Its tasks compute, and there are free CPUs: raise its %s from %u to %.0f",
+                              verdict->process.is_loader ? "num_workers" : "concurrency", limit.concurrency,
+                              ceil(limit.concurrency * fmin(relief.factor, FACTOR_MAX)));
         else
-                buffer_printf(&out->advice, "Try a concurrency of %u, and fewer if it does not help",
+                buffer_printf(&out->advice, "Try %s%u, and fewer if it does not help",
+                              verdict->process.is_loader ? "num_workers=" : "a concurrency of ",
                               2 * limit.concurrency);
         if (limit.busy >= BUSY_MOST)
                 write_next(verdict, &relief, &out->advice);
@@ -462,16 +507,16 @@ static void write_cpu(const PipelineVerdict *verdict, Sentences *out) {
         const char *stage = name_of(verdict, diagnosis->stage);
 
         if (diagnosis->direction == PIPELINE_DIRECTION_MORE_CPUS) {
-                buffer_printf(&out->limit, "The CPU limit of the job, %.3g CPUs, is the limit.",
+                buffer_printf(&out->limit, "The CPUs that the job may use, %.3g, are the limit.",
                               verdict->job.cpus_given);
-                buffer_printf(&out->advice, "Raise it, or make the task of %s cheaper.", stage);
+                buffer_printf(&out->advice, "Give it more, or make the task of %s cheaper.", stage);
         } else {
                 buffer_printf(&out->limit,
                               "The CPUs of the job are the limit: %.1f tasks run at a time, most of them of %s, and "
                               "use the CPUs.",
                               diagnosis->busy_workers, stage);
-                buffer_printf(&out->advice,
-                              "Lower the concurrency of %s, make its task cheaper, or give the job more CPUs.", stage);
+                buffer_printf(&out->advice, "Lower %s%s, make its task cheaper, or give the job more CPUs.",
+                              verdict->process.is_loader ? "num_workers of " : "the concurrency of ", stage);
         }
 }
 
@@ -491,6 +536,16 @@ static void write_handover(const PipelineVerdict *verdict, Sentences *out) {
         while (i > 0 && !account(verdict, i - 1, &last))
                 i--;
         buffer_puts(&out->limit, "No stage is the limit: ");
+        if (i > 0 && verdict->loader) {
+                buffer_printf(&out->limit, "the loop waits for batches, and the workers are busy only %.0f %% of the "
+                                           "time.",
+                              100 * last.busy);
+                buffer_puts(&out->advice, verdict->diagnosis.direction == PIPELINE_DIRECTION_LESS_CONCURRENCY
+                                                  ? "It takes longer to get a batch from a worker process than to "
+                                                    "load it: try num_workers=0."
+                                                  : "A slow batch holds back those after it: raise prefetch_factor.");
+                return;
+        }
         if (i > 0)
                 buffer_printf(&out->limit, "%s waits for room %.0f %% of the time, and the training loop waits for "
                                            "items",
@@ -577,6 +632,9 @@ static void write_limit(const PipelineVerdict *verdict, Sentences *out) {
                 break;
         case PIPELINE_LIMIT_STAGE:
                 write_stage(verdict, out);
+                break;
+        case PIPELINE_LIMIT_START:
+                write_starts(verdict, out);
                 break;
         case PIPELINE_LIMIT_POOL:
                 write_pool(verdict, out);

@@ -17,6 +17,7 @@ typedef struct PipelineVerdict {
         PipelineProcess process;
         bool is_described;           /* the description of the producer is of this pipeline, or of one like it */
         bool waits_elsewhere;        /* the training loop waits longer for something else than for this pipeline */
+        const PipelineLoader *loader; /* borrowed; NULL: another pipeline */
         SlowWorker slow;             /* of the limiting stage */
         SharedWait shared;           /* of the limiting stage; .enough: 0 if its tasks do not wait for each other */
         PipelineConfidence most;     /* less than high: the statistics contradict each other ... */

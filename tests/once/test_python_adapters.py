@@ -79,6 +79,8 @@ LOGGED = """
     """
 
 TORCH = """
+    import copy
+    import pickle
     import time
     import torch
     from perfd_torch import DataLoader
@@ -113,6 +115,37 @@ TORCH = """
     print([batch.tolist() for batch in DataLoader(Stream(), batch_size=4)])
     print(sorted(int(batch) for batch in DataLoader(Range(), batch_size=None, num_workers=2, worker_init_fn=share)))
     print(isinstance(loader.dataset, Samples))
+    copies = copy.copy(loader), copy.deepcopy(loader), pickle.loads(pickle.dumps(DataLoader(range(8), batch_size=4)))
+    print([sum(len(batch) for batch in each) for each in copies])
+    """
+
+SPAWNED = """
+    from perfd_torch import DataLoader
+
+    if __name__ == "__main__":
+        print(sum(int(batch.sum()) for batch in DataLoader(range(12), batch_size=4, num_workers=1, multiprocessing_context="spawn")))
+    """
+
+# A loader for each epoch, whose workers start slowly, and one without workers.
+EPOCHS = """
+    import time
+    import torch
+    from perfd_torch import DataLoader
+
+    class Samples(torch.utils.data.Dataset):
+        def __len__(self):
+            return 48
+
+        def __getitem__(self, index):
+            time.sleep(0.005)
+            return torch.tensor(index)
+
+    samples, others = Samples(), Samples()
+    for epoch in range(4):
+        for batch in DataLoader(samples, batch_size=4, num_workers=2, worker_init_fn=lambda _: time.sleep(0.5)):
+            time.sleep(0.02)
+    for batch in DataLoader(others, batch_size=4):
+        time.sleep(0.06)
     """
 
 # As programs are written that know nothing of perfd: a library makes the loader.
@@ -295,16 +328,34 @@ class Adapters(harness.TestCase):
 
     def test_torch(self):
         self.need_torch()
-        self.assertEqual(self.python(sys.executable, TORCH), "48 12 [1128, 1128]\n[[0, 1, 2, 3], [4, 5, 6, 7]]\n[0, 1, 2, 3]\nTrue\n")
+        self.assertEqual(self.python(sys.executable, TORCH), "48 12 [1128, 1128]\n[[0, 1, 2, 3], [4, 5, 6, 7]]\n[0, 1, 2, 3]\nTrue\n"
+                         "[48, 48, 8]\n")
         stages = self.stages()
         self.assertEqual(list(stages), ["load", "sink"])
-        self.assertEqual([stages["load"]["concurrency"], stages["load"]["tasks"]["num_tasks"]], [2, 24])
-        self.assertGreaterEqual(stages["load"]["tasks"]["success_s"], 2 * 48 * 0.01)
-        self.assertEqual(stages["sink"]["queue"]["num_items"], 24)
+        self.assertEqual([stages["load"]["concurrency"], stages["load"]["tasks"]["num_tasks"]], [2, 36])
+        self.assertGreaterEqual(stages["load"]["tasks"]["success_s"], 3 * 48 * 0.01)
+        self.assertEqual(stages["sink"]["queue"]["num_items"], 36)
         self.assertEqual(self.stages(1)["load"]["tasks"]["num_tasks"], 2)
         said = self.diagnosis()
         self.assertEqual(said["limit"], "stage")
         self.assertEqual(said["stage"], "load")
+
+    def test_spawned_workers_of_torch(self):
+        self.need_torch()
+        self.assertEqual(self.python(sys.executable, SPAWNED), "66\n")
+        self.assertEqual([self.stages()["load"][key] for key in ("concurrency", "name")], [1, "load"])
+        self.assertEqual(self.stages()["load"]["tasks"]["num_tasks"], 3)
+
+    def test_epochs_of_torch(self):
+        self.need_torch()
+        self.python(sys.executable, EPOCHS)
+        self.assertEqual(self.stages(0)["sink"]["queue"]["num_items"], 48)
+        said = self.diagnosis()
+        self.assertEqual([said[key] for key in ("limit", "direction")], ["start", "keep workers"])
+        self.assertIn("start of the workers in each epoch", said["sentence"])
+        said = self.diagnosis(1)
+        self.assertEqual([said[key] for key in ("limit", "stage", "direction")], ["stage", "load", "more concurrency"])
+        self.assertIn("Try num_workers=2", said["advice"])
 
 
 if __name__ == "__main__":

@@ -370,11 +370,74 @@ static void the_description_tells_of_pools_locks_and_workers(void **state) {
         says(&text, "Worker 2 of decode is the limit: its tasks take 400 ms, the median of 4 workers is 10");
 }
 
+/* What PyTorch's DataLoader needs is said in its words. */
+static void loaders_are_told_apart(void **state) {
+        static const struct {
+                const char *name, *label;
+                double busy, waited_s, n; /* workers, of a minute; wait for n batches */
+                const char *loader, *verdict, *sentence, *advice;
+        } cases[] = {
+                { "workers that sleep", "0:0:load[2]", 1.96, 40, 2000, "\"cpus\":0.04,\"waiting_for_cpu\":0.4",
+                  "\"limit\":\"stage\",\"stage\":\"load\","
+                  "\"direction\":\"more concurrency\",\"confidence\":\"medium\"",
+                  "its 2 workers are busy 98 % of the time", "Try num_workers=4, and fewer if it does not help; the" },
+                { "workers that wait for a CPU", "0:0:load[2]", 1.96, 40, 2000, "\"cpus\":0.8,\"waiting_for_cpu\":1.1",
+                  "\"limit\":\"host\"", "The host is the limit", "Run the job on another host" },
+                { "no worker", "0:0:load", 0.33, 20, 2000, "\"cpus\":1,\"waiting_for_cpu\":0",
+                  "\"limit\":\"stage\",\"stage\":\"load\","
+                  "\"direction\":\"more concurrency\",\"confidence\":\"medium\"",
+                  "The training loop loads its batches itself", "Try num_workers=2" },
+                { "starts of epochs", "0:0:load[4]", 0.8, 30, 2000,
+                  "\"start_seconds\":20",
+                  "\"limit\":\"start\",\"stage\":null,"
+                  "\"direction\":\"keep workers\",\"confidence\":\"medium\"",
+                  "the loop waited 20 s for it", "persistent_workers=True" },
+                { "a few starts", "0:0:load[4]", 3.9, 30, 2000, "\"start_seconds\":2",
+                  "\"limit\":\"stage\"", "its 4 workers are busy 98 %", "Try num_workers=8" },
+                { "a slow batch", "0:0:load[4]", 1.5, 20, 2000, "\"cpus\":0,\"waiting_for_cpu\":0",
+                  "\"limit\":\"handover\",\"stage\":\"sink\","
+                  "\"direction\":\"larger buffer\",\"confidence\":\"low\"",
+                  "the workers are busy only 38 % of the time", "raise prefetch_factor" },
+                { "batches in memory", "0:0:load[2]", 0.05, 40, 40000, "\"cpus\":1,\"waiting_for_cpu\":0",
+                  "\"limit\":\"handover\",\"stage\":\"load\","
+                  "\"direction\":\"less concurrency\",\"confidence\":\"medium\"",
+                  "the loop waits for batches, and the workers", "than to load it: try num_workers=0" },
+                { "workers that use all CPUs", "0:0:load[8]", 7.8, 40, 2000, "\"cpus\":7.7,\"waiting_for_cpu\":0.1",
+                  "\"limit\":\"cpu\",\"stage\":\"load\",\"direction\":\"more cpus\"",
+                  "The CPUs that the job may use, 8,",
+                  "Give it more, or make the task of load cheaper" },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+                const Minute minutes[] = { { cases[i].label, cases[i].n, 60 * cases[i].busy, 0, 0, 0, 0 },
+                                           { "0:1:sink", 0, 0, cases[i].n, 0, cases[i].waited_s, 0 } };
+                scoped(pipeline_set_deinit) PipelineSet set = {};
+                scoped(buffer_deinit) Buffer text = {}, description = {};
+
+                buffer_printf(&description, "{\"producer\":\"torch 2.15\",\"process\":{\"seconds\":60,"
+                                            "\"lock_wait\":0.9,\"cpu_seconds\":60},"
+                                            "\"loaders\":{\"9:0:load\":1,\"%s\":{%s}}}",
+                              cases[i].label, cases[i].loader);
+                fill(&set, minutes, 2);
+                set.stages[0].queue = (StageQueue){};
+                assert_int_equal(describe(&set, description.text), 0);
+                set.job.cpus_of_node = set.job.cpus_given = 8;
+                set.job.cpus_used = i + 1 == N_ELEMENTS(cases) ? 7.9 : 1.9;
+                set.job.cpus_of_others = 8 - set.job.cpus_used;
+                judge(&set, 0, &text);
+                says(&text, cases[i].verdict);
+                says(&text, cases[i].sentence);
+                says(&text, cases[i].advice);
+        }
+}
+
 /* A producer may send anything. */
 static void what_makes_no_sense_in_a_description_is_not_known(void **state) {
         static const char *const texts[] = {
                 "", "[]", "7", "{", "{\"pools\":3,\"process\":[],\"workers\":\"x\",\"pipeline\":-1,\"threads\":1e300}",
                 "{\"pools\":[3,{\"threads\":\"2\",\"stages\":[7],\"waiting\":\"x\"}],\"process\":{\"seconds\":0}}",
+                "{\"loaders\":{\"none\":{},\"0:1:decode[4]\":[{\"cpus\":1}]}}", "{\"loaders\":[1]}",
                 "{\"workers\":{\"none\":[[1,2]],\"0:1:decode[4]\":[[1],[0,0],3,[\"a\",\"b\"]]},\"pipeline\":1e300}",
         };
         scoped(buffer_deinit) Buffer text = {};
@@ -620,6 +683,7 @@ int main(void) {
                 cmocka_unit_test(limits_without_advice_have_none),
                 cmocka_unit_test(a_full_pool_is_the_limit),
                 cmocka_unit_test(the_description_tells_of_pools_locks_and_workers),
+                cmocka_unit_test(loaders_are_told_apart),
                 cmocka_unit_test(what_makes_no_sense_in_a_description_is_not_known),
                 cmocka_unit_test(each_pipeline_has_a_verdict),
                 cmocka_unit_test(a_loop_that_waits_elsewhere_is_not_the_limit),
