@@ -27,7 +27,7 @@ VIEWS = {
     "#/pipelines": ("The training loop waited", "confidence"),
     "#/pipelines/{loader}": ("The training loop waited", "decode", "confidence", "Average Time", "The number of tasks executed", "Failures",
                              "Throughput", "Data Readiness", "Queue Get Time", "Queue Put Time"),
-    "#/pipelines/rank-0": ("2 ranks beside each other", "Mean task by rank", "Readiness by rank", "2 events such as garbage"),
+    "#/pipelines/rank-0": ("2 ranks beside each other", "Mean task by rank", "Readiness by rank", "2 events ("),
     "#/indicators": ("PiMatmul", "Search"),
     "#/indicator/PiMatmul": ("Latest results", "best: the lowest median", "elapsed of PiMatmul", "boxes: quartiles"),
     "#/indicator/PiMatmul?kind=distribution&x=component&legend=&facet=matrix_size": ("matrix_size 48", "each of the newest 200 runs"),

@@ -73,9 +73,11 @@ async function readIntervals(id, signal) {
 
 function figures(intervals, events) {
         const marks = events.map((e) => ({ x: e.time_ms, to: e.time_ms + 1000 * e.seconds, text: `${cut(e.name, 40)}: ${seconds(e.seconds)}`, tone: "odd" }));
+        const names = [...new Set(events.map((e) => cut(e.name, 40)))];
+        const someNames = `${names.slice(0, 5).join(", ")}${names.length > 5 ? ", …" : ""}`;
         const named = (stage) => stage.replace(/^\d+:/, "").replace(/_queue$/, "");
 
-        return [marks.length > 0 && note(`Shaded in the plots: ${plural(marks.length, "event")} such as garbage collections.`), el("div", { class: "plots" }, FIGURES.map((f) => {
+        return [marks.length > 0 && note(`Shaded in the plots: ${plural(marks.length, "event")} (${someNames}).`), el("div", { class: "plots" }, FIGURES.map((f) => {
                 const rows = intervals.filter((i) => i.part === f.part).map((i) => ({ time: i.end_ms, stage: named(i.stage), value: f.of(i) }))
                         .filter((r) => Number.isFinite(r.value)).sort((a, b) => a.time - b.time);
 
