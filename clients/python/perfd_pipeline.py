@@ -496,7 +496,7 @@ class Pipeline:
             if n:
                 self._sender.send({"stage": self._sink, "time": wall, "elapsed": elapsed, "num_items": n, "ave_get_time": mean,
                                    "p90_get_time": p90, "p99_get_time": p99})
-        first_tasks = {stage: times for stage, first in self._first.items() if (times := first.description())}
+        first_tasks = {stage: taken for stage, first in self._first.items() if (taken := first.description())}
         self._sender.describe({**self._description, **({"first_tasks": first_tasks} if first_tasks else {})})
 
     def close(self) -> None:

@@ -141,6 +141,7 @@ class Scraped(TestCase):
             self.report_pipeline()
             return (self.query('rate(perfd_job_cpu_user_seconds_total{scope="job"}[10s])')
                     and self.query("rate(perfd_node_energy_joules_total[10s])")
+                    and self.query('perfd_job_gpus_energy_joules_total{scope="job"}')
                     and any(float(one["value"][1]) > 0 for one in self.query("rate(perfd_job_gpu_utilized_seconds_total[10s])"))
                     and any(float(one["value"][1]) > 0 for one in self.query("rate(perfd_job_pipeline_tasks_total[10s])")))
         except OSError:
